@@ -83,16 +83,18 @@ class Expectations:
         return None
 
 
-def case_of(trace: Trace) -> dict[str, JSON]:
+def case_of(trace: Trace, *, corrected: str | None = None) -> dict[str, JSON]:
     """An entry of an expectations file that a trace meets, to be corrected by whoever knows better.
 
     It matches by task and question, else by trace id. Its tools are the calls that did not fail, in order.
+    `corrected`: the output that a person expected.
     """
     match = {"task": trace.task_id, "input": trace.input and trace.input.strip()}
     found = {key: value for key, value in match.items() if value}
     entry: dict[str, JSON] = {"match": found or {"trace_id": trace.trace_id}}
-    if trace.output is not None:
-        entry["output"] = trace.output
+    output = trace.output if corrected is None else corrected
+    if output is not None:
+        entry["output"] = output
     if tools := [_expected(call) for call in trace.tool_calls if call.error is None]:
         entry["tools"] = tools
     return entry

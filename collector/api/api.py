@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,19 @@ from starlette.applications import Starlette
 
 from collector.api.about import About
 from collector.api.admin import Exposition, build_app
+from collector.api.agreement_routes import Agreements
+from collector.api.answers import Refused
 from collector.api.charts import Charts
 from collector.api.compare import Compare, Versions
 from collector.api.families import ApiFamilies
 from collector.api.feed import Feed
+from collector.api.feedback_counts import FeedbackCounts, Joined
 from collector.api.findings import Findings
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.outgoing import Outgoing
+from collector.api.page.agreement_pages import AgreementPages
+from collector.api.page.feedback_pages import FeedbackPages
 from collector.api.page.pages import Pages
 from collector.api.page.rendering import Rendering
 from collector.api.page.service_pages import ServicePages
@@ -36,6 +41,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.port import Log
 from collector.otlp.redaction import redactor
+from collector.records.feedback import FeedbackRules
 from collector.records.standing import Standings
 
 
@@ -52,6 +58,7 @@ class Api:
         evaluators: What `/api/v1/evaluators` lists.
         standings: How agents stand, from the state behind the gauges; called on the event loop.
         versions: The sessions of each version of an agent; called on the event loop.
+        joined: Told of feedback that was joined with a session; called on the event loop.
         health: What `/readyz` says.
         clock: Unix seconds.
         about: What the layers above know of the service.
@@ -72,6 +79,7 @@ class Api:
         evaluators: Callable[[], Sequence[Mapping[str, Any]]],
         standings: Callable[[], Standings],
         versions: Versions = lambda _agent, _evaluator: {},
+        joined: Joined = lambda _service, _session_id, _name: None,
         health: Health,
         clock: Clock,
         about: About | None = None,
@@ -87,10 +95,17 @@ class Api:
         )
         self._stream = Stream(families, self._index, OffLoop(families))
         self._new_feed = partial(
-            Feed, log=log, index=self._index, stream=self._stream, telemetry=telemetry, clock=clock
+            Feed,
+            log=log,
+            index=self._index,
+            stream=self._stream,
+            telemetry=telemetry,
+            clock=clock,
+            feedback=FeedbackCounts(telemetry, families, joined),
+            max_age=config.feedback.max_age,
         )
         self._has_failed = False
-        query = Query(self._index)
+        query = self._query = Query(self._index)
         off_loop = OffLoop(families)
         # Places of their own: lists do not wait behind whole traces.
         traces = Traces(
@@ -123,6 +138,13 @@ class Api:
             changed=partial(between, charts),
             off_loop=off_loop,
         )
+        self._agreements = Agreements(
+            index=self._index,
+            catalogue=catalogue,
+            off_loop=off_loop,
+            telemetry=telemetry,
+            families=families,
+        )
         findings = Findings(about=about, query=query, traces=traces, off_loop=off_loop, clock=clock)
         pages = Pages(
             query=query,
@@ -134,6 +156,13 @@ class Api:
             config=config,
             clock=clock,
             verdict=compare.compared,
+            feedback=FeedbackPages(
+                log=log,
+                rules=FeedbackRules.of(config),
+                query=query,
+                off_loop=off_loop,
+                clock=clock,
+            ),
             service=ServicePages(
                 config=config,
                 about=about,
@@ -141,13 +170,17 @@ class Api:
                 vitals=Vitals(telemetry.registry, clock=clock),
                 health=health,
                 rendering=rendering,
+                agreements=self._agreements,
+            ),
+            agreement=AgreementPages(
+                agreements=self._agreements, off_loop=off_loop, rendering=rendering
             ),
         )
         self.app: Starlette = build_app(
             config=config,
             exposition=exposition,
             health=health,
-            routes=[*api.routes(), *compare.routes(), *pages.routes()],
+            routes=[*api.routes(), *compare.routes(), *self._agreements.routes(), *pages.routes()],
             error_page=rendering.error,
         )
         self.app.add_middleware(Outgoing, families=families)
@@ -165,8 +198,16 @@ class Api:
         self._has_failed = True
         async with asyncio.TaskGroup() as tasks:
             feed = tasks.create_task(self._new_feed().run(stopping), name="feed")
-            await watch.until(stopping, [feed])
+            agreeing = tasks.create_task(self._agreements.run(stopping), name="agreement")
+            await watch.until(stopping, [feed, agreeing])
             self._stream.close()
+
+    def said(self, service: str, session_id: str, names: Collection[str]) -> bool | None:
+        """Whether feedback of these names says that a session went well; None: nobody does, or it is not known now."""
+        try:
+            return self._query.said_of_session(service, session_id, names)
+        except Refused:
+            return None
 
     def close(self) -> None:
         """Close the index; after the listener has stopped."""

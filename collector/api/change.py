@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from collector.api.agent_sums import AgentSums
+from collector.api.held_feedback import HeldFeedback
 from collector.api.held_signals import HeldSignals
 from collector.api.held_texts import HeldTexts
 from collector.api.outcomes import HeldOutcomes
@@ -73,6 +74,7 @@ class Change(Reading):
         self._signals = HeldSignals(self)
         self._outcomes = HeldOutcomes(connection)
         self._texts = HeldTexts(connection)
+        self.feedback = HeldFeedback(connection)
         self._owners: dict[int, int] = {}
         """By subject with a new signal, the row of its session."""
         self._summed: set[int] = set()
@@ -232,6 +234,7 @@ class Change(Reading):
             session = self.session(row)
             if session is not None:
                 self._agents.count(session, -1)
+                self.feedback.forget_session(session.service, session.session_id)
             own = self.connection.execute("SELECT id FROM traces WHERE session = ?", (row,))
             found = [trace for (trace,) in own]
             signals += self._drop_traces(found)
@@ -343,7 +346,9 @@ class Change(Reading):
 
     def _drop_traces(self, rows: list[int]) -> int:
         """Forget traces and their signals; how many signals."""
-        self._texts.forget(self.headers(rows))
+        headers = list(self.headers(rows))
+        self._texts.forget(headers)
+        self.feedback.forget_traces([header.trace_id for _, header in headers])
         self.connection.executemany("DELETE FROM traces WHERE id = ?", [(row,) for row in rows])
         self._rows.clear()
         self._missing.clear()

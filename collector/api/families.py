@@ -25,6 +25,46 @@ class ApiFamilies:
         self.answers_refused = telemetry.counter(
             "answers_refused", "Pages and API answers that were refused, by why.", "reason"
         )
+        self.feedback = telemetry.counter(
+            "feedback",
+            "Feedback that was joined with its session, by what it says.",
+            "service",
+            "agent",
+            "name",
+            "kind",
+            "label",
+        )
+        self.feedback_unmatched = telemetry.counter(
+            "feedback_unmatched",
+            "Feedback whose trace or session did not come within an hour.",
+        )
+        labels = ("service", "agent", "evaluator", "name")
+        self.agreement_kappa = telemetry.gauge(
+            "agreement_kappa_ratio",
+            "Cohen's kappa of what an evaluator passes and what people like; absent below 30 pairs.",
+            *labels,
+        )
+        self.agreement_rank = telemetry.gauge(
+            "agreement_rank_ratio",
+            "Chance that what people like has a higher score than what they dislike; absent below 30 pairs.",
+            *labels,
+        )
+        self.agreement_upper = telemetry.gauge(
+            "agreement_rank_upper_bound_ratio",
+            "The upper bound of that chance, of judges alone; below 0.6 a judge is no better than chance.",
+            *labels,
+        )
+        self.agreement_samples = telemetry.gauge(
+            "agreement_samples",
+            "Traces or sessions that both an evaluator and people judged; absent below 30.",
+            *labels,
+        )
+        self.agreements = (
+            self.agreement_kappa,
+            self.agreement_rank,
+            self.agreement_upper,
+            self.agreement_samples,
+        )
         self.stream_clients = telemetry.gauge("stream_clients", "Clients of the live stream now.")
         self.stream_dropped = telemetry.counter(
             "stream_clients_dropped",

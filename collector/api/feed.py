@@ -1,4 +1,6 @@
-"""Two readers fill the index, groups `api.traces` and `api.signals`, and offer every new signal to the live stream.
+"""Three readers fill the index, groups `api.traces`, `api.signals` and `api.feedback`.
+
+Every new signal is offered to the live stream, and feedback is joined with what it is about.
 
     1. poll
     2. index the batch, in a thread
@@ -13,7 +15,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, Protocol
 
+from collector.api.feedback_counts import FeedbackCounts
+from collector.api.held_feedback import Matching
 from collector.api.index import Index, Taken
 from collector.api.stream import Stream
 from collector.base import watch
@@ -22,19 +27,28 @@ from collector.base.own_thread import OwnThread
 from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer
-from collector.log.port import BACKGROUND_LINGER, SIGNALS, TRACES, Batch, Log, Record
+from collector.log.port import BACKGROUND_LINGER, FEEDBACK, SIGNALS, TRACES, Batch, Log, Record
 
-TRACES_GROUP, SIGNALS_GROUP = "api.traces", "api.signals"
+TRACES_GROUP, SIGNALS_GROUP, FEEDBACK_GROUP = "api.traces", "api.signals", "api.feedback"
 COMMIT_EVERY = 1.0
 """Seconds."""
 
 
 class Feed:
-    """Both readers, and the thread in which the index is written."""
+    """The readers, and the thread in which the index is written."""
 
     def __init__(
-        self, *, log: Log, index: Index, stream: Stream, telemetry: Telemetry, clock: Clock
+        self,
+        *,
+        log: Log,
+        index: Index,
+        stream: Stream,
+        telemetry: Telemetry,
+        clock: Clock,
+        feedback: FeedbackCounts,
+        max_age: float,
     ) -> None:
+        """`feedback` counts what is joined; `max_age`: seconds after which nothing is joined with a session."""
         # One thread: SQLite has one writer, and the event loop never waits for its disk.
         self._thread = OwnThread("index")
         self._stream = stream
@@ -50,6 +64,19 @@ class Feed:
         self._readers = (
             reader(group=TRACES_GROUP, topic=TRACES, index=index.take_traces),
             reader(group=SIGNALS_GROUP, topic=SIGNALS, index=index.take_signals),
+            _FeedbackReader(
+                log=log,
+                group=FEEDBACK_GROUP,
+                topic=FEEDBACK,
+                index=index.take_feedback,
+                sync=index.sync,
+                thread=self._thread,
+                stream=stream,
+                telemetry=telemetry,
+                clock=clock,
+                match=partial(index.match_feedback, max_age=max_age),
+                counts=feedback,
+            ),
         )
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -119,3 +146,34 @@ class _Reader(Consumer):
         """The index is on the disk before the log hears that its records need not be read again."""
         await self._thread.run(self._sync)
         await super().commit()
+
+
+class Match(Protocol):
+    """Joins the feedback that waits; see `Index.match_feedback`."""
+
+    def __call__(self, *, now: float) -> Matching:
+        """`now`: log time, unix seconds."""
+        ...
+
+
+class _FeedbackReader(_Reader):
+    """Puts feedback into the index, and looks about once a second whether what it is about has come."""
+
+    def __init__(self, *, match: Match, counts: FeedbackCounts, **reader: Any) -> None:
+        super().__init__(**reader)
+        self._match = match
+        self._counts = counts
+        self._waiting = 1
+        """How many wait, as far as is known: after a start, perhaps some."""
+        self._matched_at = float("-inf")
+
+    async def take(self, batch: Batch) -> None:
+        """See `_Reader`."""
+        await super().take(batch)
+        self._waiting += len(batch.records)
+        now = self._clock()
+        if self._waiting and abs(now - self._matched_at) >= COMMIT_EVERY:
+            self._matched_at = now
+            found = await self._thread.run(partial(self._match, now=now))
+            self._waiting = found.waiting
+            self._counts.matched(found)

@@ -19,12 +19,14 @@ import msgspec
 from collector.api.answers import Refused
 from collector.api.change import Change
 from collector.api.families import ApiFamilies
+from collector.api.held_feedback import Matching
 from collector.api.index_file import Closed, IndexFile
 from collector.api.reading import Reading
-from collector.api.store import SignalEntry, excerpt
+from collector.api.store import SignalEntry, excerpt, micros
 from collector.base.errors import ConfigError, Retryable, Undecodable
 from collector.base.sqlite_file import PAGE, is_damage, is_full
 from collector.log.port import Position, Record
+from collector.records.feedback import decode_feedback
 from collector.records.signal import decode_signal, encode_signal, redacted
 from collector.records.signal_batch import Group, groups_in
 from collector.records.trace_views import ListedTrace, decode_listed_trace
@@ -94,6 +96,19 @@ class Index:
     def take_signals(self, records: Sequence[Record]) -> Taken:
         """Keep the records of topic `signals`."""
         return self._take(records, self._take_groups)
+
+    def take_feedback(self, records: Sequence[Record]) -> Taken:
+        """Keep the records of topic `feedback`."""
+        return self._take(records, self._take_feedback)
+
+    def match_feedback(self, *, now: float, max_age: float) -> Matching:
+        """Join the feedback that waits with what has come; `now`: log time, both in seconds."""
+        try:
+            with self._changing() as change:
+                return change.feedback.match(now=micros(now), max_age=micros(max_age))
+        except _FullError:
+            self._evict()
+            return Matching([], 0, 0)
 
     def sync(self) -> None:
         """What was taken is on the disk when this returns: its records need not be read again.
@@ -191,6 +206,10 @@ class Index:
         taken.signals += attempt.signals
         taken.undecodable += attempt.undecodable
         self._count_gone(0, *gone, reason="session_full")
+        if change.feedback.pushed_out:
+            self._families.evicted.labels("feedback", "subject_full").inc(
+                change.feedback.pushed_out
+            )
 
     def _halve(self, records: Sequence[Record], take: _Take, taken: Taken) -> None:
         if not self._evict() and len(records) == 1:
@@ -236,6 +255,12 @@ class Index:
                 taken.signals += change.take_signals(
                     group.subject, group.headers, jsons, partition, group.first
                 )
+
+    def _take_feedback(self, change: Change, records: Sequence[Record], taken: Taken) -> None:
+        for record, said in _decoded(records, lambda each: decode_feedback(each.value), taken):
+            kept = said if self._content else msgspec.structs.replace(said, comment=None)
+            json = record.value if kept is said else msgspec.json.encode(kept)
+            change.feedback.put(kept, json, micros(record.time))
 
     def _jsons(self, group: Group) -> list[bytes]:
         jsons = group.jsons()

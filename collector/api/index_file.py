@@ -20,8 +20,8 @@ from collector.base import sqlite_file
 
 _log = logging.getLogger(__name__)
 NAME = "index.sqlite"
-VERSION = b"5"
-"""Of what entries hold; another one starts empty. 5: what traces used is among the words that are searched for."""
+VERSION = b"6"
+"""Of what entries hold; another one starts empty. 6: feedback is there, and tasks are among the words."""
 _WAL_SHARE = 16
 _WRITER_CACHE, _READER_CACHE = 4 << 20, 1 << 20
 _IDLE_READERS = 4

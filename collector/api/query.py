@@ -6,12 +6,13 @@ and still have a `next`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from collector.api.held_feedback import said_by_people
 from collector.api.index import Index
 from collector.api.reading import Reading
 from collector.api.session_list import EVERY, SORTS, Asked, key_after, place_after
@@ -26,6 +27,7 @@ from collector.api.store import (
     trace_subject,
     write_cursor,
 )
+from collector.records.feedback import Feedback
 from collector.records.signal import rfc3339
 
 LOOKED_AT = 5_000
@@ -51,6 +53,8 @@ class TraceShown:
     after: str | None = None
     later: int = 0
     """How many traces of its session began after it; known as those two are."""
+    feedback: Sequence[Feedback] = ()
+    """What was said of it, the latest first; known as those are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class SessionShown:
     entry: SessionEntry
     traces: Sequence[TraceShown]
     signals: Sequence[msgspec.Raw]
+    feedback: Sequence[Feedback] = ()
+    """What was said of it and of its traces, the latest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +162,26 @@ class Query:
                 return None
             before, after = reading.beside(entry)
             _, later = reading.around(entry)
-            return replace(_trace_shown(reading, entry), before=before, after=after, later=later)
+            return replace(
+                _trace_shown(reading, entry),
+                before=before,
+                after=after,
+                later=later,
+                feedback=reading.feedback_of_trace(trace_id),
+            )
+
+    def has_feedback(self, said: Feedback) -> bool:
+        """Whether the index has it."""
+        with self._index.reading() as reading:
+            return reading.has_feedback(said.id, said.time)
+
+    def said_of_session(self, service: str, session_id: str, names: Collection[str]) -> bool | None:
+        """Whether feedback of these names says that a session went well; None: nobody says so."""
+        with self._index.reading() as reading:
+            found = reading.session_by_name(service, session_id)
+            said = [] if found is None else reading.feedback_of_session(*found)
+        opinions = {each.opinion for each in said if each.name in names} - {"neutral"}
+        return "negative" not in opinions if opinions else None
 
     def signals(
         self,
@@ -212,7 +237,13 @@ def session_shown(shown: SessionShown) -> dict[str, Any]:
         **session_summary(shown.entry),
         "traces": [_turn_shown(trace) for trace in shown.traces],
         "signals": shown.signals,
+        **feedback_shown(shown.feedback),
     }
+
+
+def feedback_shown(feedback: Sequence[Feedback]) -> dict[str, Any]:
+    """What was said of a trace or a session, and what people think on the whole: null where nobody said anything."""
+    return {"user_outcome": said_by_people(feedback), "feedback": feedback}
 
 
 def time_shown(micros: int) -> str:
@@ -262,7 +293,8 @@ def _session_shown(
     reading: Reading, row: int, entry: SessionEntry, traces: Iterable[TraceEntry]
 ) -> SessionShown:
     shown = [_trace_shown(reading, trace) for trace in traces]
-    return SessionShown(entry, shown, _ordered(reading.signals_of(session_subject(row))))
+    signals = _ordered(reading.signals_of(session_subject(row)))
+    return SessionShown(entry, shown, signals, reading.feedback_of_session(row, entry))
 
 
 def _newest_shown(reading: Reading, entry: SessionEntry) -> SessionShown | None:

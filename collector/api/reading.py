@@ -22,6 +22,8 @@ from collector.api.store import (
     run_of,
     trace_subject,
 )
+from collector.base.errors import Undecodable
+from collector.records.feedback import Feedback, decode_feedback
 from collector.records.trace_views import TraceHeader
 
 Row: TypeAlias = tuple[Any, ...]
@@ -41,6 +43,8 @@ _LATER = _EARLIER.replace("<", ">")
 _HEADERS = "SELECT id, header FROM traces"
 _SIGNALS = "SELECT subject, signals FROM signals"
 _PART = 32
+_FEEDBACK = 200
+"""That is shown of one subject."""
 _SUBJECTS = 64
 """Whose signals are held at once while they are listed in order of arrival."""
 _MARKS = ", ".join("?" * _PART)
@@ -186,6 +190,33 @@ class Reading:
         """The signals of all traces of a session."""
         for (row,) in self._execute("SELECT id FROM traces WHERE session = ?", (session,)):
             yield from self.signals_of(trace_subject(row))
+
+    def feedback_of_trace(self, trace_id: str) -> list[Feedback]:
+        """What was said of a trace, the latest first."""
+        return self._feedback("trace_id = ?", trace_id)
+
+    def feedback_of_session(self, row: int, entry: SessionEntry) -> list[Feedback]:
+        """What was said of a session and of its traces, the latest first."""
+        return self._feedback(
+            "(session_id = ? AND service = ?) OR trace_id IN (SELECT trace_id FROM traces WHERE session = ?)",
+            entry.session_id,
+            entry.service,
+            row,
+        )
+
+    def has_feedback(self, ident: str, time: str) -> bool:
+        """Whether this is there as it was said at this time, not an earlier one with the same id."""
+        row = self._one("SELECT json FROM feedback WHERE id = ?", ident)
+        return row is not None and time.encode() in row[0]
+
+    def _feedback(self, where: str, *given: object) -> list[Feedback]:
+        statement = (
+            f"SELECT json FROM feedback WHERE {where} ORDER BY arrived DESC LIMIT {_FEEDBACK}"  # noqa: S608 - of constants
+        )
+        try:
+            return [decode_feedback(json) for (json,) in self._execute(statement, given)]
+        except Undecodable as error:
+            raise ValueError(f"feedback is damaged: {error}") from error
 
     def recent(self, below: int | None) -> Iterator[SignalEntry]:
         """Signals whose sequence is below this number, the latest first."""

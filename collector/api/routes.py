@@ -185,7 +185,15 @@ class Routes:
 
 
 def _trace(found: FullTrace) -> Response:
-    return answer({"trace": found.trace, "spans": found.spans, "signals": found.shown.signals})
+    shown = found.shown
+    return answer(
+        {
+            "trace": found.trace,
+            "spans": found.spans,
+            "signals": shown.signals,
+            **shapes.feedback_shown(shown.feedback),
+        }
+    )
 
 
 def _sessions(page: shapes.Page[SessionEntry]) -> Response:

@@ -8,6 +8,7 @@
     outcomes    session, subject | packed outcomes of its evaluators, which charts are made of (`outcomes.py`)
     texts       the words of each trace's question and answer, for the search (`search.py`)
     evaluators  id | name
+    feedback    id | trace or session that it is about | opinion | its JSON as it arrived (`held_feedback.py`)
 
 A subject is a trace (2 * id) or a session (2 * id + 1): all its signals are one packed value. A run is a number for
 signals of one subject that arrived without others between them: `recent` so has the order in which signals came.
@@ -68,6 +69,12 @@ CREATE TABLE recent (run INTEGER PRIMARY KEY, subject INTEGER);
 CREATE TABLE outcomes (
     session INTEGER, subject INTEGER, packed BLOB, failed INTEGER, PRIMARY KEY (session, subject)) WITHOUT ROWID;
 CREATE TABLE evaluators (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+CREATE TABLE feedback (
+    id TEXT PRIMARY KEY, trace_id TEXT, service TEXT, session_id TEXT, task TEXT, arrived INTEGER, matched INTEGER,
+    name TEXT, kind TEXT, sign INTEGER, json BLOB);
+CREATE INDEX feedback_of_trace ON feedback (trace_id);
+CREATE INDEX feedback_of_session ON feedback (session_id, service);
+CREATE INDEX feedback_waiting ON feedback (arrived) WHERE matched = 0;
 CREATE VIRTUAL TABLE texts USING fts5 (words, content='', detail=none, columnsize=0, tokenize=ascii);
 INSERT INTO texts (texts, rank) VALUES ('pgsz', 1000);
 """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -80,11 +80,13 @@ def command(
                 **asdict(diagnosis),
                 "unscored": [asdict(each) for each in lacking],
                 "judge": seen.judge and asdict(seen.judge),
+                "by_chance": seen.by_chance,
                 "changed": changed,
             }
             stream.write(escape_json(json.dumps(whole, indent=2, ensure_ascii=False)) + "\n")
         else:
             print_unscored(stream, lacking, seen.judge)
+            _print(stream, _by_chance(seen.by_chance))
             print_diagnosis(stream, diagnosis)
             if changed is not None:
                 lines = in_words(changed) or ["nothing clearly did"]
@@ -153,6 +155,17 @@ def _stack(stack: Stack) -> Iterator[str | Uncut]:
             yield f"      stops or weakens {', '.join(finding.stops)}"
     yield from _settings(stack)
     yield ""
+
+
+def _by_chance(judges: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The judges that people contradict."""
+    for each in judges:
+        beside = f"beside {each['name']} of {each['agent']} ({each['service']})"
+        yield f"{each['evaluator']}: no better than chance {beside}: rank {each['rank']:.2f},"
+        yield f"      at most {each['rank_upper']:.2f}, {amount(each['samples'], 'pair')}"
+        yield "      read where they differ (page: Evaluators, agreement), then change its rubric or model"
+    if judges:
+        yield ""
 
 
 def _off(stops: Sequence[Stop]) -> Iterator[str | Uncut]:

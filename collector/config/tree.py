@@ -213,6 +213,13 @@ class Tasks(Section):
     evaluator: str = "agentic"
     window: int = Field(default=20, ge=1, le=1_000_000)
     read_only: tuple[str, ...] = ()
+    feedback: tuple[str, ...] = ()
+
+
+class FeedbackConfig(Section, title="Feedback"):
+    max_age: Duration = Field(default=7 * 86_400.0, gt=0)
+    labels: dict[str, Literal["positive", "negative", "neutral"]] = {}
+    names: tuple[str, ...] | None = None
 
 
 class JsonlSinkConfig(Section, title="JsonlSink"):
@@ -377,6 +384,7 @@ class Config(Section):
     sinks: Sinks = Sinks()
     serve: Serve = Serve()
     notify: Notify = Notify()
+    feedback: FeedbackConfig = FeedbackConfig()
     links: Links = Links()
     metrics: Metrics = Metrics()
     forward: OtlpTarget | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -142,6 +142,8 @@ class Seen(NamedTuple):
     traces: list[ExaminedTrace]
     sessions: list[SessionSeen]
     judge: FailingJudge | None
+    by_chance: Sequence[Mapping[str, Any]] = ()
+    """Judges that agree with people no better than chance, as `/api/v1/agreement` has them."""
 
 
 def seen_by_service(get: Get, config: Config, *, limit: int) -> Seen:
@@ -167,7 +169,9 @@ def seen_by_service(get: Get, config: Config, *, limit: int) -> Seen:
             full = get(f"/api/v1/traces/{trace_id}")
             known[trace_id] = full and examine(full["trace"], full["spans"], redacted=redacted)
     traces = [each for each in known.values() if each is not None]
-    return Seen(traces, list(sessions.values()), failing_judge(signals))
+    agreed = _list(_object(get("/api/v1/agreement?limit=1")).get("agreement"))
+    by_chance = [each for each in agreed if each["no_better_than_chance"]]
+    return Seen(traces, list(sessions.values()), failing_judge(signals), by_chance)
 
 
 def _sessions(get: Get) -> Iterator[dict[str, Any]]:

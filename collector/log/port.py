@@ -21,13 +21,14 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-SPANS, CLOSINGS, TRACES, SESSIONS, SIGNALS, WINDOWS = TOPICS = (
+SPANS, CLOSINGS, TRACES, SESSIONS, SIGNALS, WINDOWS, FEEDBACK = TOPICS = (
     "spans",
     "closings",
     "traces",
     "sessions",
     "signals",
     "windows",
+    "feedback",
 )
 LOG_REQUESTS = "logs"
 """Requests of log records that others write: on Kafka alone."""

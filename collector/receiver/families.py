@@ -61,6 +61,12 @@ class ReceiverFamilies:
             "transport",
             "signal",
         )
+        self.feedback_received = telemetry.counter(
+            "feedback_received",
+            "Feedback that arrived, by what became of it.",
+            "transport",
+            "result",
+        )
         self.strings_repaired = telemetry.counter(
             "strings_repaired",
             "Strings that were not Unicode and got U+FFFD in place of what is damaged.",

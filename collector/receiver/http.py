@@ -24,6 +24,8 @@ from collector.base.watch import ends
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.receiver.answers import OK, Answer, Code, HungUp, bound, status, unauthenticated
+from collector.receiver.feedback import door
+from collector.receiver.feedback.found import Found
 from collector.receiver.inflate import BY_NAME, Decode, Inflate, protobuf
 from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
@@ -81,12 +83,14 @@ class HttpApp:
         return self._wrong_door.http2()
 
     async def _serve(self, request: Request) -> Response:
-        media = _media(request)
-        signal = self._paths.get(_plain(request.url.path))
-        if signal is None:
+        media, path = _media(request), _plain(request.url.path)
+        signal = self._paths.get(path)
+        if signal is None and path != door.PATH:
             return _error(self._wrong_door.no_path(request.url.path), media)
         if request.method != "POST":
             return _error(self._wrong_door.no_post(request.method), media)
+        if signal is None:
+            return await self._feedback(request)
         return await self._answered(request, signal, media)
 
     async def _answered(
@@ -114,6 +118,22 @@ class HttpApp:
         if answer.code is not OK.code:
             return _error(answer, media)
         return _reply(signal.response(answer.rejected, answer.message), answer, media)
+
+    async def _feedback(self, request: Request) -> Response:
+        encoding = request.headers.get("content-encoding", "").strip().lower()
+        inflate = BY_NAME.get(encoding)
+        if inflate is None:
+            answer, found = self._wrong_door.unsupported("", encoding), Found()
+        else:
+            answer, found = await self._intake.take_feedback(
+                _chunks(request), sender=self._sender(request), inflate=inflate
+            )
+        return Response(
+            door.body(answer, found),
+            status_code=answer.http_status,
+            headers=_headers(answer),
+            media_type=JSON,
+        )
 
     def _sender(self, request: Request) -> str | Answer:
         """Who sends, or the answer to whom may not."""

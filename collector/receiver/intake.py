@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import Literal, TypeAlias
 
@@ -31,7 +32,8 @@ from collector.receiver.answers import (
     undecodable,
 )
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.inflate import Decode
+from collector.receiver.feedback.found import FeedbackReader, Found
+from collector.receiver.inflate import Decode, Inflate, protobuf
 from collector.receiver.overload import Overload
 from collector.receiver.pace import Pace, ending
 from collector.records.handed import Handed
@@ -69,6 +71,7 @@ class Intake:
         joined: Bytes up to which the pieces of a request are one record of the log; 0: each is a record of its own.
         handed: Gets what each record holds once it is written.
         overload: Refuses what could not be scored in time; None: only what the log would refuse.
+        feedback: Reads what requests say of traces and sessions; None: nobody listens.
     """
 
     def __init__(  # noqa: PLR0913 - its settings, one by one
@@ -87,7 +90,9 @@ class Intake:
         joined: int = 0,
         handed: Handed | None = None,
         overload: Overload | None = None,
+        feedback: FeedbackReader | None = None,
     ) -> None:
+        self._feedback = feedback
         self._overload = overload or Overload(clock=clock)
         self._log_port = log
         self._joined = joined
@@ -105,6 +110,7 @@ class Intake:
         self._dropped = families.dropped
         self._refused = families.refused
         self._requests_dropped = families.requests_dropped
+        self._feedback_received = families.feedback_received
         self._repaired = families.strings_repaired
         self._redacted = families.strings_redacted
         self._admission = Admission(
@@ -169,8 +175,8 @@ class Intake:
         try:
             with self._admission.ticket(sender) as ticket:
                 plain = await self._plain(body, decode, ticket)
-                request, split = await self._split(plain, decode, signal)
-                await self._write(split, signal.topic)
+                request, split, said = await self._split(plain, decode, signal)
+                await self._write(split, signal.topic, said.records)
         except Exception as error:  # noqa: BLE001 - whatever is not handled would reach the sender as UNKNOWN: data lost
             answer, result = self._fault(error)
             items = error.items if isinstance(error, TooLarge) else _items(split)
@@ -188,8 +194,50 @@ class Intake:
         for how, texts in (("marked", split.marked), ("whole", split.whole)):
             if texts:
                 self._redacted.labels(transport, how).inc(texts)
+        self._count_feedback(said, transport)
         self._pass_on(request if split.request is None else split.request, signal)
         return taken(split, signal.items)
+
+    async def take_feedback(
+        self, body: Body, *, sender: str | Answer, inflate: Inflate
+    ) -> tuple[Answer, Found]:
+        """Take one posted request of feedback in; what was found in it, for the answer. Raises nothing.
+
+        `sender`: as for `take`; or the answer to one who may not send.
+        """
+        if isinstance(sender, Answer):
+            answer, found = sender, Found(results=Counter(unauthenticated=1))
+        else:
+            answer, found = await self._take_feedback(body, sender, inflate)
+        self._count_feedback(found, "http")
+        self._requests("http", answer.code.name).inc()
+        return answer, found
+
+    async def _take_feedback(
+        self, body: Body, sender: str, inflate: Inflate
+    ) -> tuple[Answer, Found]:
+        found = Found()
+        try:
+            with self._admission.ticket(sender) as ticket:
+                plain = await self._plain(body, protobuf(inflate), ticket)
+                found = await self._posted(plain)
+                if found.records:
+                    await self._log_port.write(found.records)
+        except Exception as error:  # noqa: BLE001 - as for spans
+            answer, result = self._fault(error)
+            if result == "refused":
+                self._refused.labels("http", reason(error)).inc()
+            return answer, Found(results=Counter({result: len(found.records) or 1}))
+        is_wrong = not found.records and found.results["invalid"] > 0
+        return (undecodable(found.rejected[0][1]) if is_wrong else OK), found
+
+    async def _posted(self, body: bytes) -> Found:
+        if self._feedback is None:
+            raise Undecodable("this process takes no feedback")
+        if len(body) <= LARGE_TO_REDACT:
+            return self._feedback.posted(body)
+        async with self._large:
+            return await asyncio.to_thread(self._feedback.posted, body)
 
     async def _plain(self, body: Body, decode: Decode, ticket: Ticket) -> bytes:
         if self._stopping:
@@ -209,16 +257,22 @@ class Intake:
 
     async def _split(
         self, plain: bytes, decode: Decode, signal: OtlpSignal
-    ) -> tuple[bytes, SplitRequest]:
-        """The request in protobuf, and in pieces."""
+    ) -> tuple[bytes, SplitRequest, Found]:
+        """The request in protobuf, in pieces, and what it says of traces and sessions."""
 
-        def split() -> tuple[bytes, SplitRequest]:
+        def split() -> tuple[bytes, SplitRequest, Found]:
             decoded = decode.to_protobuf(plain)
             if self._redact is not None:
                 decoded = self._redact(decoded, signal.request)
             pieces = self._pieces(decoded.request, signal)
             pieces.add(decoded)
-            return decoded.request, pieces
+            read = self._feedback
+            said = (
+                Found()
+                if read is None
+                else read.in_otlp(pieces.request or decoded.request, signal.items)
+            )
+            return decoded.request, pieces, said
 
         large = signal.large if self._redact is None else min(signal.large, LARGE_TO_REDACT)
         if len(plain) <= large:
@@ -250,13 +304,12 @@ class Intake:
             ) from error
         return bytes(whole)
 
-    async def _write(self, split: SplitRequest, topic: str) -> None:
-        if not split.pieces:
+    async def _write(self, split: SplitRequest, topic: str, said: Sequence[New]) -> None:
+        if not split.pieces and not said:
             return
+        pieces = [New(topic=topic, key=piece.key, value=piece.value) for piece in split.pieces]
         try:
-            positions = await self._log_port.write(
-                [New(topic=topic, key=piece.key, value=piece.value) for piece in split.pieces]
-            )
+            positions = await self._log_port.write([*pieces, *said])
         except LogFull:
             self._overload.full()
             raise
@@ -283,6 +336,10 @@ class Intake:
     def _count(self, signal: OtlpSignal, transport: Transport, result: Result, items: int) -> None:
         if items:
             self._received(signal.items, transport, result).inc(items)
+
+    def _count_feedback(self, found: Found, transport: Transport) -> None:
+        for result, items in found.results.items():
+            self._feedback_received.labels(transport, result).inc(items)
 
     def _pass_on(self, request: bytes, signal: OtlpSignal) -> None:
         forward = self._forward.get(signal.items)

@@ -21,6 +21,7 @@ from collector.otlp.repair import Decoded
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.families import ReceiverFamilies
+from collector.receiver.feedback.found import FeedbackReader, Found
 
 GROUP = "logs"
 _TRANSPORT = "kafka"
@@ -35,6 +36,7 @@ class LogRequests(Consumer):
         max_item: The largest record in bytes; larger ones are passed over and counted.
         telemetry: For what is counted, as of requests that come to the ports.
         redact: Takes secrets out before anything is written.
+        feedback: Reads what the records say of traces and sessions.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class LogRequests(Consumer):
         max_item: int,
         telemetry: Telemetry,
         redact: Redact | None = None,
+        feedback: FeedbackReader,
     ) -> None:
         super().__init__(
             log=log,
@@ -56,9 +59,11 @@ class LogRequests(Consumer):
         self._signal = signal
         self._max_item = max_item
         self._redact = redact
+        self._feedback = feedback
         families = ReceiverFamilies(telemetry)
         self._received = families.received[signal.items]
         self._dropped = families.dropped[signal.items]
+        self._feedback_received = families.feedback_received
 
     async def take(self, batch: Batch) -> None:
         """See `Consumer`: every request of the batch is written when this returns."""
@@ -68,26 +73,29 @@ class LogRequests(Consumer):
 
     async def _take(self, record: Record) -> None:
         try:
-            split = (
+            split, said = (
                 self._split(record.value)
                 if len(record.value) <= self._signal.large
                 else await asyncio.to_thread(self._split, record.value)
             )
             new = [New(topic=self._signal.topic, key=p.key, value=p.value) for p in split.pieces]
+            new += said.records
             if new:
                 await self._retry.log("write spans", lambda: self._log_port.write(new))
         except (Undecodable, TooLarge, RecordTooLarge) as error:
             self._poison.unprocessable(record.position, error)
             return
         self._count(split)
+        for result, items in said.results.items():
+            self._feedback_received.labels(_TRANSPORT, result).inc(items)
 
-    def _split(self, request: bytes) -> SplitRequest:
+    def _split(self, request: bytes) -> tuple[SplitRequest, Found]:
         decoded = Decoded(request)
         if self._redact is not None:
             decoded = self._redact(decoded, self._signal.request)
         split = self._signal.split(decoded.request, max_item=self._max_item)
         split.add(decoded)
-        return split
+        return split, self._feedback.in_otlp(split.request or decoded.request, self._signal.items)
 
     def _count(self, split: SplitRequest) -> None:
         results = {

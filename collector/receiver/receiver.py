@@ -16,12 +16,14 @@ from collector.log.port import Log
 from collector.otlp.redaction import Redact
 from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.receiver.families import ReceiverFamilies
+from collector.receiver.feedback.found import FeedbackReader
 from collector.receiver.grpc import GrpcServer
 from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Forward, Intake
 from collector.receiver.overload import Overload
 from collector.receiver.tls import load
 from collector.receiver.wrong_door import WrongDoor
+from collector.records.feedback import FeedbackRules
 from collector.records.handed import Handed
 from collector.records.otlp_signals import DROPPED_SIGNALS, OTLP_SIGNALS, TRACES
 
@@ -43,6 +45,7 @@ class Receiver:
         redact: takes secrets out of requests before they are written, or forwarded.
         joined: bytes up to which the pieces of a request are one record; 0: each is a record of its own.
         handed: gets what each record holds once it is written.
+        feedback: how what requests say of traces and sessions is read.
         behind: seconds that the oldest closed trace has waited for its score; None: not known in this process.
     """
 
@@ -61,6 +64,7 @@ class Receiver:
         joined: int = 0,
         handed: Handed | None = None,
         behind: Callable[[], float] | None = None,
+        feedback: FeedbackRules | None = None,
     ) -> None:
         self._config = config
         self._signals = signals
@@ -79,6 +83,7 @@ class Receiver:
             redact=redact,
             joined=joined,
             handed=handed,
+            feedback=None if feedback is None else FeedbackReader(feedback, clock),
             overload=Overload(clock=clock, limit=config.max_score_lag, behind=behind),
         )
         self._grpc: GrpcServer | None = None

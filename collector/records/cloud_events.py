@@ -56,8 +56,35 @@ def _of_subject(
         ("ce_subject", f"{scope}/{subject}".encode()),
     )
     if scope == "trace" and span_id:
-        headers += (("traceparent", f"00-{subject}-{span_id}-01".encode()),)
+        headers += (_parent(subject or "", span_id),)
     return (*headers, (START, b"%d" % start)) if start else headers
+
+
+def feedback_headers(
+    id_: str, *, service: str | None, subject: str, time: str, span: tuple[str, str] | None
+) -> Headers:
+    """The headers of feedback that leaves the log.
+
+    Args:
+        id_: The feedback's.
+        service: Of what it is about, where it is said.
+        subject: What it is about: its kind, a slash and its id.
+        time: When it was said.
+        span: Trace id and span id, where it is about a span.
+    """
+    headers = (
+        *_CONSTANT,
+        ("ce_id", id_.encode()),
+        ("ce_source", _source(service or "")),
+        ("ce_type", b"spanwise.feedback.v1"),
+        ("ce_time", time.encode()),
+        ("ce_subject", subject.encode()),
+    )
+    return headers if span is None else (*headers, _parent(*span))
+
+
+def _parent(trace_id: str, span_id: str) -> tuple[str, bytes]:
+    return "traceparent", f"00-{trace_id}-{span_id}-01".encode()
 
 
 def start_in(headers: Headers) -> int:

@@ -19,6 +19,7 @@ class _Tagged(msgspec.Struct):
 NOT_A_RECORD = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises of damaged bytes: its own error not for texts that are not UTF-8, nor for what is too deep."""
 _tagged = msgspec.msgpack.Decoder(_Tagged)
+_tagged_json = msgspec.json.Decoder(_Tagged)
 
 
 def encode(record: msgspec.Struct) -> bytes:
@@ -53,7 +54,8 @@ def kinds_of(*records: Any) -> frozenset[str]:
 
 
 def _kind(value: bytes | msgspec.Raw) -> str | None:
+    tagged = _tagged_json if bytes(value[:1]) == b"{" else _tagged
     try:
-        return _tagged.decode(value).type
+        return tagged.decode(value).type
     except NOT_A_RECORD:
         return None

@@ -235,6 +235,7 @@ class TraceHeader(msgspec.Struct, frozen=True, kw_only=True):
     tokens: Tokens = Tokens()
     gaps: tuple[str, ...] = ()
     user_id: str | None = None
+    task_id: str | None = None
     models: tuple[str, ...] = ()
     tool_calls: tuple[CalledTool, ...] = ()
     is_part: bool = False

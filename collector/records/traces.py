@@ -87,6 +87,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, tag="run", omit_defau
     task_id: str
     success: bool | None
     """None: neither its spans nor `tasks.evaluator` decide it."""
+    stated: bool = False
+    """Whether its spans say it: then feedback does not decide it."""
     ended: float
     """Log time at which its newest span arrived: the newest runs of a task count."""
     named_at: int = 0

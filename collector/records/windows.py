@@ -109,6 +109,19 @@ class VersionsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """By version, log times: the newest one, and those that decide which other versions have ended."""
 
 
+class TaskRun(msgspec.Struct, frozen=True, array_like=True):
+    """One run of a task. New fields stand at the end."""
+
+    session: str
+    """A digest of the session's id."""
+    ended: float
+    """Log time of its end."""
+    success: bool | None
+    """None: nothing decides it yet."""
+    stated: bool = False
+    """See `RunRecord.stated`."""
+
+
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     """The newest runs of one task. Key: `TASK` and the digest of the task."""
 
@@ -116,8 +129,8 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     task: str
     """A digest of service, agent and task id, as they were before any label was folded."""
-    runs: tuple[tuple[str, float, bool], ...]
-    """(digest of the session id, log time of its end, success), oldest first."""
+    runs: tuple[TaskRun, ...]
+    """Oldest first."""
 
 
 class SlotsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

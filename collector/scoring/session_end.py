@@ -136,6 +136,7 @@ def task_run(
         agent=subject.agent,
         task_id=claims.task_id,
         success=succeeded(claims.success, verdict),
+        stated=claims.success is not None,
         ended=subject.seen,
         named_at=claims.named_at,
     )

@@ -35,9 +35,11 @@ from collector.otlp.metric_push import MetricPush
 from collector.otlp.redaction import redactor
 from collector.reading.port import Workers
 from collector.receiver.families import ReceiverFamilies
+from collector.receiver.feedback.found import FeedbackReader
 from collector.receiver.forward import Forwarder, forwarders
 from collector.receiver.log_requests import LogRequests
 from collector.receiver.receiver import Receiver
+from collector.records.feedback import FeedbackRules
 from collector.records.handed import Handed
 from collector.records.otlp_signals import LOGS as OTLP_LOGS
 from collector.records.otlp_signals import OTLP_SIGNALS
@@ -129,6 +131,7 @@ class App:
             api = self._api(log)
             if api is not None:
                 owned.callback(api.close)
+                self._publishing.said = api.said
             admin = self._admin(api)
             workers = self._workers(log)
             owned.push_async_callback(workers.close)
@@ -261,6 +264,7 @@ class App:
             joined=joined_record(self._config, log),
             handed=handed,
             behind=behind,
+            feedback=FeedbackRules.of(self._config),
         )
 
     def _log_requests(self, log: Log) -> LogRequests:
@@ -270,6 +274,7 @@ class App:
             max_item=self._config.windows.trace.max_bytes,
             telemetry=self._telemetry,
             redact=redactor(self._config),
+            feedback=FeedbackReader(FeedbackRules.of(self._config), self._clock),
         )
 
     def _forwarders(self) -> dict[str, Forwarder]:
@@ -309,6 +314,7 @@ class App:
             evaluators=self._evaluators,
             standings=self._publishing.standings,
             versions=self._publishing.versions,
+            joined=self._publishing.said_something,
             health=self._health,
             clock=self._clock,
             about=About()

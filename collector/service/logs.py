@@ -17,10 +17,20 @@ from collector.log.families import LogFamilies
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.lag import LagMeter, Watched
 from collector.log.memory import MemoryLog
-from collector.log.port import CLOSINGS, LOG_REQUESTS, SIGNALS, SPANS, TRACES, Lag, Lags, Log
+from collector.log.port import (
+    CLOSINGS,
+    FEEDBACK,
+    LOG_REQUESTS,
+    SIGNALS,
+    SPANS,
+    TRACES,
+    Lag,
+    Lags,
+    Log,
+)
 from collector.receiver import log_requests
 from collector.service.rooms import ASSEMBLY, JUDGING, SCORING
-from collector.service.sinks import delivery_groups
+from collector.service.sinks import delivery_groups, feedback_groups
 from collector.signals.faults import fault_reader
 from collector.signals.prometheus import exporter, trace_metrics
 from collector.signals.ranking import ranking_room
@@ -115,6 +125,7 @@ def groups(config: Config) -> Mapping[str, frozenset[str]]:
             }
         ),
         SIGNALS: frozenset({feed.SIGNALS_GROUP, exporter.GROUP, *delivery_groups(config)}),
+        FEEDBACK: frozenset({feed.FEEDBACK_GROUP, *feedback_groups(config)}),
     }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
+from typing import TypeAlias
 
+from collector.base import watch
 from collector.base.lifecycle import Run
 from collector.base.steady_clock import SteadyClock
 from collector.base.supervisor import Supervisor
@@ -16,10 +19,15 @@ from collector.records.comparison import VersionWindow
 from collector.records.standing import AgentLabels, Standings
 from collector.service.sinks import sinks
 from collector.signals.prometheus.exporter import PrometheusExporter
+from collector.signals.prometheus.task_runs import TaskRuns
 from collector.signals.ranking.ranking_room import RankingRoom
 from collector.signals.sinks.delivery import Delivery
+from collector.signals.sinks.feedback_delivery import FeedbackDelivery, TakesFeedback
 from evaluators.formulas.past_limits import PastLimits
 from evaluators.plan import Plan
+
+SaidOfSession: TypeAlias = Callable[[str, str, Collection[str]], bool | None]
+"""(service, session id, names of feedback) in; whether people liked it, None where nobody says so."""
 
 
 class Publishing:
@@ -54,6 +62,9 @@ class Publishing:
         self._supervisor = supervisor
         self._drains = drains
         self._exporter: PrometheusExporter | None = None
+        self._runs: TaskRuns | None = None
+        self.said: SaidOfSession = lambda _service, _session_id, _names: None
+        """What people say of a session: set by whoever knows."""
 
     def rooms(self, log: Log) -> Iterator[tuple[str, Run]]:
         """Each with its stage: ranks come to their end before what publishes them."""
@@ -73,6 +84,11 @@ class Publishing:
         """The sessions of each version of an agent; empty where nothing is known yet."""
         return {} if self._exporter is None else self._exporter.versions(agent, evaluator)
 
+    def said_something(self, service: str, session_id: str, name: str) -> None:
+        """Feedback of this name was joined with a session; called on the event loop."""
+        if self._runs is not None and name in self._config.tasks.feedback:
+            self._runs.decide(service, session_id)
+
     def ranking(self, log: Log) -> RankingRoom:
         """The room that ranks sessions among earlier ones."""
         return RankingRoom(
@@ -83,12 +99,17 @@ class Publishing:
         )
 
     def _exporting(self, log: Log) -> PrometheusExporter:
+        names = self._config.tasks.feedback
+        self._runs = TaskRuns(
+            window=self._config.tasks.window,
+            said=(lambda service, session: self.said(service, session, names)) if names else None,
+        )
         self._exporter = PrometheusExporter(
             log=log,
             telemetry=self._telemetry,
             windows=self._config.windows.agent,
             objectives=self._objective,
-            task_window=self._config.tasks.window,
+            runs=self._runs,
             drops=self._drops,
             trace_age=self._config.windows.trace.max_age,
             clock=self._clock,
@@ -108,7 +129,16 @@ class Publishing:
 
     def _delivery(self, log: Log, name: str) -> Run:
         (sink,) = (each for each in sinks(self._config) if each.name == name)
-        return Delivery(log=log, sink=sink, telemetry=self._telemetry, drains=self._drains).run
+        signals = Delivery(log=log, sink=sink, telemetry=self._telemetry, drains=self._drains)
+        if not isinstance(sink, TakesFeedback):
+            return signals.run
+        feedback = FeedbackDelivery(log=log, sink=sink, telemetry=self._telemetry)
+
+        async def both(stopping: asyncio.Event) -> None:
+            runs = (each.run(stopping) for each in (feedback, signals))
+            await watch.together("delivering", stopping, *runs)
+
+        return both
 
     def _objective(self, evaluator: str) -> float | None:
         """The evaluator's own, else the common one; None = it has none, as those without pass and fail that rank."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from collector.config.tree import Config
 from collector.signals.sinks.datadog import DatadogSink
+from collector.signals.sinks.feedback_delivery import feedback_group
 from collector.signals.sinks.jsonl import JsonlSink
 from collector.signals.sinks.kafka import KafkaSink
 from collector.signals.sinks.langfuse import LangfuseSink
@@ -36,6 +37,15 @@ def sinks(config: Config) -> list[Sink]:
 def delivery_groups(config: Config) -> frozenset[str]:
     """The groups whose commits hold signals in the log until their sink has delivered them."""
     return frozenset(delivery_group(each.name) for each in switched_on(config))
+
+
+def feedback_groups(config: Config) -> frozenset[str]:
+    """The same of feedback."""
+    return frozenset(
+        feedback_group(each.name)
+        for each in switched_on(config)
+        if hasattr(each, "deliver_feedback")
+    )
 
 
 def switched_on(config: Config) -> Iterator[SinkKind]:

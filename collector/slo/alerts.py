@@ -336,6 +336,24 @@ ALERTS = (
     ),
     NOT_DELIVERED,
     Alert(
+        name="AgentJudgeByChance",
+        severity=_TICKET,
+        labels=("service", "agent", "evaluator", "name"),
+        hold=60,
+        expr=promql.JUDGE_BY_CHANCE,
+        summary=_agent(
+            lambda w: f": {w.label('evaluator')} is no better than chance beside what people say"
+        ),
+        description=lambda w: (
+            f"Over {w.ask(Query(family='spanwise_agreement_samples'), '%.0f')} pairs with {w.label('name')}, the chance"
+            " that what people liked has a higher score than what they disliked is"
+            f" {w.ask(Query(family='spanwise_agreement_rank_ratio'), '%.2f')}, at most {w.value('%.2f')}."
+        ),
+        page=lambda w: (
+            f"/agreement?service={w.quoted('service')}&agent={w.quoted('agent')}&evaluator={w.quoted('evaluator')}"
+        ),
+    ),
+    Alert(
         name="AgentNoticesDropped",
         severity=_TICKET,
         labels=("target",),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from collector.records.standing import FAULTS_THAT_PAGE
+from evaluators.formulas.people_agreement import USELESS
 
 T = "service, agent, evaluator, scope"
 """The labels of the families about scores."""
@@ -180,4 +181,8 @@ NOT_DELIVERED = f"""\
 )
 or
 sum by (sink) (increase(spanwise_signals_total{{result="lost"}}[30m])) > 0"""
+JUDGE_BY_CHANCE = f"""\
+min by (service, agent, evaluator, name) (
+  last_over_time(spanwise_agreement_rank_upper_bound_ratio[5m])
+) < {USELESS}"""
 NOTICES_DROPPED = 'sum by (target) (increase(spanwise_notices_total{result="dropped"}[30m])) > 0'

@@ -52,7 +52,7 @@ def rules(
         runbook: Where each alert is explained, as `<runbook>#agentfault`. None: the page's own help.
         exported: With the rules of objectives although none is given: what the service exports is read.
 
-    Without any objective there are no burn rates and no recording rules: nine alerts.
+    Without any objective there are no burn rates and no recording rules: ten alerts.
     """
     own = evaluators or {}
     explained = runbook or f"{page}{HELP}"

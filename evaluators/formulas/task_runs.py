@@ -21,7 +21,10 @@ class Run:
     session_id: str
     ended: float
     """Log time of its end: the newest runs of a task count."""
-    success: bool
+    success: bool | None
+    """None: nothing decides it yet; such a run counts for nothing."""
+    stated: bool = False
+    """Whether its own spans say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +72,14 @@ def task_passing(
     """
     counts: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for (service, agent, _), some in sorted(newest(runs, window).items()):
-        counts.setdefault((service, agent), []).append(
-            (len(some), sum(run.success for run in some))
-        )
+        counts.setdefault((service, agent), []).append(decided(some))
     return {key: tuple(passing(tasks, k) for k in ks) for key, tasks in counts.items()}
+
+
+def decided(runs: Iterable[Run]) -> tuple[int, int]:
+    """How many of the runs are decided, and how many succeeded."""
+    known = [run.success for run in runs if run.success is not None]
+    return len(known), sum(known)
 
 
 def passing(tasks: Sequence[tuple[int, int]], k: int) -> TaskPassing:
@@ -92,4 +99,4 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _age(run: Run) -> tuple[float, str, bool]:
-    return run.ended, run.session_id, run.success
+    return run.ended, run.session_id, bool(run.success)

@@ -196,7 +196,7 @@ async def made(node: KafkaNode, prefix: str) -> None:
         ((*SOME,), ("Read",), "Read on topics {p}.closings, "),
         ((*SOME,), ("Read",), "; Write on topics {p}.closings, "),
         ((*SOME, "Read"), ("Read",), "rights on the cluster: Write on topics {p}.closings, "),
-        ((*SOME, "Read", "Write"), ("Describe",), "cluster: Read on groups {p}.api.signals, "),
+        ((*SOME, "Read", "Write"), ("Describe",), "cluster: Read on groups {p}.api.feedback, "),
         (("Create",), ("Read",), "Read on topics {p}.closings, "),
     ],
 )

@@ -14,7 +14,9 @@ from aiokafka.structs import ConsumerRecord
 from collector.base.errors import Retryable
 from collector.config.tree import KafkaSinkConfig
 from collector.log.kafka.client import RateLimited, limit_aiokafka_log
+from collector.log.port import FEEDBACK, Position
 from collector.records.signal import Signal
+from collector.signals.sinks.feedback_delivery import HandedOn
 from collector.signals.sinks.kafka import KafkaSink
 from collector.signals.sinks.port import Refused
 from tests.support.eventually import eventually
@@ -253,4 +255,22 @@ async def test_what_is_in_flight_is_not_sent_a_second_time(kafka_node: KafkaNode
     assert await ids_in(kafka_node.bootstrap, "signals") == ids(
         [published(0), published(1), published(2)]
     )
+    await sink.close(5.0)
+
+
+async def test_feedback_goes_to_the_same_topic_under_a_type_of_its_own(
+    kafka: str, topic: str
+) -> None:
+    sink = a_sink(kafka, topic)
+    headers = (("ce_type", b"spanwise.feedback.v1"), ("ce_id", b"f-1"))
+    said = HandedOn(Position(FEEDBACK, 0, 0), b"t-1", b'{"name":"thumb"}', headers)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(sink.deliver([published(1)]))
+        tasks.create_task(sink.deliver_feedback([said]))
+
+    found = {dict(each.headers)["ce_type"]: each for each in await read_topic(kafka, topic)}
+    assert found.keys() == {b"spanwise.signal.trace.v1", b"spanwise.feedback.v1"}
+    handed = found[b"spanwise.feedback.v1"]
+    assert (handed.key, handed.value) == (b"t-1", b'{"name":"thumb"}')
     await sink.close(5.0)

@@ -111,6 +111,24 @@ def test_the_regression_is_seen_by_version_and_as_an_alert_that_says_what_happen
     assert not stand.prometheus.query(fired), "the drop gives way to the fault that explains it"
 
 
+def verdict(stand: Stand, version: str) -> dict[str, Any]:
+    """What a pipeline is told of a release."""
+    asked = f"/api/v1/compare?service=support-bot&agent=order-desk&candidate={version}"
+    return stand.demo.get(asked)
+
+
+def test_a_pipeline_stops_the_worse_release_at_its_first_looks(stand: Stand) -> None:
+    found = stand.wait_for(
+        "a verdict", lambda: (seen := verdict(stand, "1.5.0"))["verdict"] == "fail" and seen
+    )
+
+    assert found["candidate"]["used"] in (20, 40)
+    assert found["baseline"]["version"] == "1.4.2"
+    assert found["rank_upper"] < 0.5
+    tools = [each["tool"] for each in found["changed"]["tools"]]
+    assert tools[0] == "find_order", "what changed is said with the verdict"
+
+
 def test_an_exemplar_leads_from_a_failing_counter_to_the_trace_and_its_session(
     stand: Stand,
 ) -> None:
@@ -225,6 +243,8 @@ def test_the_alert_and_the_drop_are_over_once_the_next_release_has_fixed_it(stan
 
     for line in shown():
         assert re.search(line, stand.said(), re.MULTILINE), line
+    assert verdict(stand, "1.5.0")["verdict"] == "fail", "what was decided stays"
+    assert verdict(stand, "1.5.1")["verdict"] != "fail"
     before, after = stand.said().split("  fixed ")
     assert set(CLEARED.findall(after)) == DROPPED
     assert not CLEARED.findall(before)

@@ -12,13 +12,15 @@ import msgspec
 from collector.api.about import About
 from collector.api.api import Api
 from collector.api.compare import Versions
+from collector.api.held_feedback import Matching
 from collector.api.index import Taken
 from collector.base.families import RuntimeFamilies
 from collector.base.lifecycle import Health
 from collector.base.telemetry import Telemetry
 from collector.config.load import load
 from collector.config.tree import Config
-from collector.log.port import SIGNALS, TRACES
+from collector.log.port import FEEDBACK, SIGNALS, TRACES
+from collector.records.feedback import Feedback
 from collector.records.signal import Signal
 from collector.records.standing import Standings
 from evaluators.model import Trace
@@ -71,6 +73,18 @@ class Stand:
         for each in signals:
             self.log.append(SIGNALS, make.value(each))
         return self.api._index.take_signals(self.log.written[first:])
+
+    def take_feedback(self, *feedback: Feedback) -> Taken:
+        """Put it into the log at the stand's time, and into the index."""
+        first = len(self.log.written)
+        self.log.clock.now = self.time
+        for each in feedback:
+            self.log.append(FEEDBACK, msgspec.json.encode(each))
+        return self.api._index.take_feedback(self.log.written[first:])
+
+    def match(self, *, max_age: float = 7 * 86_400.0) -> Matching:
+        """Look for what waits."""
+        return self.api._index.match_feedback(now=self.time, max_age=max_age)
 
     def client(self, base: str = "http://127.0.0.1:4390") -> httpx.AsyncClient:
         transport = httpx.ASGITransport(self.api.app, raise_app_exceptions=False)

@@ -52,11 +52,12 @@ def any_value(value: Any) -> AnyValue:
     elif isinstance(value, list):
         made.array_value.values.extend(any_value(item) for item in as_list(value))
     elif isinstance(value, dict):
-        made.kvlist_value.values.extend(_pairs(as_dict(value)))
+        made.kvlist_value.values.extend(key_values(as_dict(value)))
     return made
 
 
-def _pairs(attributes: Mapping[str, Any]) -> list[KeyValue]:
+def key_values(attributes: Mapping[str, Any]) -> list[KeyValue]:
+    """Attributes as OTLP has them."""
     return [KeyValue(key=key, value=any_value(value)) for key, value in attributes.items()]
 
 
@@ -69,7 +70,7 @@ def request(
     made = ExportTraceServiceRequest()
     resource_spans = made.resource_spans.add()
     given = {"service.name": "shop"} if resource is None else resource
-    resource_spans.resource.attributes.extend(_pairs(given))
+    resource_spans.resource.attributes.extend(key_values(given))
     for entry in spans:
         scope_spans = resource_spans.scope_spans.add()
         scope_spans.scope.name = entry.scope
@@ -81,13 +82,13 @@ def request(
         span.kind = entry.kind  # type: ignore[assignment] -- the enum's number
         span.start_time_unix_nano = entry.start * 1_000_000
         span.end_time_unix_nano = (entry.end or entry.start) * 1_000_000
-        span.attributes.extend(_pairs(entry.attributes))
+        span.attributes.extend(key_values(entry.attributes))
         span.dropped_attributes_count = entry.dropped
         span.status.code = entry.status  # type: ignore[assignment] -- the enum's number
         span.status.message = entry.message
         for name, attributes in entry.events:
             event = span.events.add(name=name)
-            event.attributes.extend(_pairs(attributes))
+            event.attributes.extend(key_values(attributes))
     return made.SerializeToString()
 
 

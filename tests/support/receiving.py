@@ -23,6 +23,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import Grpc, Http, ReceiverConfig
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.receiver import Receiver
+from collector.records.feedback import FeedbackRules
 from collector.records.handed import Handed
 from collector.records.otlp_signals import OTLP_SIGNALS
 from tests.support.received_log import ReceivedLog
@@ -71,6 +72,7 @@ async def serving(
     joined: int = 0,
     handed: Handed | None = None,
     behind: Callable[[], float] | None = None,
+    feedback: FeedbackRules | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Served]:
     """A receiver with these settings, stopped at the end."""
@@ -88,6 +90,7 @@ async def serving(
         joined=joined,
         handed=handed,
         behind=behind,
+        feedback=feedback,
     )
     await receiver.start()
     try:

@@ -184,8 +184,12 @@ class Service:
         return [line for each in files for line in each.read_text().split("\n")[:-1]]
 
     def signals(self) -> list[dict[str, Any]]:
-        """The same, decoded."""
-        return [json.loads(line) for line in self.signal_lines()]
+        """The same, decoded, without the feedback among them."""
+        return [each for each in map(json.loads, self.signal_lines()) if "type" not in each]
+
+    def feedback_lines(self) -> list[dict[str, Any]]:
+        """The feedback among them."""
+        return [each for each in map(json.loads, self.signal_lines()) if "type" in each]
 
     def wait_for(self, what: str, holds: Callable[[], Any], timeout: float = 60.0) -> Any:
         """Poll until `holds()` is truthy; its value."""

@@ -47,6 +47,7 @@ _ABOUT = {
     "JudgeBudgetLow": "judge_budget_limit_usd",
     "AgentTracesIncomplete": "traces_closed_total",
     "AgentSignalsNotDelivered": "outbox_oldest_timestamp_seconds",
+    "AgentJudgeByChance": "agreement_rank_upper_bound_ratio",
     "AgentNoticesDropped": "notices_total",
 }
 

@@ -7,6 +7,8 @@ from collector.base.child import LENGTH
 from collector.config.strict_yaml import in_yaml
 from evaluators.expectations import case_of
 
+CORRECTION = "correction"
+"""Of feedback whose comment is the answer that a person expected."""
 _HEAD = """\
 # What the agent did in trace {trace_id}, as a case for the file under `expectations`.
 # Correct what should have been otherwise: the output, the tools in their order, their arguments.
@@ -20,4 +22,13 @@ def recording(full: FullTrace) -> bytes:
 
 def case(full: FullTrace) -> str:
     """The trace as an entry of an expectations file, in YAML."""
-    return _HEAD.format(trace_id=full.whole.trace_id) + in_yaml([case_of(full.whole)])
+    corrected = next(
+        (
+            each.comment
+            for each in full.shown.feedback
+            if each.name == CORRECTION and each.kind == "human" and each.comment
+        ),
+        None,
+    )
+    entry = case_of(full.whole, corrected=corrected)
+    return _HEAD.format(trace_id=full.whole.trace_id) + in_yaml([entry])

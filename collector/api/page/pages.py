@@ -13,6 +13,8 @@ from collector.api.charts import Charts
 from collector.api.findings import Findings
 from collector.api.off_loop import OffLoop
 from collector.api.page.agent_pages import AgentPages
+from collector.api.page.agreement_pages import AgreementPages
+from collector.api.page.feedback_pages import FeedbackPages
 from collector.api.page.rendering import Rendering
 from collector.api.page.service_pages import ServicePages
 from collector.api.page.session_pages import SessionPages
@@ -42,7 +44,11 @@ class Pages:
         clock: Clock,
         service: ServicePages,
         verdict: Verdict,
+        feedback: FeedbackPages,
+        agreement: AgreementPages,
     ) -> None:
+        self._agreement_pages = agreement
+        self._feedback_pages = feedback
         self._query = query
         self._off_loop = off_loop
         self._rendering = Rendering(config)
@@ -80,6 +86,8 @@ class Pages:
             *self._session_pages.routes(),
             Route("/session", self.session),
             *self._trace_pages.routes(),
+            *self._feedback_pages.routes(),
+            *self._agreement_pages.routes(),
             *self._service_pages.routes(),
         ]
 

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from collector.api.about import About
+from collector.api.agreement_routes import Agreements
 from collector.api.findings import Findings
 from collector.api.page.rendering import Rendering
 from collector.api.page.service_view import catalogue_view, health_view, judge_view
@@ -29,7 +30,9 @@ class ServicePages:
         vitals: Vitals,
         health: Health,
         rendering: Rendering,
+        agreements: Agreements,
     ) -> None:
+        self._agreements = agreements
         self._config = config
         self._about = about
         self._findings = findings
@@ -49,8 +52,11 @@ class ServicePages:
         """Every evaluator with its source, whether it runs, and what the judge costs."""
         judge = judge_view(self._config, self._vitals.now()["judge"])
         rows = self._about.catalogue()
+        agreed = [each.shown() for each in self._agreements.now if each.agreement.rank is not None]
         return await asyncio.to_thread(
-            lambda: self._rendering.page("evaluators.html", judge=judge, **catalogue_view(rows))
+            lambda: self._rendering.page(
+                "evaluators.html", judge=judge, **catalogue_view(rows, agreed)
+            )
         )
 
     async def help(self, _: Request) -> Response:

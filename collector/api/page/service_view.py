@@ -14,14 +14,25 @@ from evaluators.counts import amount
 
 LATE = 60.0
 """Seconds of lag, or of an undelivered signal, from which on somebody should look."""
+AGREED = 3
+"""Agents of which is told how far an evaluator and people agree: those with the most pairs."""
 STACKS = 30
 """Stacks whose findings are shown."""
 _SCOPES = {"trace": "Of a trace", "session": "Of a session"}
 
 
-def catalogue_view(rows: Sequence[Row]) -> dict[str, Any]:
-    """The evaluators by scope, each method a row; and how many run."""
-    shown = [_evaluator(row) for row in rows]
+def catalogue_view(rows: Sequence[Row], agreed: Sequence[Row] = ()) -> dict[str, Any]:
+    """The evaluators by scope, each method a row; and how many run.
+
+    `agreed`: how far evaluators and people agree, as the API gives it.
+    """
+    by_name: dict[str, list[Row]] = {}
+    for each in agreed:
+        by_name.setdefault(each["evaluator"], []).append(each)
+    shown: list[dict[str, Any]] = [
+        {**_evaluator(row), "agreed": by_name.get(row["name"], [])[:AGREED] if row["runs"] else []}
+        for row in rows
+    ]
     scopes = {
         title: [row for row in shown if row["scope"] == scope] for scope, title in _SCOPES.items()
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, cast
 
+from collector.api.page.feedback_pages import said_view
 from collector.api.page.sheet import PAGE, Sheet, name
 from collector.api.page.signal_rows import failing, runs_away, signal_rows, verdict, why_no_scores
 from collector.api.query import SessionPart, TraceShown, session_shown
@@ -36,6 +37,7 @@ def session_view(part: SessionPart) -> dict[str, Any]:
             [turn["signals"] for turn in fitting],
             is_whole=len(fitting) == of,
         ),
+        "said": said_view(shown.feedback, head),
         "others": part.others[:OTHERS],
         "more_others": len(part.others[OTHERS:]),
         "of": of,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from collector.api.held_feedback import said_by_people
+from collector.api.page.feedback_pages import said_view
 from collector.api.page.session_view import TRACES
 from collector.api.page.sheet import PAGE, Sheet, left_out
 from collector.api.page.signal_rows import failing, runs_away, signal_rows, why_no_scores
@@ -47,6 +49,8 @@ def trace_view(full: FullTrace) -> dict[str, Any]:
         "seconds": max(0, header.end_time_unix_nano - header.start_time_unix_nano) / 1e9,
         "signals": signals,
         "failing": failing(signals),
+        "said": said_view(full.shown.feedback, head),
+        "outcome": said_by_people(full.shown.feedback),
         "unscored": why and head.name(why),
         "runs_away": runs_away(signals),
         "is_open": full.shown.entry.row.offset is None,

@@ -5,7 +5,7 @@ closings           below the metadata of the commits on spans
 traces             kept as long as there is room, those that scoring has not read even longer
   spans, closings, traces share one pool; over it: the oldest of traces and of spans that nobody waits for. Where
   nothing may go, writers wait
-signals            below the commit of all its groups; over its share: oldest first
+signals, feedback  below the commit of all its groups; over its share: oldest first
 sessions, windows  the newest per key; full: new keys are refused
 
 Dropped records are counted by reason; each sink counts the signals that it finds missing.
@@ -25,6 +25,7 @@ from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.families import LogFamilies
 from collector.log.port import (
     CLOSINGS,
+    FEEDBACK,
     MAX_RECORD,
     SESSIONS,
     SIGNALS,
@@ -40,14 +41,16 @@ _POOLS: dict[str, tuple[tuple[str, ...], float]] = {
     SPANS: (_TRACED, 0.75),
     CLOSINGS: (_TRACED, 0.75),
     TRACES: (_TRACED, 0.75),
-    SIGNALS: ((SIGNALS,), 0.15),
+    SIGNALS: ((SIGNALS,), 0.13),
+    FEEDBACK: ((FEEDBACK,), 0.02),
     SESSIONS: ((SESSIONS, WINDOWS), 0.10),
     WINDOWS: ((SESSIONS, WINDOWS), 0.10),
 }
 _STOP = {SPANS: 0.8}
 """Appends to `spans` stop early: closing traces is what frees them, and traces and closings need the rest."""
-_DROPPING = (*_TRACED, SIGNALS)
-_REASONS = {SPANS: "expired", SIGNALS: "share"}
+_DELIVERED = (SIGNALS, FEEDBACK)
+_DROPPING = (*_TRACED, *_DELIVERED)
+_REASONS = {SPANS: "expired", SIGNALS: "share", FEEDBACK: "share"}
 _AT_ONCE = 4 << 20
 """Bytes that are freed together in a pool that is full: each deletion writes the pages around it again."""
 
@@ -185,11 +188,12 @@ class Retention:
 
     def trim(self, store: RecordStore, commits: Commits, drops: Drops, budget: int) -> bool:
         """Delete up to `budget` records that no group needs or that are over a quota; True when there are more."""
-        for topic in (CLOSINGS, SIGNALS) if self.keeps is not None else (SPANS, CLOSINGS, SIGNALS):
+        read = (CLOSINGS, *_DELIVERED)
+        for topic in read if self.keeps is not None else (SPANS, *read):
             for partition in range(self.partitions(topic)):
                 low = Position(topic, partition, _low(commits, topic, partition))
                 budget -= _trim_below(store, low, budget)
-        for topic in (TRACES, SIGNALS):
+        for topic in (TRACES, *_DELIVERED):
             budget -= self._drop(store, commits, topic, drops, need=0, budget=budget)
         return budget <= 0
 

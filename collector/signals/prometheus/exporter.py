@@ -81,11 +81,11 @@ class PrometheusExporter(Consumer):
         windows: AgentWindow,
         objectives: Objectives,
         clock: Clock,
-        task_window: int = 20,
+        runs: TaskRuns | None = None,
         drops: PastLimits | None = None,
         trace_age: float = 3600.0,
     ) -> None:
-        """`objectives` by evaluator name; `task_window` is how many of a task's newest runs count.
+        """`objectives` by evaluator name; `runs`: which runs of tasks count, and what decides them.
 
         `drops`: how scores are compared with their own past, where that differs from the default.
         `trace_age`: seconds after which a trace has closed.
@@ -105,7 +105,7 @@ class PrometheusExporter(Consumer):
         self._drops = Drops(drops or PastLimits(), settle=windows.settle)
         self._has_drops = False
         """Whether the detectors were read back since partitions were assigned."""
-        self._runs = TaskRuns(window=task_window)
+        self._runs = runs or TaskRuns(window=20)
         self._traces = TraceMetrics(
             log=log,
             families=self._families,

@@ -6,18 +6,21 @@ The state depends on the set of runs taken in, never on their order, as long as 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 from collector.base.errors import Undecodable
 from collector.records.codec import encode
 from collector.records.traces import RunRecord
-from collector.records.windows import TASK, TaskState
-from evaluators.formulas.task_runs import KS, Run, TaskPassing, newest, passing
+from collector.records.windows import TASK, TaskRun, TaskState
+from evaluators.formulas.task_runs import KS, Run, TaskPassing, decided, newest, passing
 
 Agent: TypeAlias = tuple[str, str]
 """(service, agent), as label values."""
 
+Said: TypeAlias = Callable[[str, str], bool | None]
+"""(service, session id) in; whether feedback says that it succeeded, None where nobody says so."""
 MAX_TASKS = 4096
 """Tasks that are remembered, of all agents together."""
 
@@ -25,8 +28,12 @@ MAX_TASKS = 4096
 class TaskRuns:
     """Every task's window, and the tasks that changed since they were last written."""
 
-    def __init__(self, *, window: int, most: int = MAX_TASKS) -> None:
-        """`window` newest runs of a task count; at most `most` tasks are remembered."""
+    def __init__(self, *, window: int, most: int = MAX_TASKS, said: Said | None = None) -> None:
+        """`window` newest runs of a task count; at most `most` tasks are remembered.
+
+        `said`: feedback that decides runs whose spans do not; None: none does, and undecided runs are not kept.
+        """
+        self._said = said
         self._window = window
         self._most = most
         self._agents: dict[Agent, dict[str, tuple[Run, ...]]] = {}
@@ -34,17 +41,16 @@ class TaskRuns:
         self._pending: dict[bytes, bytes | None] = {}
 
     def take(self, run: RunRecord, service: str, agent: str) -> Iterator[Agent]:
-        """Take in a run under these labels; yields the agent of each run that was evicted for it.
-
-        Runs whose success is unknown must not be taken in.
-        """
+        """Take in a run under these labels; yields the agent of each run that was evicted for it."""
+        said = None if self._said is None or run.stated else self._said(run.service, run.session_id)
         taken = Run(
             service=service,
             agent=agent,
             task_id=_digest(run.service, run.agent, run.task_id),
             session_id=_digest(run.service, run.session_id),
             ended=run.ended,
-            success=bool(run.success),
+            success=run.success if said is None else said,
+            stated=run.stated,
         )
         held = self._agents.get((service, agent), {}).get(taken.task_id, ())
         (runs,) = newest((*held, taken), self._window).values()
@@ -52,6 +58,27 @@ class TaskRuns:
             self._put(runs)
             self._pending[_key(taken.task_id)] = _encoded(runs)
         return iter(self._evict())
+
+    def keeps(self, run: RunRecord) -> bool:
+        """Whether a run is worth taking in: one that nothing can decide is not."""
+        return run.success is not None or self._said is not None
+
+    def decide(self, service: str, session_id: str) -> None:
+        """Feedback about a session was joined with it: its run, if it has one, may be decided by it."""
+        said = None if self._said is None else self._said(service, session_id)
+        session = _digest(service, session_id)
+        if said is None:
+            return
+        for runs in [each for tasks in self._agents.values() for each in tasks.values()]:
+            if any(each.session_id == session and not each.stated for each in runs):
+                changed = tuple(
+                    replace(each, success=said)
+                    if each.session_id == session and not each.stated
+                    else each
+                    for each in runs
+                )
+                self._put(changed)
+                self._pending[_key(changed[0].task_id)] = _encoded(changed)
 
     def forget_agent(self, service: str, agent: str) -> None:
         """Forget its tasks: its label values went to another agent."""
@@ -70,11 +97,12 @@ class TaskRuns:
                 service=state.service,
                 agent=state.agent,
                 task_id=state.task,
-                session_id=session,
-                ended=ended,
-                success=success,
+                session_id=run.session,
+                ended=run.ended,
+                success=run.success,
+                stated=run.stated,
             )
-            for session, ended, success in state.runs[-self._window :]
+            for run in state.runs[-self._window :]
         )
         if not runs:
             raise Undecodable("a task without runs")
@@ -95,7 +123,7 @@ class TaskRuns:
         """Each agent's pass@k and pass^k."""
         for agent, tasks in self._agents.items():
             if agent not in self._passing:
-                counts = [(len(runs), sum(r.success for r in runs)) for runs in tasks.values()]
+                counts = [decided(runs) for runs in tasks.values()]
                 self._passing[agent] = tuple(passing(counts, k) for k in KS)
             yield agent, self._passing[agent]
 
@@ -125,7 +153,9 @@ def _encoded(runs: tuple[Run, ...]) -> bytes:
             service=runs[0].service,
             agent=runs[0].agent,
             task=runs[0].task_id,
-            runs=tuple((each.session_id, each.ended, each.success) for each in runs),
+            runs=tuple(
+                TaskRun(each.session_id, each.ended, each.success, each.stated) for each in runs
+            ),
         )
     )
 

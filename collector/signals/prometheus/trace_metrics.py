@@ -90,7 +90,7 @@ class TraceMetrics(Consumer):
         agent = self._targets.agent_labels(run.service, run.agent)
         if OTHER in agent:
             self._label_overflow.labels("agent").inc()
-        if run.success is None:
+        if not self._runs.keeps(run):
             self._families.drop_run(*agent, "no_success")
             return
         for evicted in self._runs.take(run, *agent):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Self
+from typing import BinaryIO, ClassVar, Self, TypeVar
 
 import msgspec
 
@@ -17,8 +17,11 @@ from collector.config.tree import Config
 from collector.log.port import Position
 from collector.records.published_signals import line_blocks
 from collector.records.signal_batch import Published
+from collector.signals.sinks.feedback_delivery import HandedOn
 from collector.signals.sinks.port import Refused
 
+_G = TypeVar("_G")
+_T = TypeVar("_T")
 _TAIL = 1 << 20
 """How far back the last line break is looked for at once."""
 
@@ -39,6 +42,7 @@ class JsonlSink:
         self._keep = keep
         self._file: BinaryIO | None = None
         self._size = 0
+        self._writing = asyncio.Lock()
 
     @classmethod
     def configured(cls, config: Config) -> Self | None:
@@ -62,12 +66,21 @@ class JsonlSink:
 
     async def deliver(self, signals: Sequence[Published]) -> None:
         """See `Sink`. A full or read-only disk is `Retryable`; what does not stand on one line is refused."""
-        try:
-            refused = await asyncio.to_thread(self._deliver, signals)
-        except OSError as error:
-            raise Retryable(f"cannot write `{self._path}`: {error}") from error
+        refused = await self._in_thread(self._deliver, signals)
         if refused:
             raise Refused(refused)
+
+    async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
+        """See `TakesFeedback`: lines among those of signals, told apart by their `type`."""
+        await self._in_thread(self._append, [each.json + b"\n" for each in feedback])
+
+    async def _in_thread(self, write: Callable[[_G], _T], given: _G) -> _T:
+        """One at a time."""
+        try:
+            async with self._writing:
+                return await asyncio.to_thread(write, given)
+        except OSError as error:
+            raise Retryable(f"cannot write `{self._path}`: {error}") from error
 
     async def close(self, deadline: float) -> None:
         """See `Sink`."""

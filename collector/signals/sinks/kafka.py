@@ -19,6 +19,7 @@ from collector.log.kafka.question import ask_kafka
 from collector.log.kafka.rights import WRITE, Right, failure, lacking, missing_rights
 from collector.log.port import Position
 from collector.records.signal_batch import Published, public_headers
+from collector.signals.sinks.feedback_delivery import HandedOn
 from collector.signals.sinks.port import Refused
 
 
@@ -53,6 +54,7 @@ class KafkaSink:
         self._suspects: set[Position] = set()
         """The records of a batch that was too large: sent one by one."""
         self._refused: dict[Position, str] = {}
+        self._delivering = asyncio.Lock()
         prepare_aiokafka()
 
     @classmethod
@@ -86,9 +88,18 @@ class KafkaSink:
 
     async def deliver(self, signals: Sequence[Published]) -> None:
         """See `Sink`. Only signals above the topic's limit are refused; every other failure is `Retryable`."""
+        async with self._delivering:
+            await self._deliver([_handed_on(each) for each in signals])
+
+    async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
+        """See `TakesFeedback`: records of the same topic, told apart by `ce_type`."""
+        async with self._delivering:
+            await self._deliver(feedback)
+
+    async def _deliver(self, messages: Sequence[HandedOn]) -> None:
         try:
             async with asyncio.timeout(self._timeout):
-                while pending := [each for each in signals if self._is_pending(each)]:
+                while pending := [each for each in messages if self._is_pending(each)]:
                     await self._round(pending)
         except TimeoutError as error:
             if await self._producer.renew_if_stuck():
@@ -103,10 +114,10 @@ class KafkaSink:
         if refused:
             raise Refused(refused)
 
-    def _is_pending(self, signal: Published) -> bool:
-        return signal.position not in self._acked and signal.position not in self._refused
+    def _is_pending(self, message: HandedOn) -> bool:
+        return message.position not in self._acked and message.position not in self._refused
 
-    async def _round(self, pending: Sequence[Published]) -> None:
+    async def _round(self, pending: Sequence[HandedOn]) -> None:
         """Send the pending records and wait for every answer; suspects alone, one per round."""
         suspects = [each for each in pending if each.position in self._suspects]
         chosen = suspects[:1] or pending
@@ -133,9 +144,9 @@ class KafkaSink:
             self._topic_exists = True
         return producer
 
-    async def _send(self, producer: AIOKafkaProducer, signals: Sequence[Published]) -> None:
+    async def _send(self, producer: AIOKafkaProducer, messages: Sequence[HandedOn]) -> None:
         """One send after the other from one task: only so does the order hold."""
-        for each in signals:
+        for each in messages:
             if each.position in self._in_flight:
                 continue
             try:
@@ -143,13 +154,13 @@ class KafkaSink:
                     producer,
                     self._topic,
                     value=each.json,
-                    key=each.subject.session_id.encode(),
-                    headers=list(public_headers(each)),
+                    key=each.key,
+                    headers=list(each.headers),
                 )
             except TOO_LARGE as error:
                 self._refuse(each, error)
 
-    async def _take_answers(self, chosen: Sequence[Published]) -> None:
+    async def _take_answers(self, chosen: Sequence[HandedOn]) -> None:
         """Take every answer; an error that is not about a record's size is raised last."""
         answers, self._in_flight = self._in_flight, {}
         errors = {position: future.exception() for position, future in answers.items()}
@@ -165,8 +176,8 @@ class KafkaSink:
             if error is not None:
                 raise error
 
-    def _refuse(self, signal: Published, error: BaseException | None) -> None:
-        self._refused[signal.position] = f"{len(signal.json)} bytes: {error}"
+    def _refuse(self, message: HandedOn, error: BaseException | None) -> None:
+        self._refused[message.position] = f"{len(message.json)} bytes: {error}"
 
     async def _renew(self) -> None:
         await self._producer.renew()
@@ -175,6 +186,11 @@ class KafkaSink:
     def _forget(self) -> None:
         self._in_flight.clear()
         self._topic_exists = False
+
+
+def _handed_on(signal: Published) -> HandedOn:
+    key = signal.subject.session_id.encode()
+    return HandedOn(signal.position, key, signal.json, public_headers(signal))
 
 
 async def _asked(client: ClientSettings, topic: str) -> tuple[bool, list[Right]]:

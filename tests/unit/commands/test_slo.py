@@ -14,7 +14,7 @@ from tests.support.promtool import run
 WITHOUT = [
     *("AgentFault", "AgentScoreDrop", "AgentRunaway", "AgentEvaluatorBlind", "AgentScoresStale"),
     *("JudgeBudgetLow", "AgentTracesIncomplete", "AgentSignalsNotDelivered"),
-    "AgentNoticesDropped",
+    *("AgentJudgeByChance", "AgentNoticesDropped"),
 ]
 WITH = [
     *("AgentQualityFastBurn", "AgentQualitySlowBurn", "AgentQualityBudgetDraining"),
@@ -67,8 +67,8 @@ def test_both_forms_are_rules(capsys: pytest.CaptureFixture[str], tmp_path: Path
     done = run("check", "rules", "plain.yml", "full.yml", folder=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "SUCCESS: 9 rules found" in done.stdout
-    assert "SUCCESS: 23 rules found" in done.stdout
+    assert "SUCCESS: 10 rules found" in done.stdout
+    assert "SUCCESS: 24 rules found" in done.stdout
 
 
 def test_the_configurations_objectives_are_taken(

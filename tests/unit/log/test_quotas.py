@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collector.log.embedded.retention import Quotas
-from collector.log.port import CLOSINGS, MAX_RECORD, SESSIONS, SIGNALS, SPANS, TRACES
+from collector.log.port import CLOSINGS, FEEDBACK, MAX_RECORD, SESSIONS, SIGNALS, SPANS, TRACES
 
 
 def test_the_quotas_are_the_whole() -> None:
     quotas = Quotas(1000)
 
-    assert [quotas.quota(t) for t in (SPANS, SIGNALS, SESSIONS)] == [750, 150, 100]
+    assert [quotas.quota(t) for t in (SPANS, SIGNALS, FEEDBACK, SESSIONS)] == [750, 130, 20, 100]
 
 
 def test_spans_closings_and_traces_share_one_pool() -> None:

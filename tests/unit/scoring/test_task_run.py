@@ -103,6 +103,7 @@ async def test_claims_of_spans_survive_restarts_and_leaving_the_window() -> None
         agent="planner",
         task_id="refund",
         success=False,
+        stated=True,
         ended=3.0,
         named_at=1,
     )

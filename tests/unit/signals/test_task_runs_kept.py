@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.traces import RunRecord
 from collector.records.windows import decode_task
-from collector.signals.prometheus.task_runs import TaskRuns
+from collector.signals.prometheus.task_runs import Said, TaskRuns
 from tests.support.publisher import Publisher, closed_trace
 
 ROWS: list[dict[str, Any]] = json.loads(
@@ -320,3 +321,62 @@ def test_an_own_judge_of_sessions_may_decide() -> None:
             }
         )
     )
+
+
+# --- feedback decides ------------------------------------------------------------------------------------------------
+
+
+def passed(runs: TaskRuns) -> tuple[int, float | None]:
+    """How many tasks have a decided run, and pass@1."""
+    found = [each[0] for _, each in runs.passing()]
+    return sum(each.tasks for each in found), found[0].pass_at_k if found else None
+
+
+def told(said: dict[tuple[str, str], bool]) -> Said:
+    return lambda service, session: said.get((service, session))
+
+
+def test_feedback_decides_a_run_before_the_evaluator_does_but_not_what_its_spans_state() -> None:
+    said: dict[tuple[str, str], bool] = {("bot", "a-1"): False, ("bot", "a-2"): False}
+    runs = TaskRuns(window=5, said=told(said))
+
+    list(runs.take(a_run("a", 1, True), "bot", "planner"))
+    assert passed(runs) == (1, 0.0)
+
+    list(runs.take(a_run("a", 2, True, stated=True), "bot", "planner"))
+    assert passed(runs) == (1, 0.5)
+
+
+def test_feedback_that_comes_later_decides_a_run_over_restarts() -> None:
+    said: dict[tuple[str, str], bool] = {}
+    runs = TaskRuns(window=5, said=told(said))
+    undecided = a_run("a", 1, None)
+    assert runs.keeps(undecided)
+    assert not TaskRuns(window=5).keeps(undecided)
+    list(runs.take(undecided, "bot", "planner"))
+    list(runs.take(a_run("a", 2, False, stated=True), "bot", "planner"))
+    assert passed(runs) == (1, 0.0)
+
+    restarted = TaskRuns(window=5, said=told(said))
+    for value in runs.pending().values():
+        restarted.restore(decode_task(value or b""))
+    said.update({("bot", "a-1"): True, ("bot", "a-2"): True})
+    restarted.decide("bot", "a-1")
+    restarted.decide("bot", "a-2")
+    restarted.decide("bot", "unknown")
+
+    assert passed(restarted) == (1, 0.5)
+    assert list(restarted.pending()) == list(runs.pending()), "it is written again"
+
+
+def test_the_state_of_an_older_version_is_taken_back() -> None:
+    runs = TaskRuns(window=5)
+    list(runs.take(a_run("a", 1, True), "bot", "planner"))
+    (value,) = runs.pending().values()
+    old = msgspec.msgpack.decode(value or b"")
+    old["runs"] = [each[:3] for each in old["runs"]]
+
+    again = TaskRuns(window=5)
+    again.restore(decode_task(msgspec.msgpack.encode(old)))
+
+    assert passed(again) == (1, 1.0)

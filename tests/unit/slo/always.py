@@ -7,6 +7,7 @@ from tests.unit.slo import worse
 from tests.unit.slo.scenarios import (
     BLIND,
     BUDGET,
+    BY_CHANCE,
     DROPPED,
     INCOMPLETE,
     JUDGED,
@@ -292,4 +293,29 @@ NOTICES = (
     ),
 )
 
-SCENARIOS = (*worse.FAULTS, *worse.DROPS, *ABSENT, *RUNAWAYS, *UNKNOWN, *DELIVERY, *NOTICES)
+_JUDGED = {"service": "shop", "agent": "desk", "evaluator": "hallucination", "name": "thumb"}
+AGREEMENT = (
+    Scenario(
+        name="a judge agrees with people no better than chance, another one clearly does",
+        series={
+            of("agreement_rank_upper_bound_ratio", _JUDGED): "0.58x200",
+            of("agreement_rank_upper_bound_ratio", {**_JUDGED, "name": "stars"}): "0.9x200",
+        },
+        fires={
+            "59m": {},
+            "61m": {BY_CHANCE: [ticket(_JUDGED)]},
+            "120m": {BY_CHANCE: [ticket(_JUDGED)]},
+        },
+    ),
+)
+
+SCENARIOS = (
+    *worse.FAULTS,
+    *worse.DROPS,
+    *ABSENT,
+    *RUNAWAYS,
+    *UNKNOWN,
+    *DELIVERY,
+    *AGREEMENT,
+    *NOTICES,
+)

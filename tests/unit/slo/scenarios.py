@@ -56,4 +56,4 @@ BELOW, DROP, RUNAWAY = "AgentReliabilityBelowObjective", "AgentScoreDrop", "Agen
 FAULT = "AgentFault"
 BLIND, STALE, BUDGET = "AgentEvaluatorBlind", "AgentScoresStale", "JudgeBudgetLow"
 INCOMPLETE, UNDELIVERED = "AgentTracesIncomplete", "AgentSignalsNotDelivered"
-DROPPED = "AgentNoticesDropped"
+DROPPED, BY_CHANCE = "AgentNoticesDropped", "AgentJudgeByChance"

@@ -21,6 +21,7 @@ QUOTED = {**RELIABILITY, "service": 'Müller & "Söhne"/a+b', "agent": "c d{}"}
 PLACE = {name: QUOTED[name] for name in ("service", "agent")}
 SHOP = {"service": QUOTED["service"]}
 KAFKA = {"sink": "kafka"}
+JUDGED = {**PLACE, "evaluator": "hallucination", "name": "thumb"}
 DAY = {"budget": "usd_per_day"}
 SERIES = {
     of("fault_detected", PLACE, fault="tool_slow", tool="find_order"): "1x100",
@@ -54,6 +55,9 @@ SERIES = {
     of("outbox_oldest_timestamp_seconds", KAFKA): "60x100",
     of("outbox_records", KAFKA): "41x100",
     of("signals_total", KAFKA, result="lost"): "0x90 7x10",
+    of("agreement_rank_upper_bound_ratio", JUDGED): "0.58x100",
+    of("agreement_rank_ratio", JUDGED): "0.51x100",
+    of("agreement_samples", JUDGED): "120x100",
     of("notices_total", {"target": "chat"}, result="dropped"): "0x90 3x10",
 }
 """Where everything goes wrong."""
@@ -135,6 +139,14 @@ def test_every_text_is_whole(said: dict[str, str], name: str) -> None:
         ("AgentTracesIncomplete", ["traces closed before their end", "spans came too late"]),
         ("AgentSignalsNotDelivered", ["1970-01-01 00:01:00 +0000 UTC, 41 wait", "30 minutes: 7"]),
         ("AgentEvaluatorBlind", ["90% of its evaluations"]),
+        (
+            "AgentJudgeByChance",
+            [
+                "hallucination is no better than chance",
+                "Over 120 pairs with thumb",
+                "0.51, at most 0.58",
+            ],
+        ),
         ("AgentNoticesDropped", ["Notices to chat are dropped", "3 notices in the last 30"]),
     ],
 )
@@ -156,7 +168,8 @@ def test_it_links_to_the_agent(said: dict[str, str], name: str) -> None:
         given = {key: value for key, (value,) in parse_qs(address.query).items()}
         assert link.startswith("https://spanwise.example.com/of/us/")
         assert PLACE.items() <= given.items()
-        assert address.path == "/of/us/" + ("sessions" if name in SINCE else "")
+        page = "agreement" if name == "AgentJudgeByChance" else ""
+        assert address.path == "/of/us/" + ("sessions" if name in SINCE else page)
 
 
 SINCE = {

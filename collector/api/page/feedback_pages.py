@@ -1,0 +1,151 @@
+"""What people, code and models said of a trace or a session, on its page; and the thumbs with which one says it there.
+
+A thumb is posted to the page itself. Whoever may read the page may give one; another site's page may not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from collector.api.answers import Refused, text_of
+from collector.api.base_path import root
+from collector.api.off_loop import OffLoop
+from collector.api.page.sheet import Sheet
+from collector.api.query import Query
+from collector.base.clock import Clock
+from collector.base.errors import Permanent, Retryable
+from collector.log.port import Log
+from collector.records.feedback import Feedback, FeedbackRules, Given
+
+NAME = "thumb"
+"""Of what is said on a page: the second one about a trace or session replaces the first."""
+LARGEST = 64 << 10
+"""Bytes of a form."""
+SHOWN = 50
+"""Of what was said of one trace or session; the API has more."""
+PATIENCE = 2.0
+"""Seconds until the page is shown again, though the index does not have the thumb yet."""
+_LOOK_EVERY = 0.1
+_THUMBS = {"up": True, "down": False}
+
+
+def said_view(feedback: Sequence[Feedback], sheet: Sheet) -> list[dict[str, Any]]:
+    """What was said, the latest first, as the pages show it."""
+    return sheet.rows(feedback, lambda each: _row(each, sheet), cost=300, most=SHOWN)
+
+
+def _row(each: Feedback, sheet: Sheet) -> dict[str, Any]:
+    is_thumb = each.value is None or each.value in (0.0, 1.0)
+    value = each.label or ("" if is_thumb else f"{each.value:g}")
+    return {
+        "opinion": each.opinion,
+        "name": sheet.name(each.name),
+        "value": sheet.name(value),
+        "comment": sheet.long(each.comment),
+        "kind": each.kind,
+        "time": each.time,
+        "id": each.id,
+    }
+
+
+class FeedbackPages:
+    """Takes thumbs."""
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        rules: FeedbackRules,
+        query: Query,
+        off_loop: OffLoop,
+        clock: Clock,
+    ) -> None:
+        self._log = log
+        self._rules = rules
+        self._query = query
+        self._off_loop = off_loop
+        self._clock = clock
+
+    def routes(self) -> list[Route]:
+        """Those of the pages that show what was said."""
+        return [
+            Route("/trace", self.trace, methods=["POST"]),
+            Route("/session", self.session, methods=["POST"]),
+        ]
+
+    async def trace(self, request: Request) -> Response:
+        """A thumb for a trace."""
+        trace_id = (text_of(request, "id") or "").lower()
+        value, comment = await _form(request)
+        await self._take(Given(name=NAME, trace_id=trace_id, value=value, comment=comment))
+        return _back(f"/trace?id={quote(trace_id)}")
+
+    async def session(self, request: Request) -> Response:
+        """A thumb for a session."""
+        session_id, service = text_of(request, "id"), text_of(request, "service")
+        value, comment = await _form(request)
+        await self._take(
+            Given(name=NAME, session_id=session_id, service=service, value=value, comment=comment)
+        )
+        asked = urlencode({"service": service or "", "id": session_id or ""})
+        return _back(f"/session?{asked}")
+
+    async def _take(self, given: Given) -> None:
+        """Write it, and wait until the page has it.
+
+        Raises:
+            Refused: what is wrong.
+        """
+        try:
+            said = self._rules.feedback(given, now=self._clock())
+            await self._log.write([said.record])
+        except Permanent as wrong:
+            raise Refused(422, str(wrong)) from wrong
+        except Retryable as error:
+            raise Refused(503, f"not taken: {error}; try again in a few seconds") from error
+        loop = asyncio.get_running_loop()
+        end = loop.time() + PATIENCE
+        while not await self._off_loop.run(lambda: self._query.has_feedback(said)):
+            if loop.time() > end:
+                return
+            await asyncio.sleep(_LOOK_EVERY)
+
+
+async def _form(request: Request) -> tuple[bool, str | None]:
+    """The thumb, and why.
+
+    Raises:
+        Refused: another site's page sent it, or it is no thumb.
+    """
+    if not _is_own_page(request):
+        raise Refused(403, "a thumb is given on this page, not on another site's")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST:
+            raise Refused(413, f"a request has at most {LARGEST} bytes")
+    fields = parse_qs(bytes(body).decode(errors="replace"), max_num_fields=10)
+    thumb = fields.get("thumb", [""])[0]
+    if thumb not in _THUMBS:
+        raise Refused(422, "thumb: expected up or down")
+    return _THUMBS[thumb], fields.get("comment", [None])[0]
+
+
+def _is_own_page(request: Request) -> bool:
+    """Browsers say where a form stands; what is no browser says nothing, and has no one's password at hand."""
+    where = request.headers.get("sec-fetch-site")
+    if where is not None:
+        return where in ("same-origin", "none")
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+
+
+def _back(path: str) -> Response:
+    return RedirectResponse(f"{root()}{path}#said", status_code=303)

@@ -1,0 +1,22 @@
+"""`POST /v1/feedback`: what an application, or a page of its own, says of a trace or a session. JSON in, JSON out.
+
+The type of the body is not looked at: `curl -d` and a page's `sendBeacon` name another one than JSON.
+"""
+
+from __future__ import annotations
+
+import json
+
+from collector.receiver.answers import OK, Answer
+from collector.receiver.feedback.found import Found
+
+PATH = "/v1/feedback"
+
+
+def body(answer: Answer, found: Found) -> str:
+    """Of the response: 200 once everything that was accepted is durable, else an error as `/api/v1` gives it."""
+    rejected = [{"index": at, "message": why} for at, why in found.rejected]
+    if answer is OK:
+        return json.dumps({"accepted": found.results["accepted"], "rejected": rejected})
+    error = {"type": answer.code.name.lower(), "message": answer.message}
+    return json.dumps({"error": error, "rejected": rejected} if rejected else {"error": error})

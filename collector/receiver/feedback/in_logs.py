@@ -1,0 +1,143 @@
+"""Feedback that log records carry: of GenAI's convention, of Copilot in VS Code, and of Claude Code. Pure.
+
+gen_ai.evaluation.result    its trace, else its conversation
+copilot_chat.user.feedback  what people say, accept and keep: their trace, else their conversation
+copilot_chat.edit.feedback    (VS Code, "Monitor agent usage with OpenTelemetry")
+copilot_chat.edit.survival
+feedback_survey             of Claude Code: their session (Claude Code, "Monitoring")
+tool_decision               the same, where a person decided
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+
+from collector.base.errors import Undecodable
+from collector.otlp.made_spans import event_of, plain_attributes
+from collector.receiver.feedback.evaluation import evaluation, number, text, time_of
+from collector.records.feedback import About, Given
+from evaluators.dialects.decoding.event_names import EVALUATION
+from evaluators.dialects.turns.place import Event
+from evaluators.dialects.turns.registry import OWN_SCOPE
+
+_MARKS = (b"gen_ai.evaluation.", b"copilot_chat.", b"feedback_survey", b"tool_decision")
+_CLAUDE_CODE = "claude_code."
+_CONVERSATION = ("gen_ai.conversation.id", "conversation_id", "session.id")
+_ANSWERS = {"good": "good", "fine": "neutral", "bad": "bad"}
+"""The survey of Claude Code; whoever dismisses it says nothing."""
+Read = Callable[[Event, str], "Given | Undecodable | None"]
+
+
+def in_logs(request: bytes) -> Iterator[Given | Undecodable]:
+    """What an ExportLogsServiceRequest says of traces and sessions; an error in place of what cannot be read.
+
+    The request was split before: it can be parsed.
+    """
+    if not any(mark in request for mark in _MARKS):
+        return
+    for group in ExportLogsServiceRequest.FromString(request).resource_logs:
+        resource = plain_attributes(group.resource.attributes)
+        service = text(resource.get("service.name")) or ""
+        for scope in group.scope_logs:
+            if scope.scope.name == OWN_SCOPE:
+                continue
+            for record in scope.log_records:
+                event = event_of(record, scope.scope.name, resource)
+                read = _READ.get(event.name.removeprefix(_CLAUDE_CODE))
+                found = None if read is None else read(event, service)
+                if found is not None:
+                    yield found
+
+
+def _evaluation(event: Event, service: str) -> Given | Undecodable:
+    return evaluation(event.attributes, _subject(event, service), event.time_unix_nano)
+
+
+def _thumb(event: Event, service: str) -> Given | Undecodable | None:
+    return _labelled(event, service, text(event.attributes.get("rating")))
+
+
+def _edit(event: Event, service: str) -> Given | Undecodable | None:
+    return _labelled(event, service, text(event.attributes.get("outcome")))
+
+
+def _survival(event: Event, service: str) -> Given | Undecodable | None:
+    """How much of an edit is still there: 1 is all of it."""
+    kept = number(event.attributes.get("survival_rate_four_gram"))
+    return None if kept is None else _said(event, service, value=kept)
+
+
+def _survey(event: Event, service: str) -> Given | Undecodable | None:
+    answer = (text(event.attributes.get("response")) or "").lower()
+    return _labelled(event, service, _ANSWERS.get(answer), of="appearance_id")
+
+
+def _decision(event: Event, service: str) -> Given | Undecodable | None:
+    """A call that a person allowed or refused; what settings and hooks decide is nobody's opinion."""
+    if not (text(event.attributes.get("source")) or "").startswith("user_"):
+        return None
+    label = {"accept": "accepted", "reject": "rejected"}.get(
+        text(event.attributes.get("decision")) or ""
+    )
+    return _labelled(event, service, label, of="tool_use_id")
+
+
+_READ: Mapping[str, Read] = {
+    EVALUATION: _evaluation,
+    "copilot_chat.user.feedback": _thumb,
+    "copilot_chat.edit.feedback": _edit,
+    "copilot_chat.edit.survival": _survival,
+    "feedback_survey": _survey,
+    "tool_decision": _decision,
+}
+
+
+def _labelled(
+    event: Event, service: str, label: str | None, *, of: str = "request_id"
+) -> Given | Undecodable | None:
+    return None if label is None else _said(event, service, label=label, of=of)
+
+
+def _said(
+    event: Event,
+    service: str,
+    *,
+    value: bool | float | None = None,
+    label: str | None = None,
+    of: str = "request_id",
+) -> Given | Undecodable:
+    """A person's word; `of`: the attribute that tells one of them from another about the same subject."""
+    subject = _subject(event, service)
+    if not subject:
+        return Undecodable(f"{event.name} names neither a trace nor a session")
+    name = event.name.removeprefix(_CLAUDE_CODE)
+    one = text(event.attributes.get(of))
+    return Given(
+        **subject,
+        name=name,
+        value=value,
+        label=label,
+        kind="human",
+        time=time_of(event.time_unix_nano),
+        id=one and "\0".join((*map(str, subject.values()), name, one)),
+    )
+
+
+def _subject(event: Event, service: str) -> About:
+    """Of Claude Code the session: the trace whose id its record may carry is not the turn that is made of records."""
+    session = next(
+        (found for key in _CONVERSATION if (found := text(event.attributes.get(key)))), None
+    )
+    in_session: About | None = None
+    if session and service:
+        in_session = {"session_id": session, "service": service}
+    if in_session is not None and "." not in event.name.removeprefix(_CLAUDE_CODE):
+        return in_session
+    if event.trace_id:
+        about: About = {"trace_id": event.trace_id}
+        if event.span_id:
+            about["span_id"] = event.span_id
+        return about
+    return in_session or {}

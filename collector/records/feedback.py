@@ -1,0 +1,329 @@
+"""What people, code and models say of a trace or a session after it ran: the records of topic `feedback`. Pure.
+
+    POST /v1/feedback, thumbs of the page  -> Given -+
+    OTLP events and attributes             -> Given -+-> FeedbackRules.feedback -> Feedback
+
+Feedback changes no score. The same id again replaces what was said before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias, TypedDict
+
+import msgspec
+
+from collector.base.errors import Undecodable
+from collector.config.tree import Config
+from collector.log.port import FEEDBACK, New
+from collector.otlp.marking import Marking, Steps
+from collector.records.codec import NOT_A_RECORD, decode
+from collector.records.sessions import session_key
+from collector.records.signal import rfc3339
+
+Kind: TypeAlias = Literal["human", "code", "llm"]
+Opinion: TypeAlias = Literal["positive", "negative", "neutral"]
+"""`neutral`: neither, or nothing that is known as one of the two."""
+TYPE = "spanwise.feedback.v1"
+MAX_TEXT = 512
+"""Characters of an id, a name or a label."""
+MAX_BYTES = 64 << 10
+"""Of one object of a request."""
+MAX_COMMENT = 16_384
+"""Characters of a comment; what is longer is cut."""
+_TRACE_ID, _SPAN_ID = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}")
+_OPINIONS: dict[str, Opinion] = {
+    "thumbs_up": "positive",
+    "positive": "positive",
+    "pass": "positive",
+    "accepted": "positive",
+    "good": "positive",
+    "thumbs_down": "negative",
+    "negative": "negative",
+    "fail": "negative",
+    "rejected": "negative",
+    "bad": "negative",
+}
+
+
+class Scale(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The least and the greatest value that a rating can have."""
+
+    min: float = 0.0
+    max: float = 1.0
+
+
+class About(TypedDict, total=False):
+    """The fields of `Given` that say what feedback is about."""
+
+    trace_id: str
+    span_id: str
+    session_id: str
+    service: str
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Feedback as it is sent: the fields of `POST /v1/feedback`."""
+
+    name: str
+    trace_id: str | None = None
+    span_id: str | None = None
+    session_id: str | None = None
+    service: str | None = None
+    task_id: str | None = None
+    value: bool | float | None = None
+    label: str | None = None
+    scale: Scale = Scale()
+    comment: str | None = None
+    kind: Kind = "human"
+    source: str | None = None
+    """Who says so, opaque; only a keyed digest of it is kept."""
+    time: str | None = None
+    id: str | None = None
+
+
+class Feedback(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag=TYPE
+):
+    """One record of topic `feedback`, as JSON; sinks hand it on as it is."""
+
+    id: str
+    """32 hex; the same id again replaces."""
+    time: str
+    """When it was said, RFC 3339."""
+    name: str
+    kind: Kind
+    opinion: Opinion
+    trace_id: str | None = None
+    span_id: str | None = None
+    session_id: str | None = None
+    service: str | None = None
+    task_id: str | None = None
+    value: float | None = None
+    label: str | None = None
+    comment: str | None = None
+    source: str | None = None
+
+    @property
+    def subject(self) -> tuple[Literal["trace", "session", "task"], str]:
+        """What it is about, and its id."""
+        if self.session_id is not None:
+            return "session", self.session_id
+        return (
+            ("trace", self.trace_id) if self.trace_id is not None else ("task", self.task_id or "")
+        )
+
+    @property
+    def key(self) -> bytes:
+        """Of its record: what is said of one subject stays in order."""
+        kind, ident = self.subject
+        return session_key(self.service or "", ident) if kind == "session" else ident.encode()
+
+    @property
+    def record(self) -> New:
+        """The record that holds it."""
+        return New(topic=FEEDBACK, key=self.key, value=msgspec.json.encode(self))
+
+
+_decoder = msgspec.json.Decoder(Feedback)
+
+
+def decode_feedback(value: bytes) -> Feedback:
+    """The feedback in a record.
+
+    Raises:
+        UnknownKind: a newer version wrote it.
+        Undecodable: it is none.
+    """
+    return decode(_decoder, value)
+
+
+class _Several(msgspec.Struct):
+    feedback: list[msgspec.Raw]
+
+
+_given = msgspec.json.Decoder(Given)
+_several = msgspec.json.Decoder(_Several)
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def given(item: bytes | msgspec.Raw) -> Given:
+    """One object of a request.
+
+    Raises:
+        Undecodable: it is too large or not of this form; the message names the field.
+    """
+    if len(item) > MAX_BYTES:
+        raise Undecodable(f"larger than {MAX_BYTES} bytes")
+    try:
+        return _given.decode(item)
+    except NOT_A_RECORD as error:
+        raise Undecodable(str(error)) from error
+
+
+def items_in(body: bytes) -> Sequence[bytes | msgspec.Raw]:
+    """The objects of a request, undecoded: one, or those under `feedback`.
+
+    Raises:
+        Undecodable: the body is neither.
+    """
+    try:
+        if "feedback" not in _object.decode(body):
+            return [body]
+        return _several.decode(body).feedback
+    except NOT_A_RECORD as error:
+        raise Undecodable(
+            f'the body is neither a JSON object nor {{"feedback": [...]}}: {error}'
+        ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedbackRules:
+    """How feedback is read: `feedback` and `redaction` of the configuration."""
+
+    names: frozenset[str] | None = None
+    """Only these; None: all."""
+    labels: Mapping[str, Opinion] = field(default_factory=dict[str, Opinion])
+    """What labels mean beyond the known ones, by label in small letters."""
+    marking: Marking | None = None
+    key: bytes = b"spanwise"
+    """Of the digests of sources."""
+    content: bool = True
+    """Whether comments are kept."""
+
+    @classmethod
+    def of(cls, config: Config) -> FeedbackRules:
+        """Those of a configuration."""
+        redaction, feedback = config.redaction, config.feedback
+        key = None if redaction.key is None else redaction.key.get_secret_value()
+        return cls(
+            names=None if feedback.names is None else frozenset(feedback.names),
+            labels={_plain(label): opinion for label, opinion in feedback.labels.items()},
+            marking=Marking(redaction.patterns, key) if redaction.patterns else None,
+            key=cls.key if key is None else key.encode()[:64],
+            content=redaction.content == "keep",
+        )
+
+    def wants(self, name: str) -> bool:
+        """Whether `feedback.names` has it."""
+        return self.names is None or name in self.names
+
+    def feedback(self, item: Given, *, now: float) -> Feedback:
+        """What is kept of it; `now`: unix seconds, for what says no time.
+
+        Raises:
+            Undecodable: what is wrong with it.
+        """
+        _check(item)
+        number = None if item.value is None else float(item.value)
+        source = None if item.source is None else self._digest(item.source)
+        subject = (
+            item.trace_id or "",
+            item.span_id or "",
+            self._marked(item.service, identifies=True) or "",
+            self._marked(item.session_id, identifies=True) or "",
+            self._marked(item.task_id, identifies=True) or "",
+        )
+        named = (item.id,) if item.id else (*subject, item.name, item.kind, source or "")
+        return Feedback(
+            id=hashlib.sha256("\0".join(named).encode(errors="replace")).hexdigest()[:32],
+            time=rfc3339(_time(item.time, now)),
+            name=self._marked(item.name) or "",
+            kind=item.kind,
+            opinion=self._opinion(item, number),
+            trace_id=subject[0] or None,
+            span_id=subject[1] or None,
+            service=subject[2] or None,
+            session_id=subject[3] or None,
+            task_id=subject[4] or None,
+            value=number,
+            label=self._marked(item.label),
+            comment=self._comment(item.comment),
+            source=source,
+        )
+
+    def _opinion(self, item: Given, number: float | None) -> Opinion:
+        """A known label decides; else the number, by the middle of its scale."""
+        label = None if item.label is None else _plain(item.label)
+        if label is not None and (said := self.labels.get(label) or _OPINIONS.get(label)):
+            return said
+        low, high = item.scale.min, item.scale.max
+        if number is None or not low <= number <= high:
+            return "neutral"
+        middle = (low + high) / 2
+        return "neutral" if number == middle else "positive" if number > middle else "negative"
+
+    def _comment(self, comment: str | None) -> str | None:
+        if not comment or not self.content:
+            return None
+        return self._marked(comment[:MAX_COMMENT])
+
+    def _marked(self, text: str | None, *, identifies: bool = False) -> str | None:
+        """The text without secrets: ids are marked as those of spans are, so that they go on to be the same."""
+        if not text or self.marking is None:
+            return text
+        raw = text.encode(errors="replace")
+        marked = self.marking.text(raw, Steps(len(raw)), identifies=identifies)
+        return text if marked is None else marked.decode(errors="replace")
+
+    def _digest(self, source: str) -> str:
+        raw = source.encode(errors="replace")
+        return hashlib.blake2b(raw, key=self.key, digest_size=8).hexdigest()
+
+
+def _check(item: Given) -> None:
+    """Raise Undecodable: what is wrong with it."""
+    subjects = [
+        name for name in ("trace_id", "session_id", "task_id") if getattr(item, name) is not None
+    ]
+    if len(subjects) != 1:
+        got = " and ".join(subjects) or "none of them"
+        raise Undecodable(f"expected one of trace_id, session_id and task_id, got {got}")
+    if item.trace_id is not None and not _TRACE_ID.fullmatch(item.trace_id):
+        raise Undecodable("trace_id: expected 32 hexadecimal digits in small letters")
+    if item.span_id is not None and (item.trace_id is None or not _SPAN_ID.fullmatch(item.span_id)):
+        raise Undecodable("span_id: expected 16 hexadecimal digits in small letters, with trace_id")
+    if item.session_id is not None and not item.service:
+        raise Undecodable("session_id: `service` must be there too; a session belongs to a service")
+    if item.value is None and not item.label:
+        raise Undecodable("expected a value (true, false or a number) or a label")
+    _check_number(item)
+    for name, text in _texts(item):
+        if not text or len(text) > MAX_TEXT:
+            raise Undecodable(f"{name}: expected 1 to {MAX_TEXT} characters")
+
+
+def _check_number(item: Given) -> None:
+    if not item.scale.min < item.scale.max or math.isinf(item.scale.max - item.scale.min):
+        raise Undecodable("scale: `min` must be below `max`")
+    if isinstance(item.value, float) and not math.isfinite(item.value):
+        raise Undecodable("value: expected a finite number")
+
+
+def _texts(item: Given) -> Iterable[tuple[str, str]]:
+    names = ("name", "session_id", "service", "task_id", "label", "source", "id")
+    return (
+        (name, text)
+        for name in names
+        if (text := getattr(item, name)) is not None and (text or name != "service")
+    )
+
+
+def _time(text: str | None, now: float) -> float:
+    if text is None:
+        return now
+    try:
+        found = datetime.fromisoformat(text)
+        return found.timestamp() if found.tzinfo else found.replace(tzinfo=UTC).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise Undecodable("time: expected RFC 3339, such as 2026-11-28T12:00:00Z") from error
+
+
+def _plain(label: str) -> str:
+    """A label as it is looked up: `Thumbs up`, `thumbs-up` and `thumbs_up` are one."""
+    return label.strip().casefold().replace(" ", "_").replace("-", "_")

@@ -1,0 +1,154 @@
+"""`POST /v1/feedback` on the receiver's port: durable before it is answered, item by item."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from collector.log.port import FEEDBACK
+from collector.records.feedback import FeedbackRules, decode_feedback
+from tests.support.dialect_spans import key_values
+from tests.support.faulty_log import unavailable
+from tests.support.otlp import body, span
+from tests.support.otlp_http import post
+from tests.support.receiving import Served, serving
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+THUMB = {"trace_id": TRACE, "name": "thumb", "value": False, "comment": "wrong city"}
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+RULES = FeedbackRules()
+
+
+def url(served: Served) -> str:
+    return served.url.replace("/v1/traces", "/v1/feedback")
+
+
+async def send(served: Served, content: Any, **headers: str) -> httpx.Response:
+    """As `curl -d` sends it."""
+    raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return await post(url(served), raw, headers={**FORM, **headers})
+
+
+def kept(served: Served) -> list[str]:
+    """The comments and names of what the log has."""
+    written = [each for each in served.log.written if each.position.topic == FEEDBACK]
+    found = [decode_feedback(each.value) for each in written]
+    return [each.comment or each.name for each in found]
+
+
+def counted(served: Served, result: str, transport: str = "http") -> float:
+    labels = {"transport": transport, "result": result}
+    name = "spanwise_feedback_received_total"
+    return served.telemetry.registry.get_sample_value(name, labels) or 0.0
+
+
+async def test_a_thumb_is_answered_once_the_log_has_it() -> None:
+    async with serving(feedback=RULES) as served:
+        reply = await send(served, THUMB)
+
+        assert (reply.status_code, reply.json()) == (200, {"accepted": 1, "rejected": []})
+        assert reply.headers["content-type"] == "application/json"
+        assert kept(served) == ["wrong city"]
+        assert counted(served, "accepted") == 1
+
+
+async def test_what_cannot_be_read_loses_nothing_else() -> None:
+    several = [THUMB, {"name": "stars"}, {**THUMB, "value": "yes"}, {**THUMB, "name": "tone"}]
+    async with serving(feedback=RULES) as served:
+        reply = await send(served, {"feedback": several})
+
+        said = reply.json()
+        assert (reply.status_code, said["accepted"]) == (200, 2)
+        assert [each["index"] for each in said["rejected"]] == [1, 2]
+        assert "trace_id, session_id and task_id" in said["rejected"][0]["message"]
+        assert len(kept(served)) == 2
+        assert (counted(served, "accepted"), counted(served, "invalid")) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"nonsense", "neither a JSON object nor"),
+        ({"name": "thumb"}, "expected one of trace_id"),
+        ({"feedback": [THUMB] * 1_001}, "1001 items; at most 1000"),
+    ],
+)
+async def test_a_request_of_which_nothing_can_be_kept_is_a_400(content: Any, message: str) -> None:
+    async with serving(feedback=RULES) as served:
+        reply = await send(served, content)
+
+        assert reply.status_code == 400
+        assert message in reply.json()["error"]["message"]
+        assert kept(served) == []
+
+
+async def test_a_thousand_at_once_compressed() -> None:
+    several = {"feedback": [{**THUMB, "id": str(n)} for n in range(1_000)]}
+    async with serving(feedback=RULES) as served:
+        packed = gzip.compress(json.dumps(several).encode())
+        reply = await send(served, packed, **{"content-encoding": "gzip"})
+
+        assert reply.json() == {"accepted": 1_000, "rejected": []}
+        assert len(kept(served)) == 1_000
+
+
+async def test_a_log_that_is_away_is_told_to_the_sender() -> None:
+    async with serving(feedback=RULES) as served:
+        served.log.write_failures = unavailable(1)
+        refused = await send(served, THUMB)
+        again = await send(served, THUMB)
+
+        assert refused.status_code == 503
+        assert int(refused.headers["retry-after"]) > 0
+        assert again.status_code == 200
+        assert (counted(served, "refused"), counted(served, "accepted")) == (1, 1)
+
+
+async def test_it_needs_the_receivers_token() -> None:
+    token = "a-token-of-32-characters-at-least"
+    async with serving(feedback=RULES, bearer_tokens=[token]) as served:
+        without = await send(served, THUMB)
+        with_it = await send(served, THUMB, authorization=f"Bearer {token}")
+
+        assert without.status_code == 401
+        assert without.headers["www-authenticate"] == "Bearer"
+        assert with_it.status_code == 200
+        assert counted(served, "unauthenticated") == 1
+
+
+async def test_a_page_of_another_origin_may_send_only_where_cors_names_it() -> None:
+    page = {"origin": "https://app.example.com"}
+    async with serving(feedback=RULES) as served:
+        assert (await send(served, THUMB, **page)).status_code == 403
+    async with serving(feedback=RULES, cors=("https://app.example.com",)) as served:
+        reply = await send(served, THUMB, **page)
+        assert reply.status_code == 200
+        assert reply.headers["access-control-allow-origin"] == "https://app.example.com"
+
+
+async def test_another_method_is_told_the_right_one() -> None:
+    async with serving(feedback=RULES) as served, httpx.AsyncClient() as client:
+        reply = await client.get(url(served))
+
+        assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
+
+
+async def test_what_spans_say_is_written_with_them() -> None:
+    sent = span()
+    said = {"annotations.0.annotation.name": "tone", "annotations.0.annotation.label": "good"}
+    sent.attributes.extend(key_values(said))
+    async with serving(feedback=RULES) as served:
+        await post(served.url, body(sent))
+        await post(served.url, body(span()))
+
+        assert kept(served) == ["tone"]
+        assert [each.position.topic for each in served.log.written] == [
+            "spans",
+            "feedback",
+            "spans",
+        ]
+        assert counted(served, "accepted") == 1

@@ -1,0 +1,317 @@
+"""Feedback in the index: before its trace, after, long after, twice, changed; and on the pages, with their thumbs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.api.families import ApiFamilies
+from collector.api.feedback_counts import MOST_NAMES, FeedbackCounts
+from collector.api.held_feedback import MOST_OF_A_SUBJECT, WAITS, Matched, Matching
+from collector.base.telemetry import OTHER
+from collector.log.port import FEEDBACK
+from collector.records.feedback import Feedback, FeedbackRules, Given, decode_feedback
+from tests.support import api_records as make
+from tests.support.api_stand import Stand, filled
+
+RULES = FeedbackRules()
+ONE = f"{1:032x}"
+DAY = 86_400.0
+_ids = count()
+
+
+def said(value: float | bool = False, *, now: float = make.START, **fields: Any) -> Feedback:
+    """A thumb for trace 1, with an id of its own."""
+    about = {} if {"session_id", "task_id"} & fields.keys() else {"trace_id": ONE}
+    mine = {"name": "thumb", "value": value, "id": f"said-{next(_ids)}"}
+    given: dict[str, Any] = {**mine, **about, **fields}
+    return RULES.feedback(Given(**given), now=now)
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Generator[Stand]:
+    made = Stand(tmp_path)
+    yield made
+    made.close()
+
+
+def trace_of(number: int, **changes: Any) -> bytes:
+    return make.trace_value(make.trace(number, **changes))
+
+
+async def shown(stand: Stand, path: str = f"/api/v1/traces/{ONE}") -> tuple[str | None, list[str]]:
+    """What people say on the whole, and every comment or name, the latest first."""
+    found = (await stand.get(path)).json()
+    return found["user_outcome"], [
+        each.get("comment") or each["name"] for each in found["feedback"]
+    ]
+
+
+async def test_what_is_said_after_a_trace_has_come(stand: Stand) -> None:
+    filled(stand)
+    assert await shown(stand) == (None, [])
+
+    stand.time += 60
+    stand.take_feedback(said(comment="wrong city"))
+    found = stand.match()
+
+    assert found.matched == [Matched("support-bot", "planner", "s-1", "thumb", "human", "negative")]
+    assert await shown(stand) == ("negative", ["wrong city"])
+    assert await shown(stand, "/api/v1/sessions/s-1") == ("negative", ["wrong city"])
+    assert await shown(stand, f"/api/v1/traces/{2:032x}") == (None, [])
+    assert stand.match().matched == [], "it counts once"
+
+
+async def test_what_is_said_before_its_trace_waits_for_it(stand: Stand) -> None:
+    stand.take_feedback(said(comment="early"))
+    assert stand.match() == Matching([], 0, 1)
+
+    stand.time += 600
+    stand.take_traces(trace_of(1))
+
+    assert [each.session_id for each in stand.match().matched] == ["s-1"]
+    assert await shown(stand) == ("negative", ["early"])
+
+
+async def test_what_is_said_long_after(stand: Stand) -> None:
+    filled(stand)
+    stand.time += 6 * DAY
+    stand.take_feedback(said(comment="late"))
+    assert len(stand.match().matched) == 1
+
+    stand.time += 2 * DAY
+    stand.take_feedback(said(comment="too late"))
+    assert stand.match().matched == []
+    stand.time += WAITS + 1
+    assert stand.match().given_up == 1
+    assert (await shown(stand))[1] == ["late"]
+
+
+def test_what_is_about_nothing_is_given_up_after_an_hour(stand: Stand) -> None:
+    stand.take_feedback(said(trace_id="f" * 32), said(session_id="none", service="shop"))
+
+    stand.time += WAITS - 1
+    assert stand.match() == Matching([], 0, 2)
+    stand.time += 2
+    assert stand.match() == Matching([], 2, 0)
+
+
+async def test_the_same_id_replaces(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(said(True, id="mine", comment="nice"))
+    assert len(stand.match().matched) == 1
+
+    stand.take_feedback(said(False, id="mine", comment="on second thought"))
+
+    assert await shown(stand) == ("negative", ["on second thought"])
+    assert stand.match().matched == [], "a changed mind counts once"
+
+
+async def test_negative_if_any_person_says_so_and_only_people_count(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(said(False, kind="llm"))
+    assert (await shown(stand))[0] is None
+    stand.take_feedback(said(0.5))
+    assert (await shown(stand))[0] == "neutral"
+    stand.take_feedback(said(True))
+    assert (await shown(stand))[0] == "positive"
+    stand.take_feedback(said(False, session_id="s-1", service="support-bot"))
+    assert (await shown(stand))[0] == "positive"
+    assert (await shown(stand, "/api/v1/sessions/s-1"))[0] == "negative"
+
+
+async def test_what_is_said_of_a_task_is_about_the_trace_that_names_it(stand: Stand) -> None:
+    stand.take_feedback(said(True, task_id="refund-7", comment="solved"))
+    assert stand.match().matched == []
+    stand.take_traces(trace_of(1, task_id="refund-7"), trace_of(2, session_id="s-2"))
+
+    assert [each.session_id for each in stand.match().matched] == ["s-1"]
+    assert await shown(stand) == ("positive", ["solved"])
+
+
+async def test_it_goes_with_a_trace_that_moves_to_another_session(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(said(comment="mine"))
+    stand.match()
+
+    stand.take_traces(
+        make.trace_value(make.trace(1, session_id="s-9"), revision=1, seen=make.START + 50)
+    )
+
+    assert await shown(stand, "/api/v1/sessions/s-9") == ("negative", ["mine"])
+    assert await shown(stand, "/api/v1/sessions/s-1") == (None, [])
+
+
+def test_it_is_forgotten_with_its_session(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(said(), said(session_id="s-1", service="support-bot"))
+    stand.match()
+
+    with stand.api._index._changing() as change:
+        change.evict_oldest(10)
+
+    with stand.api._index.reading() as reading:
+        left = reading.connection.execute("SELECT count(*) FROM feedback").fetchone()[0]
+    assert left == 0
+
+
+async def test_of_one_subject_the_newest_are_kept(stand: Stand) -> None:
+    filled(stand)
+    for number in range(MOST_OF_A_SUBJECT + 5):
+        stand.time += 1
+        stand.take_feedback(said(comment=f"word {number}"))
+
+    _, comments = await shown(stand)
+    assert len(comments) == MOST_OF_A_SUBJECT
+    assert comments[0] == f"word {MOST_OF_A_SUBJECT + 4}"
+    gone = {"kind": "feedback", "reason": "subject_full"}
+    assert stand.counted("spanwise_index_evicted_total", **gone) == 5
+
+
+async def test_no_comment_is_shown_where_no_content_is(tmp_path: Path) -> None:
+    stand = filled(Stand(tmp_path, "redaction.content=drop"))
+    stand.take_feedback(said(comment="secret"))
+
+    assert await shown(stand) == ("negative", ["thumb"])
+    stand.close()
+
+
+def test_what_is_no_feedback_is_named(stand: Stand) -> None:
+    stand.log.append(FEEDBACK, b"not json")
+
+    taken = stand.api._index.take_feedback(stand.log.written[-1:])
+
+    assert [position.topic for position, _ in taken.undecodable] == [FEEDBACK]
+
+
+def test_names_beyond_the_limit_share_one_label(stand: Stand) -> None:
+    told: list[str] = []
+    counts = FeedbackCounts(
+        stand.telemetry,
+        ApiFamilies(stand.telemetry),
+        lambda _service, session, _name: told.append(session),
+    )
+    matched = [
+        Matched("shop", "desk", "s", f"name-{n}", "human", "positive")
+        for n in range(MOST_NAMES + 3)
+    ]
+
+    counts.matched(Matching(matched, 4, 0))
+
+    labels = {"service": "shop", "agent": "desk", "kind": "human", "label": "positive"}
+
+    def named(name: str) -> float | None:
+        return stand.telemetry.registry.get_sample_value(
+            "spanwise_feedback_total", {**labels, "name": name}
+        )
+
+    assert named("name-0") == 1
+    assert named(OTHER) == 3
+    assert stand.counted("spanwise_feedback_unmatched_total") == 4
+    assert len(told) == MOST_NAMES + 3
+
+
+# --- the pages ------------------------------------------------------------------------------------------------------
+
+
+async def test_the_pages_show_what_was_said(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(said(comment="wrong <b>city</b>"), said(True, name="tone", label="good"))
+
+    for page in (f"/trace?id={ONE}", "/session?id=s-1"):
+        text = (await stand.get(page)).text
+        assert "wrong &lt;b&gt;city&lt;/b&gt;" in text
+        assert "a person, " in text
+        assert "People say" in text
+        assert 'name="thumb" value="down"' in text
+
+
+async def thumb(stand: Stand, page: str, thumb: str = "down", **headers: str) -> Any:
+    """Press it; the index takes what the log has meanwhile, as its reader would."""
+
+    async def index() -> None:
+        seen = 0
+        while True:
+            new = stand.log.history(FEEDBACK)[seen:]
+            if new:
+                stand.api._index.take_feedback(new)
+                seen += len(new)
+            await asyncio.sleep(0)
+
+    reader = asyncio.create_task(index())
+    try:
+        async with stand.client() as client:
+            return await client.post(page, data={"thumb": thumb, "comment": "why"}, headers=headers)
+    finally:
+        reader.cancel()
+
+
+@pytest.mark.parametrize(
+    ("page", "subject"),
+    [
+        (f"/trace?id={ONE}", ("trace", ONE)),
+        ("/session?service=support-bot&id=s-1", ("session", "s-1")),
+    ],
+)
+async def test_a_thumb_is_one_click_and_comes_back_to_its_page(
+    stand: Stand, page: str, subject: tuple[str, str]
+) -> None:
+    filled(stand)
+
+    answer = await thumb(stand, page)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{page}#said")
+    (record,) = stand.log.history(FEEDBACK)
+    kept = decode_feedback(record.value)
+    assert (kept.subject, kept.opinion, kept.comment) == (subject, "negative", "why")
+    assert "why" in (await stand.get(page)).text
+
+    await thumb(stand, page, "up")
+    first, second = (decode_feedback(each.value) for each in stand.log.history(FEEDBACK))
+    assert first.id == second.id, "the second one replaces the first"
+
+
+async def test_no_other_site_gives_a_thumb(stand: Stand) -> None:
+    filled(stand)
+    page = f"/trace?id={ONE}"
+
+    for headers in (
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+    ):
+        assert (await thumb(stand, page, **headers)).status_code == 403
+    assert stand.log.history(FEEDBACK) == []
+    allowed = await thumb(stand, page, **{"sec-fetch-site": "same-origin", "origin": "null"})
+    assert allowed.status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("page", "press", "status"),
+    [
+        (f"/trace?id={ONE}", "sideways", 422),
+        ("/trace?id=x", "up", 422),
+        ("/session?id=s-1", "up", 422),
+    ],
+)
+async def test_what_is_no_thumb_is_refused(
+    stand: Stand, page: str, press: str, status: int
+) -> None:
+    assert (await thumb(stand, page, press)).status_code == status
+    assert stand.log.history(FEEDBACK) == []
+
+
+async def test_a_case_expects_what_a_person_corrected(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(said(False, name="correction", label="bad", comment="It rains in Oslo."))
+
+    case = (await stand.get(f"/trace/case?id={ONE}")).text
+
+    assert "output: It rains in Oslo." in case
+    assert "answer 1" not in case

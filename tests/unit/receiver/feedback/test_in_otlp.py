@@ -1,0 +1,285 @@
+"""What OTLP already says of traces and sessions: every row of docs/feedback.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.log.port import FEEDBACK
+from collector.receiver.feedback.found import MAX_CARRIED, FeedbackReader
+from collector.records.feedback import Feedback, FeedbackRules, decode_feedback
+from tests.support.dialect_spans import key_values
+from tests.support.recordings import requests
+
+TRACE, SPAN = bytes(range(16)), bytes(range(8))
+NOW = 1_700_000_000.0
+NANOS = int(NOW * 1e9)
+
+
+def reader(**rules: Any) -> FeedbackReader:
+    return FeedbackReader(FeedbackRules(**rules), lambda: NOW)
+
+
+def said(request: bytes, items: str = "log_records", **rules: Any) -> list[Feedback]:
+    """What a request says."""
+    records = reader(**rules).in_otlp(request, items).records
+    assert {each.topic for each in records} <= {FEEDBACK}
+    return [decode_feedback(bytes(each.value or b"")) for each in records]  # type: ignore[arg-type]
+
+
+def in_a_log(
+    name: str,
+    attributes: Mapping[str, Any],
+    *,
+    scope: str = "app",
+    trace: bytes = b"",
+    service: str = "shop",
+) -> bytes:
+    request = ExportLogsServiceRequest()
+    group = request.resource_logs.add()
+    group.resource.attributes.extend(key_values({"service.name": service}))
+    logs = group.scope_logs.add()
+    logs.scope.name = scope
+    record = logs.log_records.add(
+        event_name=name, time_unix_nano=NANOS, trace_id=trace, span_id=SPAN if trace else b""
+    )
+    record.attributes.extend(key_values(attributes))
+    return request.SerializeToString()
+
+
+def in_a_span(
+    attributes: Mapping[str, Any],
+    *,
+    scope: str = "app",
+    events: Mapping[str, Mapping[str, Any]] | None = None,
+    links: int = 0,
+) -> bytes:
+    request = ExportTraceServiceRequest()
+    spans = request.resource_spans.add().scope_spans.add()
+    spans.scope.name = scope
+    span = spans.spans.add(trace_id=TRACE, span_id=SPAN, name="step", end_time_unix_nano=NANOS)
+    span.attributes.extend(key_values(attributes))
+    for name, fields in (events or {}).items():
+        event = span.events.add(name=name, time_unix_nano=NANOS)
+        event.attributes.extend(key_values(fields))
+    for number in range(links):
+        span.links.add(trace_id=bytes([number + 1]) * 16, span_id=bytes([number + 1]) * 8)
+    return request.SerializeToString()
+
+
+EVALUATION = {
+    "gen_ai.evaluation.name": "relevance",
+    "gen_ai.evaluation.score.value": 0.9,
+    "gen_ai.evaluation.score.label": "pass",
+    "gen_ai.evaluation.explanation": "to the point",
+}
+
+
+def told(feedback: Feedback) -> dict[str, Any]:
+    return msgspec.to_builtins(feedback)
+
+
+def test_an_evaluation_of_the_convention_is_about_its_trace_and_span() -> None:
+    for request, items in (
+        (in_a_log("gen_ai.evaluation.result", EVALUATION, trace=TRACE), "log_records"),
+        (in_a_span({}, events={"gen_ai.evaluation.result": EVALUATION}), "spans"),
+    ):
+        (found,) = said(request, items)
+        assert {
+            "trace_id": TRACE.hex(),
+            "span_id": SPAN.hex(),
+            "name": "relevance",
+            "value": 0.9,
+            "label": "pass",
+            "comment": "to the point",
+            "kind": "code",
+            "opinion": "positive",
+            "time": "2023-11-14T22:13:20.000000Z",
+        }.items() <= told(found).items()
+
+
+def test_an_evaluation_without_a_trace_is_about_its_conversation() -> None:
+    fields = {**EVALUATION, "gen_ai.conversation.id": "c-1", "spanwise.feedback.kind": "human"}
+
+    (found,) = said(in_a_log("gen_ai.evaluation.result", fields))
+
+    assert (found.session_id, found.service, found.kind) == ("c-1", "shop", "human")
+
+
+def test_our_own_scores_are_no_feedback() -> None:
+    assert (
+        said(in_a_log("gen_ai.evaluation.result", EVALUATION, scope="spanwise", trace=TRACE)) == []
+    )
+    events = {"gen_ai.evaluation.result": EVALUATION}
+    assert said(in_a_span({}, scope="spanwise", events=events), "spans") == []
+
+
+def test_annotations_are_about_the_span_that_carries_them() -> None:
+    prefix = "annotations.{}.annotation."
+    fields = {
+        prefix.format(0) + "name": "helpful",
+        prefix.format(0) + "score": 0,
+        prefix.format(0) + "annotator_kind": "HUMAN",
+        prefix.format(0) + "identifier": "desk-7",
+        prefix.format(0) + "explanation": "no",
+        prefix.format(1) + "name": "tone",
+        prefix.format(1) + "label": "good",
+        prefix.format(1) + "annotator_kind": "LLM",
+    }
+
+    first, second = said(in_a_span(fields), "spans")
+
+    assert (first.name, first.kind, first.opinion, first.comment) == (
+        "helpful",
+        "human",
+        "negative",
+        "no",
+    )
+    assert (second.name, second.kind, second.opinion) == ("tone", "llm", "positive")
+    assert {each.span_id for each in (first, second)} == {SPAN.hex()}
+    again = {**fields, prefix.format(0) + "score": 1}
+    assert said(in_a_span(again), "spans")[0].id == first.id, "the identifier names it"
+
+
+@pytest.mark.parametrize(("links", "about"), [(0, TRACE), (1, bytes([1]) * 16), (2, TRACE)])
+def test_evaluations_are_about_the_span_that_their_evaluator_links_to(
+    links: int, about: bytes
+) -> None:
+    fields = {
+        "openinference.span.kind": "EVALUATOR",
+        "evaluations.0.evaluation.name": "hallucination",
+        "evaluations.0.evaluation.score": 1,
+        "evaluations.0.evaluation.annotator_kind": "LLM",
+    }
+
+    (found,) = said(in_a_span(fields, links=links), "spans")
+
+    assert (found.trace_id, found.kind) == (about.hex(), "llm")
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "opinion", "value"),
+    [
+        ("copilot_chat.user.feedback", {"rating": "positive"}, "positive", None),
+        ("copilot_chat.user.feedback", {"rating": "negative"}, "negative", None),
+        ("copilot_chat.edit.feedback", {"outcome": "accepted"}, "positive", None),
+        ("copilot_chat.edit.feedback", {"outcome": "rejected"}, "negative", None),
+        ("copilot_chat.edit.survival", {"survival_rate_four_gram": 0.9}, "positive", 0.9),
+        ("copilot_chat.edit.survival", {"survival_rate_four_gram": 0.1}, "negative", 0.1),
+    ],
+)
+def test_what_people_do_in_vs_code(
+    name: str, fields: dict[str, Any], opinion: str, value: float | None
+) -> None:
+    fields = {**fields, "conversation_id": "c-1", "request_id": "r-1"}
+
+    (of_trace,) = said(in_a_log(name, fields, trace=TRACE))
+    (of_session,) = said(in_a_log(name, fields))
+    (other,) = said(in_a_log(name, {**fields, "request_id": "r-2"}))
+
+    assert (of_trace.name, of_trace.kind, of_trace.opinion, of_trace.value) == (
+        name,
+        "human",
+        opinion,
+        value,
+    )
+    assert of_trace.trace_id == TRACE.hex()
+    assert (of_session.session_id, of_session.service) == ("c-1", "shop")
+    assert of_session.id != other.id, "each request has its own"
+
+
+CLAUDE = {"session.id": "s-1", "event.sequence": 3}
+SCOPE = "com.anthropic.claude_code.events"
+
+
+@pytest.mark.parametrize(
+    ("fields", "opinion"),
+    [
+        ({"event_type": "responded", "response": "good"}, "positive"),
+        ({"event_type": "responded", "response": "fine"}, "neutral"),
+        ({"event_type": "responded", "response": "bad"}, "negative"),
+        ({"event_type": "responded", "response": "dismissed"}, None),
+        ({"event_type": "appeared"}, None),
+    ],
+)
+def test_the_survey_of_claude_code(fields: dict[str, Any], opinion: str | None) -> None:
+    for name in ("feedback_survey", "claude_code.feedback_survey"):
+        request = in_a_log(
+            name, {**CLAUDE, **fields, "appearance_id": "a"}, scope=SCOPE, trace=TRACE
+        )
+        found = said(request)
+        assert [each.opinion for each in found] == ([] if opinion is None else [opinion])
+        assert all((each.session_id, each.name) == ("s-1", "feedback_survey") for each in found)
+
+
+@pytest.mark.parametrize(
+    ("source", "decision", "opinion"),
+    [
+        ("user_reject", "reject", "negative"),
+        ("user_temporary", "accept", "positive"),
+        ("user_permanent", "accept", "positive"),
+        ("user_abort", "reject", "negative"),
+        ("config", "accept", None),
+        ("hook", "reject", None),
+    ],
+)
+def test_only_what_a_person_decides_is_feedback(
+    source: str, decision: str, opinion: str | None
+) -> None:
+    fields = {**CLAUDE, "source": source, "decision": decision, "tool_use_id": "toolu_1"}
+
+    found = said(in_a_log("tool_decision", fields, scope=SCOPE))
+
+    assert [each.opinion for each in found] == ([] if opinion is None else [opinion])
+
+
+def test_a_recording_of_claude_code_in_which_a_person_refused_a_call() -> None:
+    folder = Path(__file__).parents[3] / "data" / "captures_logs" / "claude_code_tui"
+    found = [each for body in requests(folder / "user_reject.logs.otlp") for each in said(body)]
+
+    assert [(each.name, each.opinion, each.label) for each in found] == [
+        ("tool_decision", "negative", "rejected")
+    ]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        in_a_log("gen_ai.evaluation.result", {"gen_ai.evaluation.name": "x"}, trace=TRACE),
+        in_a_log("gen_ai.evaluation.result", {"gen_ai.evaluation.score.value": 1.0}, trace=TRACE),
+        in_a_log("gen_ai.evaluation.result", EVALUATION, service=""),
+        in_a_log("copilot_chat.user.feedback", {"rating": "positive"}),
+    ],
+)
+def test_what_says_nothing_or_of_nothing_is_counted(request_: bytes) -> None:
+    found = reader().in_otlp(request_, "log_records")
+
+    assert (found.records, dict(found.results)) == ([], {"invalid": 1})
+
+
+def test_only_the_names_that_are_wanted() -> None:
+    found = reader(names=frozenset({"thumb"})).in_otlp(
+        in_a_log("gen_ai.evaluation.result", EVALUATION, trace=TRACE), "log_records"
+    )
+
+    assert (found.records, dict(found.results)) == ([], {"not_wanted": 1})
+
+
+def test_what_is_too_much_for_one_request_is_counted() -> None:
+    fields: dict[str, Any] = {}
+    for number in range(40):
+        fields[f"annotations.{number}.annotation.name"] = f"n{number}"
+        fields[f"annotations.{number}.annotation.label"] = "good"
+        fields[f"annotations.{number}.annotation.explanation"] = "x" * 16_000
+
+    found = reader().in_otlp(in_a_span(fields), "spans")
+
+    assert sum(len(bytes(each.value or b"")) for each in found.records) <= MAX_CARRIED  # type: ignore[arg-type]
+    assert found.results["accepted"] == len(found.records) > 10
+    assert found.results["accepted"] + found.results["too_many"] == 40
