@@ -32,6 +32,7 @@ from collector.api.query import Query
 from collector.api.routes import Routes
 from collector.api.stream import Stream
 from collector.api.traces import Show, Traces
+from collector.api.viewer_zone import ViewerZone
 from collector.api.vitals import Vitals
 from collector.api.what_changed import between, differing_by_agent
 from collector.base import watch
@@ -184,6 +185,7 @@ class Api:
             error_page=rendering.error,
         )
         self.app.add_middleware(Outgoing, families=families)
+        self.app.add_middleware(ViewerZone)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Fill the index until `stopping` is set; live streams end then too, so that the listener can close.

@@ -14,7 +14,7 @@ from collector.api.page.chart import Chart, Kind, Mark
 from collector.api.page.timespan import LENGTHS, Timespan, timespan
 from collector.api.page.views import duration, usd
 from collector.api.query import time_shown
-from collector.api.store import micros
+from collector.api.viewer_zone import MINUTE, shown_at
 from collector.api.what_changed import differing, of_failing, sides, told_by
 from collector.records.moved import Moved, Told, moved
 from collector.records.standing import Standing, Watched
@@ -356,4 +356,4 @@ def session_card(shown: Shown) -> dict[str, Any]:
 def _minute(time: float) -> str:
     if not math.isfinite(time):
         return ""
-    return time_shown(micros(max(0.0, time)))[:16].replace("T", " ")
+    return shown_at(max(0.0, time), MINUTE)

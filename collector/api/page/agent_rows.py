@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from collector.api.page.views import duration
-from collector.api.query import time_shown
-from collector.api.store import micros
+from collector.api.viewer_zone import MINUTE, shown_at
 from collector.records.standing import FAULT_WORDS, Drop, Fault
 
 HEADLINE = "agent_reliability"
@@ -32,7 +31,7 @@ def fault_row(fault: Fault, now: float) -> dict[str, Any]:
     """A fault as the page tells it: what fails, in how many sessions since when and before, and since when."""
     used = " that used it" if fault.tool else ""
     error = f" ({fault.error})" if fault.error else ""
-    since = time_shown(micros(fault.since))[:16].replace("T", " ")
+    since = shown_at(fault.since, MINUTE)
     return {
         "words": fault.words,
         "numbers": f"{fault.failures} of the last {fault.uses} sessions{used} since {since}, "
@@ -58,7 +57,7 @@ def change(drop: Drop) -> dict[str, Any]:
     """
     is_work = drop.evaluator == "work_baseline"
     words = _WORK if is_work else _CHANGES
-    since = time_shown(micros(drop.since))[:16].replace("T", " ")
+    since = shown_at(drop.since, MINUTE)
     rank = f"{drop.mean_rank:.2f}".removeprefix("0")
     what = (
         f"{words[drop.direction]} since {since}: "

@@ -15,7 +15,7 @@ from collector.api.off_loop import OffLoop
 from collector.api.page.rendering import Rendering
 
 ROWS = 100
-DIFFERING = 100
+DIFFERING = 50
 
 
 class AgreementPages:

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from collector.api.base_path import root
 from collector.api.page import views
+from collector.api.viewer_zone import zone_name
 from collector.config.tree import Config
 
 _HERE = Path(__file__).parent
@@ -39,6 +40,7 @@ class Rendering:
         )
         self._templates.filters.update(views.FILTERS)
         cast("dict[str, object]", self._templates.globals)["root"] = root
+        cast("dict[str, object]", self._templates.globals)["zone"] = zone_name
 
     def page(self, template: str, *, status: int = 200, **given: Any) -> Response:
         """The template, filled in."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+
+from collector.api.viewer_zone import shown_at
 
 LENGTHS: Mapping[str, float] = {
     "15m": 900,
@@ -56,7 +57,7 @@ class Timespan:
         """The moment as this span needs it: with seconds, with the day, or neither."""
         length = self.last - self.first
         form = "%H:%M:%S" if length < 1_800 else "%H:%M" if length <= USUAL else "%b %d %H:%M"
-        return moment(time, form)
+        return shown_at(time, form)
 
     @property
     def ticks(self) -> list[Tick]:
@@ -66,7 +67,7 @@ class Timespan:
         form = "%b %d" if step >= USUAL else "%H:%M"
         first = math.ceil(self.first / step)
         times = [step * number for number in range(first, math.floor(self.last / step) + 1)]
-        return [Tick((time - self.first) / length, moment(time, form)) for time in times]
+        return [Tick((time - self.first) / length, shown_at(time, form)) for time in times]
 
 
 def timespan(
@@ -87,14 +88,6 @@ def timespan(
         now / part
     )  # parts begin at round moments, so that a point stays as it is
     return Timespan(name=name, first=last - LENGTHS[name], last=last, parts=parts)
-
-
-def moment(time: float, form: str) -> str:
-    """A moment in UTC; the first one for what cannot be shown."""
-    try:
-        return datetime.fromtimestamp(time, UTC).strftime(form)
-    except (OverflowError, OSError, ValueError):
-        return datetime.fromtimestamp(0, UTC).strftime(form)
 
 
 def _fitting(now: float, seen: list[float], since: float | None) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from collector.api.page.prose import prose
 from collector.api.page.sheet import name
+from collector.api.viewer_zone import shown_at
 from collector.config.tree import Config
 from collector.otlp.exporters import exporter_settings
 from evaluators.counts import amount
@@ -65,8 +69,19 @@ def duration(seconds: float) -> str:
 
 
 def moment(text: str | None) -> str:
-    """`2026-02-03 14:05:09`, UTC."""
-    return NOTHING if text is None else text[:19].replace("T", " ")
+    """`2026-02-03 14:05:09` in the viewer's zone, its title in UTC; what is no time stays as it is."""
+    if text is None:
+        return NOTHING
+    try:
+        at = datetime.fromisoformat(text)
+        utc = at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return text[:19].replace("T", " ")
+    here = shown_at(utc.timestamp(), "%Y-%m-%d %H:%M:%S")
+    title = f"{utc:%Y-%m-%d %H:%M:%S} UTC"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        f"{utc:%Y-%m-%dT%H:%M:%SZ}", title, here
+    )
 
 
 def words(name: str) -> str:

@@ -1,0 +1,66 @@
+"""Times on the pages are those of who looks, everywhere on a page, and UTC without a word of the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collector.api.viewer_zone import COOKIE
+from tests.support.api_stand import Stand, filled
+
+UTC_TIME, OSLO_TIME, NEPAL_TIME = (
+    "2023-11-14 22:13:21",
+    "2023-11-14 23:13:21",
+    "2023-11-15 03:58:21",
+)
+SESSION = "/session?id=s-1"
+
+
+@pytest.mark.parametrize(
+    ("cookie", "time", "footer"),
+    [
+        ("", UTC_TIME, "Times are UTC"),
+        ("Europe/Oslo", OSLO_TIME, "those of Europe/Oslo"),
+        ("Europe%2FOslo", OSLO_TIME, "those of Europe/Oslo"),
+        ("Asia/Kathmandu", NEPAL_TIME, "those of Asia/Kathmandu"),
+        ("Etc/UTC", UTC_TIME, "those of Etc/UTC"),
+        ("Middle/Earth", UTC_TIME, "Times are UTC"),
+        ("../../etc/passwd", UTC_TIME, "Times are UTC"),
+        ("<b>", UTC_TIME, "Times are UTC"),
+        ("A" * 4_000, UTC_TIME, "Times are UTC"),
+        ("Europe", UTC_TIME, "Times are UTC"),
+    ],
+)
+async def test_a_page_is_in_the_zone_of_its_viewer(
+    tmp_path: Path, cookie: str, time: str, footer: str
+) -> None:
+    stand = filled(Stand(tmp_path))
+
+    page = (await stand.get(SESSION, cookie=f"{COOKIE}={cookie}")).text
+
+    assert f'title="{UTC_TIME} UTC">{time}</time>' in page
+    assert footer in page
+    stand.close()
+
+
+async def test_charts_and_sentences_are_in_the_same_zone(tmp_path: Path) -> None:
+    stand = filled(Stand(tmp_path))
+    page = "/agent?service=support-bot&agent=planner&range=15m"
+
+    utc = (await stand.get(page)).text
+    oslo = (await stand.get(page, cookie=f"{COOKIE}=Europe/Oslo")).text
+
+    assert "22:13" in utc
+    assert ">22:1" not in oslo
+    assert ">23:1" in oslo
+    stand.close()
+
+
+async def test_the_api_and_files_are_utc_whoever_asks(tmp_path: Path) -> None:
+    stand = filled(Stand(tmp_path))
+    cookie = f"{COOKIE}=Europe/Oslo"
+
+    for path in ("/api/v1/sessions", "/api/v1/sessions?format=csv"):
+        assert (await stand.get(path)).text == (await stand.get(path, cookie=cookie)).text
+    stand.close()
