@@ -315,3 +315,20 @@ async def test_a_case_expects_what_a_person_corrected(stand: Stand) -> None:
 
     assert "output: It rains in Oslo." in case
     assert "answer 1" not in case
+
+
+@pytest.mark.parametrize(
+    ("admin", "header", "status"),
+    [
+        ("{host: 0.0.0.0}", {}, 403),
+        ("{host: 0.0.0.0, bearer_tokens: [secret]}", {}, 401),
+        ("{host: 0.0.0.0, bearer_tokens: [secret]}", {"authorization": "Bearer secret"}, 303),
+    ],
+)
+async def test_a_thumb_is_given_on_loopback_or_with_the_token(
+    tmp_path: Path, admin: str, header: dict[str, str], status: int
+) -> None:
+    stand = filled(Stand(tmp_path, f"admin={admin}"))
+
+    assert (await thumb(stand, f"/trace?id={ONE}", **header)).status_code == status
+    stand.close()
