@@ -15,7 +15,9 @@ from collector.records.feedback import Feedback, Kind, Opinion
 
 WAITS = 3600.0
 """Seconds that feedback waits for what it is about."""
-MOST_WAITING = 100_000
+MOST_WAITING = 20_000
+MOST_TASKS = 1_000
+"""Of those that wait for a task: how many are looked for at once, the newest."""
 MOST_OF_A_SUBJECT = 100
 """Of one trace or session; more push out the oldest."""
 SIGNS: dict[Opinion, int] = {"negative": -1, "neutral": 0, "positive": 1}
@@ -30,7 +32,9 @@ _TASKS = """
 UPDATE feedback SET trace_id = (
     SELECT t.trace_id FROM traces t WHERE t.id = (
         SELECT max(rowid) FROM texts WHERE texts MATCH feedback.task))
-WHERE matched = 0 AND task IS NOT NULL AND trace_id IS NULL"""
+WHERE id IN (
+    SELECT id FROM feedback WHERE matched = 0 AND task IS NOT NULL AND trace_id IS NULL
+    ORDER BY arrived DESC LIMIT ?)"""
 _FOUND = """
 SELECT f.id, s.service, a.agent, s.session_id, f.name, f.kind, f.sign
 FROM feedback f {} JOIN agents a ON a.id = s.agent
@@ -83,7 +87,7 @@ class HeldFeedback:
         `max_age`: how long after its session something may be said.
         """
         execute = self._connection.execute
-        execute(_TASKS)
+        execute(_TASKS, (MOST_TASKS,))
         found: list[Matched] = []
         ids: set[str] = set()
         for join in (_BY_TRACE, _BY_SESSION):

@@ -95,6 +95,8 @@ TASKS = (
     "worker 0",
 )
 STARTED_AGAIN = {
+    "agreement": "api",
+    "delivering": "sink.jsonl",
     "feed": "api",
     "indexing": "api",
     "forward 0": "forward",

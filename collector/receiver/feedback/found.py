@@ -52,12 +52,15 @@ class FeedbackReader:
 
     def in_otlp(self, request: bytes, items: str) -> Found:
         """What an export request says; `items`: see `OtlpSignal`."""
-        found = self._found(islice(_IN_OTLP[items](request), MAX_ITEMS))
+        said = _IN_OTLP[items](request)
+        found = self._found(islice(said, MAX_ITEMS))
+        if more := sum(1 for _ in said):
+            found.results["too_many"] += more
         size = 0
         for at, record in enumerate(found.records):
             size += len(cast(bytes, record.value))
             if size > MAX_CARRIED:
-                found.results["too_many"] = len(found.records) - at
+                found.results["too_many"] += len(found.records) - at
                 found.results["accepted"] = at
                 del found.records[at:]
                 break

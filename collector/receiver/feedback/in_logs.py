@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.base.errors import Undecodable
 from collector.otlp.made_spans import event_of, plain_attributes
@@ -44,11 +45,18 @@ def in_logs(request: bytes) -> Iterator[Given | Undecodable]:
             if scope.scope.name == OWN_SCOPE:
                 continue
             for record in scope.log_records:
-                event = event_of(record, scope.scope.name, resource)
-                read = _READ.get(event.name.removeprefix(_CLAUDE_CODE))
-                found = None if read is None else read(event, service)
+                read = _READ.get(_name(record).removeprefix(_CLAUDE_CODE))
+                if read is None:
+                    continue
+                found = read(event_of(record, scope.scope.name, resource), service)
                 if found is not None:
                     yield found
+
+
+def _name(record: LogRecord) -> str:
+    """As `event_of` finds it, without looking at anything else of the record."""
+    named = (each.value.string_value for each in record.attributes if each.key == "event.name")
+    return next(named, "") or record.event_name
 
 
 def _evaluation(event: Event, service: str) -> Given | Undecodable:

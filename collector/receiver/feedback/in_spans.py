@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.base.errors import Undecodable
-from collector.otlp.made_spans import plain_attributes
+from collector.otlp.made_spans import plain, plain_attributes
 from collector.receiver.feedback.evaluation import evaluation, kind_of, number, text, time_of
 from collector.records.feedback import About, Given
 from evaluators.dialects.decoding.event_names import EVALUATION
@@ -22,6 +22,7 @@ from evaluators.model import JSON
 
 _MARKS = (b".evaluation.", b".annotation.")
 """One of them stands in every request of spans that carries feedback."""
+_PREFIXES = ("annotations.", "evaluations.")
 _FIELD = re.compile(r"(annotations|evaluations)\.(\d{1,4})\.(?:annotation|evaluation)\.(\w+)")
 
 
@@ -48,10 +49,10 @@ def _of_span(span: Span) -> Iterator[Given | Undecodable]:
             attributes = plain_attributes(event.attributes)
             yield evaluation(attributes, own, event.time_unix_nano)
     found: dict[tuple[str, str], dict[str, JSON]] = {}
-    for key, value in plain_attributes(span.attributes).items():
-        matched = _FIELD.fullmatch(key)
+    for each in span.attributes:  # most are neither, and their values are not looked at
+        matched = _FIELD.fullmatch(each.key) if each.key.startswith(_PREFIXES) else None
         if matched is not None:
-            found.setdefault((matched[1], matched[2]), {})[matched[3]] = value
+            found.setdefault((matched[1], matched[2]), {})[matched[3]] = plain(each.value)
     for (where, _), fields in found.items():
         about = _target(span, own) if where == "evaluations" else own
         yield _annotation(fields, about, span.end_time_unix_nano)
