@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from collector.receiver.feedback.found import FeedbackReader
+from collector.records.feedback import FeedbackRules
 from evaluators.dialects.joining.calls_in_messages import NEAR
 from evaluators.dialects.read import read_trace
 from evaluators.model import Trace
@@ -232,6 +234,29 @@ def reading(spans: Spans, count: int) -> Callable[[], object]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_reading_grows_with_the_trace(shape: str) -> None:
     assert growth(partial(reading, SHAPES[shape]), 125, 8_000) < MOST
+
+
+def annotated(count: int) -> Iterable[SpanSpec]:
+    """Every span says something of itself."""
+    said = {"annotations.0.annotation.name": "tone", "annotations.0.annotation.label": "good"}
+    return [chat(n, said) for n in range(1, count + 1)]
+
+
+def many_annotations(count: int) -> Iterable[SpanSpec]:
+    """One span says much of itself."""
+    fields = {f"annotations.{n}.annotation.name": f"n{n}" for n in range(count)}
+    return [chat(1, fields)]
+
+
+@pytest.mark.parametrize("shape", [annotated, many_annotations])
+def test_finding_what_is_said_grows_with_the_request(shape: Spans) -> None:
+    reader = FeedbackReader(FeedbackRules(), lambda: 0.0)
+
+    def finding(count: int) -> Callable[[], object]:
+        body = request(*shape(count))
+        return lambda: reader.in_otlp(body, "spans")
+
+    assert growth(finding, 500, 16_000) < MOST
 
 
 # --- texts ----------------------------------------------------------------------------------------------------------
