@@ -31,6 +31,7 @@ WRONG: Mapping[str, Sequence[tuple[Labels, str]]] = {
     "judge_budget_limit_usd": [({}, "10x100")],
     "outbox_oldest_timestamp_seconds": [({}, "1x100")],
     "signals_total": [({"result": "lost"}, "0+1x100")],
+    "agreement_rank_upper_bound_ratio": [({}, "0.5x100")],
     "notices_total": [({"result": "dropped"}, "0+1x100")],
 }
 """By family: labels of closed sets that are changed, and values."""
