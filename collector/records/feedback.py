@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias, TypedDict
 
 import msgspec
+from msgspec import structs
 
 from collector.base.errors import Undecodable
 from collector.config.tree import Config
@@ -36,6 +37,7 @@ MAX_BYTES = 64 << 10
 """Of one object of a request."""
 MAX_COMMENT = 16_384
 """Characters of a comment; what is longer is cut."""
+_HEX = ("trace_id", "span_id")
 _TRACE_ID, _SPAN_ID = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}")
 _OPINIONS: dict[str, Opinion] = {
     "thumbs_up": "positive",
@@ -219,6 +221,7 @@ class FeedbackRules:
         Raises:
             Undecodable: what is wrong with it.
         """
+        item = _in_small_letters(item)
         _check(item)
         number = None if item.value is None else float(item.value)
         source = None if item.source is None else self._digest(item.source)
@@ -276,6 +279,12 @@ class FeedbackRules:
         return hashlib.blake2b(raw, key=self.key, digest_size=8).hexdigest()
 
 
+def _in_small_letters(item: Given) -> Given:
+    """Some write the ids of traces and spans in capitals."""
+    changed = {name: text.lower() for name in _HEX if (text := getattr(item, name)) is not None}
+    return structs.replace(item, **changed) if changed else item
+
+
 def _check(item: Given) -> None:
     """Raise Undecodable: what is wrong with it."""
     subjects = [
@@ -285,9 +294,9 @@ def _check(item: Given) -> None:
         got = " and ".join(subjects) or "none of them"
         raise Undecodable(f"expected one of trace_id, session_id and task_id, got {got}")
     if item.trace_id is not None and not _TRACE_ID.fullmatch(item.trace_id):
-        raise Undecodable("trace_id: expected 32 hexadecimal digits in small letters")
+        raise Undecodable("trace_id: expected 32 hexadecimal digits")
     if item.span_id is not None and (item.trace_id is None or not _SPAN_ID.fullmatch(item.span_id)):
-        raise Undecodable("span_id: expected 16 hexadecimal digits in small letters, with trace_id")
+        raise Undecodable("span_id: expected 16 hexadecimal digits, with trace_id")
     if item.session_id is not None and not item.service:
         raise Undecodable("session_id: `service` must be there too; a session belongs to a service")
     if item.value is None and not item.label:

@@ -57,6 +57,10 @@ def test_a_known_label_decides_else_the_middle_of_the_scale(
     assert kept(**fields).opinion == opinion
 
 
+def test_ids_in_capitals_are_the_same_ids() -> None:
+    assert kept(trace_id=TRACE.upper(), span_id=TRACE[:16].upper()) == kept(span_id=TRACE[:16])
+
+
 def test_labels_of_ones_own_are_told_in_the_configuration() -> None:
     config = load([], {}, ["feedback.labels={Needs work: negative}"])
 
