@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 
 from hypothesis import given
@@ -36,13 +37,19 @@ def test_before_anything_is_forgotten_an_id_is_new_once(met: list[str]) -> None:
         known.add(each)
 
 
-def test_its_memory_does_not_grow() -> None:
+def peak() -> int:
+    """Bytes at most, while 5,000 ids are counted of which 1,000 are remembered."""
     ids = CountedIds(1_000)
+    gc.collect()
     tracemalloc.start()
-
     for number in range(5_000):
         ids.add(str(number))
-    _, peak = tracemalloc.get_traced_memory()
+    _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
+    return most
 
-    assert peak < 3 * 16_000 + 2_000  # a new table is made while the two are there
+
+def test_its_memory_does_not_grow() -> None:
+    """The least of a few tries: what other threads of the test process allocate meanwhile is counted, too."""
+    # A new table is made while the two are there.
+    assert min(peak() for _ in range(5)) < 3 * 16_000 + 2_000
