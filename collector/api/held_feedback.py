@@ -26,8 +26,9 @@ INSERT OR REPLACE INTO feedback (id, trace_id, service, session_id, task, arrive
 VALUES (?, ?, ?, ?, ?, ?, coalesce((SELECT matched FROM feedback WHERE id = ?), 0), ?, ?, ?, ?)"""
 _SURPLUS = """
 DELETE FROM feedback WHERE id IN (
-    SELECT id FROM feedback WHERE trace_id IS ? AND service IS ? AND session_id IS ? AND task IS ?
-    ORDER BY arrived DESC, rowid DESC LIMIT -1 OFFSET ?)"""
+    SELECT id FROM feedback WHERE {} ORDER BY arrived DESC, rowid DESC LIMIT -1 OFFSET ?)"""
+_OF_TASK = _SURPLUS.format("task = ?")
+_OF_OTHERS = _SURPLUS.format("trace_id IS ? AND service IS ? AND session_id IS ? AND task IS NULL")
 _TASKS = """
 UPDATE feedback SET trace_id = (
     SELECT t.trace_id FROM traces t WHERE t.id = (
@@ -78,7 +79,9 @@ class HeldFeedback:
         sign = SIGNS[said.opinion]
         row = (said.id, *subject, arrived, said.id, said.name, said.kind, sign, json)
         self._connection.execute(_PUT, row)
-        surplus = self._connection.execute(_SURPLUS, (*subject, MOST_OF_A_SUBJECT))
+        # What is said of a task has a trace id once it is joined, and is still of that task.
+        few, about = (_OF_OTHERS, subject[:3]) if task is None else (_OF_TASK, (task,))
+        surplus = self._connection.execute(few, (*about, MOST_OF_A_SUBJECT))
         self.pushed_out += surplus.rowcount
 
     def match(self, *, now: int, max_age: int) -> Matching:

@@ -74,6 +74,7 @@ CREATE TABLE feedback (
     name TEXT, kind TEXT, sign INTEGER, json BLOB);
 CREATE INDEX feedback_of_trace ON feedback (trace_id);
 CREATE INDEX feedback_of_session ON feedback (session_id, service);
+CREATE INDEX feedback_of_task ON feedback (task) WHERE task IS NOT NULL;
 CREATE INDEX feedback_waiting ON feedback (arrived) WHERE matched = 0;
 CREATE VIRTUAL TABLE texts USING fts5 (words, content='', detail=none, columnsize=0, tokenize=ascii);
 INSERT INTO texts (texts, rank) VALUES ('pgsz', 1000);

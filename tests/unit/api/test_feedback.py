@@ -173,6 +173,17 @@ async def test_of_one_subject_the_newest_are_kept(stand: Stand) -> None:
     assert stand.counted("spanwise_index_evicted_total", **gone) == 5
 
 
+def test_of_one_task_too_whether_or_not_it_was_joined(stand: Stand) -> None:
+    stand.take_traces(trace_of(1, task_id="refund-7"))
+    for _ in range(3):
+        stand.take_feedback(*(said(True, task_id="refund-7") for _ in range(60)))
+        stand.match()
+
+    with stand.api._index.reading() as reading:
+        kept = reading.connection.execute("SELECT count(*) FROM feedback").fetchone()[0]
+    assert kept == MOST_OF_A_SUBJECT
+
+
 async def test_no_comment_is_shown_where_no_content_is(tmp_path: Path) -> None:
     stand = filled(Stand(tmp_path, "redaction.content=drop"))
     stand.take_feedback(said(comment="secret"))
