@@ -243,8 +243,10 @@ def test_the_alert_and_the_drop_are_over_once_the_next_release_has_fixed_it(stan
 
     for line in shown():
         assert re.search(line, stand.said(), re.MULTILINE), line
-    assert verdict(stand, "1.5.0")["verdict"] == "fail", "what was decided stays"
-    assert verdict(stand, "1.5.1")["verdict"] != "fail"
+    worse, fixed = verdict(stand, "1.5.0"), verdict(stand, "1.5.1")
+    assert worse["verdict"] == "fail", "what was decided stays"
+    # A release that is as good is stopped in 4 of 100 runs, so its verdict is not asked for.
+    assert fixed["rank"] is None or fixed["rank"] > worse["rank"] + 0.1
     before, after = stand.said().split("  fixed ")
     assert set(CLEARED.findall(after)) == DROPPED
     assert not CLEARED.findall(before)
