@@ -207,4 +207,5 @@ def _stored(name: str) -> Generator[Engine]:
         yield Engine(name, storage)
     finally:
         subprocess.run(["umount", "--lazy", str(storage)], check=True)
-        storage.rmdir()
+        # A process of podman that has not ended yet may write there once more.
+        shutil.rmtree(storage, ignore_errors=True)
