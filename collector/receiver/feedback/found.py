@@ -9,6 +9,7 @@ from itertools import islice
 from typing import cast
 
 import msgspec
+from google.protobuf.message import DecodeError
 
 from collector.base.clock import Clock
 from collector.base.errors import Undecodable
@@ -53,9 +54,12 @@ class FeedbackReader:
     def in_otlp(self, request: bytes, items: str) -> Found:
         """What an export request says; `items`: see `OtlpSignal`."""
         said = _IN_OTLP[items](request)
-        found = self._found(islice(said, MAX_ITEMS))
-        if more := sum(1 for _ in said):
-            found.results["too_many"] += more
+        try:
+            found = self._found(islice(said, MAX_ITEMS))
+            if more := sum(1 for _ in said):
+                found.results["too_many"] += more
+        except DecodeError:  # a part of it is damaged: the rest was taken, and must not come again
+            return Found(results=Counter(invalid=1))
         size = 0
         for at, record in enumerate(found.records):
             size += len(cast(bytes, record.value))

@@ -94,7 +94,7 @@ class FeedbackDelivery(Consumer):
             try:
                 await self._sink.deliver_feedback(handed)
             except Refused as error:
-                refused = len(error.reasons)
+                refused = sum(each.position in error.reasons for each in handed)
             except Retryable:
                 self._results.labels(self._sink.name, "retried").inc(len(handed))
                 if self._stopping.is_set():

@@ -13,7 +13,7 @@ from collector.log.port import FEEDBACK
 from collector.records.feedback import FeedbackRules, decode_feedback
 from tests.support.dialect_spans import key_values
 from tests.support.faulty_log import unavailable
-from tests.support.otlp import body, span
+from tests.support.otlp import body, request, span
 from tests.support.otlp_http import post
 from tests.support.receiving import Served, serving
 
@@ -135,6 +135,22 @@ async def test_another_method_is_told_the_right_one() -> None:
         reply = await client.get(url(served))
 
         assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
+
+
+async def test_a_damaged_span_beside_it_costs_no_other_span() -> None:
+    sent = span()
+    said = {"annotations.0.annotation.name": "tone", "annotations.0.annotation.label": "good"}
+    sent.attributes.extend(key_values(said))
+    whole = request(sent)
+    damaged = whole.resource_spans[0].scope_spans.add().spans.add(trace_id=b"x", span_id=b"y" * 8)
+    damaged.name = "damaged"
+    raw = whole.SerializeToString().replace(b"damaged", b"\xff" * 7)
+    async with serving(feedback=RULES) as served:
+        reply = await post(served.url, raw)
+
+        assert reply.status_code == 200
+        assert [each.position.topic for each in served.log.written][:1] == ["spans"]
+        assert counted(served, "invalid") + counted(served, "accepted") == 1
 
 
 async def test_what_spans_say_is_written_with_them() -> None:

@@ -283,3 +283,10 @@ def test_what_is_too_much_for_one_request_is_counted() -> None:
     assert sum(len(bytes(each.value or b"")) for each in found.records) <= MAX_CARRIED  # type: ignore[arg-type]
     assert found.results["accepted"] == len(found.records) > 10
     assert found.results["accepted"] + found.results["too_many"] == 40
+
+
+@pytest.mark.parametrize("items", ["spans", "log_records"])
+def test_bytes_that_cannot_be_parsed_are_counted_and_refuse_nothing(items: str) -> None:
+    found = reader().in_otlp(b"\x0a\xff gen_ai.evaluation.result", items)
+
+    assert (found.records, dict(found.results)) == ([], {"invalid": 1})
