@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Self, TypeVar
@@ -42,7 +43,7 @@ class JsonlSink:
         self._keep = keep
         self._file: BinaryIO | None = None
         self._size = 0
-        self._writing = asyncio.Lock()
+        self._writing = threading.Lock()
 
     @classmethod
     def configured(cls, config: Config) -> Self | None:
@@ -75,16 +76,20 @@ class JsonlSink:
         await self._in_thread(self._append, [each.json + b"\n" for each in feedback])
 
     async def _in_thread(self, write: Callable[[_G], _T], given: _G) -> _T:
-        """One at a time."""
+        """One at a time: a write goes on where its caller was cancelled."""
+
+        def alone() -> _T:
+            with self._writing:
+                return write(given)
+
         try:
-            async with self._writing:
-                return await asyncio.to_thread(write, given)
+            return await asyncio.to_thread(alone)
         except OSError as error:
             raise Retryable(f"cannot write `{self._path}`: {error}") from error
 
     async def close(self, deadline: float) -> None:
-        """See `Sink`."""
-        self._close()
+        """See `Sink`. Waits for the write under way."""
+        await self._in_thread(JsonlSink._close, self)
 
     def _deliver(self, signals: Sequence[Published]) -> dict[Position, str]:
         lines, refused = _lines(signals)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from collector.base.errors import Retryable
 from collector.base.telemetry import Telemetry
-from collector.log.port import FEEDBACK, Commit, Position
+from collector.log.port import FEEDBACK, SIGNALS, Commit, Position
 from collector.records.feedback import FeedbackRules, Given
 from collector.signals.sinks.feedback_delivery import (
     FeedbackDelivery,
@@ -45,7 +47,8 @@ class ListSink:
         bad = {each.position: "bad" for each in feedback if b'"bad"' in each.json}
         self.got += [each for each in feedback if each.position not in bad]
         if bad:
-            raise Refused(bad)
+            # A sink may refuse signals in the same attempt; they are counted where they are delivered.
+            raise Refused({**bad, **{Position(SIGNALS, 0, n): "a signal" for n in range(9)}})
 
 
 def said(log: FaultyLog, *names: str) -> None:
@@ -123,6 +126,37 @@ async def test_lines_of_feedback_stand_among_those_of_signals(tmp_path: Path) ->
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert sum("evaluator" in each for each in lines) == 50
     assert sum(each.get("type") == "spanwise.feedback.v1" for each in lines) == 50
+
+
+async def test_a_write_goes_on_alone_where_its_caller_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "signals.jsonl"
+    sink = JsonlSink(path, max_size=1 << 20, keep=1)
+    syncing, go_on = threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def slow(_: int) -> None:
+        syncing.set()
+        assert go_on.wait(20)
+        done.append("synced")
+
+    await sink.deliver([published(0)])
+    monkeypatch.setattr(os, "fsync", slow)
+    stopped = asyncio.create_task(sink.deliver([published(1)]))
+    await asyncio.to_thread(syncing.wait, 20)
+    stopped.cancel()
+    handed = HandedOn(Position(FEEDBACK, 0, 0), b"k", b"{}", ())
+    async with asyncio.TaskGroup() as tasks:
+        feedback = tasks.create_task(sink.deliver_feedback([handed]))
+        await asyncio.wait([feedback], timeout=0.2)
+        assert not feedback.done()
+        assert len(path.read_bytes().splitlines()) == 2
+        go_on.set()
+    await sink.close(1.0)
+
+    assert done == ["synced", "synced"]
+    assert path.read_bytes().endswith(b"}\n{}\n")
 
 
 @pytest.mark.parametrize("name", ["jsonl", "kafka"])
