@@ -7,7 +7,7 @@ name says so, seconds (float) elsewhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -167,6 +167,8 @@ class Trace:
     """The trace id when the trace names no session (`session_source` "trace")."""
     session_source: str
     user_id: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Values of the attributes that `attributes.filter` of the configuration names."""
     task_id: str | None = None
     task_success: bool | None = None
     system: str | None = None

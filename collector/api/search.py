@@ -1,7 +1,8 @@
 """What a search looks at: the beginning of each trace's question and answer, as words, and what it used. Pure.
 
 Words are kept and asked for in one form: small letters without accents, and each sign of a script that is written
-without spaces as a word of its own. A tool, a model, a user or a task is one word more, made of a digest of its name.
+without spaces as a word of its own. A tool, a model, a user, a task or an attribute is
+one word more, made of a digest of its name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from collector.records.trace_views import TraceHeader
 
-Used: TypeAlias = Literal["tool", "model", "user", "task"]
+Used: TypeAlias = Literal["tool", "model", "user", "task", "attribute"]
 
 BEGINNING = 300
 """Characters of a question, and of an answer, that a search looks at."""
@@ -48,18 +49,20 @@ def text_of(header: TraceHeader) -> str:
     used |= {word_of("model", each) for each in header.models}
     if header.user_id is not None:
         used.add(word_of("user", header.user_id))
+    used |= {word_of("attribute", *each) for each in header.attributes.items()}
     if header.task_id is not None:
         used.add(word_of("task", header.task_id))
     return " ".join((words(" ".join(said)), *sorted(used))).strip()
 
 
 @lru_cache(maxsize=4096)
-def word_of(kind: Used, name: str) -> str:
+def word_of(kind: Used, *names: str) -> str:
     """The word by which traces are found that used this: letters and digits, as FTS5 takes for one word.
 
     No word that people type begins like it: a search for "tool" finds all words that begin so.
     """
-    digest = hashlib.blake2b(name[:NAME].encode(errors="replace"), digest_size=8).hexdigest()
+    named = "\0".join(each[:NAME] for each in names).encode(errors="replace")
+    digest = hashlib.blake2b(named, digest_size=8).hexdigest()
     return f"qz{kind[:2]}{digest}"
 
 

@@ -18,6 +18,7 @@ PARAMETERS = (
     "tool",
     "model",
     "user",
+    "attribute",
     "since",
     "until",
     "status",
@@ -67,6 +68,9 @@ def asked_of(
     if status is not None and status != RUNAWAY and status not in STATUSES:
         wrong.append(f'status: expected {", ".join(STATUSES)} or {RUNAWAY}, got "{status[:40]}"')
         status = None
+    attribute = tuple(given.get("attribute", "").partition("=")[::2])
+    if given.get("attribute") and not all(attribute):
+        wrong.append(f'attribute: expected name=value, got "{given["attribute"][:40]}"')
     asked = Asked(
         service=given.get("service") or None,
         agent=given.get("agent") or None,
@@ -83,6 +87,7 @@ def asked_of(
         tool=given.get("tool") or None,
         model=given.get("model") or None,
         user=given.get("user") or None,
+        attribute=attribute if all(attribute) else None,
         names=sorted(running_away()) if status == RUNAWAY else None,
     )
     return asked, wrong

@@ -62,6 +62,8 @@ class Asked:
     """A tool that a trace called; likewise `model`, and `user`, the id that the spans name."""
     model: str | None = None
     user: str | None = None
+    attribute: tuple[str, ...] | None = None
+    """Name and value of one that `attributes.filter` keeps."""
     names: Sequence[tuple[str, str]] | None = None
     """(Service, session id) of the only ones that fit."""
 
@@ -110,7 +112,9 @@ def statement(
 
 def _source(asked: Asked, sort: Sort) -> str:
     """The index that is read; what is searched for is looked up row by row, and is bounded."""
-    if any((asked.text, asked.names is not None, asked.tool, asked.model, asked.user)):
+    if any(
+        (asked.text, asked.names is not None, asked.tool, asked.model, asked.user, asked.attribute)
+    ):
         return ""
     is_whole = asked == EVERY
     if sort.index is not None and (is_whole or (sort.keys == ("last",) and _only_time(asked))):
@@ -151,9 +155,11 @@ def _conditions(asked: Asked) -> Iterator[tuple[str, list[Given]]]:
         ("model", asked.model),
         ("user", asked.user),
     )
-    for kind, name in used:
-        if name is not None:
-            yield f"id IN ({_SAID})", [f'"{word_of(kind, name)}"', FOUND]
+    words = [word_of(kind, name) for kind, name in used if name is not None]
+    if asked.attribute is not None:
+        words.append(word_of("attribute", *asked.attribute))
+    for word in words:
+        yield f"id IN ({_SAID})", [f'"{word}"', FOUND]
     if asked.names is not None:
         names = msgspec.json.encode(asked.names).decode()
         yield _NAMED, [names]

@@ -229,6 +229,7 @@ def excerpt(header: TraceHeader, *, content: bool) -> TraceHeader:
     return msgspec.structs.replace(
         header,
         user_id=header.user_id if content else None,
+        attributes=header.attributes if content else {},
         models=tuple(each if content else name_shown(each) for each in header.models[:MODELS]),
         tool_calls=tuple(_each_once(header.tool_calls, content=content)),
         input=header.input[:EXCERPT] if content and header.input else None,

@@ -120,6 +120,7 @@ def _redacted(trace: Trace) -> Trace:
     return replace(
         trace,
         user_id=None,
+        attributes={},
         system=None,
         input=None,
         output=None,

@@ -125,6 +125,7 @@ def facts_of(traces: Sequence[TraceHeader]) -> frozenset[Fact]:
         versions=(each.agent_version for each in traces),
         models=(model for each in traces for model in each.models),
         users=(each.user_id for each in traces),
+        attributes=(each.attributes for each in traces),
         tools=(call.name for each in traces for call in each.tool_calls),
         questions=(each.input for each in traces),
     )

@@ -31,7 +31,7 @@ MAX_EXPECTATIONS = 64 << 20
 def keys_from(config: Config) -> Keys:
     """The attribute keys of the user, which are read before all others."""
     keys = config.attributes
-    return Keys(session=keys.session, task=keys.task, user=keys.user)
+    return Keys(session=keys.session, task=keys.task, user=keys.user, filter=keys.filter)
 
 
 def registry_from(config: Config) -> Registry:

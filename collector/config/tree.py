@@ -17,6 +17,7 @@ from collector.config.notify import Notify
 from collector.config.redaction_patterns import Key, Patterns
 from collector.config.section import Section, Strict
 from collector.config.values import (
+    AttributeKey,
     BasePath,
     Duration,
     Endpoint,
@@ -207,6 +208,7 @@ class AttributesConfig(Section, title="Attributes"):
     session: tuple[str, ...] = ()
     task: tuple[str, ...] = ("spanwise.task.id",)
     user: tuple[str, ...] = ()
+    filter: tuple[AttributeKey, ...] = Field(default=(), max_length=8)
 
 
 class Tasks(Section):

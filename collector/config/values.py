@@ -184,6 +184,7 @@ Size = Annotated[
     ),
 ]
 Port = Annotated[int, Field(ge=0, le=65535)]
+AttributeKey = Annotated[str, Field(max_length=64, pattern="^[^=]+$")]
 Token = Annotated[SecretStr, Field(min_length=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Endpoint = Annotated[str, AfterValidator(check_endpoint)]

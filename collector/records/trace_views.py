@@ -6,6 +6,7 @@ a record of `traces`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar, Union, cast
 
 import msgspec
@@ -235,6 +236,7 @@ class TraceHeader(msgspec.Struct, frozen=True, kw_only=True):
     tokens: Tokens = Tokens()
     gaps: tuple[str, ...] = ()
     user_id: str | None = None
+    attributes: Mapping[str, str] = {}
     task_id: str | None = None
     models: tuple[str, ...] = ()
     tool_calls: tuple[CalledTool, ...] = ()

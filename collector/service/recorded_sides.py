@@ -42,6 +42,7 @@ def _session(traces: Sequence[Trace], told: Mapping[str, Told]) -> SessionSide:
             versions=(each.agent_version for each in traces),
             models=(model for each in traces for model in each.models),
             users=(each.user_id for each in traces),
+            attributes=(each.attributes for each in traces),
             tools=failed,
             questions=(each.input for each in traces),
         ),

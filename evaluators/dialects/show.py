@@ -44,6 +44,7 @@ def show(trace: Trace) -> dict[str, JSON]:
             for step in trace.steps
         ],
         "is_part": trace.is_part,
+        "attributes": dict(trace.attributes),
     }
 
 

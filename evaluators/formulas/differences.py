@@ -1,4 +1,4 @@
-"""What differs between the sessions before a moment and those since: users, models, versions, tools, words. Pure.
+"""What differs between the sessions before a moment and those since: users, models, tools, words and more. Pure.
 
 A difference is no cause: tenants, models and words that come with a drop cannot be told from chance well enough to be
 named as what explains it (docs/alerting.md). They are listed to be looked at.
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from math import sqrt
 from typing import Literal, NamedTuple, TypeAlias
 
-Kind: TypeAlias = Literal["version", "model", "user", "tool", "word"]
+Kind: TypeAlias = Literal["version", "model", "user", "attribute", "tool", "word"]
 Fact: TypeAlias = tuple[Kind, str]
 """What can be said of a session: it is of this version, uses this tool, its question holds this word."""
 
@@ -51,6 +51,7 @@ def facts(
     versions: Iterable[str | None],
     models: Iterable[str],
     users: Iterable[str | None],
+    attributes: Iterable[Mapping[str, str]],
     tools: Iterable[str],
     questions: Iterable[str | None],
 ) -> frozenset[Fact]:
@@ -58,6 +59,8 @@ def facts(
     found: set[Fact] = {("version", each) for each in versions if each}
     found |= {("model", each[:LONGEST]) for each in models if each}
     found |= {("user", each[:LONGEST]) for each in users if each}
+    for each in attributes:
+        found |= {("attribute", f"{key}={value}"[:LONGEST]) for key, value in each.items()}
     found |= {("tool", each[:LONGEST]) for each in tools if each}
     words: set[str] = set()
     for question in questions:

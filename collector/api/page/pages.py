@@ -73,6 +73,7 @@ class Pages:
             off_loop=off_loop,
             standings=standings,
             rendering=self._rendering,
+            attributes=config.attributes.filter,
             clock=clock,
         )
         self._trace_pages = TracePages(traces, self._rendering, link=config.links.trace)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -51,12 +51,15 @@ class SessionPages:
         off_loop: OffLoop,
         standings: Callable[[], Standings],
         rendering: Rendering,
+        attributes: Sequence[str],
         clock: Clock,
     ) -> None:
+        """`attributes`: names of those that sessions are filtered by (`attributes.filter`)."""
         self._query = query
         self._off_loop = off_loop
         self._standings = standings
         self._rendering = rendering
+        self._attributes = attributes
         self._clock = clock
 
     def routes(self) -> list[Route]:
@@ -94,6 +97,7 @@ class SessionPages:
             chosen={key: chosen.get(key, "") for key in PARAMETERS},
             sort=sort,
             sorts=[(each, _address(chosen, {"sort": each})) for each in SORTS],
+            attributes=self._attributes,
             statuses=[*STATUSES, RUNAWAY],
             lengths=LENGTHS,
             filters=[

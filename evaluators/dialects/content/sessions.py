@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
+from evaluators.dialects.content.names import clean_name
 from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, is_scrubbed, unwrap
@@ -24,6 +26,8 @@ class Keys:
     session: tuple[str, ...] = ()
     task: tuple[str, ...] = ("spanwise.task.id",)
     user: tuple[str, ...] = ()
+    filter: tuple[str, ...] = ()
+    """Not ids: their values are kept with the trace."""
 
     @cached_property
     def ranked(self) -> Mapping[What, _Ranked]:
@@ -131,6 +135,23 @@ def find_id(
             if value := _id(span, key):
                 return value, key
     return None
+
+
+def find_values(spans: Sequence[Span], keys: Keys) -> dict[str, str]:
+    """By key of `keys.filter`, the value that the first span has, or its resource; keys that none has are left out."""
+    found: dict[str, str] = {}
+    for key in keys.filter:
+        for span in spans:
+            if value := _id(span, key) or _as_text(
+                span.attributes.get(key, span.resource.get(key))
+            ):
+                found[key] = clean_name(value)
+                break
+    return found
+
+
+def _as_text(value: JSON) -> str | None:
+    return json.dumps(value) if isinstance(value, bool | float) else _as_id(value)
 
 
 def _id(span: Span, key: str) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts, raised
 from evaluators.dialects.content.names import clean, clean_name
-from evaluators.dialects.content.sessions import Keys, find_id, task_success
+from evaluators.dialects.content.sessions import Keys, find_id, find_values, task_success
 from evaluators.dialects.content.tools import read_definitions, tools_in_request
 from evaluators.dialects.content.usage import CallTokens, without_written
 from evaluators.dialects.decoding.decode import all_names
@@ -83,6 +83,7 @@ def assemble(
         session_id=clean(session[0]) if session else trace_id,
         session_source=session[1] if session else "trace",
         user_id=clean(user[0]) if user else None,
+        attributes=find_values(first, keys),
         task_id=clean(task[0]) if task else None,
         task_success=task_success(first, names),
         system=cap(find_system(tree, exchanges)),

@@ -24,6 +24,7 @@ def test_every_parameter_is_understood() -> None:
         tool="find_order",
         model="gpt-4o",
         user="acme",
+        attribute="plan=pro=x",
         status="error",
         failed="tool_correctness",
         min_reliability="0.25",
@@ -41,6 +42,7 @@ def test_every_parameter_is_understood() -> None:
         tool="find_order",
         model="gpt-4o",
         user="acme",
+        attribute=("plan", "pro=x"),
         status="error",
         failed="tool_correctness",
         least=0.25,
@@ -82,6 +84,8 @@ def test_a_time_is_a_moment_or_a_length_back_from_now(text: str, seconds: float)
         ("min_cost", "-1"),
         ("min_seconds", "inf"),
         ("status", "bad"),
+        ("attribute", "plan"),
+        ("attribute", "=pro"),
     ],
 )
 def test_what_is_not_understood_asks_for_nothing_and_is_said(name: str, text: str) -> None:

@@ -56,9 +56,14 @@ async def test_sessions_are_chosen_by_the_tool_the_model_and_the_user_of_any_of_
         tool_calls=(ToolCall(name="find_order"), ToolCall(name="find_order")),
         models=("gpt-4o-mini",),
         user_id="acme",
+        attributes={"plan": "pro", "region": "eu"},
     )
     other = make.trace(
-        12, session_id="s-2", tool_calls=(ToolCall(name="find"),), models=("gpt-4o",)
+        12,
+        session_id="s-2",
+        tool_calls=(ToolCall(name="find"),),
+        models=("gpt-4o",),
+        attributes={"plan": "free", "other": "pro"},
     )
     for each in (first, other):
         stand.take_traces(make.trace_value(each))
@@ -68,11 +73,18 @@ async def test_sessions_are_chosen_by_the_tool_the_model_and_the_user_of_any_of_
     assert await chosen(stand, "model=gpt-4o") == {"s-2"}
     assert await chosen(stand, "user=acme&tool=find_order&model=gpt-4o-mini") == {"s-1"}
     assert await chosen(stand, "user=acme&tool=find") == set()
-    for word in ("tool", "model", "user"):
+    assert await chosen(stand, "attribute=plan%3Dpro") == {"s-1"}
+    assert await chosen(stand, "attribute=plan=free&tool=find") == {"s-2"}
+    assert await chosen(stand, "attribute=other=free") == set()
+    for word in ("tool", "model", "user", "plan"):
         assert await chosen(stand, f"q={word}") == set(), "no word of what was said"
     assert await chosen(stand, "tool=lookup&q=please") == {"s-2", "s-3"}
     page = (await stand.get("/sessions?tool=find_order")).text
     assert "tool <b>find_order</b>" in page
+
+    trace = (await stand.get(f"/trace?id={first.trace_id}")).text
+    assert '<dt>plan</dt><dd><a href="/sessions?attribute=plan%3Dpro">pro</a></dd>' in trace
+    assert '<a href="/sessions?user=acme">acme</a>' in trace
 
     changed = make.trace(11, session_id="s-1", tool_calls=(ToolCall(name="refund"),))
     stand.take_traces(make.trace_value(changed, revision=1))

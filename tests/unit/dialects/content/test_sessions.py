@@ -49,6 +49,23 @@ def test_the_users_own_keys_come_first() -> None:
     assert (trace.task_id, trace.user_id) == ("refund", "ada")
 
 
+def test_values_to_filter_by_are_the_roots_then_those_of_any_span() -> None:
+    trace = trace_of(
+        SpanSpec(id=2, parent=1, attributes={"plan": "inner", "region": "eu", "beta": 0.5}),
+        SpanSpec(id=1, attributes={"plan": "pro", "trial": False, "seats": 3, "no": []}, start=5),
+        keys=Keys(filter=("plan", "region", "trial", "seats", "beta", "no", "none", "host.name")),
+    )
+
+    assert trace.attributes == {
+        "plan": "pro",
+        "region": "eu",
+        "trial": "false",
+        "seats": "3",
+        "beta": "0.5",
+    }
+    assert trace_of(SpanSpec(id=1, attributes={"plan": "pro"})).attributes == {}
+
+
 def test_a_thread_id_is_found_in_metadata() -> None:
     trace = trace_of(SpanSpec(id=1, attributes={"metadata": json.dumps({"thread_id": "t"})}))
 

@@ -13,6 +13,7 @@ def of(user: str = "acme", question: str = "where is my order", **changed: str) 
         versions=[changed.get("version", "1.4.2")],
         models=[changed.get("model", "small")],
         users=[user],
+        attributes=[{"plan": changed.get("plan", "free")}],
         tools=[changed.get("tool", "find_order")],
         questions=[question],
     )
@@ -25,8 +26,15 @@ def test_a_user_of_whom_many_more_sessions_are_is_listed_with_both_shares() -> N
     assert differences(before, since) == [Difference("user", "acme", 0.2, 0.75)]
 
 
+def test_so_is_the_value_of_an_attribute() -> None:
+    before = [of(plan="pro")] * 20 + [of()] * 80
+    since = [of(plan="pro")] * 30 + [of()] * 10
+
+    assert differences(before, since) == [Difference("attribute", "plan=pro", 0.2, 0.75)]
+
+
 def test_what_fewer_have_is_listed_where_nothing_stands_in_its_place() -> None:
-    without = facts(versions=[], models=[], users=[], tools=[], questions=[])
+    without = facts(versions=[], models=[], users=[], attributes=[], tools=[], questions=[])
     tool: Fact = ("tool", "find_order")
 
     found = differences([{*without, tool}] * 50, [{*without, tool}] * 5 + [without] * 45)
@@ -88,8 +96,9 @@ def test_long_texts_and_names_are_cut() -> None:
         versions=[None],
         models=["m" * 500],
         users=[None, ""],
+        attributes=[{}, {"key": "v" * 500}],
         tools=[],
         questions=["word " * 1000 + "late", None],
     )
 
-    assert found == {("model", "m" * 64), ("word", "word")}
+    assert found == {("model", "m" * 64), ("attribute", "key=" + "v" * 60), ("word", "word")}
