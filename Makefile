@@ -63,7 +63,6 @@ release: $(DEV) $(RELEASE) ## wheel, sdist, chart, SBOM and checksums of HEAD, i
 	.cache/release/bin/python -m scripts.release build/release $(IMAGE)
 
 lock: $(DEV) ## new lock files
-	$(PIP) uv
 	$(UV_COMPILE) --extra install pyproject.toml -o locks/requirements.lock
 	$(UV_COMPILE) --extra install --extra dev --extra docs -c locks/requirements.lock pyproject.toml -o locks/requirements-dev.lock
 	$(UV_COMPILE) --group image -o locks/requirements-image.lock

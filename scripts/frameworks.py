@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +26,13 @@ FENCES = {"node": "js", "java": "properties"}
 """How a block of a language's code is marked, where that is not its name."""
 PORTS = {"grpc": 4317, "http/protobuf": 4318}
 SERVICE = "my-agent"
+TURN = "    ...  # one turn of your agent"
+IMPORTS = {
+    "propagate_attributes": "from langfuse import propagate_attributes",
+    "trace": "from opentelemetry import trace",
+    "using_attributes": "from openinference.instrumentation import using_attributes",
+}
+"""Of the names that the line of a session begins with."""
 TEXT = 110
 """Characters of a text that a page shows."""
 NOTE = "<!-- Made by `python -m scripts.frameworks` of frameworks.yaml and a recording. -->"
@@ -42,6 +50,7 @@ class Framework(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     code: str
     session: str
     protocol: Literal["grpc", "http/protobuf"]
+    turn: str = 'with trace.get_tracer("my-agent").start_as_current_span("turn") as span:'
     own_setup: bool = False
     switches: list[str] = []
     env: dict[str, str] | None = None
@@ -148,11 +157,17 @@ def install(framework: Framework) -> str:
     return " ".join([TOOLS[framework.language], *words]) if words else ""
 
 
-def _imported(session: str) -> str:
-    """Where a function of another package than the framework's comes from."""
-    is_openinference = session.startswith("with using_attributes(")
-    line = "from openinference.instrumentation import using_attributes"
-    return f" (`{line}`)" if is_openinference else ""
+def turn(framework: Framework) -> str:
+    """How a Python program runs one turn of a session; empty where one line of the page says it all."""
+    opened = [framework.session]
+    if framework.session.startswith("span."):
+        opened = [framework.turn, f"    {framework.session}"]
+    if framework.language != "python" or not opened[0].startswith("with "):
+        return ""
+    called = re.match(r"with (\w+)", opened[0])
+    wanted = IMPORTS.get(called[1] if called else "")
+    needed = [wanted, ""] if wanted and wanted not in framework.program() else []
+    return "\n".join([*needed, *opened, TURN])
 
 
 def page(framework: Framework, seen: str) -> str:
@@ -175,13 +190,18 @@ def page(framework: Framework, seen: str) -> str:
     ports = f"Port {PORTS[framework.protocol]} takes {_called(framework.protocol)}"
     others = f"{PORTS[other]} takes {_called(other)}, with an exporter for it"
     apart = "without it each trace is a session of its own"
-    imported = _imported(framework.session)
+    session = f"Turns of one conversation become one session with `{framework.session}`; {apart}."
+    if around := turn(framework):
+        session = (
+            f"Run each turn in these lines, with one id for all turns of a conversation; {apart}."
+        )
     named = f"`{framework.release}`, or `gen_ai.agent.version` on the agent's spans,"
     lines += [
         f"{ports}; {others}.",
         "",
-        f"Turns of one conversation become one session with `{framework.session}`{imported}; {apart}.",
+        session,
         "",
+        *(["```python", around, "```", ""] if around else []),
         f"{named} says which release runs: scores are then kept for each release.",
         "",
         "## What one sees",

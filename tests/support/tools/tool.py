@@ -27,6 +27,8 @@ from tests.support.ports import free_ports
 FOLDER = Path(__file__).parent
 VENVS = FOLDER.parents[2] / ".cache" / "tools"
 SDKS = "sdks"
+FRAMEWORKS = ("frameworks", "frameworks_apart")
+"""Of agents, and those that need other versions of the same libraries."""
 START = 240.0
 """Seconds: they import a few hundred modules, on a machine that tests share."""
 
@@ -153,11 +155,17 @@ def _absent(name: str) -> NoReturn:
     pytest.skip(message)
 
 
+def python_of(name: str) -> Path:
+    """The interpreter of an environment; skipped, or failed, as `serve` where it is missing."""
+    python = VENVS / name / "bin" / "python"
+    if not (VENVS / name / "installed.txt").exists():
+        _absent(name)
+    return python
+
+
 def check_bodies(sdk: str, bodies: Sequence[Any]) -> None:
     """Bodies of requests against the models of a tool's own SDK; skipped, or failed, as `serve` where it is missing."""
-    python = VENVS / SDKS / "bin" / "python"
-    if not python.exists():
-        _absent(SDKS)
+    python = python_of(SDKS)
     assert bodies
     done = subprocess.run(
         [python, "-P", FOLDER / "check_sdk.py", sdk],
@@ -178,12 +186,16 @@ def install(name: str) -> None:
     if done.exists() and done.read_text() == wanted.read_text():
         return
     subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=True)
-    pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "-q", "install"]
+    python = venv / "bin" / "python"
     # A tool compiles what it imports: all of its files take a minute of two cores.
-    subprocess.run([*pip, "--no-deps", "--no-compile", "-r", wanted], check=True)
+    given = ["-q", "--no-deps", "-r", wanted]
+    uv = [sys.executable, "-m", "uv", "pip", "install", "--system-certs", "--python", python]
+    if subprocess.run([*uv, *given], check=False).returncode:
+        pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--no-compile"]
+        subprocess.run([*pip, *given], check=True)  # it knows of registries that uv was not told of
     done.write_text(wanted.read_text())
 
 
 if __name__ == "__main__":
     with ThreadPoolExecutor() as together:
-        list(together.map(install, (PHOENIX.name, MLFLOW.name, SDKS)))
+        list(together.map(install, (PHOENIX.name, MLFLOW.name, SDKS, *FRAMEWORKS)))

@@ -1,0 +1,126 @@
+"""Each Python page of docs/frameworks, as it stands: its framework asks a scripted model, and the service reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from scripts.frameworks import PORTS, frameworks, install
+from tests.support.anthropic_server import AnthropicServer
+from tests.support.eventually import wait_until
+from tests.support.frameworks.chat_server import ORDER_ANSWER, ChatServer
+from tests.support.frameworks.page_program import FOLDER, SESSION, agent, environment, program
+from tests.support.frameworks.shop import QUESTION
+from tests.support.scripted_model import ANSWER
+from tests.support.service import Service
+from tests.support.tools.tool import FRAMEWORKS, python_of
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+PAGES = sorted(name for name, each in frameworks().items() if each.language == "python")
+APART = {"anthropic", "crewai"}
+SPEAKS_ANTHROPIC = {"anthropic", "claude-agent-sdk"}
+PINNED = {
+    line.partition("==")[0]
+    for name in FRAMEWORKS
+    for line in (FOLDER.parent / "tools" / f"{name}.txt").read_text().splitlines()
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("pages") / "data"
+    made = Service(folder, "windows.trace.root_grace=500ms", "embedder.kind=none", workers=0)
+    made.start()
+    try:
+        yield made
+    finally:
+        made.kill()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_page_says_connects_its_framework(
+    service: Service, name: str, tmp_path: Path
+) -> None:
+    python = python_of(FRAMEWORKS[name in APART])
+    file = tmp_path / "app.py"
+    file.write_text(program(name))
+    grpc, http = (int(re.findall(r":(\d+)", each)[0]) for each in (service.grpc, service.http))
+    with ChatServer() as chat, AnthropicServer("true") as messages:
+        done = subprocess.run(
+            [python, file],
+            cwd=tmp_path,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(tmp_path),
+                "PYTHONPATH": str(FOLDER),
+                "OPENAI_BASE_URL": f"{chat.url}/v1",
+                "OPENAI_API_BASE": f"{chat.url}/v1",
+                "OPENAI_API_KEY": "none",
+                "ANTHROPIC_BASE_URL": messages.url,
+                "ANTHROPIC_API_KEY": "none",
+                "CREWAI_DISABLE_TELEMETRY": "true",
+                "DO_NOT_TRACK": "true",
+                **environment(name, {PORTS["grpc"]: grpc, PORTS["http/protobuf"]: http}),
+                # So that each is told from the others.
+                "OTEL_SERVICE_NAME": name,
+            },
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    called = str(file) if name == "laminar" else "my-agent" if name == "pipecat" else name
+
+    answer = ANSWER if name in SPEAKS_ANTHROPIC else ORDER_ANSWER
+    found: list[dict[str, Any]] = []
+
+    def is_answered() -> bool:
+        found[:] = traces(service, called)
+        return bool(found) and answer in (found[-1]["output"] or "")
+
+    with suppress(AssertionError):  # what is there says more
+        wait_until(is_answered, timeout=60)
+    # Some have a trace for each call of the model: the first one asks, the last one answers.
+    assert found, f"no session {SESSION} of {called}"
+    assert QUESTION in (found[0]["input"] or ""), found
+    assert answer in (found[-1]["output"] or ""), found
+    if "find_order" in agent(name):
+        calls = [call for each in found for call in each["tool_calls"]]
+        assert [(call["name"], call["arguments"]) for call in calls] == [
+            ("find_order", {"order": "A-1001"})
+        ]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_page_installs_is_what_is_tried(name: str) -> None:
+    wanted = re.findall(r"([\w-]+)(?:\[[\w,]+\])?(?:<[\d.]+)?", install(frameworks()[name]))
+
+    assert {each for each in wanted if each not in ("pip", "install")} <= PINNED
+
+
+def traces(service: Service, name: str) -> list[dict[str, Any]]:
+    """Those of the session that the page's program named, in order, once they are whole."""
+    address = f"{service.admin}/api/v1/sessions?service={name}"
+    sessions = [each for each in get(address)["items"] if each["session_id"] == SESSION]
+    if not sessions:
+        return []
+    listed = get(f"{service.admin}/api/v1/sessions/{SESSION}?service={name}")["traces"]
+    return [
+        get(f"{service.admin}/api/v1/traces/{each['trace_id']}")["trace"]
+        for each in sorted(listed, key=lambda each: each["started"])
+    ]
+
+
+def get(address: str) -> dict[str, Any]:
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        return cast(dict[str, Any], json.load(answer))

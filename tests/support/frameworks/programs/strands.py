@@ -1,0 +1,11 @@
+from shop import QUESTION, find_order
+from strands import Agent, tool
+from strands.models.openai import OpenAIModel
+
+agent = Agent(
+    name="clerk",
+    model=OpenAIModel(model_id="gpt-4o-mini"),
+    tools=[tool(find_order)],
+    trace_attributes={"session.id": "..."},
+)
+agent(QUESTION)
