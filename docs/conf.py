@@ -8,5 +8,5 @@ html_theme = "furo"
 html_title = "Spanwise"
 html_show_sourcelink = False
 html_copy_source = False
-# Blocks of PromQL, and of JSON with `...` in it, are no language that the highlighter knows.
+# Blocks of PromQL, and of JSON with `...` in it, are in no language that the highlighter knows.
 suppress_warnings = ["misc.highlighting_failure"]

@@ -101,7 +101,7 @@ def case_of(trace: Trace, *, corrected: str | None = None) -> dict[str, JSON]:
 
 
 def _expected(call: ToolCall) -> dict[str, JSON]:
-    """Without arguments where they are no object: then any will do."""
+    """Without arguments where they are not an object: then any will do."""
     arguments: JSON = call.arguments
     if not isinstance(arguments, dict):
         return {"name": call.name}

@@ -210,7 +210,7 @@ class Trace:
 
     @property
     def is_turn(self) -> bool:
-        """Whether an agent acted: a trace without model call, tool call and agent's step is no turn of its session.
+        """Whether an agent acted: a trace without model call, tool call and agent's step is not a turn of its session.
 
         Nor is a step of a turn that is another trace.
         """

@@ -218,7 +218,7 @@ class Running(ABC):
 
     @abstractmethod
     def drop(self, trace_id: str) -> None:
-        """Forget a turn; an unknown one is no error."""
+        """Forget a turn; an unknown one is not an error."""
 
     @property
     def coverage(self) -> tuple[int, int] | None:
@@ -227,5 +227,5 @@ class Running(ABC):
 
     @property
     def missing(self) -> Mapping[str, int]:
-        """How many of the expected scores are not present, by why (`Turn.unscored_why`)."""
+        """How many of the expected scores are not present, by reason (`Turn.unscored_why`)."""
         return {}

@@ -148,7 +148,7 @@ class SessionScorer:
                 self._failures[name] = failure_of(error)
 
     def drop(self, trace_id: str) -> None:
-        """Forget a turn that left the window; an unknown one is no error."""
+        """Forget a turn that left the window; an unknown one is not an error."""
         self._forget_text(trace_id)
         for name, state in self._states.items():
             try:
@@ -250,7 +250,7 @@ def settle(
 
 
 def _lacks_all(score: Score, coverage: tuple[int, int]) -> bool:
-    """Whether a formula found nothing to read while scores are missing: that is no lack of things to judge."""
+    """Whether a formula found nothing to read while scores are missing: that is not a lack of things to judge."""
     return score.state == "not_applicable" and coverage[1] < coverage[0]
 
 

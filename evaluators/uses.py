@@ -33,7 +33,7 @@ class ToolUse(NamedTuple):
 
     tool: str
     calls: int
-    """A call that was refused before it ran is none."""
+    """A call that was refused before it ran does not count."""
     failed: bool = False
     """Whether any call failed."""
     returned: bool = False

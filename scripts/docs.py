@@ -23,7 +23,7 @@ HEADLINES = {
     "spanwise_agent_consistency_ratio": "mean consistency of the newest sessions",
     "spanwise_fault_detected": "1 while a tool, model calls or answers fail more often than before",
     "spanwise_drift_detected": "1 while a score is worse than the agent's own past",
-    "spanwise_drift_mean_rank_ratio": "how much worse: 0.5 is no change",
+    "spanwise_drift_mean_rank_ratio": "how much worse: 0.5 means no change",
     "spanwise_runaway_traces": "open traces that run away now",
 }
 ROOT = Path(__file__).parents[1]
@@ -111,7 +111,7 @@ def dialects_page() -> str:
         "LangChain puts it into the metadata of each run (`lc_agent_name`, beside `langgraph_node`), which stands in",
         "`metadata`, `langfuse.observation.metadata.*`, `langsmith.metadata.*` or",
         "`traceloop.association.properties.*`. Without it the agent is the graph (`compile(name=...)`), and without",
-        "that the service: `LangGraph`, and a node called `agent`, are no names.",
+        "that the service: `LangGraph`, and a node called `agent`, are not names.",
         "",
         "An agent's span (`invoke_agent`, kind `AGENT`, type `agent`, ...) that has an output and no model call",
         "beneath it is a step: a trace of such spans is a turn, and its last step is the answer where no span around",

@@ -49,7 +49,7 @@ def read(source: Source, *, config: Configuration = None) -> list[Trace]:
     Spans that the service would reject are left out, with one warning.
 
     Raises:
-        ConfigError: a file cannot be read or is no recording; or the configuration is wrong.
+        ConfigError: a file cannot be read or is not a recording; or the configuration is wrong.
     """
     return wait(aread(source, config=config))
 

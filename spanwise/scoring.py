@@ -50,7 +50,7 @@ def score(
     Raises:
         ConfigError: a setting is wrong.
         EvaluatorError: an evaluator is unknown, is declared twice, or lacks what it needs.
-        TypeError: a trace does not come from `read`, or a function is no evaluator.
+        TypeError: a trace does not come from `read`, or a function is not an evaluator.
     """
     return wait(
         ascore(
@@ -126,7 +126,7 @@ def _spec(function: Callable[..., Any]) -> Spec:
     spec = declared(function)
     if spec is None:
         name = getattr(function, "__name__", repr(function))
-        raise TypeError(f"`{name}` is no evaluator: mark it with @spanwise.evaluator")
+        raise TypeError(f"`{name}` is not an evaluator: mark it with @spanwise.evaluator")
     return replace(spec, method="custom", source=spec.source or "this program")
 
 

@@ -214,7 +214,7 @@ class AdminServer:
 
 def _why(error: OSError, host: str, port: int) -> str:
     if isinstance(error, socket.gaierror):
-        return f'admin.host: "{host}" is no address of this machine'
+        return f'admin.host: "{host}" is not an address of this machine'
     if error.errno == errno.EADDRINUSE:
         return (
             f"admin.port: {host}:{port} is taken by another process; set admin.port to a free one"

@@ -44,7 +44,7 @@ def agent_shown(
 ) -> dict[str, Any]:
     """A version of an agent as `/api/v1/agents` lists it.
 
-    `differs`: what differs since it got worse; None: it did not, or nobody looked. `headline`, `window`, `faults`,
+    `differs`: what differs since it got worse; None: it did not, or no one looked. `headline`, `window`, `faults`,
     `drops`, `detectors` and `runaways` are of all its current versions together.
     """
     standing = standing_of(agent, standings)

@@ -205,7 +205,7 @@ class Api:
             self._stream.close()
 
     def said(self, service: str, session_id: str, names: Collection[str]) -> bool | None:
-        """Whether feedback of these names says that a session went well; None: nobody does, or it is not known now."""
+        """Whether feedback of these names says that a session went well; None: no one does, or it is not known now."""
         try:
             return self._query.said_of_session(service, session_id, names)
         except Refused:

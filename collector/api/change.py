@@ -110,7 +110,7 @@ class Change(Reading):
     def take_trace(self, seen: ListedTrace, position: Position) -> None:
         """Keep a trace; an older revision, or the same record again, changes nothing.
 
-        A piece of another trace's turn is no trace, session or agent to show.
+        A piece of another trace's turn is not a trace, session or agent to show.
         """
         header = seen.trace
         old = self._row_of(header.trace_id)

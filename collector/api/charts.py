@@ -221,7 +221,7 @@ class Charts:
 
         Raises:
             Refused: it met a damaged value.
-            RuntimeError: what is made of the view failed; that is no damage, which would empty the index.
+            RuntimeError: what is made of the view failed; that is not damage, which would empty the index.
         """
         with self._index.reading() as reading:
             try:

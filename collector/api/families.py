@@ -23,7 +23,7 @@ class ApiFamilies:
             "index_refused_records", "Records that found no room in the index.", "topic"
         )
         self.answers_refused = telemetry.counter(
-            "answers_refused", "Pages and API answers that were refused, by why.", "reason"
+            "answers_refused", "Pages and API answers that were refused, by reason.", "reason"
         )
         self.feedback = telemetry.counter(
             "feedback",
@@ -68,6 +68,6 @@ class ApiFamilies:
         self.stream_clients = telemetry.gauge("stream_clients", "Clients of the live stream now.")
         self.stream_dropped = telemetry.counter(
             "stream_clients_dropped",
-            "Clients of the live stream that were let go, by why.",
+            "Clients of the live stream that were let go, by reason.",
             "reason",
         )

@@ -138,7 +138,7 @@ def opinion_of(sign: int) -> Opinion:
 
 
 def said_by_people(feedback: Iterable[Feedback]) -> Opinion | None:
-    """What people think on the whole: negative if anybody does; None: nobody said anything."""
+    """What people think on the whole: negative if anybody does; None: no one said anything."""
     found = {each.opinion for each in feedback if each.kind == "human"}
     ranked: tuple[Opinion, ...] = ("negative", "positive", "neutral")
     return next((each for each in ranked if each in found), None)

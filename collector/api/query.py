@@ -176,7 +176,7 @@ class Query:
             return reading.has_feedback(said.id, said.time)
 
     def said_of_session(self, service: str, session_id: str, names: Collection[str]) -> bool | None:
-        """Whether feedback of these names says that a session went well; None: nobody says so."""
+        """Whether feedback of these names says that a session went well; None: no one says so."""
         with self._index.reading() as reading:
             found = reading.session_by_name(service, session_id)
             said = [] if found is None else reading.feedback_of_session(*found)
@@ -242,7 +242,7 @@ def session_shown(shown: SessionShown) -> dict[str, Any]:
 
 
 def feedback_shown(feedback: Sequence[Feedback]) -> dict[str, Any]:
-    """What was said of a trace or a session, and what people think on the whole: null where nobody said anything."""
+    """What was said of a trace or a session, and what people think on the whole: null where no one said anything."""
     return {"user_outcome": said_by_people(feedback), "feedback": feedback}
 
 
@@ -282,7 +282,7 @@ def _of_id(
 
 
 def _place_of(reading: Reading, session: int, trace_id: str | None) -> tuple[int, str] | None:
-    """Where a trace stands among those of its session; None: it is none of them."""
+    """Where a trace stands among those of its session; None: it is not one of them."""
     row = None if trace_id is None else reading.trace_row(trace_id)
     if trace_id is None or row is None or row.session != session:
         return None

@@ -171,7 +171,7 @@ class Routes:
         except ValueError as wrong:
             raise Refused(422, str(wrong)) from wrong
         except Full as full:
-            message = f"{CLIENTS} clients follow the stream, which is the most; close one of them or try again later"
+            message = f"{CLIENTS} clients follow the stream, and no more may; close one of them or try again later"
             raise Refused(503, message) from full
         return StreamingResponse(
             events,

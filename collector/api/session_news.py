@@ -69,7 +69,7 @@ def note_scores(
 
 @lru_cache(maxsize=256)
 def log_micros(time: str) -> int:
-    """Log time in microseconds; 0 for a text that is none."""
+    """Log time in microseconds; 0 for a text that is not a time."""
     try:
         return micros(datetime.fromisoformat(time).timestamp())
     except ValueError:

@@ -125,7 +125,7 @@ def read_cursor(text: str) -> bytes:
     """The key behind a cursor.
 
     Raises:
-        ValueError: It is none of ours.
+        ValueError: it is not one of ours.
     """
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

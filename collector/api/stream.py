@@ -38,7 +38,7 @@ PAGE = 512
 _WHY = {
     "slow": "this client read too slowly; connect again with Last-Event-ID to go on",
     "stopping": "the service stops; connect again with Last-Event-ID to go on",
-    "busy": "the index is read by too many; connect again with Last-Event-ID to go on",
+    "busy": "too many clients read the index; connect again with Last-Event-ID to go on",
 }
 _MISSED = b'event: missed\ndata: {"message":"the index no longer has some signals that came in between"}\n\n'
 

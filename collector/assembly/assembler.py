@@ -181,7 +181,7 @@ class Assembler(Consumer):
     def unwritten(self) -> Lag:
         """The records of traces that have closed and are not written yet, as old as the first of these closings.
 
-        Those of open traces are no lag: they wait for their siblings, as the commit does.
+        Those of open traces do not count as lag: they wait for their siblings, as the commit does.
         """
         closings = [each for owned in self._owned.values() for each in owned.closings]
         oldest = min((each.closed_at for each in closings), default=None)

@@ -16,7 +16,7 @@ class AssemblyFamilies:
 
     def __init__(self, telemetry: Telemetry) -> None:
         self.traces_closed = telemetry.counter(
-            "traces_closed", "Traces closed, by why.", "service", "reason"
+            "traces_closed", "Traces closed, by reason.", "service", "reason"
         )
         self.late_spans = telemetry.counter(
             "late_spans",
@@ -25,7 +25,7 @@ class AssemblyFamilies:
             "action",
         )
         self.spans_ignored = telemetry.counter(
-            "spans_ignored", "Spans that assembly passed over, by why.", "reason"
+            "spans_ignored", "Spans that assembly passed over, by reason.", "reason"
         )
         self.marks_evicted = telemetry.counter(
             "marks_evicted",

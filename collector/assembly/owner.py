@@ -75,7 +75,7 @@ class Owner:
         return sorted(dict.fromkeys(concerned), key=lambda each: each.number)
 
     def _not_typed(self, segment: Segment) -> list[HeldSegment]:
-        """The turn is no person's, and in the session the program asks."""
+        """The turn is not a person's, and in the session the program asks."""
         turn, session = segment.turn, segment.session
         concerned: list[HeldSegment] = []
         if turn and turn not in self._helpers:
@@ -138,7 +138,7 @@ class Owner:
         return (last and last[1]) or segment.turn or alone(segment)
 
     def before(self, segment: Segment) -> bytes | None:
-        """The turn of the prompt before this one. None: there is none, or it is no prompt."""
+        """The turn of the prompt before this one. None: there is none, or it is not a prompt."""
         session, start = self._prompts.get(segment.turn, (b"", 0))
         if not segment.is_prompt or session != segment.session:
             return None
@@ -151,7 +151,7 @@ class Owner:
         return prompt is not None and prompt[1] < self._timeline(prompt[0]).prompts[-1][0]
 
     def is_end(self, segment: Segment) -> bool:
-        """Whether it ends its turn. A session in which nobody prompts ends that of nobody: a title is there at once."""
+        """Whether it ends its turn. A session in which no one prompts ends that of no one: a title is there at once."""
         session = segment.session
         return segment.is_end and (session not in self._asides or self._has_prompts(session))
 

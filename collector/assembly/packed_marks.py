@@ -83,7 +83,7 @@ class PackedMarks:
             Undecodable: no trace has such an id or such numbers.
         """
         if len(trace_id) != ID_LENGTH:
-            raise Undecodable("the id is no trace's")
+            raise Undecodable("the id is not that of a trace")
         try:
             row = _packed(trace_id, trace)
         except struct.error as error:
@@ -102,7 +102,7 @@ class PackedMarks:
             self._add_bucket()
 
     def remove(self, trace_id: bytes) -> None:
-        """Forget a trace; an unknown one is no error."""
+        """Forget a trace; an unknown one is not an error."""
         bucket = self._bucket(trace_id)
         before, slot = _NONE, self._buckets[bucket]
         while slot != _NONE and self._id(slot) != trace_id:

@@ -56,6 +56,6 @@ def _quota(folder: Path) -> float:
     else:
         quota = (folder / "cpu.cfs_quota_us").read_text()
         period = (folder / "cpu.cfs_period_us").read_text()
-    if float(quota) <= 0:  # -1: no limit; `max` is no number
+    if float(quota) <= 0:  # -1: no limit; `max` is not a number
         raise ValueError("no quota")
     return float(quota) / float(period)

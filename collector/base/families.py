@@ -24,13 +24,13 @@ class RuntimeFamilies:
         )
         self.room_failures = telemetry.counter(
             "room_failures",
-            "Failures of rooms that only show, by why: disk, io, bug. The room is started again.",
+            "Failures of rooms that only show, by reason: disk, io, bug. The room is started again.",
             "room",
             "reason",
         )
         self.connections_closed = telemetry.counter(
             "connections_closed",
-            "Connections that were closed to keep to a limit, by why.",
+            "Connections that were closed to keep to a limit, by reason.",
             "listener",
             "reason",
         )

@@ -10,7 +10,7 @@ from typing import cast
 
 LENGTH = struct.Struct(">I")
 MOST_WAITING = 1 << 20
-"""Bytes of payloads that nobody has taken, from which the socket is not read."""
+"""Bytes of payloads that no one has taken, from which the socket is not read."""
 
 
 class FrameLink(asyncio.Protocol):

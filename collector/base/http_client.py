@@ -3,7 +3,7 @@
 | answer | then |
 |---|---|
 | none, a timeout, 408, 425, 429, 5xx | `Retryable`: the tool is away; `Retry-After` is kept |
-| 401, 403, 404, 405, 407, a redirect | `Retryable`: an operator can mend it; the message names the settings |
+| 401, 403, 404, 405, 407, a redirect | `Retryable`: an operator can fix it; the message names the settings |
 | any other 4xx | `Permanent`: this request will never be taken |
 
 No message holds a secret: neither the tool's answers nor the client's errors are passed on before theirs are replaced.

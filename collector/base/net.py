@@ -47,7 +47,7 @@ def is_local_name(host: str, own: str) -> bool:
 
 
 def is_this_machine(host: str, own: str) -> bool:
-    """The same, and the names by which containers know the machine that they run on, which nobody else can have."""
+    """The same, and the names by which containers know the machine that they run on, which no one else can have."""
     return is_local_name(host, own) or host.lower().partition(":")[0] in _OF_CONTAINERS
 
 

@@ -13,7 +13,7 @@ def open_regular(path: Path) -> IO[bytes]:
     """The file, open for reading.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file.
+        OSError: it cannot be opened, or is not a regular file.
     """
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "a path holds no NUL character", str(path))

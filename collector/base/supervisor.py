@@ -99,7 +99,7 @@ def reason_of(error: BaseException) -> Reason:
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:
-    """The errors of a group, whatever its depth; an error that is no group is its only leaf."""
+    """The errors of a group, whatever its depth; an error that is not a group is its only leaf."""
     if not isinstance(error, BaseExceptionGroup):
         yield error
         return

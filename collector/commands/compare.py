@@ -77,7 +77,7 @@ def command(  # noqa: PLR0913 - its options, one by one
     ] = None,
     inconclusive: Annotated[
         Literal["pass", "fail"] | None,
-        typer.Option(help="The exit code of a verdict that is none."),
+        typer.Option(help="The exit code where there is no verdict."),
     ] = None,
     shape: Annotated[
         Literal["table", "json", "github"], typer.Option("--format", help="table, json or github.")

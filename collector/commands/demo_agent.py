@@ -84,7 +84,7 @@ NON_ANSWER = "I am sorry, I could not find that. Let me look into it again."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A version of the agent, and the tenant for whom `find_order` fails; None: for nobody."""
+    """A version of the agent, and the tenant for whom `find_order` fails; None: for no one."""
 
     version: str
     fails_for: str | None = None

@@ -45,7 +45,7 @@ def run(
     `drops`: how scores are compared with their own past, where that differs from the default.
 
     Raises:
-        ConfigError: a port is taken, the data folder is in use, or anything else that only the user can mend.
+        ConfigError: a port is taken, the data folder is in use, or anything else that only the user can fix.
     """
     log_to_stderr(logging.INFO)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)

@@ -30,7 +30,7 @@ def _roles(config: Config) -> Iterator[str]:
     if not config.roles:
         yield "roles: expected at least one of receive, assemble, score, judge, publish"
     if len(set(config.roles)) < len(config.roles):
-        yield "roles: each role stands at most once"
+        yield "roles: name each role at most once"
     for path in config.receiver.http.paths:
         if not path.startswith("/"):
             yield f'receiver.http.paths: expected paths that begin with /, got "{path}"'

@@ -69,7 +69,7 @@ def plan_from(
 
 
 def _check_tasks(config: Config, every: Registry) -> None:
-    """An evaluator that is off is no error: task success then comes from span attributes alone."""
+    """An evaluator that is off is not an error: task success then comes from span attributes alone."""
     name = config.tasks.evaluator
     scopes = {each.scope for each in every.named(name)}
     if "session" in scopes:

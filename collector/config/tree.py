@@ -261,7 +261,7 @@ class Outlet(Section):
     proxy: SecretStr | None = None
 
     def conflicts(self, path: str) -> Iterator[str]:
-        """See `Section`: a file that is missing, a proxy that is none."""
+        """See `Section`: a file that is missing, a proxy that is not a URL."""
         yield from missing(f"{path}.ca_file", self.ca_file)
         if "@" in str(getattr(self, "endpoint", "")):
             yield f"{path}.endpoint: a URL without user and password; they have settings of their own"

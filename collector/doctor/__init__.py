@@ -1,1 +1,1 @@
-"""What is missing in what has arrived, for which evaluator, and the setting that mends it."""
+"""What is missing in what has arrived, for which evaluator, and the setting that fixes it."""

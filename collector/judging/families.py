@@ -37,7 +37,9 @@ class JudgingFamilies:
             "judge_budget_limit_usd", "What may be spent in the budget's period.", "budget"
         )
         self.restarts = telemetry.counter(
-            "judge_restarts", "Judge processes replaced, by why: died, hung, unstartable.", "reason"
+            "judge_restarts",
+            "Judge processes replaced, by reason: died, hung, unstartable.",
+            "reason",
         )
 
     def show_budget(self, budget: str, remaining: Amount, limit: Amount) -> None:

@@ -84,7 +84,7 @@ class Alarms:
         """What holds at log time `series.now`.
 
         An alert of before a restart ends five minutes after the first look at the earliest: what the process has not
-        read back yet is no end.
+        read back yet is not an end.
         """
         now = series.now
         self._kept_until = now + GAP if self._kept_until is None else self._kept_until

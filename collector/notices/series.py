@@ -48,7 +48,7 @@ class Series:
         """When it was looked last."""
 
     def take(self, samples: Iterable[Sample], now: float) -> None:
-        """Take in all series as they are at log time `now`. A value that is no number is none."""
+        """Take in all series as they are at log time `now`. A value that is not a number is left out."""
         is_first, self.now = math.isinf(self.now), now
         for each in samples:
             if math.isnan(each.value):

@@ -66,7 +66,7 @@ def carry_logs(request: bytes) -> Carried:
     """The records of an ExportLogsServiceRequest as spans.
 
     Raises:
-        Undecodable: it is none.
+        Undecodable: it is not one.
         TooLarge: it has more fields or records than one request may have.
     """
     bound(request)

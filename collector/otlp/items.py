@@ -15,7 +15,7 @@ _GROUPS, _SCOPES, _ITEMS = 1, 2, 2
 def keys_of(request: bytes, kind: type[Message]) -> list[int | None]:
     """What each item is known by when it comes again, also in another request; None: nothing tells it apart.
 
-    A span is known by its ids and its end, which nobody on the way changes; a record by all of it.
+    A span is known by its ids and its end, which no one on the way changes; a record by all of it.
     """
     message = _parsed(request, kind)
     return [] if message is None else [_key(each) for items in _lists(message) for each in items]

@@ -1,7 +1,7 @@
 r"""Puts markers in the place of secrets in one text: `jane@example.org` becomes `[email]`. Pure.
 
 Texts are UTF-8. Where a text holds JSON, its escapes are read first, so that `jane\u0040example.org` is found and the
-`n` of `\n` (read as two line breaks, which keeps places) is no part of a name; what comes out is JSON again. Text that
+`n` of `\n` (read as two line breaks, which keeps places) is not part of a name; what comes out is JSON again. Text that
 is a marker already stays as it is, so that marking a second time changes nothing.
 """
 
@@ -160,7 +160,7 @@ class Marking:
         )
 
     def number(self, value: int, *, identifies: bool = False) -> bytes | None:
-        """The marker of an integer that is a card's number; None: it is none."""
+        """The marker of an integer that is a card's number; None: it is not one."""
         if self._cards is None or not is_card(str(value)):
             return None
         return self._marker(self._cards, str(value).encode(), identifies=identifies)
@@ -253,7 +253,7 @@ def _found(pattern: _Pattern, text: bytes, steps: Steps) -> Iterator[tuple[int, 
 
 
 def _next(text: bytes, start: int) -> int:
-    """Where to look on after what was no secret: behind its first digits or its first byte."""
+    """Where to look on after what was not a secret: behind its first digits or its first byte."""
     end = start + 1
     while end < len(text) and 0x30 <= text[end] <= 0x39 and end - start < 19:
         end += 1

@@ -91,7 +91,7 @@ def _is_marked(raw: bytes) -> bool:
 
 
 def valid_head(raw: bytes) -> SpanHead | None:
-    """Where a raw span belongs; None: it is no span, or its ids are not valid."""
+    """Where a raw span belongs; None: it is not a span, or its ids are not valid."""
     try:
         span = head(raw)
     except Undecodable:

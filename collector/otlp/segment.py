@@ -1,6 +1,6 @@
 """A segment: spans of one request that belong to one turn of an agent whose traces are made.
 
-The spans of a segment have a trace id of their own, which is no trace's: assembly finds the turn (assembly/turns.py),
+The spans of a segment have an id of their own instead of a trace's: assembly finds the turn (assembly/turns.py),
 and reads what it needs for that in the trace state of each span. So a segment goes the way of a trace's spans: through
 the log, cut and joined as they are, read back after a restart.
 """
@@ -38,7 +38,7 @@ class Segment(msgspec.Struct, frozen=True, array_like=True, gc=False):
     is_prompt: bool = False
     """It begins with the prompt of a person."""
     is_helper: bool = False
-    """`turn` is no turn of a person's: its events belong to the turn before."""
+    """`turn` is not a person's turn: its events belong to the turn before."""
     owns_traces: bool = False
     """Everything in `traces` is of the same turn."""
     is_end: bool = False
@@ -67,7 +67,7 @@ def trace_state(segment: Segment) -> str:
 
 
 def segment_in(state: str) -> Segment | None:
-    """The segment that a trace state names; None: it is anybody's, or says what is no segment.
+    """The segment that a trace state names; None: it is anybody's, or says what is not a segment.
 
     Senders may write any trace state: what does not have the form of ours is theirs.
     """
@@ -82,7 +82,7 @@ def segment_in(state: str) -> Segment | None:
 
 
 def _is_sound(segment: Segment) -> bool:
-    """Whether every id has the length of its kind, and the time is none before 1970."""
+    """Whether every id has the length of its kind, and the time is not before 1970."""
     return (
         len(segment.owner) == _TRACE
         and len(segment.session) == _SESSION

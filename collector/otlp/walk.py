@@ -97,7 +97,7 @@ class Walk:
         max_item: The largest span; also of a piece, where it has several spans.
 
     Raises:
-        Undecodable: it is not valid OTLP outside of its spans, or a span without ids at their places is no message.
+        Undecodable: it is not valid OTLP outside of its spans, or a span without ids at their places is not a message.
         TooLarge: it has more fields, spans or traces than one request may have.
     """
 

@@ -10,5 +10,5 @@ class PoolFamilies:
 
     def __init__(self, telemetry: Telemetry) -> None:
         self.worker_restarts = telemetry.counter(
-            "worker_restarts", "Evaluator workers replaced, by why.", "reason"
+            "worker_restarts", "Evaluator workers replaced, by reason.", "reason"
         )

@@ -33,7 +33,7 @@ class ReceiverFamilies:
         self.dropped = {
             signal.items: telemetry.counter(
                 f"{signal.items}_dropped",
-                f"{titled(signal.items)} that were taken in and are of no use, by why.",
+                f"{titled(signal.items)} that were taken in and are of no use, by reason.",
                 "reason",
             )
             for signal in signals
@@ -45,13 +45,13 @@ class ReceiverFamilies:
         )
         self.refused = telemetry.counter(
             "requests_refused",
-            "Export requests that were told to come back, by why.",
+            "Export requests that were told to come back, by reason.",
             "transport",
             "reason",
         )
         self.misdirected = telemetry.counter(
             "requests_misdirected",
-            "Export requests that came to the wrong door and were told the right one, by what was wrong.",
+            "Export requests to a wrong port or path, which were told the right one, by what was wrong.",
             "transport",
             "reason",
         )

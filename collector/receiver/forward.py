@@ -43,7 +43,7 @@ Result: TypeAlias = Literal[
 ]
 RESULTS: tuple[Result, ...] = get_args(Result)
 """forwarded: taken; partial: taken without some items; retried: one more try; halved: too large, now two requests;
-returned: held what was forwarded within the last minute, which is left out; the others are drops, by why."""
+returned: held what was forwarded within the last minute, which is left out; the others are drops, by reason."""
 _GOES_ON: tuple[Result, ...] = ("retried", "halved")
 
 QUEUE = 64 << 20
@@ -72,7 +72,7 @@ def forwarders(
     """A forwarder to the configured backend for each signal that is forwarded, by `OtlpSignal.items`.
 
     Raises:
-        ConfigError: `forward.endpoint` is no endpoint.
+        ConfigError: `forward.endpoint` is not an endpoint.
     """
     kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
     headers = {key: value.get_secret_value() for key, value in settings.headers.items()}

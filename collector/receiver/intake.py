@@ -71,7 +71,7 @@ class Intake:
         joined: Bytes up to which the pieces of a request are one record of the log; 0: each is a record of its own.
         handed: Gets what each record holds once it is written.
         overload: Refuses what could not be scored in time; None: only what the log would refuse.
-        feedback: Reads what requests say of traces and sessions; None: nobody listens.
+        feedback: Reads what requests say of traces and sessions; None: no one listens.
     """
 
     def __init__(  # noqa: PLR0913 - its settings, one by one

@@ -5,7 +5,7 @@
                       score:    1 up to half of the limit, 1/2 at the limit, 1/10 from 1.4 times the limit on
 
 The share has no memory: what is taken follows what is scored, and a service that keeps up takes everything. It never
-falls to nothing, so that scoring that hangs is no reason for a sender to hear a refusal for good.
+falls to nothing, so that scoring that hangs is not a reason for a sender to hear a refusal for good.
 
 A trace is taken whole or refused whole where its batches allow it: a request whose traces are all on the same side of
 the share is decided by their ids, so that those of one trace meet the same answer; any other, and one that is

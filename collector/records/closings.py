@@ -17,13 +17,13 @@ class TurnFacts(msgspec.Struct, frozen=True, array_like=True):
     traces: tuple[bytes, ...] = ()
     """Traces of which everything is of this turn."""
     helpers: tuple[bytes, ...] = ()
-    """Turns that are no person's, which its events named."""
+    """Turns that are not a person's, which its events named."""
     parents: tuple[tuple[bytes, bytes], ...] = ()
     """Sessions of helpers, each with the session that started it."""
     until: int = 0
     """The offset that had been read up to when it closed."""
     asides: tuple[bytes, ...] = ()
-    """Sessions in which nobody prompts."""
+    """Sessions in which no one prompts."""
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

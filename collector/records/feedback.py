@@ -140,7 +140,7 @@ def decode_feedback(value: bytes) -> Feedback:
 
     Raises:
         UnknownKind: a newer version wrote it.
-        Undecodable: it is none.
+        Undecodable: it is not one.
     """
     return decode(_decoder, value)
 

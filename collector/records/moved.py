@@ -1,6 +1,6 @@
 """How far the scores of each evaluator moved since a moment, the farthest first. Pure.
 
-A score is ranked among those before, as the drop detector ranks it: .5 is no change, below it worse.
+A score is ranked among those before, as the drop detector ranks it: .5 means no change, below it worse.
 """
 
 from __future__ import annotations

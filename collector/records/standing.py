@@ -54,7 +54,7 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     """Log time at which the change began, Unix seconds."""
     mean_rank: float
-    """Mean rank since then, 0 to 1; .5 is no change, less is worse."""
+    """Mean rank since then, 0 to 1; .5 means no change, less is worse."""
     sessions: int
     """Scores since then."""
     strong: bool = False
@@ -127,7 +127,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailingTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool that fails in most sessions that use it, from the first one on: that is its past, so it is no fault."""
+    """A tool that fails in most sessions that use it, from the first one on: that is its past, so it is not a fault."""
 
     tool: str
     uses: int

@@ -1,4 +1,4 @@
-"""What scoring needs of a trace, made by the worker that read it, so that nobody else decodes the whole trace.
+"""What scoring needs of a trace, made by the worker that read it, so that no one else decodes the whole trace.
 
     worker: Trace -> summary, packed trace -> record: the one in a header, the other in the value -> scoring
 
@@ -90,7 +90,7 @@ def headers_of(summary: bytes, *, revision: int, seen: float) -> Headers:
 
 
 def packed_outline(headers: Headers) -> bytes | None:
-    """The outline among the headers of a record; None: it is no trace, or has none."""
+    """The outline among the headers of a record; None: it is not a trace, or has none."""
     return next((value for name, value in headers if name == HEADER), None)
 
 
@@ -177,7 +177,7 @@ def unpacked(packed: bytes | msgspec.Raw) -> Trace:
     """The trace of its msgpack.
 
     Raises:
-        Undecodable: it is none.
+        Undecodable: it is not one.
     """
     try:
         return _trace.decode(packed)

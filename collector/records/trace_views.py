@@ -96,7 +96,7 @@ class SummarisedTrace(msgspec.Struct, frozen=True, kw_only=True):
         """The whole trace.
 
         Raises:
-            Undecodable: it is none.
+            Undecodable: it is not one.
         """
         return unpacked(self.packed)
 

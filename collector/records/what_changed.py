@@ -94,7 +94,7 @@ def in_words(changed: Mapping[str, Any]) -> list[str]:
             both = (shape.format(each[side]) for side in ("before", "since"))
             lines.append("{} a session: median {} before, {} since".format(name, *both))
     lines += [
-        f"differs, which is no cause: {each['kind']} {each['value']} in {each['since']:.0%} of sessions, "
+        f"differs, which is not a cause: {each['kind']} {each['value']} in {each['since']:.0%} of sessions, "
         f"{each['before']:.0%} before"
         for each in changed["differs"]
     ]

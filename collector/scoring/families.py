@@ -12,11 +12,11 @@ class ScoringFamilies:
         self.sessions_active = telemetry.gauge("sessions_active", "Sessions open now.")
         self.sessions_bytes = telemetry.gauge("sessions_bytes", "Memory of the open sessions.")
         self.sessions_closed = telemetry.counter(
-            "sessions_closed", "Sessions closed, by why.", "service", "reason"
+            "sessions_closed", "Sessions closed, by reason.", "service", "reason"
         )
         self.trace_records_dropped = telemetry.counter(
             "trace_records_dropped",
-            "Trace records that scoring passed over, by why: repeated, outdated, expired.",
+            "Trace records that scoring passed over, by reason: repeated, outdated, expired.",
             "reason",
         )
         self.records_waiting = telemetry.gauge(

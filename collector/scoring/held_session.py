@@ -184,7 +184,7 @@ class HeldSession:
         return packer.wake(self.key, held, texts=False) if isinstance(held, bytes) else held
 
     def pack(self, packer: Packer) -> None:
-        """Let the session go, if it is awake: nobody may use it any more."""
+        """Let the session go, if it is awake: no one may use it any more."""
         if not isinstance(self._held, bytes):
             self._held = packer.pack(self._held)
 

@@ -123,7 +123,7 @@ class OpenSession:
         """Whether the record is a repeat: a trace counts once (rule 7).
 
         A trace stored from this very record, above the head's offset, was left by a crash between the two: it is
-        scored again. What was read as a piece of another trace's turn is no repeat once it is read as a turn.
+        scored again. What was read as a piece of another trace's turn is not a repeat once it is read as a turn.
         """
         if offset <= self.head.offset:
             return True

@@ -27,7 +27,7 @@ from evaluators.formulas.past_limits import PastLimits
 from evaluators.plan import Plan
 
 SaidOfSession: TypeAlias = Callable[[str, str, Collection[str]], bool | None]
-"""(service, session id, names of feedback) in; whether people liked it, None where nobody says so."""
+"""(service, session id, names of feedback) in; whether people liked it, None where no one says so."""
 
 
 class Publishing:

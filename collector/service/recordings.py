@@ -85,7 +85,7 @@ def requests(path: Path, message: type[Message] = TRACES.request) -> Iterator[by
     """Every export request of a file, as protobuf bytes; `message` is what its OTLP/JSON holds.
 
     Raises:
-        ConfigError: the file cannot be read, is no regular file, or holds what is not a request.
+        ConfigError: the file cannot be read, is not a regular file, or holds what is not a request.
     """
     try:
         with open_regular(path) as file:

@@ -22,7 +22,7 @@ class ScoreLag:
     """Of one process with the roles `receive`, `assemble` and `score` over a log of its own.
 
     A trace waits from when it was due to close until scoring has read its record: one that takes long to be scored
-    holds up no other, and is no reason to take less. What had closed before this process began waits since then.
+    holds up no other, and is not a reason to take less. What had closed before this process began waits since then.
 
     While the log does not answer, what waited goes on waiting.
 

@@ -1,8 +1,9 @@
 """The PromQL of the rules. Pure text.
 
 Everything is aggregated by the labels that an alert has: scraping adds `instance` and `pod`, which differ between
-replicas and change with a restart. Counters are read with `rate` and `increase`, so that a reset is no event. Gauges
-that survive a restart are read over five minutes: the gap of a restart neither ends an alert nor restarts its `for`.
+replicas and change with a restart. Counters are read with `rate` and `increase`, so that a reset is not an event.
+Gauges that survive a restart are read over five minutes: the gap of a restart neither ends an alert nor restarts its
+`for`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     model: ModelCall | None = None
     """The model call that this line answers."""
     wanted: tuple[Call, ...] = ()
-    """Calls that the model asked for and that are no tool calls of the trace: a hand-over, or a structured answer."""
+    """Calls that the model asked for and that are not tool calls of the trace: a hand-over, or a structured answer."""
     asks: bool = False
     """Whether the model asked for a tool call that has a line of its own."""
     call: ToolCall | None = None

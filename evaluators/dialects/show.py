@@ -12,7 +12,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def show(trace: Trace) -> dict[str, JSON]:
-    """The trace's fields in their public order, then start, end, the steps of agents, and whether it is no turn."""
+    """The trace's fields in their public order, then start, end, the steps of agents, and whether it is not a turn."""
     return {
         "trace_id": trace.trace_id,
         "service": trace.service,

@@ -29,7 +29,7 @@ _READS = tuple(READS.split())
 
 
 def is_write(name: str, read_only: Collection[str] = ()) -> bool:
-    """Whether a tool changes something, by its name: it does not begin as reading does, and transfers nobody."""
+    """Whether a tool changes something, by its name: it does not begin as reading does, and transfers no one."""
     folded = name.casefold()
     return not (name in read_only or folded.startswith(_READS) or "transfer" in folded)
 

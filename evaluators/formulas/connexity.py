@@ -274,7 +274,7 @@ def verdict(
         raise VerdictError("pass_threshold: expected a number from 0 to 100")
     blocks = object_of(answer)
     if blocks is None:
-        raise VerdictError("the answer is no object")
+        raise VerdictError("the answer is not an object")
     scores = tuple(_score(each, weight, blocks.get(each.name)) for each, weight in criteria)
     # In the reference's order of operations: a tie such as 10.625 is rounded the same way.
     share = 0.0
@@ -317,9 +317,9 @@ def _score(criterion: Criterion, weight: float, block: JSON) -> CriterionScore:
     justification = fields.get("justification")
     code = fields.get("failure_code") or None  # an empty one means there is none
     if not isinstance(justification, str):
-        raise VerdictError(f"`{criterion.name}`: the justification is no text")
+        raise VerdictError(f"`{criterion.name}`: the justification is not text")
     if code is not None and not isinstance(code, str):
-        raise VerdictError(f"`{criterion.name}`: the failure code is no text")
+        raise VerdictError(f"`{criterion.name}`: the failure code is not text")
     score, label = _binary(criterion, fields) if criterion.is_binary else _scored(criterion, fields)
     return CriterionScore(
         metric=criterion.name,
@@ -344,7 +344,7 @@ def _binary(criterion: Criterion, fields: Mapping[str, JSON]) -> tuple[int, str]
 def _scored(criterion: Criterion, fields: Mapping[str, JSON]) -> tuple[int, str]:
     number = _truncated(fields.get("score"))
     if number is None:
-        raise VerdictError(f"`{criterion.name}`: `score` is no integer")
+        raise VerdictError(f"`{criterion.name}`: `score` is not an integer")
     score = min(5, max(0, number))
     return score, LABELS[score]
 
@@ -364,7 +364,7 @@ def _turns(criterion: Criterion, turns: JSON) -> tuple[int, ...]:
     numbers = [_whole(turn) for turn in list_of(turns) or [None]]
     found = tuple(number for number in numbers if number is not None)
     if len(found) < len(numbers):
-        raise VerdictError(f"`{criterion.name}`: `turns` is no list of whole numbers")
+        raise VerdictError(f"`{criterion.name}`: `turns` is not a list of whole numbers")
     return found
 
 

@@ -28,7 +28,7 @@ class Change(NamedTuple):
     sessions: int
     """Scores that were ranked since then."""
     mean_rank: float
-    """Their mean rank; .5 is no change, below it worse, above it better."""
+    """Their mean rank; .5 means no change, below it worse, above it better."""
 
 
 class Sum(msgspec.Struct, array_like=True):
@@ -113,7 +113,7 @@ class Falls(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def _is_over(alarm: Alarm, rank: float, version: str, limits: PastLimits) -> bool:
-    """Take in a rank after the alarm; whether the mean rank of the newest, or of a new version, is as ever again."""
+    """Take in a rank after the alarm; whether the mean rank of the newest, or of a new version, is as before again."""
     alarm.sessions += 1
     alarm.ranks += rank
     alarm.newest.append(rank)

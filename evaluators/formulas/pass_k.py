@@ -169,7 +169,7 @@ def conversation(
         how: Options.
 
     Raises:
-        ValueError: There is no interaction, or a score is no number: a judge's failure is not a wrong answer.
+        ValueError: There is no interaction, or a score is not a number: a judge's failure is not a wrong answer.
     """
     if not scores or any(math.isnan(score) for score in scores):
         raise ValueError("a conversation needs interactions, each with a score")

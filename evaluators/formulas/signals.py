@@ -47,7 +47,7 @@ Inputs = Literal["calibrated", "raw"]
 
 
 def risks(turn: Turn, signals: tuple[str, ...], inputs: Inputs) -> dict[str, float]:
-    """The risk of every signal present, by signal; a score that is no finite number is not present."""
+    """The risk of every signal present, by signal; a score that is not a finite number is not present."""
     calibrated: Mapping[str, float] = turn.risks if inputs == "calibrated" else {}
     found: dict[str, float] = {}
     for name in SIGNALS:
@@ -113,7 +113,7 @@ class SignalState(Running):
             self.add(part.value)
 
     def drop(self, trace_id: str) -> None:
-        """Forget a turn; an unknown one is no error."""
+        """Forget a turn; an unknown one is not an error."""
         part = self._parts.pop(trace_id, None)
         if part is None:
             return
@@ -136,7 +136,7 @@ class SignalState(Running):
 
     @property
     def missing(self) -> Mapping[str, int]:
-        """How many signals are expected and not present, by why (`Turn.unscored_why`)."""
+        """How many signals are expected and not present, by reason (`Turn.unscored_why`)."""
         return self._missing
 
     @property

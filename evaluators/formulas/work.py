@@ -1,7 +1,7 @@
 """How much work a session took, ranked among earlier sessions of its agent: more work than usual is a sign of trouble.
 
 Inputs of a session, each the sum over its turns, are ranked among those of the agent's earlier sessions; the score is
-1 - the mean of the ranks. It sorts sessions; it has no threshold, and pages nobody about one of them.
+1 - the mean of the ranks. It sorts sessions; it has no threshold, and pages no one about one of them.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class WorkHistory:
         self._terms += _term(session, row)
 
     def drop(self, session: int) -> None:
-        """Forget a session; an unknown one is no error."""
+        """Forget a session; an unknown one is not an error."""
         at = self._find(session)
         if at is None:
             return

@@ -19,7 +19,7 @@ def asked_again(question: str | None, earlier: Sequence[str | None]) -> frozense
     Two questions ask for the same when one has every word of the other: "Hello?? Has my order 4711 shipped or not?"
     asks "Has my order 4711 shipped?" again, "Has my order 4712 shipped?" does not, and neither does "Translate: cats"
     ask "Translate: dogs". A question that is not known may ask for anything; of one that is longer than what is kept,
-    the part that differs may be missing, and "thanks" or "continue" is none: they ask for nothing again.
+    the part that differs may be missing, and "thanks" or "continue" is not a question: they ask for nothing again.
     """
     now = _words(question)
     if now is None:

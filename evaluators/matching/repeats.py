@@ -111,7 +111,7 @@ def are_comparable(calls: Sequence[ToolCall]) -> bool:
 def is_stuck(calls: Sequence[ToolCall], repeated: Sequence[ToolCall]) -> bool:
     """Whether the agent went round in a circle: it repeated calls twice or more in a row, nothing new in between.
 
-    Looking at the same file again after an edit is no circle. All 31 labelled runs with a circle failed their task.
+    Looking at the same file again after an edit is not a circle. All 31 labelled runs with a circle failed their task.
     """
     if len(repeated) < CIRCLE:
         return False

@@ -131,7 +131,7 @@ def json_schema(output: str, schema: JSON) -> tuple[str, str] | None:
     """(`parse` or `validation`, why) when the output is not JSON or does not satisfy the schema; None when it does.
 
     Raises:
-        Unjudgeable: The schema is no valid schema.
+        Unjudgeable: The schema is not valid.
     """
     try:
         value = parse_json(output)

@@ -19,7 +19,7 @@ TRACE_STEPS = 500_000
 
 
 def failures(calls: Sequence[ToolCall]) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
-    """(unrecovered, recovered) errors: recovered when a later call of the same tool succeeded. Refusals are none."""
+    """(unrecovered, recovered) errors, recovered when a later call of the same tool succeeded; without refusals."""
     if not any(call.failed for call in calls):
         return (), ()
     succeeded: set[str] = set()
@@ -123,7 +123,7 @@ def argument_error(schema: JSON, arguments: JSON) -> str | None:
     """Why the arguments do not satisfy the tool's schema, both as a trace has them; None when they do.
 
     Raises:
-        Unjudgeable: The schema is no valid schema or refers to other documents, or either is too long.
+        Unjudgeable: The schema is not valid or refers to other documents, or either is too long.
     """
     judged = _judge(_Schema.of(schema), arguments)
     if not judged.is_judged:

@@ -216,7 +216,7 @@ class _Compiler:
         return kinds, test
 
     def _found(self, reference: JSON) -> JSON:
-        """What a reference leads to; None, which is no schema, where that takes more than a look."""
+        """What a reference leads to; None, which is not a schema, where that takes more than a look."""
         if not isinstance(reference, str) or not _REF.fullmatch(reference):
             return None
         place: JSON = self._root

@@ -25,7 +25,7 @@ WORDS: Mapping[str, str] = {
     "refusal": "the model refused to answer",
     "cut": "the answer was cut off at its limit of tokens",
     "no_answer": "the response holds no answer",
-    "unreadable": "the response is no completion",
+    "unreadable": "the response is not a completion",
     "unknown_model": "no provider is known for this name of a model",
     "missing_library": "a library that this provider needs is not installed",
     "unknown": "the request failed",

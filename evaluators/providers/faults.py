@@ -192,7 +192,7 @@ def _broken_link(chain: tuple[BaseException, ...]) -> str | None:
     )
 
 
-# --- a response that is no answer -------------------------------------------------------------------------------------
+# --- a response that is not an answer ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

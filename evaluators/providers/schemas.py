@@ -64,11 +64,11 @@ def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | No
     """Why the instance does not satisfy the schema (JSON text); None when it does.
 
     A trusted schema is the user's own: all its patterns are tried, as ECMAScript means them. No reference is ever
-    fetched, and infinity is no number.
+    fetched, and infinity is not a number.
 
     Raises:
-        Unjudgeable: The schema is no valid schema, or a reference leads nowhere or nowhere but to itself, or it would
-            take more than its steps.
+        Unjudgeable: The schema is not valid, a reference leads nowhere or only to itself, or it would take more than
+            its steps.
     """
     fits = fitting(text, instance, trusted=trusted)
     return None if fits else counted_error(text, instance, trusted=trusted).error
@@ -135,7 +135,7 @@ def _first(
     except Exception as broken:  # a dangling or endless reference surfaces only here
         raise Unjudgeable(type(broken).__name__) from broken
     except BaseException as broken:
-        # What a library in Rust makes of a RecursionError is no Exception, and would end the process.
+        # What a library in Rust makes of a RecursionError is not an Exception, and would end the process.
         if type(broken).__name__ != "PanicException":
             raise
         raise Unjudgeable(RecursionError.__name__) from broken

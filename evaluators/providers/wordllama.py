@@ -74,7 +74,7 @@ def _tokens_of(inference: WordLlamaInference) -> WordTokens:
 
 
 def _utf8(text: str) -> str:
-    # A lone surrogate is no UTF-8, and the tokenizer refuses it.
+    # A lone surrogate is not UTF-8, and the tokenizer refuses it.
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

@@ -44,7 +44,7 @@ class RepeatCount(Running):
         self._count(turn, 1)
 
     def drop(self, trace_id: str) -> None:
-        """Forget a turn; an unknown one is no error."""
+        """Forget a turn; an unknown one is not an error."""
         turn = self._turns.pop(trace_id, None)
         if turn is not None:
             self._count(turn, -1)

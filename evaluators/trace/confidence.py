@@ -65,7 +65,7 @@ def confidence(trace: Trace) -> Score:
     the trace broke off in a tool call 0.6. Session formulas count otherwise: unrecovered error 0.55 at least where no
     later call succeeded, else 0.2 each; recovered 0.05; repeats 0.6 where the agent went round in a circle (twice or
     more in a row without a new call), else 0.05 each, at most 0.15; ended with a call 0.1; a last model call that
-    failed 0.6; doubt 0.15. A refused call is no error, and no answer need follow it.
+    failed 0.6; doubt 0.15. A refused call is not an error, and no answer need follow it.
     """
     doubts = [*_tool_doubts(trace), *_model_doubts(trace), *_answer_doubts(trace)]
     spans = dict.fromkeys(span for doubt in doubts for span in doubt.spans)

@@ -30,8 +30,8 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
 
     A loop is the same answer to the same question, for the third time within four turns. The same answer to another
     question, with other numbers, once more, too short to tell, or after a new look at the facts (tool calls that
-    succeeded, no two alike) is none: it passes, and counts nothing in session formulas. Where the questions are not
-    known, the first repetition counts.
+    succeeded, no two alike) is not a loop: it passes, and counts nothing in session formulas. Where the questions are
+    not known, the first repetition counts.
     """
     current = clip(trace.output or "")
     if not history.previous:
@@ -83,7 +83,7 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
 
 
 def _excuse(trace: Trace, history: History, looped: Collection[int]) -> str | None:
-    """Why a repeated output is no loop; None when it is one.
+    """Why a repeated output is not a loop; None when it is one.
 
     Args:
         trace: Whose output it is.

@@ -40,7 +40,7 @@ WORKED_AROUND = 0.4
 
 @pandaprobe(version="2", reads={"tool_calls", "tool_definitions"})
 def tool_correctness(trace: Trace) -> Score:
-    """Share of tool calls that call a known tool, fit its schema, end without error and are no identical repeat.
+    """Share of tool calls that call a known tool, fit its schema, end without error and are not an identical repeat.
 
     The explanation points at the step before the first tool error, which is the decisive one in .42 of labelled runs
     with an error, its agent in .62. Without an error it points at nothing. Calls that a person or a rule refused are

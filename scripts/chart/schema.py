@@ -17,7 +17,7 @@ SET_BY_THE_CHART: Mapping[str, tuple[str, ...]] = {
     "Receiver": ("grpc", "tls", "bearer_tokens"),
     "Http": ("host", "port"),
 }
-"""By section, the settings that are no part of the value `config`."""
+"""By section, the settings that are not part of the value `config`."""
 _SCALARS = {"integer", "number", "boolean"}
 _NOT_KEPT = {"title", "description", "default", "format"}
 _ENV: Schema = {"$ref": "#/definitions/envReference"}

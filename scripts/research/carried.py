@@ -79,7 +79,7 @@ class RecordedTurn:
     def __init__(self, path: Path, turn: dict[str, Any]) -> None:
         spans = list(spans_of(path, {trace["trace_id"] for trace in turn["traces"]}))
         texts_held = [text for each in spans for part in each for text in texts(part)]
-        # A session id is no argument.
+        # A session id is not an argument.
         self.texts = [text for text in texts_held if not text.startswith("sess-")]
         self.has_error = "is_error" in self.texts or any(
             "ERROR" in span.get("status", {}).get("code", "") for span, _ in spans

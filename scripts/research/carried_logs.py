@@ -4,8 +4,8 @@ usage: python -m scripts.research.carried_logs CAPTURES_LOGS [--corrected FOLDER
 
 Every attribute and body of every span, event, log record, scope and resource of a recording is searched, with what is
 inside of it: JSON in strings, base64, escapes, nested to any depth. A value that is found nowhere cannot be read; a
-session id is no argument of a call. With --corrected, the recordings are copied to FOLDER with their flags set as the
-recordings' README defines them: exported = it really occurs in that signal's bytes.
+session id is not an argument of a call. With --corrected, the recordings are copied to FOLDER with their flags set as
+the recordings' README defines them: exported = it really occurs in that signal's bytes.
 """
 
 import struct

@@ -57,7 +57,7 @@ def _others(folder: Path) -> str:
 
 
 def linked(text: str, page: PurePosixPath) -> str:
-    """The text of a page of the repository as the site has it: a link to what is no page becomes the file's name."""
+    """The text of a page of the repository as the site has it: a link to what is not a page becomes the file's name."""
     home = "docs" / page.relative_to("docs").parent if page.parts[0] == "docs" else "docs"
 
     def replaced(found: re.Match[str]) -> str:

@@ -5,7 +5,7 @@
 A real service with one worker takes one trace. Every encoder and decoder of msgspec, in all of its processes, is
 wrapped: a call is a pass of the trace when its bytes hold a word that stands in a model's answer in the middle of it,
 and a pass of its outcomes when they hold a word of one outcome's explanation. So a part of a trace that is carried by
-itself, its id or its numbers, is no pass, while to look for one field in the record of a whole trace is one.
+itself, its id or its numbers, is not a pass, while to look for one field in the record of a whole trace is one.
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ COMMAND = re.compile(r"^spanwise (.+)$")
 
 
 def example(name: str) -> Any:
-    return yaml.load((EXAMPLES / name).read_text("utf-8"), yaml.BaseLoader)  # `on` is no truth here
+    return yaml.load(
+        (EXAMPLES / name).read_text("utf-8"), yaml.BaseLoader
+    )  # `on` is not a truth here
 
 
 @pytest.mark.parametrize("name", ["analysis-template.yaml", "canary.yaml"])

@@ -172,7 +172,7 @@ async def test_a_server_that_stumbles_keeps_its_schema(tmp_path: Path) -> None:
 
 
 async def test_an_outage_at_the_start_teaches_nothing(tmp_path: Path) -> None:
-    """All fail with a schema and without one: what answers first afterwards is no proof."""
+    """All fail with a schema and without one: what answers first afterwards is not proof."""
     with ProviderServer(first(23, refusal(500, "internal"))) as server:
         judge = judge_of(tmp_path, server)
         await judge.ask(range(6))

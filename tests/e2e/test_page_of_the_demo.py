@@ -52,7 +52,7 @@ def has_both(service: Service) -> bool:
 
 
 def failure(request: Request) -> list[str]:
-    """A refresh that is under way when a link is followed is given up by the browser: that is no failure."""
+    """A refresh that is under way when a link is followed is given up by the browser: that is not a failure."""
     return [] if request.failure == "net::ERR_ABORTED" else [f"{request.url}: {request.failure}"]
 
 

@@ -123,7 +123,7 @@ def test_changed_requests_say_the_same_in_json(fuzz: Fuzz) -> None:
         request = ExportTraceServiceRequest.FromString(mutated(seed(number), random))
         for each in spans_of(
             request
-        ):  # ids of another length are no ids: only in JSON is that known
+        ):  # ids of another length are not ids: only in JSON is that known
             if len(each.parent_span_id) not in (0, 8):
                 each.parent_span_id = b""
         decoded = to_protobuf(otlp_json(request.SerializeToString()), ExportTraceServiceRequest)

@@ -37,7 +37,7 @@ def replaced(text: str, **chosen: str) -> str:
 
 
 def panels(board: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
-    """Every panel that is no row, also those in rows that are folded up."""
+    """Every panel that is not a row, also those in rows that are folded up."""
     for each in (board or dashboard())["panels"]:
         if each["type"] != "row":
             yield each

@@ -88,7 +88,7 @@ class ProviderServer:
 
 
 def translated(path: str, reply: Reply) -> Reply:
-    """An OpenAI completion as the API of this path gives it; what is no completion stays."""
+    """An OpenAI completion as the API of this path gives it; what is not a completion stays."""
     if reply.status != 200 or not isinstance(reply.body, dict) or not reply.body.get("choices"):
         return reply
     text: str = reply.body["choices"][0]["message"]["content"]

@@ -147,7 +147,7 @@ def _pinned(looking: Looking, standings: Standings, placed: list[Placed]) -> lis
 
 
 def _cursor(request: Request) -> bytes | None:
-    """A cursor that is none starts at the top: people edit addresses."""
+    """What is not a cursor starts at the top: people edit addresses."""
     try:
         return cursor_of(request)
     except Refused:
@@ -155,7 +155,7 @@ def _cursor(request: Request) -> bytes | None:
 
 
 def _moment(text: str | None) -> float | None:
-    """Unix seconds; None for what is no moment."""
+    """Unix seconds; None for what is not a moment."""
     try:
         moment = float(text or "nan")
     except ValueError:

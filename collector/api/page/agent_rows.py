@@ -61,7 +61,7 @@ def change(drop: Drop) -> dict[str, Any]:
     rank = f"{drop.mean_rank:.2f}".removeprefix("0")
     what = (
         f"{words[drop.direction]} since {since}: "
-        f"mean rank {rank} where .5 is no change, {drop.sessions} {drop.scope}s"
+        f"mean rank {rank} where .5 means no change, {drop.sessions} {drop.scope}s"
     )
     if drop.direction == "worse":
         what = f"{what}; {explanation(drop)}"

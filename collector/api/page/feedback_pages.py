@@ -122,7 +122,7 @@ async def _form(request: Request) -> tuple[bool, str | None]:
     """The thumb, and why.
 
     Raises:
-        Refused: another site's page sent it, or it is no thumb.
+        Refused: another site's page sent it, or it is not a thumb.
     """
     if not _is_own_page(request):
         raise Refused(403, "a thumb is given on this page, not on another site's")
@@ -139,7 +139,7 @@ async def _form(request: Request) -> tuple[bool, str | None]:
 
 
 def _is_own_page(request: Request) -> bool:
-    """Browsers say where a form stands; what is no browser says nothing, and has no one's password at hand."""
+    """Browsers say where a form stands; what is not a browser says nothing, and has no one's password at hand."""
     where = request.headers.get("sec-fetch-site")
     if where is not None:
         return where in ("same-origin", "none")

@@ -118,7 +118,7 @@ def _finding(finding: Row, sheet: Sheet) -> dict[str, Any]:
 
 
 def _advice(findings: Sequence[Row], sheet: Sheet) -> list[dict[str, Any]]:
-    """Each setting once, with everything that it mends."""
+    """Each setting once, with everything that it fixes."""
     fixed: dict[tuple[str, str], list[str]] = {}
     for finding in findings:
         for each in finding["advice"]:

@@ -136,7 +136,7 @@ def _unknown(given: Mapping[str, str]) -> list[str]:
 
 
 def _cursor(request: Request) -> bytes | None:
-    """A cursor that is none starts at the top: people edit addresses."""
+    """What is not a cursor starts at the top: people edit addresses."""
     try:
         return cursor_of(request)
     except Refused:

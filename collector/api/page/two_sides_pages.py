@@ -78,7 +78,7 @@ class TwoSidesPages:
         moment = None if text is None else moment_of(text, self._clock())
         if text is not None and moment is None:
             wrong.append(
-                f"{text[:80]} is no time such as 2026-03-01T14:00, and no length such as 7d"
+                f"{text[:80]} is neither a time such as 2026-03-01T14:00 nor a length such as 7d"
             )
         return moment
 

@@ -69,7 +69,7 @@ def duration(seconds: float) -> str:
 
 
 def moment(text: str | None) -> str:
-    """`2026-02-03 14:05:09` in the viewer's zone, its title in UTC; what is no time stays as it is."""
+    """`2026-02-03 14:05:09` in the viewer's zone, its title in UTC; what is not a time stays as it is."""
     if text is None:
         return NOTHING
     try:

@@ -364,7 +364,7 @@ def _open(folder: Path, *, max_size: int, partitions: int) -> tuple[LockFile, Di
 
 
 def _check(folder: Path) -> None:
-    checked = check(folder, mend=True)
+    checked = check(folder, repair=True)
     if checked.overwritten:
         _log.warning("%d pages of records in %s were overwritten.", checked.overwritten, folder)
     if not checked.is_whole:

@@ -276,7 +276,7 @@ def _parts(cursor: lmdb.Cursor[memoryview], head: _Head) -> tuple[list[memoryvie
 
 def _compare(stored: int | None, crc: int) -> None:
     if stored != crc:
-        raise Undecodable("it is damaged: its CRC is another one")
+        raise Undecodable("it is damaged: its CRC does not match")
 
 
 def _crc(part: bytes | memoryview, crc: int) -> int:

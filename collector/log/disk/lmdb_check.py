@@ -39,7 +39,7 @@ class Checked:
 def check(
     folder: Path,
     *,
-    mend: bool = False,
+    repair: bool = False,
     seconds: float = MAX_SECONDS,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Checked:
@@ -47,7 +47,7 @@ def check(
 
     Args:
         folder: Of the environment; no process has it open.
-        mend: Write the header of a value's first page again where it was overwritten: else LMDB would give pages away
+        repair: Write the header of a value's first page again where it was overwritten: else LMDB would give pages away
             when the value is deleted.
         seconds: When to give up.
         monotonic: Seconds that never jump.
@@ -59,9 +59,9 @@ def check(
     path = folder / "data.mdb"
     if not path.is_file() or not path.stat().st_size:
         return Checked(0, 0, is_whole=True)
-    descriptor = os.open(path, (os.O_RDWR if mend else os.O_RDONLY) | os.O_CLOEXEC)
+    descriptor = os.open(path, (os.O_RDWR if repair else os.O_RDONLY) | os.O_CLOEXEC)
     try:
-        walk = _Walk(descriptor, mend=mend, until=monotonic() + seconds, monotonic=monotonic)
+        walk = _Walk(descriptor, repair=repair, until=monotonic() + seconds, monotonic=monotonic)
         is_whole = walk.run()
     except (PageError, struct.error) as error:
         raise DataDamaged(f"{path} is damaged: {error}") from error
@@ -78,12 +78,12 @@ class _Walk:
     """One file."""
 
     def __init__(
-        self, descriptor: int, *, mend: bool, until: float, monotonic: Callable[[], float]
+        self, descriptor: int, *, repair: bool, until: float, monotonic: Callable[[], float]
     ) -> None:
         self.pages = 0
         self.overwritten = 0
         self._descriptor = descriptor
-        self._mend = mend
+        self._repair = repair
         self._until = until
         self._monotonic = monotonic
         self._meta = self._newest()
@@ -147,11 +147,11 @@ class _Walk:
             value = self._read(node.first_page, HEADER + node.size)[HEADER:]
         count, *numbers = struct.unpack(f"={len(value) // 8}Q", value) or (1,)
         if count > len(numbers):
-            raise PageError("the list of free pages is none")
+            raise PageError("the list of free pages is malformed")
         before = self._meta.last_page + 1
         for number in numbers[:count]:
             if not 1 < number < before:
-                raise PageError("the list of free pages is none")
+                raise PageError("the list of free pages is malformed")
             before = number
             if number < len(self._used):
                 self._claim(number, 1)
@@ -177,8 +177,8 @@ class _Walk:
                 raise _OutOfTimeError
             if lmdb_pages.is_overflow(self._read(number, HEADER), number, count):
                 continue
-            if not self._mend:
-                raise PageError(f"page {number} is another one")
+            if not self._repair:
+                raise PageError(f"page {number} has the number of another page")
             header = lmdb_pages.overflow_header(number, count)
             os.pwrite(self._descriptor, header, number * self._meta.page_size)
             self.overwritten += 1

@@ -41,10 +41,10 @@ def by_number(key: bytes) -> int:
     """The order of the tree of free pages: a key is the number of a transaction, as this machine writes it.
 
     Raises:
-        PageError: it is none.
+        PageError: it is not one.
     """
     if len(key) != 8:
-        raise PageError("the list of free pages is none")
+        raise PageError("the list of free pages is malformed")
     return int.from_bytes(key, sys.byteorder)
 
 
@@ -84,7 +84,7 @@ def read_meta(page: bytes) -> Meta:
     """A meta page, of any page size.
 
     Raises:
-        PageError: it is none.
+        PageError: it is not one.
     """
     try:
         magic, version, _, _ = _meta.unpack_from(page, HEADER)
@@ -127,7 +127,7 @@ def entries(page: bytes, number: int, *, order: Order = by_bytes) -> Iterator[No
         size, begin = low | high << 16, at + _node.size + key
         stored = 8 if flags & _BIG else size
         if flags not in (0, _BIG, _DATABASE) or begin + stored > len(page):
-            raise PageError(f"page {number} holds an entry that is none")
+            raise PageError(f"page {number} holds a malformed entry")
         if flags == _BIG:
             (first,) = struct.unpack_from("=Q", page, begin)
             yield Node(b"", None, first, size)
@@ -136,7 +136,7 @@ def entries(page: bytes, number: int, *, order: Order = by_bytes) -> Iterator[No
         database = None
         if flags == _DATABASE:
             if size != _database.size:
-                raise PageError(f"page {number} holds a database that is none")
+                raise PageError(f"page {number} holds a malformed database")
             fields = _database.unpack(value)
             database = Database(fields[-1], fields[2])
         yield Node(value, database, None, size)
@@ -162,7 +162,7 @@ def _nodes(page: bytes, number: int, kind: int, fewest: int, order: Order) -> It
     """Where each entry begins; its header and key lie within the page, and the keys ascend."""
     found, _, flags, lower, upper = _page.unpack_from(page)
     if (found, flags) != (number, kind):
-        raise PageError(f"page {number} is another one")
+        raise PageError(f"page {number} has the number of another page")
     count = (lower - HEADER) // 2
     if not (HEADER <= lower <= upper <= len(page)) or lower % 2 or upper % 2 or count < fewest:
         raise PageError(f"page {number} has no room for its entries")

@@ -88,7 +88,7 @@ class DiskTxn:
                 self._records.delete(position)
 
     def free(self, size: int) -> None:
-        """Drop records that nobody waits for, though no share is used up."""
+        """Drop records that no one waits for, though no share is used up."""
         self._retention.free(self._records, self.state.commits, self.drops, size)
 
     def trim(self, budget: int) -> bool:
@@ -180,7 +180,7 @@ class DiskRecords:
     def append(self, records: Sequence[PreparedRecord], time: float) -> None:
         """Append records; their offsets are above every offset that their partitions ever had.
 
-        Of a compacted topic only the last one of each key is written: nobody could see the others.
+        Of a compacted topic only the last one of each key is written: no one could see the others.
         """
         stored: dict[TopicPartition, list[PreparedRecord]] = {}
         for prepared in _without_superseded(records):

@@ -48,7 +48,7 @@ class PreparedRecord(msgspec.Struct, frozen=True, gc=False):
         return size
 
     def appended(self, time: float) -> Record:
-        """The record, once it is in the log; not of a tombstone, which is none."""
+        """The record, once it is in the log; a tombstone has none."""
         return Record(
             position=self.position,
             key=self.key,

@@ -1,4 +1,4 @@
-"""The spans that nobody waits for though the commit has not passed them: one long trace must not hold those of all.
+"""The spans that no one waits for though the commit has not passed them: one long trace must not hold those of all.
 
 They stay in the log until their room is needed: trace records name them. Kept in memory: a crash forgets it, and what
 was released then goes once the commit has passed it.

@@ -1,9 +1,9 @@
 """How much each topic may hold, and which records go when: one rule for disk and memory.
 
-spans              kept for the trace records that name them; nobody waits for those released or below the commits
+spans              kept for the trace records that name them; no one waits for those released or below the commits
 closings           below the metadata of the commits on spans
 traces             kept as long as there is room, those that scoring has not read even longer
-  spans, closings, traces share one pool; over it: the oldest of traces and of spans that nobody waits for. Where
+  spans, closings, traces share one pool; over it: the oldest of traces and of spans that no one waits for. Where
   nothing may go, writers wait
 signals, feedback  below the commit of all its groups; over its share: oldest first
 sessions, windows  the newest per key; full: new keys are refused
@@ -126,7 +126,7 @@ class Drops:
     def take(self, position: Position, behind: tuple[str, ...], count: int = 1) -> None:
         """Count a record of `count` offsets that was dropped although the groups `behind` had not read it.
 
-        Of spans nobody waited for any: they have expired.
+        Of spans no one waited for any: they have expired.
         """
         self.positions.append(position)
         reason = "unread" if behind else "expired"
@@ -257,7 +257,7 @@ class Retention:
         return min(candidates, default=None)
 
     def _oldest_span(self, store: RecordStore, commits: Commits) -> _Candidate | None:
-        """The oldest record of spans that nobody waits for; None: there is none, or this log keeps none."""
+        """The oldest record of spans that no one waits for; None: there is none, or this log keeps none."""
         if self.keeps is None:
             return None
         candidates = (

@@ -117,7 +117,7 @@ def check_membership(consumer: AIOKafkaConsumer) -> None:
         KafkaError: it takes no part in the group until it is made again.
     """
     if is_lost(consumer._client):  # noqa: SLF001
-        raise KafkaError("the client learns of no broker any more")
+        raise KafkaError("the client no longer finds a broker")
     consumer._coordinator.check_errors()  # noqa: SLF001
 
 

@@ -50,7 +50,7 @@ class GroupLags:
         self._times: dict[tuple[str, int], tuple[int, float]] = {}
         """By topic and partition: the record that was fetched last, its offset and time."""
         self._admin: AIOKafkaAdminClient | None = None
-        """Made at the first question about a group that this process is no member of."""
+        """Made at the first question about a group that this process is not a member of."""
 
     async def of_member(self, reader: KafkaReader, *, unread: bool) -> Lag:
         """The lag in the partitions of this reader.

@@ -87,7 +87,7 @@ class Member(ConsumerRebalanceListener):
     def look_for_topic(self) -> None:
         """Ask for the topic's partitions, if the client knows of none.
 
-        The member that shares them out may have done so while a starting broker named none: nobody owns any then,
+        The member that shares them out may have done so while a starting broker named none: no one owns any then,
         until its metadata, which aiokafka asks for every five minutes, say otherwise.
         """
         if not self.consumer.partitions_for_topic(self._name):
@@ -156,7 +156,7 @@ class Member(ConsumerRebalanceListener):
     async def commit(self, commits: Sequence[Commit]) -> None:
         """Store the commits of owned partitions; those of other partitions are their owners'.
 
-        Once it is no part of its group any more it owns nothing: the next poll says so, and another member joins.
+        Once it is not part of its group any more it owns nothing: the next poll says so, and another member joins.
 
         Raises:
             LogUnavailable: no answer in time; they may be stored.

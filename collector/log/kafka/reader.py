@@ -77,7 +77,7 @@ class KafkaReader:
         """By owned partition, the group's commit; `unread`: the next offset to be read.
 
         Raises:
-            LogUnavailable: it is no member of its group now.
+            LogUnavailable: it is not a member of its group now.
         """
         member = self._member
         if member is None:

@@ -49,7 +49,7 @@ def number(value: JSON) -> bool | float | None:
 
 
 def kind_of(value: JSON) -> Kind:
-    """Who judged, in any letters; `code` where it is not said, or is none of the three."""
+    """Who judged, in any letters; `code` where it is not said, or is another word."""
     kind = value.lower() if isinstance(value, str) else ""
     return cast(Kind, kind) if kind in _KINDS else "code"
 

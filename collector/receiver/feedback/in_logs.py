@@ -83,7 +83,7 @@ def _survey(event: Event, service: str) -> Given | Undecodable | None:
 
 
 def _decision(event: Event, service: str) -> Given | Undecodable | None:
-    """A call that a person allowed or refused; what settings and hooks decide is nobody's opinion."""
+    """A call that a person allowed or refused; what settings and hooks decide is no one's opinion."""
     if not (text(event.attributes.get("source")) or "").startswith("user_"):
         return None
     label = {"accept": "accepted", "reject": "rejected"}.get(

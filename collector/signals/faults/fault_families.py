@@ -16,10 +16,10 @@ class FaultFamilies:
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._watches = telemetry.counter(
-            "fault_watches_dropped", "Fault watches that were forgotten, by why.", "reason"
+            "fault_watches_dropped", "Fault watches that were forgotten, by reason.", "reason"
         )
         self._sessions = telemetry.counter(
-            "fault_sessions_dropped", "Sessions that enter no fault watch, by why.", "reason"
+            "fault_sessions_dropped", "Sessions that enter no fault watch, by reason.", "reason"
         )
         for reason in ("max_tools", "forgotten"):
             self._watches.labels(reason)

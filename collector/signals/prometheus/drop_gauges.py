@@ -24,7 +24,7 @@ def drop_gauges() -> Mapping[str, GaugeMetricFamily]:
         "detected": "1 from the alarm that scores rank lower than in the label set's own past until it clears, else 0.",
         "progress_ratio": "How near such an alarm is, 0 to 1.",
         "strong": "1 while the drop is strong enough to wake somebody, else 0; only of evaluators that page.",
-        "mean_rank_ratio": "Mean rank of the scores since the drop began; .5 is no change. While alarmed only.",
+        "mean_rank_ratio": "Mean rank of the scores since the drop began; .5 means no change. While alarmed only.",
         "since_timestamp_seconds": "Log time at which the drop began. While alarmed only.",
         "history_samples": "Scores in the past that is compared with.",
     }

@@ -44,7 +44,7 @@ class AgentFamilies:
         )
         self._skipped = counter(
             "evaluations_skipped",
-            "Evaluations that were due and not made, by why.",
+            "Evaluations that were due and not made, by reason.",
             *_T,
             "reason",
         )
@@ -76,7 +76,7 @@ class AgentFamilies:
         )
         self._task_runs_dropped = counter(
             "task_runs_dropped",
-            "Task runs that count for no pass@k, by why.",
+            "Task runs that count for no pass@k, by reason.",
             "service",
             "agent",
             "reason",
@@ -84,7 +84,7 @@ class AgentFamilies:
 
         self._detector_scores_dropped = counter(
             "detector_scores_dropped",
-            "Scores that are compared with no past, or no longer, by why.",
+            "Scores that are compared with no past, or no longer, by reason.",
             "reason",
         )
         for reason in ("max_settling", "forgotten"):

@@ -18,7 +18,7 @@ class RunawayFamilies:
     def __init__(self, telemetry: Telemetry) -> None:
         self.dropped = telemetry.counter(
             "runaway_traces_dropped",
-            "Open traces that ran away and are forgotten before their final outcome, by why.",
+            "Open traces that ran away and are forgotten before their final outcome, by reason.",
             "reason",
         )
         """By reason: `max_traces`, `max_age`."""
@@ -47,6 +47,6 @@ class RunawayGauges(Collector):
 def _gauge() -> GaugeMetricFamily:
     return GaugeMetricFamily(
         "spanwise_runaway_traces",
-        "Open traces that are running away, by why.",
+        "Open traces that are running away, by reason.",
         labels=("service", "agent", "reason"),
     )

@@ -20,7 +20,7 @@ Agent: TypeAlias = tuple[str, str]
 """(service, agent), as label values."""
 
 Said: TypeAlias = Callable[[str, str], bool | None]
-"""(service, session id) in; whether feedback says that it succeeded, None where nobody says so."""
+"""(service, session id) in; whether feedback says that it succeeded, None where no one says so."""
 MAX_TASKS = 4096
 """Tasks that are remembered, of all agents together."""
 

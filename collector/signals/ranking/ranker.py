@@ -159,7 +159,7 @@ class Ranker:
         """Take a history back, the one that changed longest ago first.
 
         Raises:
-            Undecodable: it is none.
+            Undecodable: it is not one.
         """
         if isinstance(state, TaskWrites):
             self._tasks.put(state.service, state.name, TaskRunsHistory(state.runs))

@@ -199,7 +199,7 @@ def _no_file(path: Path) -> str | None:
     if path.exists() and not path.is_file():
         return f"{path} is a device or a pipe; name a file"
     if not above.is_dir():
-        return f"{above} is no folder, so {path} cannot be made; name another file"
+        return f"{above} is not a folder, so {path} cannot be made; name another file"
     return None
 
 

@@ -78,7 +78,7 @@ def _place(score: Score, project: str) -> dict[str, Any]:
     try:
         run = str(uuid.UUID(score.subject.id))
     except ValueError:
-        raise Permanent(f"`{score.subject.id[:64]}` is no trace id of 32 hex digits") from None
+        raise Permanent(f"`{score.subject.id[:64]}` is not a trace id of 32 hex digits") from None
     return {
         "id": score.uuid,
         "trace_id": run,

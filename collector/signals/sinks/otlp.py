@@ -66,7 +66,7 @@ class OtlpSink:
         return section and await reachable(section, LOGS_SERVICE, section="sinks.otlp")
 
     async def deliver(self, signals: Sequence[Published]) -> None:
-        """See `Sink`. Refused is what the other side calls invalid, and what is no signal."""
+        """See `Sink`. Refused is what the other side calls invalid, and what is not a signal."""
         events, refused = _events(signals)
         for piece in _pieces(events):
             refused |= await self._export(piece)

@@ -103,7 +103,7 @@ def score_of(each: Published, shape: Shape) -> Score | None:
     """The score in a signal; None: an earlier version wrote it, which did not say where its session begins and ends.
 
     Raises:
-        Undecodable: it is no signal.
+        Undecodable: it is not a signal.
     """
     signal = decode_signal(each.json)
     subject = _subject(signal, shape)

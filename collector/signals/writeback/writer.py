@@ -107,7 +107,7 @@ class Writer:
     def _scores(
         self, signals: Iterable[Published]
     ) -> tuple[Collection[Score], dict[Position, str], int]:
-        """The newest of each key, in the order of the log; the signals that are none, and how many have no place."""
+        """The newest of each key, in the order of the log; what is not a signal, and how many have no place."""
         newest: dict[str, Score] = {}
         refused: dict[Position, str] = {}
         unplaceable = 0

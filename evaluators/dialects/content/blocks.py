@@ -93,11 +93,11 @@ class Body(msgspec.Struct, eq=False):
     calls: list[Call] = []
     results: list[Result] = []
     media: list[str] = []
-    """A word for each part that is no text."""
+    """A word for each part that is not text."""
 
     @property
     def text(self) -> str | None:
-        """The texts as one; where nothing else is there, the words for what is no text; None without either."""
+        """The texts as one; where nothing else is there, the words for what is not text; None without either."""
         silent = not (self.texts or self.calls or self.results)
         return joined(self.media if silent and self.media else self.texts)
 

@@ -159,7 +159,7 @@ class Content(msgspec.Struct, eq=False):
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """Its messages; empty when it is no conversation."""
+        """Its messages; empty when it is not a conversation."""
         if self._messages is None:
             source = self.source
             grows = self.side == "input"
@@ -260,7 +260,7 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
 
     @property
     def pauses(self) -> bool:
-        """Whether it ended in order to wait for somebody, or to hand over: what it raised is no failure."""
+        """Whether it ended in order to wait for somebody, or to hand over: what it raised is not a failure."""
         return raised(self.span).rpartition(".")[2] in _PAUSES
 
     @property

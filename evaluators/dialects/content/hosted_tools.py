@@ -19,7 +19,7 @@ _GIVEN: dict[str, tuple[str, ...]] = {
 """OpenAI's tools, and the keys under which an item of type `<tool>_call` has the arguments."""
 ITEMS = frozenset(f"{tool}_call" for tool in _GIVEN)
 _RAN = {"file_search": "results", "code_interpreter": "outputs", "mcp": "output"}
-"""The keys of results. What an image's generation answers is no text; shells and computers answer in a later item."""
+"""The keys of results. What an image's generation answers is not text; shells and computers answer in a later item."""
 _WHOLE = frozenset({"action", "arguments"})
 """Keys whose object is the arguments, rather than one of them."""
 

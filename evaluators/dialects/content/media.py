@@ -1,4 +1,4 @@
-"""Parts of a message that are no text: pictures, sound, video, files. Their bytes are never read as words."""
+"""Parts of a message that are not text: pictures, sound, video, files. Their bytes are never read as words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEYS = ("inline_data", "inlineData", "file_data", "fileData")
 
 
 def word_of(item: dict[str, JSON], kind: str | None) -> str | None:
-    """What stands for the part where its message has no text: `[image]`, `[file]`; None: it is none of these."""
+    """What stands for the part where its message has no text: `[image]`, `[file]`; None: it is not one of these."""
     if kind not in TYPES:
         inner = next((item[key] for key in _KEYS if isinstance(item.get(key), dict)), None)
         return None if inner is None else _word(inner)

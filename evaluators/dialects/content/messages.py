@@ -80,14 +80,14 @@ _WRAPPERS = {
 
 
 def role_of(value: JSON) -> Role | None:
-    """The role that any spelling of it means; None when it is no role."""
+    """The role that any spelling of it means; None when it is not a role."""
     if not isinstance(value, str):
         return None
     return _ROLES.get(value) or _ROLES.get(value.rpartition(".")[2].strip("'\"> ").lower())
 
 
 def read_messages(value: JSON, side: Side) -> tuple[Message, ...]:
-    """All messages in `value` in order; empty when it is no conversation. A bare text is no message."""
+    """All messages in `value` in order; empty when it is not a conversation. A bare text is not a message."""
     return tuple(_read(unwrap(value), side, 0))
 
 
@@ -129,7 +129,7 @@ def _are_blocks(items: list[JSON]) -> bool:
 
 
 def unwrap_container(item: JSON) -> JSON:
-    """`item` decoded when it is a text that holds an object; other texts become None: they are no messages."""
+    """`item` decoded when it is a text that holds an object; other texts become None: they are not messages."""
     if not isinstance(item, str):
         return item
     return as_dict(unwrap(item)) or as_dict(read_repr(item)) or read_fields(item) or None
@@ -161,7 +161,7 @@ def _plain_role(item: dict[str, JSON]) -> Role | None:
 
 
 def _is_record(item: dict[str, JSON]) -> bool:
-    """Whether an object with a role is no message but something that an answer lists, as people with their roles."""
+    """Whether an object with a role is not a message but something that an answer lists, as people with their roles."""
     return _BODY.isdisjoint(item) and not item.keys() <= _META
 
 
@@ -196,7 +196,7 @@ _ITEMS = ITEMS | {
 
 
 def _role_in(item: dict[str, JSON]) -> Role | None:
-    """The role an object states, by any of the keys that are used for it; "data" without content is no message."""
+    """The role an object states, by any of the keys that are used for it; "data" without content is not a message."""
     role = role_of(item.get("role"))
     if role is None and item.get("type") != "function":  # that is a tool, not its answer
         role = role_of(item.get("type"))

@@ -105,17 +105,17 @@ USER = (
 ONLY_OF = {"group_id": "logfire.openai_agents"}
 """Keys that mean a session in one scope only: the Agents SDK links the turns of a conversation by a group."""
 _GENERATED = ("litellm.trace_id",)
-"""Keys that hold the session where the caller gave one, else a UUID of the single request: that one is no session."""
+"""Keys that hold the session where the caller gave one, else a UUID of the single request, which is not a session."""
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BAG = "metadata"
 _LIMIT = 1_024
-"""Characters; a longer id is no id."""
+"""Characters; a longer id is not an id."""
 
 
 def find_id(
     spans: Iterable[Span], what: What, keys: Keys, all_names: AbstractSet[str]
 ) -> tuple[str, str] | None:
-    """The first span's best id as (id, key); None when no span carries one. A scrubbed id is none.
+    """The first span's best id as (id, key); None when no span carries one. A scrubbed id does not count.
 
     Args:
         spans: Best first.

@@ -238,7 +238,7 @@ _by_start = attrgetter("start_time_unix_nano", "span_id")
 
 
 def _id_bytes(trace_id: str) -> bytes | None:
-    """None for what is no id in lower-case hex: no span has it."""
+    """None for what is not an id in lower-case hex: no span has it."""
     try:
         raw = bytes.fromhex(trace_id)
     except ValueError:

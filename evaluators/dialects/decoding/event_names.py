@@ -7,7 +7,7 @@ CHOICE = "gen_ai.choice"
 PROMPTS = frozenset({"gen_ai.content.prompt", "gen_ai.prompt"})
 COMPLETIONS = frozenset({"gen_ai.content.completion", "gen_ai.completion"})
 EVALUATION = "gen_ai.evaluation.result"
-"""A score of an evaluator: it says something about the trace and is no part of it."""
+"""A score of an evaluator: it says something about the trace and is not part of it."""
 _WHOLE = {DETAILS, CHOICE} | PROMPTS | COMPLETIONS
 
 

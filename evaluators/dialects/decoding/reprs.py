@@ -47,7 +47,7 @@ def is_opaque(text: str) -> bool:
 
 
 def read_repr(text: str) -> JSON:
-    """The object in a repr; None when `text` is no repr, is too large, or was cut.
+    """The object in a repr; None when `text` is not a repr, is too large, or was cut.
 
     A keyword's leading underscore is dropped (`_role`, a private field), and an object without a `type` of its own
     gets its class's name in snake case, as the conventions name types (`ToolCall` -> `tool_call`).

@@ -126,7 +126,7 @@ def _clean(value: JSON) -> JSON:
 
 
 def python_literal(text: str) -> JSON:
-    """The container a Python repr shows; None when `text` is no such repr or too large to try."""
+    """The container a Python repr shows; None when `text` is not such a repr or too large to try."""
     text = text.strip()
     if (
         len(text) > _REPR_LIMIT
@@ -222,7 +222,7 @@ def _list(value: Any) -> list[JSON]:
 
 _LIMIT = 1 << 20
 _DEPTH = 64
-"""Deeper texts are no messages: closing them at every token would cost the square of their length."""
+"""Deeper texts are not messages: closing them at every token would cost the square of their length."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*("?)|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _SCALAR = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
 _GOES_ON = re.compile(r"[{}\[\],]")

@@ -1,4 +1,4 @@
-"""Tool calls in spans that are no tool's: functions wrapped by hand, and steps whose conversation holds the call.
+"""Tool calls in spans that are not a tool's: functions wrapped by hand, and steps whose conversation holds the call.
 
 Some instrumentations record a model's answer without the calls in it, or no model call at all, but the state of the
 graph around it: OpenLLMetry for JS does so for LangChain.

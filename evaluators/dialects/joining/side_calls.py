@@ -16,7 +16,7 @@ from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.tree import Tree
 
 _QUOTED = 3
-"""Characters below which a text in another one is no quotation."""
+"""Characters below which a text in another one is not a quotation."""
 _PURPOSES = re.compile(
     r"\b(?:title|headline|summar\w+|classif\w+|categori\w+|moderat\w+|guardrail|toxic\w*|intent)\b",
     re.IGNORECASE,

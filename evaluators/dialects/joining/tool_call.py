@@ -108,7 +108,7 @@ def span_error(facts: Facts) -> str | None:
 
 
 def error_text(result: JSON) -> str:
-    """The result of a failed call as the text of its error; `true` and numbers are no explanation."""
+    """The result of a failed call as the text of its error; `true` and numbers explain nothing."""
     text = text_of(result) if isinstance(result, str | dict | list) else None
     return text or _UNSAID
 

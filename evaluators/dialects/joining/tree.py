@@ -130,7 +130,7 @@ _METHODS = (".kickoff", "._execute_core", ".execute_core")
 
 
 def stable_name(name: str | None) -> str | None:
-    """A name without what changes from run to run: UUIDs and runs of six and more digits. A default is no name."""
+    """A name without what changes from run to run: UUIDs and runs of six and more digits. A default is not a name."""
     if not name or name == _UNNAMED:
         return None
     return _stable(name) if len(name) <= _SHORT else _stable.__wrapped__(name)
@@ -183,7 +183,7 @@ class Agents:
         return None
 
     def _graph(self) -> str | None:
-        """The name of a LangGraph graph whose nodes are no agents: that of the run around the first node's run."""
+        """The name of a LangGraph graph whose nodes are not agents: that of the run around the first node's run."""
         for facts in self._tree.order:
             parent = self._tree.parent(facts) if facts.graph_node is not None else None
             if parent is not None and parent.kind == "other" and parent.graph_node is None:

@@ -110,7 +110,7 @@ class _Turn:
         self._failed[agent] = self.models.add(failed, call_id, ends=True).span_id
 
     def take_prompt(self, record: Span) -> None:
-        """A person's; what a helper reports and what the program itself answers is no question."""
+        """A person's; what a helper reports and what the program itself answers is not a question."""
         if text_of(record, "prompt").lstrip().startswith(NOTIFICATION):
             return
         around = self._ledger.get(record.parent_span_id)

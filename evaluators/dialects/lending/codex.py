@@ -96,7 +96,7 @@ class _Turn:
             self._ledger.lend(record, call, _words(record))
 
     def take_prompt(self, record: Span) -> None:
-        """A person's; nobody typed that a title is wanted."""
+        """A person's; no one typed that a title is wanted."""
         if text_of(record, "prompt").startswith(NOT_TYPED):
             return
         self._ledger.stand(record)

@@ -56,7 +56,7 @@ def _kind(facts: Facts) -> Kind:
 
 
 def _question(value: JSON) -> JSON:
-    """None of what nobody typed."""
+    """None of what no one typed."""
     text = string(value)
     return None if text is None or text.lstrip().startswith(NOTIFICATION) else text
 

@@ -10,7 +10,7 @@ from evaluators.dialects.readers import genai
 from evaluators.model import Rejection, Span
 
 _REFUSALS: dict[str, Rejection] = {"denied": "policy", "rejected": "user"}
-"""Who refused a call, by the type of its error: a rule, or that nobody could be asked; or the person who was."""
+"""Who refused a call, by the type of its error: a rule, or that no one could be asked; or the person who was."""
 
 
 def _read(span: Span) -> Facts:

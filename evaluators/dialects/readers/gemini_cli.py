@@ -62,7 +62,7 @@ def _said(text: str) -> str:
 
 
 def answer_of(value: JSON) -> JSON:
-    """One message of the chunks of a streamed answer; a text that is no list of chunks as it is."""
+    """One message of the chunks of a streamed answer; a text that is not a list of chunks as it is."""
     inner = unwrap(value)
     chunks = as_list(inner) if isinstance(inner, list) else [inner]
     parts = [part for chunk in chunks for part in _parts(as_dict(chunk))]

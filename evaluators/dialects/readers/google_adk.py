@@ -79,7 +79,7 @@ def _finish_tool(facts: Facts) -> None:
         facts.arguments = arguments_of(recorded)
     response = unwrap(facts.result) if isinstance(facts.result, str) else facts.result
     item = as_dict(response)
-    if item.keys() == {"result"}:  # how ADK wraps what is no object
+    if item.keys() == {"result"}:  # how ADK wraps what is not an object
         facts.result = item["result"]
     if isinstance(item.get("error"), str) and item.keys() == {"error"}:
         facts.tool_error = item["error"]

@@ -7,7 +7,7 @@ from evaluators.dialects.turns.attributes import text
 from evaluators.dialects.turns.place import Dropped, Event, Place
 
 NOTIFICATION = "<task-notification>"
-"""How a prompt begins that a background helper sends when it is done: nobody typed it."""
+"""How a prompt begins that a background helper sends when it is done: no one typed it."""
 _WORK = frozenset(
     {
         "user_prompt",

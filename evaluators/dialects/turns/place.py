@@ -49,7 +49,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Where an event of an agent belongs.
 
-    The turn of an event is, in this order: `turn`, unless a record says that it is no turn of a person's; the turn of
+    The turn of an event is, in this order: `turn`, unless a record says that it is not a person's turn; the turn of
     a record that owns the trace whose id the event carries; the last turn of the session (for a
     helper's, of its outermost session) that began no later than the event.
     """

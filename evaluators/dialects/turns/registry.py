@@ -29,7 +29,7 @@ SPAN_SCOPES = tuple(_BY_SPAN_SCOPE)
 
 @lru_cache(maxsize=256)
 def agent_of_record(scope: str) -> LogAgent | None:
-    """The agent that makes log records of this scope; None: they are of an SDK, or of nobody known."""
+    """The agent that makes log records of this scope; None: they are of an SDK, or of no one known."""
     return next((each for each in LOG_AGENTS if scope.startswith(each.scopes)), None)
 
 

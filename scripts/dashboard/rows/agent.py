@@ -117,7 +117,7 @@ SCORED = over_time(
 )
 UNKNOWN = over_time(
     "Unknown",
-    "Evaluations that were due and gave no score, a minute: errors, and what was skipped, by why (budget, judge_lag,"
+    "Evaluations that were due and gave no score, a minute: errors, and what was skipped, by reason (budget, judge_lag,"
     " low_coverage ...). They count neither as good nor as bad. No line: none.",
     "cpm",
     Query(

@@ -28,7 +28,7 @@ PROGRESS = over_time(
 )
 NOW = table(
     "Drops now",
-    "Since when scores are worse, and at which mean rank of the past they have been since then: 0.50 is no change, 0"
+    "Since when scores are worse, and at which mean rank of the past they have been since then: 0.50 means no change, 0"
     " the worst (work_baseline: above 0.50 is as bad). Both are there while an alarm lasts. Earlier: past scores.",
     {
         "Since": _now("since_timestamp_seconds", unit="dateTimeAsIso", factor="1000 * "),

@@ -29,7 +29,7 @@ TRACES = Row(
         (
             _counted(
                 "Traces closed",
-                "Traces a minute by why they closed. root_ended is the normal end; idle: no root came; max_age,"
+                "Traces a minute by reason they closed. root_ended is the normal end; idle: no root came; max_age,"
                 " max_spans, max_bytes, memory: a limit cut them off.",
                 "spanwise_traces_closed_total",
                 "reason",
@@ -48,7 +48,7 @@ TRACES = Row(
             ),
             _counted(
                 "Sessions closed",
-                "Sessions a minute by why they closed. idle is the normal end; memory: a limit was reached.",
+                "Sessions a minute by reason they closed. idle is the normal end; memory: a limit was reached.",
                 "spanwise_sessions_closed_total",
                 "reason",
             ),

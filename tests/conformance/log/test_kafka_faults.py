@@ -159,7 +159,7 @@ async def test_a_member_that_learns_of_no_broker_any_more_is_replaced(
     await end_metadata(network_client(member.consumer))
 
     await log.write([], [commit(second)])  # stored by nobody, as after a rebalance
-    assert "learns of no broker" in await failed(reader)
+    assert "no longer finds a broker" in await failed(reader)
 
     rejoined = await reader.poll(timeout=5)
     assert rejoined.revoked == (0,)
@@ -362,7 +362,7 @@ async def test_a_stop_shortens_what_waits_and_all_that_follows(
 async def test_a_named_member_that_comes_back_moves_no_partition(
     opening: Opening, kafka: str
 ) -> None:
-    """`log.kafka.instance`: a restart within the session timeout is no rebalance."""
+    """`log.kafka.instance`: a restart within the session timeout is not a rebalance."""
     stays = (await opening(kafka, instance="b", partitions=2)).read("assembly", SPANS)
     first = await opening(kafka, instance="a", partitions=2)
     leaves = first.read("assembly", SPANS)

@@ -118,7 +118,7 @@ def test_each_damaged_record_is_named_once_and_all_others_are_scored(
     assert counted == len(damaged)
     named = re.findall(r"A record of `spans`, .*", service.output.read_text())
     assert len(named) == len(damaged)
-    assert all("it is damaged: its CRC is another one" in line for line in named)
+    assert all("it is damaged: its CRC does not match" in line for line in named)
 
 
 def page_of(text: bytes, content: bytearray) -> int:

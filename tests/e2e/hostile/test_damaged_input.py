@@ -47,7 +47,7 @@ JUNK = {
     "text.otlp": framed(b"\x0a\x05hello"),
     "head.otlp": b"\0\0",
     "junk.otlp.gz": gzip.compress(framed(b"\xff" * 40), mtime=0),
-    "no.otlp.gz": b"this is no gzip",
+    "no.otlp.gz": b"this is not a gzip",
     "cut.otlp.gz": gzip.compress(framed(asked("s", "Where?")), mtime=0)[:-9],
     "flipped.otlp.gz": flipped(gzip.compress(framed(asked("s", "Where?")), mtime=0), 20),
     "list.json": b"[1, 2, 3]\n",

@@ -81,7 +81,7 @@ def custom_metric(given: Any, expected: Any, _quirk: str | None) -> None:
     (outcome,) = score_trace(plan, a_trace())
 
     if expected["has_error"]:
-        # The reference gives 0; an exception is no score here.
+        # The reference gives 0; an exception is not a score here.
         assert (outcome.state, outcome.score) == ("failed", None)
     else:
         close(outcome.score, expected["score"], tolerance=0.00005)

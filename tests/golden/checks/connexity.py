@@ -52,7 +52,7 @@ def verdict(given: Any, expected: Any, quirk: str | None) -> None:
     try:
         mine = _verdict(given)
     except connexity.VerdictError:
-        # A truth value is no number.
+        # A truth value is not a number.
         assert quirk == "lenient_coercion"
         assert "true" in given["judge_output"] or "false" in given["judge_output"]
         return

@@ -49,7 +49,7 @@ def response_parsing(given: Any, expected: Any, quirk: str | None) -> None:
 
     is_scored = outcome.state == "scored"
     if not is_scored and (quirk or re.search(r'"score"\s*:\s*(?:true|false)', given["raw"])):
-        return  # true is no number here
+        return  # true is not a number here
     if expected["ok"]:
         assert is_scored
         assert outcome.metadata["score"] == expected["score"]

@@ -81,7 +81,7 @@ async def test_the_page_tells_of_a_change_in_either_direction(stand: Stand) -> N
     since = make.START
     for page in (overview, own):
         assert f"worse than its own past since {stand_time(since)}" in page
-        assert "mean rank .21 where .5 is no change, 63 sessions" in page
+        assert "mean rank .21 where .5 means no change, 63 sessions" in page
         assert "better than its own past since" in page
     assert "<b>task agreement</b>: better than its own past since" in own
 

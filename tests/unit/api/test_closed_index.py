@@ -1,4 +1,4 @@
-"""While the index is opened again, whoever asks is refused for the moment: that is no fault of the service."""
+"""While the index is opened again, whoever asks is refused for the moment: that is not a fault of the service."""
 
 from __future__ import annotations
 

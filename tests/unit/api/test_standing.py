@@ -8,7 +8,7 @@ from collector.api.page.views import standing
 @pytest.mark.parametrize(
     ("value", "success", "colour"),
     [
-        (0.0, True, "fair"),  # the same answer twice is no loop yet
+        (0.0, True, "fair"),  # the same answer twice is not a loop yet
         (0.8, True, "good"),
         (0.9, False, "poor"),
         (0.1, None, "unknown"),  # work_baseline neither passes nor fails

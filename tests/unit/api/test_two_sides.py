@@ -99,14 +99,14 @@ async def test_a_time_that_no_clock_shows_is_said(stand: Stand, wrong: str) -> N
     answer = await stand.get(f"{PAGE}&candidate_from={wrong}&baseline_from=30d")
 
     assert answer.status_code == 200
-    assert answer.text.count("is no time such as") == 1
+    assert answer.text.count("is neither a time such as") == 1
 
 
 async def test_a_time_that_is_none_is_said_and_the_rest_is_shown(stand: Stand) -> None:
     answer = await stand.get(f"{PAGE}&candidate_from=yester<b>day")
 
     assert answer.status_code == 200
-    assert "yester&lt;b&gt;day is no time such as" in answer.text
+    assert "yester&lt;b&gt;day is neither a time such as" in answer.text
     assert table(answer.text, "scores")[1][0] == "Sessions"
 
 

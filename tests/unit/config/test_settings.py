@@ -215,7 +215,7 @@ WRONG = {
     "receiver: {bearer_tokens: hush}": "receiver.bearer_tokens: expected a list such as [a, b]",
     "judge: {api_key: [hush]}": "judge.api_key: expected a text",
     "roles: []": "roles: expected at least one of receive, assemble, score, judge, publish",
-    "roles: [judge, judge]": "roles: each role stands at most once",
+    "roles: [judge, judge]": "roles: name each role at most once",
     "receiver: {http: {paths: [v1]}}": (
         'receiver.http.paths: expected paths that begin with /, got "v1"'
     ),

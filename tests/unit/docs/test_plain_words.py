@@ -14,6 +14,9 @@ PAGES = sorted(
     for path in (ROOT / folder).iterdir()
     if path.suffix in {".md", ".html"}
 ) + [ROOT / name for name in ("README.md", "helm/README.md", "SECURITY.md")]
+CODE = [
+    path for name in ("collector", "evaluators", "spanwise") for path in (ROOT / name).rglob("*.py")
+]
 INSTEAD = {
     r"mend(?:ed|s|ing)?": "fix, fixed",
     r"anew": "again",
@@ -21,6 +24,9 @@ INSTEAD = {
     r"as ever": "as before",
     r"than ever": "than before, than in its own past",
     r"whither|whence|thereof|hither": "where",
+    r"by why": "by reason",
+    r"(?<!there )(?:is|was) no (?!longer|more|better|later|less|way|one|matter|need|doubt)[a-z]+": "is not a ...",
+    r"(?-i:(?<!there )(?<!There )\b(?:is|are) none\b)": "there is none, is not one",
 }
 """What is written in place of a word."""
 SHORT = ("README.md", "docs/operate.md")
@@ -36,10 +42,10 @@ def words(path: Path) -> str:
 
 
 @pytest.mark.parametrize("word", INSTEAD)
-def test_a_page_has_the_fields_words(word: str) -> None:
+def test_pages_and_code_have_the_fields_words(word: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}: {match[0]}"
-        for path in PAGES
+        for path in [*PAGES, *CODE]
         for match in re.finditer(rf"\b(?:{word})\b", words(path), re.IGNORECASE)
     ]
 

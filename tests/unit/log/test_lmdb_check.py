@@ -125,7 +125,7 @@ def test_an_overwritten_page_is_refused_or_hurts_values_alone(tmp_path: Path, ke
             stream.seek(page * PAGE + keep)
             stream.write(chance.randbytes(PAGE - keep))
         try:
-            check(file.parent, mend=True)
+            check(file.parent, repair=True)
         except DataDamaged:
             refused += 1
             continue
@@ -168,9 +168,9 @@ def test_a_value_whose_header_was_overwritten_is_mended_or_refused(tmp_path: Pat
     damaged = copied(file, tmp_path / "damaged")
     damaged.write_bytes(content)
 
-    with pytest.raises(DataDamaged, match=f"page {headers[0]} is another one"):
+    with pytest.raises(DataDamaged, match=f"page {headers[0]} has the number of another page"):
         check(damaged.parent)
-    assert check(damaged.parent, mend=True).overwritten == 1
+    assert check(damaged.parent, repair=True).overwritten == 1
     assert check(damaged.parent).overwritten == 0
     assert damaged.read_bytes() == file.read_bytes()
 

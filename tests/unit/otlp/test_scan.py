@@ -9,7 +9,7 @@ from collector.otlp.scan import scan
 from tests.support.spans import Made, request, trace_id
 
 BROKEN = b"\x0a\x06\x12\x04\x12\x02\x0a\x05"
-"""A request with a span that is no message."""
+"""A request with a span that is not a message."""
 UNKNOWN = b"\xba\x3e\x01x"
 
 

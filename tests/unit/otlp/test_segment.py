@@ -31,7 +31,7 @@ def test_a_segment_is_read_back(more: dict[str, Any]) -> None:
     ],
 )
 def test_ids_of_other_lengths_and_times_before_all_make_none(wrong: dict[str, Any]) -> None:
-    """A turn that is no trace id would end the room that reads it."""
+    """A turn that is not a trace id would end the room that reads it."""
     segment = Segment(**{**GIVEN, **wrong})
 
     assert segment_in(trace_state(segment)) is None

@@ -22,7 +22,7 @@ class NewFamilies:
     """The file that a newcomer adds, with its family."""
 
     def __init__(self, telemetry: Telemetry) -> None:
-        self.examples = telemetry.counter("family_of_this_test", "Examples, by why.", "reason")
+        self.examples = telemetry.counter("family_of_this_test", "Examples, by reason.", "reason")
 
 
 def unlisted() -> set[str]:
@@ -49,7 +49,7 @@ def test_a_new_family_stands_in_the_exposition_before_the_first_event(
     declare_families(telemetry)
     body, _ = telemetry.exposition("text/plain")
 
-    assert b"# HELP spanwise_family_of_this_test_total Examples, by why." in body
+    assert b"# HELP spanwise_family_of_this_test_total Examples, by reason." in body
 
 
 def test_a_family_is_made_once_however_often_it_is_declared() -> None:

@@ -19,8 +19,8 @@ from collector.signals.sinks.jsonl import JsonlSink
         ("link", "is a folder; name a file"),
         ("pipe", "is a device or a pipe"),
         ("/dev/null", "is a device or a pipe"),
-        ("file/signals.jsonl", "is no folder"),
-        ("file/more/signals.jsonl", "is no folder"),
+        ("file/signals.jsonl", "is not a folder"),
+        ("file/more/signals.jsonl", "is not a folder"),
     ],
 )
 async def test_it_is_named(tmp_path: Path, path: str, why: str) -> None:

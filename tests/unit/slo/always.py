@@ -121,7 +121,7 @@ UNKNOWN = (
         fires=silent("40m", "60m", "100m"),
     ),
     Scenario(
-        name="what closes is no agent's turn: health checks in the night",
+        name="what closes is not an agent's turn: health checks in the night",
         series={
             SCORED: "0x110",
             closed("shop"): "0+2x110",

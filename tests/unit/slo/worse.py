@@ -90,7 +90,7 @@ DROPS = (
         },
     ),
     Scenario(
-        name="a strong fall wakes somebody, and is no ticket beside it",
+        name="a strong fall wakes somebody, and is not a ticket beside it",
         series={
             of("drift_detected", RELIABILITY): "0x10 1x50",
             of("drift_strong", RELIABILITY): "0x20 1x20 0x20",
@@ -118,7 +118,7 @@ DROPS = (
         fires={"19m": {DROP: [ticket(SESSIONS)]}, "30m": {}},
     ),
     Scenario(
-        name="a restart is no end of a drop, and no second page",
+        name="a restart is not an end of a drop, and no second page",
         series={
             of("drift_detected", RELIABILITY, instance="a"): "1x20 stale",
             of("drift_strong", RELIABILITY, instance="a"): "1x20 stale",

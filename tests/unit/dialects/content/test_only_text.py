@@ -1,4 +1,4 @@
-"""Only text is text: bytes, pictures and files are no words, refusals are, and an answer's own JSON is no message."""
+"""Only text is text: bytes, pictures and files are not words, refusals are, an answer's own JSON is not a message."""
 
 from __future__ import annotations
 

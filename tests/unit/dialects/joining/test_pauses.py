@@ -1,4 +1,4 @@
-"""What ends a span in order to wait, or to hand over, is no failure: its type says so, not its words."""
+"""What ends a span in order to wait, or to hand over, is not a failure: its type says so, not its words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Titles, guards, grades and notes for the memory are no question and no answer of the turn."""
+"""Titles, guards, grades and notes for the memory are neither question nor answer of the turn."""
 
 from __future__ import annotations
 
