@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -55,6 +55,7 @@ class AgentPages:
         self._standings = standings
         self._rendering = rendering
         self._command = first_command(config)
+        self._link = config.links.agent
         self._settle = config.windows.agent.settle
         self._clock = clock
 
@@ -133,7 +134,10 @@ class AgentPages:
             page = agent_page(looking, asked, standing, now=self._clock(), settle=self._settle)
         if page is None:
             return self._rendering.missing("agent", asked.agent)
-        return self._rendering.page("agent.html", asked=asked, view=page, behind=BEHIND)
+        link = self._link
+        for place, name in (("{service}", asked.service), ("{agent}", asked.agent)):
+            link = link and link.replace(place, quote(name, safe=""))
+        return self._rendering.page("agent.html", asked=asked, view=page, behind=BEHIND, link=link)
 
 
 def _pinned(looking: Looking, standings: Standings, placed: list[Placed]) -> list[Placed]:

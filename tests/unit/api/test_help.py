@@ -66,6 +66,18 @@ async def test_a_trace_leads_to_its_spans_in_the_users_backend(tmp_path: Path) -
     assert f'href="https://traces.example.com/t/{trace_id}?x=1" rel="noreferrer"' in page
 
 
+async def test_an_agent_leads_to_its_dashboard(tmp_path: Path) -> None:
+    template = "links.agent=https://grafana.example.com/d/x?var-service={service}&var-agent={agent}"
+    stand = filled(Stand(tmp_path, template))
+    of = make.trace(1)
+
+    page = (await stand.get(f"/agent?service={of.service}&agent={of.agent}")).text
+    stand.close()
+
+    address = f"https://grafana.example.com/d/x?var-service={of.service}&amp;var-agent={of.agent}"
+    assert f'href="{address}" rel="noreferrer">Dashboard</a>' in page
+
+
 async def test_without_a_template_there_is_no_such_link(stand: Stand) -> None:
     page = (await stand.get(f"/trace?id={make.trace(1).trace_id}")).text
 
@@ -73,8 +85,15 @@ async def test_without_a_template_there_is_no_such_link(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize(
-    "link", ["https://host/trace", "{trace_id}", "https://host/{trace_id}/{x}"]
+    ("key", "link", "name"),
+    [
+        ("trace", "https://host/trace", "trace_id"),
+        ("trace", "{trace_id}", "trace_id"),
+        ("trace", "https://host/{trace_id}/{x}", "trace_id"),
+        ("agent", "https://host/{service}", "agent"),
+        ("agent", "https://host/{agent}/{trace_id}", "agent"),
+    ],
 )
-def test_a_template_that_is_none_is_refused(link: str) -> None:
-    with pytest.raises(ConfigError, match=r"^links\.trace: expected a URL with \{trace_id\}"):
-        load([], {}, [], {"links": {"trace": link}})
+def test_a_template_without_its_name_is_refused(key: str, link: str, name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^links\.{key}: expected a URL with \{{{name}\}}"):
+        load([], {}, [], {"links": {key: link}})
