@@ -151,6 +151,17 @@ class AgentStep(msgspec.Struct, frozen=True, kw_only=True):
     end_time_unix_nano: int = 0
 
 
+class InnerTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn of a conversation that is one trace, as a voice agent's; texts are cut to what evaluators compare."""
+
+    span_id: str
+    """Of its first model call."""
+    input: str | None = None
+    output: str | None = None
+    start_time_unix_nano: int = 0
+    end_time_unix_nano: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """A completed trace as every evaluator sees it.
@@ -185,6 +196,8 @@ class Trace:
     """In order of start time."""
     steps: tuple[AgentStep, ...] = ()
     """Agents' steps without a model call beneath them, in order of start time."""
+    turns: tuple[InnerTurn, ...] = ()
+    """Where it holds several turns, the newest of them in order of start time; empty where it is one turn."""
     status: Status = "unset"
     error: str | None = None
     root: Root = "missing"

@@ -116,8 +116,8 @@ class _OneCall:
 def _texts(trace: Trace, history: History) -> Iterable[str | None]:
     yield trace.input
     yield trace.output
-    for previous in history.previous:
-        yield previous.output
+    for each in (*history.previous, *trace.turns):
+        yield each.output
 
 
 class SessionScorer:

@@ -121,6 +121,7 @@ def _redacted(trace: Trace) -> Trace:
         trace,
         user_id=None,
         attributes={},
+        turns=(),
         system=None,
         input=None,
         output=None,

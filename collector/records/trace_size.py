@@ -94,6 +94,7 @@ def _bare(trace: Trace) -> Trace:
         tool_calls=(),
         model_calls=(),
         steps=(),
+        turns=(),
         unread=TOO_LARGE,
     )
 
@@ -116,6 +117,12 @@ def _cut(trace: Trace, most: int) -> Trace:
         tool_calls=calls,
         model_calls=tuple(_cut_model_call(call, most) for call in trace.model_calls),
         steps=tuple(with_fields(step, output=_cut_text(step.output, most)) for step in trace.steps),
+        turns=tuple(
+            with_fields(
+                each, input=_cut_text(each.input, most), output=_cut_text(each.output, most)
+            )
+            for each in trace.turns
+        ),
     )
 
 

@@ -43,6 +43,10 @@ def show(trace: Trace) -> dict[str, JSON]:
             {"agent": step.agent, "output": step.output, "span_id": step.span_id}
             for step in trace.steps
         ],
+        "turns": [
+            {"input": turn.input, "output": turn.output, "span_id": turn.span_id}
+            for turn in trace.turns
+        ],
         "is_part": trace.is_part,
         "attributes": dict(trace.attributes),
     }

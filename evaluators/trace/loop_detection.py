@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
+
+from msgspec import structs
 
 from evaluators.counts import amount
 from evaluators.declare import pandaprobe
@@ -11,8 +14,8 @@ from evaluators.formulas.distribution import clamp, rounded
 from evaluators.matching.questions import asked_again
 from evaluators.matching.repeats import repeats
 from evaluators.matching.text import clip, cosine_distance, jaccard, words
-from evaluators.model import JSON, Previous, Score, Trace
-from evaluators.resources import Embedder, History
+from evaluators.model import JSON, InnerTurn, Previous, Score, ToolCall, Trace
+from evaluators.resources import WINDOW, Embedder, History
 
 LOOP = 0.5
 """Similarity above which an output counts as a repetition of an earlier one in session formulas."""
@@ -31,8 +34,11 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
     A loop is the same answer to the same question, for the third time within four turns. The same answer to another
     question, with other numbers, once more, too short to tell, or after a new look at the facts (tool calls that
     succeeded, no two alike) is not a loop: it passes, and counts nothing in session formulas. Where the questions are
-    not known, the first repetition counts.
+    not known, the first repetition counts. Of a trace that holds several turns, each is compared with those before it,
+    and the worst one is the score.
     """
+    if trace.turns:
+        return _of_turns(trace, history, embedder)
     current = clip(trace.output or "")
     if not history.previous:
         return _nothing("no session context provided", "the first trace of its session")
@@ -80,6 +86,39 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
             "comparisons": comparisons,
         },
     )
+
+
+def _of_turns(trace: Trace, history: History, embedder: Embedder) -> Score:
+    """The score of the worst turn; turns without earlier ones have none."""
+    earlier = list(history.previous)
+    worst: Score | None = None
+    for number, turn in enumerate(trace.turns, start=1):
+        score = loop_detection(
+            replace(
+                trace, turns=(), input=turn.input, output=turn.output, tool_calls=_of(trace, turn)
+            ),
+            history=History(tuple(earlier[-WINDOW:])),
+            embedder=embedder,
+        )
+        if score.value is not None and (worst is None or _badness(score) > _badness(worst)):
+            place = f"turn {number} of {len(trace.turns)}: {score.explanation}"
+            worst = structs.replace(score, explanation=place, evidence=(turn.span_id,))
+        earlier.append(
+            Previous(
+                trace_id=trace.trace_id, digest=trace.digest, output=turn.output, input=turn.input
+            )
+        )
+    return worst or _nothing("empty_output", "no two turns of the trace have output text")
+
+
+def _of(trace: Trace, turn: InnerTurn) -> tuple[ToolCall, ...]:
+    """The calls that began within the turn."""
+    begun, ended = turn.start_time_unix_nano, turn.end_time_unix_nano
+    return tuple(c for c in trace.tool_calls if begun <= c.start_time_unix_nano <= ended)
+
+
+def _badness(score: Score) -> tuple[float, float]:
+    return score.risk or 0.0, 1 - (score.value or 0.0)
 
 
 def _excuse(trace: Trace, history: History, looped: Collection[int]) -> str | None:

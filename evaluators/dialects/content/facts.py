@@ -207,8 +207,8 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     """Whether the span is a guard's or a grader's: what it holds is about the turn, not of it."""
     is_root: bool = False
     """Whether its instrumentation says that it is the first of its own, though it has a parent."""
-    shares_turn: bool = False
-    """Whether several spans of kind "agent" like this one make one turn."""
+    turn: str | None = None
+    """The turn of a conversation that this span is, alone or with others of this name; None: no dialect says so."""
     is_workflow: bool = False
     """Whether a span of kind "agent" is a workflow's, which need not be an agent."""
     run_name: str | None = None

@@ -17,7 +17,7 @@ from evaluators.dialects.joining.agent_steps import find_agent_steps
 from evaluators.dialects.joining.hidden_answer import hides_answer
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.running_counts import read_own_counts
-from evaluators.dialects.joining.texts import cap, find_question_and_answer, find_system, is_cut
+from evaluators.dialects.joining.texts import cap, find_said, find_system, is_cut
 from evaluators.dialects.joining.tool_call import function_name, uses_semantic_kernel
 from evaluators.dialects.joining.tool_calls import find_tool_calls, is_servers
 from evaluators.dialects.joining.tree import Agents, Tree
@@ -58,7 +58,7 @@ def assemble(
     tool_calls = find_tool_calls(tree, exchanges, agents)
     offered = _tools_offered(tree, exchanges)
     steps = find_agent_steps(tree, exchanges, agents)
-    question, answer = find_question_and_answer(tree, exchanges, steps)
+    question, answer, turns = find_said(tree, exchanges, steps)
     truncated = broken or _any_cut(order) or is_cut(question) or is_cut(answer)
     status, error = _status(tree, exchanges, answer)
     gaps: list[Gap] = []
@@ -97,6 +97,7 @@ def assemble(
         tool_calls=tool_calls,
         model_calls=tuple(_model_call(exchange, agents) for exchange in exchanges),
         steps=steps,
+        turns=turns,
         status=status,
         error=cap(error),
         root=tree.root_kind,

@@ -66,16 +66,34 @@ class _Asked(NamedTuple):
         return self.system is not None and _PURPOSES.search(self.system) is not None
 
 
-def own_calls(tree: Tree, exchanges: Sequence[Exchange]) -> list[Exchange]:
-    """The calls from which question and answer are taken; all of them where every one is a side call."""
+class OwnCalls(NamedTuple):
+    """The calls of a trace that are no side calls; all of them where every one is a side call."""
+
+    asked: Sequence[Exchange]
+    """Those from which question and answer are taken."""
+    turns: Sequence[Sequence[Exchange]] = ()
+    """All of them by turn, where there are several turns."""
+
+
+def own_calls(tree: Tree, exchanges: Sequence[Exchange]) -> OwnCalls:
+    """Without side calls, and without what is said below the agent that answers."""
+    own = _without_sides(tree, exchanges)
+    if len(own) < 2:
+        return OwnCalls(own)
+    runs = _runs(tree, own)
+    turns = _turns(tree, own) or runs
+    asked = runs[-1] if runs else own
+    return OwnCalls(_of_the_outer_agent(tree, asked), turns)
+
+
+def _without_sides(tree: Tree, exchanges: Sequence[Exchange]) -> list[Exchange]:
     calls = list(exchanges)
     if tree.has_sides:
         calls = [each for each in exchanges if not _is_side(tree, each)]
     if len(calls) < 2:
         return calls or list(exchanges)
     about = _about_others(tree, calls)
-    own = [each for each in calls if each not in about] if about else calls
-    return _of_the_outer_agent(tree, _of_the_last_turn(tree, own)) if own else calls
+    return [each for each in calls if each not in about] or calls if about else calls
 
 
 def _about_others(tree: Tree, calls: Sequence[Exchange]) -> list[Exchange]:
@@ -93,18 +111,30 @@ def _about_others(tree: Tree, calls: Sequence[Exchange]) -> list[Exchange]:
     ]
 
 
-def _of_the_last_turn(tree: Tree, own: list[Exchange]) -> list[Exchange]:
-    """Where the same agent was run several times, side by side below a span that asks no model: those of the last run.
+def _turns(tree: Tree, own: Sequence[Exchange]) -> list[list[Exchange]]:
+    """By the turns that a dialect names, where there are several: a conversation of a voice agent is one trace."""
+    if not any(each.turn for each in tree.order):
+        return []
+    turns: dict[str, list[Exchange]] = {}
+    for each in own:
+        turn = next((f.turn for f in tree.ancestors(each.layers[-1]) if f.turn), None)
+        if turn is not None:
+            turns.setdefault(turn, []).append(each)
+    return list(turns.values()) if len(turns) > 1 else []
+
+
+def _runs(tree: Tree, own: Sequence[Exchange]) -> list[list[Exchange]]:
+    """Where the same agent was run several times, side by side below a span that asks no model: by run.
 
     Each run is a turn: a chat under one trace id, an item of a data set.
     """
     names = [each.agent for each in tree.order if each.kind == "agent" and each.agent]
     if len(names) == len(set(names)):
-        return own
+        return []
     above = [
         each
         for each in tree.ancestors(own[-1].layers[-1])
-        if each.kind == "agent" and each.agent and not each.shares_turn
+        if each.kind == "agent" and each.agent and each.turn is None
     ]
     for turn in above[: -_OUTERMOST - 1 : -1]:
         runs: list[Facts] = []
@@ -114,10 +144,13 @@ def _of_the_last_turn(tree: Tree, own: list[Exchange]) -> list[Exchange]:
                 break
             runs.append(run)
         else:
-            mine = [each for each, run in zip(own, runs, strict=True) if run is turn]
-            if len(mine) < len(own):
-                return mine
-    return own
+            found: dict[int, list[Exchange]] = {}
+            for each, run in zip(own, runs, strict=True):
+                found.setdefault(id(run), []).append(each)
+            if len(found) > 1:
+                last = found.pop(id(turn))
+                return [*found.values(), last]
+    return []
 
 
 def _run_beside(tree: Tree, turn: Facts, exchange: Exchange) -> Facts | None:

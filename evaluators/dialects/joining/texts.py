@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.facts import Content
@@ -19,7 +20,8 @@ from evaluators.dialects.decoding.values import (
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.side_calls import own_calls
 from evaluators.dialects.joining.tree import Tree
-from evaluators.model import JSON, AgentStep
+from evaluators.matching.text import QUESTION, clip
+from evaluators.model import JSON, AgentStep, InnerTurn
 
 _CONTEXT = re.compile(
     r"\A(?:\s*<(current_datetime|system-reminder|session_context|environment_context)>.*?</\1>)+\s*",
@@ -28,24 +30,48 @@ _CONTEXT = re.compile(
 """What coding agents put before a person's words in the same message."""
 TEXT = 65_536
 """Characters of one text. A longer one is cut; of a question or an answer the trace is then `truncated`."""
+TURNS = 32
+"""Turns of one trace that are kept, the newest: a loop is found in the turns in which it goes on."""
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_\-]*)\}")
 """How CrewAI marks where an input of `kickoff(inputs=...)` goes."""
 _DESCRIPTION = re.compile(r"""'description': ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
-def find_question_and_answer(
-    tree: Tree, exchanges: Sequence[Exchange], steps: Sequence[AgentStep]
-) -> tuple[str | None, str | None]:
-    """The user's last words, and the answer: from the root where it has them, else from the turn's own model calls."""
+class Said(NamedTuple):
+    """What was said in a trace."""
+
+    question: str | None
+    """The user's last words; where a voice agent's conversation is one trace, the first."""
+    answer: str | None
+    turns: tuple[InnerTurn, ...] = ()
+    """See `Trace.turns`."""
+
+
+def find_said(tree: Tree, exchanges: Sequence[Exchange], steps: Sequence[AgentStep]) -> Said:
+    """Question and answer: from the root where it has them, else from the turn's own model calls."""
     asked = [f.input for f in tree.spine if f.input is not None]
     answered = [f.output for f in tree.spine if f.output is not None]
     question = _first_text(asked, cut=False) or _crew_question(tree)
     answer = _first_text(answered, cut=False)
+    turns: tuple[InnerTurn, ...] = ()
     if question is None or answer is None:
         own = own_calls(tree, exchanges)
-        question = question or _find_question(tree, asked, own)
-        answer = answer or _find_answer(answered, own, steps)
-    return None if question is None else _plain_question(question), answer
+        question = question or _find_question(tree, asked, own.asked)
+        answer = answer or _find_answer(answered, own.asked, steps)
+        turns = tuple(map(_inner_turn, own.turns[-TURNS:]))
+    return Said(None if question is None else _plain_question(question), answer, turns)
+
+
+def _inner_turn(calls: Sequence[Exchange]) -> InnerTurn:
+    question = _first_text((f.input for e in calls for f in e.layers if f.input), cut=None)
+    answer = _last_answer(calls)
+    return InnerTurn(
+        span_id=calls[0].layers[0].span.span_id,
+        input=None if question is None else clip(_plain_question(question), QUESTION),
+        output=None if answer is None else clip(answer),
+        start_time_unix_nano=min(each.start for each in calls),
+        end_time_unix_nano=max(each.end for each in calls),
+    )
 
 
 def _plain_question(question: str) -> str:

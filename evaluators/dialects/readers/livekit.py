@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
+from evaluators.dialects.decoding.values import string
 from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, scope_is
 from evaluators.dialects.readers import genai
 
@@ -25,7 +26,8 @@ def _kind(facts: Facts) -> Kind:
 
 
 def _finish(facts: Facts) -> None:
-    facts.shares_turn = facts.kind == "agent"
+    if facts.kind == "agent":
+        facts.turn = string(facts.span.attributes.get("lk.speech_id")) or facts.span.span_id
     if facts.span.attributes.get("lk.function_tool.is_error") is True:
         facts.tool_error = "error"
 

@@ -22,6 +22,8 @@ def _kind(facts: Facts) -> Kind:
 
 
 def _finish(facts: Facts) -> None:
+    if "turn.number" in facts.span.attributes:
+        facts.turn = facts.span.span_id
     if facts.span.attributes.get("tool.result_status") == "error":
         facts.tool_error = "error"
 
