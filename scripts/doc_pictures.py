@@ -33,7 +33,7 @@ WIDTH = 900
 HEIGHT = 1_300
 """Pixels, at most: a longer conversation ends between two of its lines."""
 SETTINGS = ("windows.trace.root_grace=3s", "windows.trace.idle=8s")
-_NAMED = re.compile(r"`(tests/data/captures_logs/\S+)\.logs\.otlp`")
+_NAMED = re.compile(r"`(tests/data/captures_logs/\S+?)(?:\.logs)?\.otlp`")
 _END = """most => {
   const top = document.querySelector("main").getBoundingClientRect().top;
   const ends = [...document.querySelectorAll("table.signals, .talk > li")].map(e => e.getBoundingClientRect().bottom);

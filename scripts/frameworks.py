@@ -195,7 +195,9 @@ def page(framework: Framework, seen: str) -> str:
         session = (
             f"Run each turn in these lines, with one id for all turns of a conversation; {apart}."
         )
-    named = f"`{framework.release}`, or `gen_ai.agent.version` on the agent's spans,"
+    named = f"`{framework.release}`"
+    if "gen_ai.agent.version" not in framework.release:
+        named += ", or `gen_ai.agent.version` on the agent's spans,"
     lines += [
         f"{ports}; {others}.",
         "",

@@ -72,6 +72,7 @@ def test_what_a_page_says_connects_its_framework(
                 **environment(name, {PORTS["grpc"]: grpc, PORTS["http/protobuf"]: http}),
                 # So that each is told from the others.
                 "OTEL_SERVICE_NAME": name,
+                "OTEL_RESOURCE_ATTRIBUTES": "service.version=1.4.2",
             },
             capture_output=True,
             text=True,
@@ -94,6 +95,7 @@ def test_what_a_page_says_connects_its_framework(
     assert found, f"no session {SESSION} of {called}"
     assert QUESTION in (found[0]["input"] or ""), found
     assert answer in (found[-1]["output"] or ""), found
+    assert {each["agent_version"] for each in sessions(service, called)} == {"1.4.2"}
     if "find_order" in agent(name):
         calls = [call for each in found for call in each["tool_calls"]]
         assert [(call["name"], call["arguments"]) for call in calls] == [
@@ -110,15 +112,18 @@ def test_what_a_page_installs_is_what_is_tried(name: str) -> None:
 
 def traces(service: Service, name: str) -> list[dict[str, Any]]:
     """Those of the session that the page's program named, in order, once they are whole."""
-    address = f"{service.admin}/api/v1/sessions?service={name}"
-    sessions = [each for each in get(address)["items"] if each["session_id"] == SESSION]
-    if not sessions:
+    if not sessions(service, name):
         return []
     listed = get(f"{service.admin}/api/v1/sessions/{SESSION}?service={name}")["traces"]
     return [
         get(f"{service.admin}/api/v1/traces/{each['trace_id']}")["trace"]
         for each in sorted(listed, key=lambda each: each["started"])
     ]
+
+
+def sessions(service: Service, name: str) -> list[dict[str, Any]]:
+    listed = get(f"{service.admin}/api/v1/sessions?service={name}")["items"]
+    return [each for each in listed if each["session_id"] == SESSION]
 
 
 def get(address: str) -> dict[str, Any]:

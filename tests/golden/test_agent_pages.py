@@ -15,7 +15,9 @@ from tests.support.made_spans import traces
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "agents").glob("*.md"))
-SHOWN = re.compile(r"`(tests/data/captures_logs/\S+)\.logs\.otlp`.*?```json\n(.*?)```", re.DOTALL)
+SHOWN = re.compile(
+    r"`(tests/data/captures_logs/\S+?)(?:\.logs)?\.otlp`.*?```json\n(.*?)```", re.DOTALL
+)
 
 
 def holds(shown: Any, whole: Any) -> bool:

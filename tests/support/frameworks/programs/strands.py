@@ -6,6 +6,6 @@ agent = Agent(
     name="clerk",
     model=OpenAIModel(model_id="gpt-4o-mini"),
     tools=[tool(find_order)],
-    trace_attributes={"session.id": "..."},
+    trace_attributes={"session.id": "...", "gen_ai.agent.version": "1.4.2"},
 )
 agent(QUESTION)
