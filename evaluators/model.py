@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from evaluators.judge_use import JudgeUse
 from evaluators.uses import CallCount, ToolUse
 from evaluators.work import Work
 
@@ -359,22 +360,6 @@ class Failure:
     type: str
     """timeout, invalid_score, exception, worker_died, ..."""
     message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeUse:
-    """The judge calls behind one outcome, and their cost."""
-
-    model: str
-    calls: int
-    """Calls that this outcome rests on, those shared with others included."""
-    input_tokens: int
-    """This outcome's share, like `output_tokens` and `cost_usd`: sums over outcomes are what was paid."""
-    output_tokens: int
-    cost_usd: float | None
-    """None: the price is not known."""
-    cached: bool = False
-    """Every one of those calls was answered from a cache."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ state; the commits follow (rule 4).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
 import msgspec
@@ -107,6 +107,13 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     number: int | None
     """Its place among the turns, 1-based; None: it is not a turn."""
     reruns: tuple[Rerun, ...]
+
+    @property
+    def known(self) -> Collection[str] | None:
+        """Evaluators that had a final outcome of the trace before; None: a revision whose earlier one has left."""
+        if self.earlier is not None:
+            return {*self.earlier.counted, *self.earlier.signal_ids}
+        return () if self.entry.revision == 0 else None
 
 
 class Rescored(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -31,8 +31,8 @@ from collector.scoring.sliding_window import (
     ordered_start,
     without_output,
 )
-from collector.scoring.unscored_turn import unscored_turn
-from evaluators.model import PENDING, Outcome, SessionClosed, Turn
+from collector.scoring.unscored_turn import awaiting, unscored_turn
+from evaluators.model import Outcome, SessionClosed
 from evaluators.run import SessionScorer
 from evaluators.trace.runaway import LEAST_MODEL_CALLS, is_found, may_be_found
 
@@ -253,7 +253,7 @@ class OpenSession:
 
         That of `runaway` is left out where the model calls of other traces decide it.
         """
-        known = _known(task)
+        known = task.known
         unasked, due = self._judgement(task)
         counted = self._judged if known is None else tuple(n for n in self._judged if n in known)
         held = self._window.get(task.entry.turn.trace_id)
@@ -385,24 +385,3 @@ class OpenSession:
         yield self._named_head()
         for entry in self._window:
             yield Drop(state=entry)
-
-
-def _known(task: Task) -> Collection[str] | None:
-    """Evaluators that had a final outcome of the trace before; None: it is a revision whose earlier one has left."""
-    if task.earlier is not None:
-        return {*task.earlier.counted, *task.earlier.signal_ids}
-    return () if task.entry.revision == 0 else None
-
-
-def awaiting(turn: Turn, due: Collection[str]) -> Turn:
-    """The turn with the evaluators that wait for a verdict among the unscored ones.
-
-    Else a session would show what little has been scored as the whole while its judge is slow or down.
-    """
-    if not due:
-        return turn
-    return replace(
-        turn,
-        unscored=tuple(sorted({*turn.unscored, *due})),
-        unscored_why={**turn.unscored_why, **dict.fromkeys(due, PENDING)},
-    )

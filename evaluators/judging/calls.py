@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from evaluators.judge_use import JudgeUse
 from evaluators.judging.answers import AnswerError, read_object
 from evaluators.judging.prompt import (
     SKIPPED,
@@ -19,7 +20,7 @@ from evaluators.judging.prompt import (
 )
 from evaluators.judging.quotations import Quotations
 from evaluators.judging.transcript import CHARACTERS_PER_TOKEN, Recording
-from evaluators.model import JSON, Failure, JudgeUse
+from evaluators.model import JSON, Failure
 from evaluators.resources import Question
 from evaluators.run import failure_of
 

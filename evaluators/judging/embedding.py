@@ -13,10 +13,11 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from evaluators.expectations import Expectation
+from evaluators.judge_use import JudgeUse
 from evaluators.judging.calls import added, share_of
 from evaluators.judging.judge import Verdict
 from evaluators.judging.prompt import SKIPPED, JudgeError
-from evaluators.model import Failure, JudgeUse, Outcome, Previous, Trace
+from evaluators.model import Failure, Outcome, Previous, Trace
 from evaluators.plan import Configured, Plan
 from evaluators.resources import Vector
 from evaluators.run import failed, failure_of, score_trace, skipped

@@ -9,7 +9,8 @@ from collector.records.signal import MAX_BYTES, Signal, encode_signal
 from collector.records.signal_batch import made
 from collector.records.subject import Subject, signal_of
 from collector.records.subject_signals import Own, Shared, SubjectSignals
-from evaluators.model import Failure, JudgeUse, Outcome
+from evaluators.judge_use import JudgeUse
+from evaluators.model import Failure, Outcome
 from tests.support.examples import examples
 
 TEXT = st.text(max_size=12) | st.sampled_from(["\x7f", "\u202e right", '"\\', "\u2028", "ünd"])

@@ -26,7 +26,8 @@ from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from evaluators.declare import declared, evaluator
 from evaluators.digest import trace_digest
-from evaluators.model import Failure, JudgeUse, ModelCall, Outcome, Score, Session, Trace, Turn
+from evaluators.judge_use import JudgeUse
+from evaluators.model import Failure, ModelCall, Outcome, Score, Session, Trace, Turn
 from evaluators.plan import Configured, Plan, make_plan
 from evaluators.registry import Registry
 from evaluators.resources import Block, History, UnitInterval

@@ -5,14 +5,13 @@ import time
 import msgspec
 
 from collector.records.sessions import SessionTurn
-from collector.scoring.open_session import awaiting
 from collector.scoring.outcome_signals import with_outcomes
 from collector.scoring.sliding_window import (
     TEXTS_KEPT,
     SlidingWindow,
     ordered_start,
 )
-from collector.scoring.unscored_turn import unscored_turn
+from collector.scoring.unscored_turn import awaiting, unscored_turn
 from evaluators.matching.text import LIMIT
 from evaluators.model import Failure, Outcome, Turn
 from tests.support.scoring_fakes import HISTORY, make_record, summarised

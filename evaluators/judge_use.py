@@ -1,0 +1,21 @@
+"""What judging one outcome took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeUse:
+    """The judge calls behind one outcome, and their cost."""
+
+    model: str
+    calls: int
+    """Calls that this outcome rests on, those shared with others included."""
+    input_tokens: int
+    """This outcome's share, like `output_tokens` and `cost_usd`: sums over outcomes are what was paid."""
+    output_tokens: int
+    cost_usd: float | None
+    """None: the price is not known."""
+    cached: bool = False
+    """Every one of those calls was answered from a cache."""
