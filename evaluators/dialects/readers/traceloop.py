@@ -23,6 +23,9 @@ _KINDS: dict[str, Kind] = {"workflow": "agent", "agent": "agent", "tool": "tool"
 _RUNNABLES = ("workflow ", "Runnable")
 """How LangChain's graphs and steps are called in OpenLLMetry for JS: by their class, which names no agent."""
 _STATE = '{"args":[{"messages":'
+_ASKED = re.compile(r'\{"input": ?\[\{"role":')
+_ANSWERED = re.compile(r'\{"result": ?\{"response": ?\{"role":')
+"""How the outputs of LlamaIndex's steps begin: the event that starts a workflow, and the one that ends it."""
 _SUFFIXES = (".workflow", ".task", ".agent", ".tool")
 _DECORATORS = "traceloop.tracer"
 _SAYS_CALL = frozenset({"gen_ai.operation.name", "llm.request.type"})
@@ -62,8 +65,19 @@ def _read(span: Span) -> Facts:
     if facts.input is None and "traceloop.entity.input" in attributes:
         facts.input = Content(_input(attributes.get("traceloop.entity.input")), "input")
     if facts.output is None and "traceloop.entity.output" in attributes:
-        facts.output = Content(attributes.get("traceloop.entity.output"), "output")
+        _read_output(attributes.get("traceloop.entity.output"), facts)
     return facts
+
+
+def _read_output(entity: JSON, facts: Facts) -> None:
+    """The output of a step; LlamaIndex's first event is the question, and its last one holds the answer."""
+    text = entity if isinstance(entity, str) else ""
+    if _ASKED.match(text) and facts.input is None:
+        facts.input = Content(as_dict(unwrap(text)).get("input"), "input")
+    elif _ANSWERED.match(text):
+        facts.output = Content(as_dict(unwrap(text)).get("result"), "output")
+    else:
+        facts.output = Content(entity, "output")
 
 
 def _calls_tool(attributes: Mapping[str, JSON]) -> bool:

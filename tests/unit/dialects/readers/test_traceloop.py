@@ -339,3 +339,38 @@ def test_a_whole_trace_of_traceloop_flat_says_what_happened() -> None:
 
 def test_a_whole_trace_of_traceloop_flat_says_which_tools_were_offered() -> None:
     assert_says_what_was_offered(whole_traceloop_flat())
+
+
+def test_llamaindex_without_spans_of_its_model_has_question_and_answer_in_its_events() -> None:
+    def message(role: str, text: str) -> dict[str, Any]:
+        blocks = [{"block_type": "text", "text": text}]
+        return {"role": role, "additional_kwargs": {}, "blocks": blocks}
+
+    begun = {"input": [message("user", QUESTION)], "current_agent_name": "clerk"}
+    ended = {"result": {"response": message("assistant", ANSWER), "tool_calls": []}}
+    called = {"traceloop.entity.output": dump({"tool_name": "get_weather", "tool_output": RESULT})}
+    trace = trace_of(
+        entity(1, "workflow", "FunctionAgent", attributes={"traceloop.entity.output": dump(ended)}),
+        *(
+            entity(
+                number,
+                "task",
+                "BaseWorkflowAgent",
+                parent=1,
+                start=number,
+                attributes={"traceloop.entity.output": dump(said)},
+            )
+            for number, said in ((2, begun), (3, begun), (9, ended))
+        ),
+        entity(
+            5,
+            "task",
+            "BaseWorkflowAgent",
+            parent=1,
+            start=5,
+            attributes={"tool.name": "get_weather", "tool.arguments": dump(ARGUMENTS), **called},
+        ),
+    )
+
+    assert (trace.input, trace.output) == (QUESTION, ANSWER)
+    assert one_call(trace).arguments == ARGUMENTS
