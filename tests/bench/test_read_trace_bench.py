@@ -144,7 +144,7 @@ def test_a_span_is_read_in_a_bounded_number_of_calls(matching: bool, held: float
         sys.setprofile(None)
     calls = entered["call"] / sum(trace.spans for trace in traces)
 
-    print(f"calls a span, ids {'match' if matching else 'differ'}: {calls:.1f}")
+    print(f"calls a span, ids {'match' if matching else 'differ'}: {calls:.2f}")
     assert calls < held
 
 

@@ -83,7 +83,7 @@ def assemble(
         session_id=clean(session[0]) if session else trace_id,
         session_source=session[1] if session else "trace",
         user_id=clean(user[0]) if user else None,
-        attributes=find_values(first, keys),
+        attributes=find_values(first, keys) if keys.filter else {},
         task_id=clean(task[0]) if task else None,
         task_success=task_success(first, names),
         system=cap(find_system(tree, exchanges)),

@@ -66,24 +66,20 @@ class _Asked(NamedTuple):
         return self.system is not None and _PURPOSES.search(self.system) is not None
 
 
-class OwnCalls(NamedTuple):
-    """The calls of a trace that are no side calls; all of them where every one is a side call."""
+def own_calls(
+    tree: Tree, exchanges: Sequence[Exchange]
+) -> tuple[list[Exchange], list[list[Exchange]]]:
+    """The calls from which question and answer are taken, and all of the agent's own by turn, where there are several.
 
-    asked: Sequence[Exchange]
-    """Those from which question and answer are taken."""
-    turns: Sequence[Sequence[Exchange]] = ()
-    """All of them by turn, where there are several turns."""
-
-
-def own_calls(tree: Tree, exchanges: Sequence[Exchange]) -> OwnCalls:
-    """Without side calls, and without what is said below the agent that answers."""
+    Side calls are left out, unless every call is one.
+    """
     own = _without_sides(tree, exchanges)
     if len(own) < 2:
-        return OwnCalls(own)
+        return own, []
     runs = _runs(tree, own)
-    turns = _turns(tree, own) or runs
+    turns = (tree.has_turns and _turns(tree, own)) or runs
     asked = runs[-1] if runs else own
-    return OwnCalls(_of_the_outer_agent(tree, asked), turns)
+    return _of_the_outer_agent(tree, asked), turns
 
 
 def _without_sides(tree: Tree, exchanges: Sequence[Exchange]) -> list[Exchange]:
@@ -113,8 +109,6 @@ def _about_others(tree: Tree, calls: Sequence[Exchange]) -> list[Exchange]:
 
 def _turns(tree: Tree, own: Sequence[Exchange]) -> list[list[Exchange]]:
     """By the turns that a dialect names, where there are several: a conversation of a voice agent is one trace."""
-    if not any(each.turn for each in tree.order):
-        return []
     turns: dict[str, list[Exchange]] = {}
     for each in own:
         turn = next((f.turn for f in tree.ancestors(each.layers[-1]) if f.turn), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.facts import Content
@@ -37,29 +36,24 @@ _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_\-]*)\}")
 _DESCRIPTION = re.compile(r"""'description': ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
-class Said(NamedTuple):
-    """What was said in a trace."""
+def find_said(
+    tree: Tree, exchanges: Sequence[Exchange], steps: Sequence[AgentStep]
+) -> tuple[str | None, str | None, tuple[InnerTurn, ...]]:
+    """Question and answer, from the root where it has them, else from the turn's own model calls; and `Trace.turns`.
 
-    question: str | None
-    """The user's last words; where a voice agent's conversation is one trace, the first."""
-    answer: str | None
-    turns: tuple[InnerTurn, ...] = ()
-    """See `Trace.turns`."""
-
-
-def find_said(tree: Tree, exchanges: Sequence[Exchange], steps: Sequence[AgentStep]) -> Said:
-    """Question and answer: from the root where it has them, else from the turn's own model calls."""
+    The question is the user's last words; where a voice agent's conversation is one trace, the first.
+    """
     asked = [f.input for f in tree.spine if f.input is not None]
     answered = [f.output for f in tree.spine if f.output is not None]
     question = _first_text(asked, cut=False) or _crew_question(tree)
     answer = _first_text(answered, cut=False)
     turns: tuple[InnerTurn, ...] = ()
     if question is None or answer is None:
-        own = own_calls(tree, exchanges)
-        question = question or _find_question(tree, asked, own.asked)
-        answer = answer or _find_answer(answered, own.asked, steps)
-        turns = tuple(map(_inner_turn, own.turns[-TURNS:]))
-    return Said(None if question is None else _plain_question(question), answer, turns)
+        own, several = own_calls(tree, exchanges)
+        question = question or _find_question(tree, asked, own)
+        answer = answer or _find_answer(answered, own, steps)
+        turns = tuple(map(_inner_turn, several[-TURNS:]))
+    return None if question is None else _plain_question(question), answer, turns
 
 
 def _inner_turn(calls: Sequence[Exchange]) -> InnerTurn:

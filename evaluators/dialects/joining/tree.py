@@ -26,6 +26,7 @@ class Tree:
         "_facts",
         "_spine",
         "has_sides",
+        "has_turns",
         "order",
         "root",
         "root_kind",
@@ -41,9 +42,12 @@ class Tree:
         self._spine: tuple[Facts, ...] | None = None
         self.has_sides = False
         """Whether there is a guard's or a grader's span."""
+        self.has_turns = False
+        """Whether there is a span that a dialect calls a turn."""
         for facts in order:
             self._children.setdefault(facts.span.parent_span_id, []).append(facts)
             self.has_sides = self.has_sides or facts.is_side
+            self.has_turns = self.has_turns or facts.turn is not None
         self.root: Facts | None
         self.root_kind: Root
         self.root, self.root_kind = self._find_root()
