@@ -157,29 +157,7 @@ def rfc3339(time: float) -> str:
     )
 
 
-class SignalHeader(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The fields of `Signal` that the API's index orders by."""
-
-    id: str
-    time: str
-    scope: str
-    service: str
-    agent: str
-    agent_version: str | None = None
-    trace_id: str | None = None
-    session_id: str
-    session_source: str
-    evaluator: str
-    method: str
-    outcome: str
-    score: float | None = None
-    final: bool = True
-    revision: int = 0
-    coverage: dict[str, int] | None = None
-
-
 _signal = msgspec.json.Decoder(Signal)
-_header = msgspec.json.Decoder(SignalHeader)
 
 
 def encode_signal(signal: Signal) -> bytes:
@@ -202,15 +180,6 @@ def decode_signal(value: bytes) -> Signal:
         Undecodable: not a signal.
     """
     return decode(_signal, value)
-
-
-def decode_signal_header(value: bytes) -> SignalHeader:
-    """The fields of a signal that the API's index orders by.
-
-    Raises:
-        Undecodable: not a signal.
-    """
-    return decode(_header, value)
 
 
 @lru_cache(maxsize=256)

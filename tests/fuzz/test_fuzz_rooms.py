@@ -16,7 +16,7 @@ from collector.base.errors import Undecodable
 from collector.log.port import CLOSINGS, SESSIONS, SIGNALS, SPANS, TRACES, Position, Record
 from collector.records.closings import decode_mark
 from collector.records.sessions import decode_sessions, session_key, split_session_key
-from collector.records.signal import decode_signal, decode_signal_header
+from collector.records.signal import decode_signal
 from collector.records.signal_batch import signals_in
 from collector.records.traces import decode_traces
 from collector.records.windows import decode_task, decode_window
@@ -49,7 +49,7 @@ DECODERS: dict[str, tuple[Callable[[bytes], object], ...]] = {
     TRACES: (decode_traces,),
     SESSIONS: (decode_sessions,),
     CLOSINGS: (decode_mark,),
-    SIGNALS: (decode_signal, decode_signal_header, read_signals),
+    SIGNALS: (decode_signal, read_signals),
     "windows": (decode_window, decode_task),
 }
 
