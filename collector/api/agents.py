@@ -22,7 +22,7 @@ from collector.records.standing import (
     Standing,
     Standings,
     VersionStanding,
-    Watched,
+    WatchedScores,
     WindowMean,
 )
 from evaluators.formulas.differences import Difference
@@ -90,7 +90,7 @@ def _version(standing: Standing | None, name: str) -> VersionStanding | None:
     return next((each for each in versions if each.agent_version == name), None)
 
 
-def _watched(each: Watched) -> dict[str, Any]:
+def _watched(each: WatchedScores) -> dict[str, Any]:
     return {name: getattr(each, name) for name in ("evaluator", "scope", "progress", "samples")}
 
 

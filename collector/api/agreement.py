@@ -30,7 +30,7 @@ JOIN agents a ON a.id = s.agent JOIN outcomes o ON o.session = s.id WHERE s.id =
 _EVALUATORS = "SELECT id, name FROM evaluators"
 
 
-class Labels(NamedTuple):
+class AgreementLabels(NamedTuple):
     """Of one agreement."""
 
     service: str
@@ -73,7 +73,7 @@ class Said(NamedTuple):
     arrived: int
 
 
-def compared(reading: Reading) -> dict[Labels, list[Compared]]:
+def compared(reading: Reading) -> dict[AgreementLabels, list[Compared]]:
     """Everything that can be compared."""
     execute = reading.connection.execute
     by_session: dict[int, list[Said]] = defaultdict(list)
@@ -82,7 +82,7 @@ def compared(reading: Reading) -> dict[Labels, list[Compared]]:
             said = Said(*row)
             by_session[said.session].append(said)
     names = dict(execute(_EVALUATORS).fetchall())
-    found: dict[Labels, list[Compared]] = defaultdict(list)
+    found: dict[AgreementLabels, list[Compared]] = defaultdict(list)
     for session, said in by_session.items():
         for row in execute(_OF_SESSION, (session,)):
             for labels, each in _of_subject(session, said, row, names):
@@ -92,7 +92,7 @@ def compared(reading: Reading) -> dict[Labels, list[Compared]]:
 
 def _of_subject(
     session: int, said: Sequence[Said], row: tuple[Any, ...], names: Mapping[int, str]
-) -> Iterator[tuple[Labels, Compared]]:
+) -> Iterator[tuple[AgreementLabels, Compared]]:
     """The outcomes of one trace or session beside what is said of it."""
     service, agent, session_id, subject, packed = row
     is_session = subject == session_subject(session)
@@ -111,5 +111,5 @@ def _of_subject(
         trace_id = None if is_session else spoken[0].trace_id
         for evaluator, score, passed in outcomes:
             if score is not None and evaluator in names:
-                labels = Labels(service, agent, names[evaluator], name)
+                labels = AgreementLabels(service, agent, names[evaluator], name)
                 yield labels, Compared(session_id, trace_id, when, Pair(score, passed, liked))

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from collector.api.agreement import Compared, Labels, compared
-from collector.api.answers import Refused, answer, limit_of, only, text_of
+from collector.api.agreement import AgreementLabels, Compared, compared
+from collector.api.answers import RequestRefused, answer, limit_of, only, text_of
 from collector.api.families import ApiFamilies
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
@@ -30,7 +30,7 @@ FILTERS = ("service", "agent", "evaluator", "name")
 class Agreed(NamedTuple):
     """How far one evaluator and people agree."""
 
-    labels: Labels
+    labels: AgreementLabels
     agreement: Agreement
     is_judge: bool
 
@@ -80,7 +80,7 @@ class Agreements:
     async def run(self, stopping: asyncio.Event) -> None:
         """Look every minute, for the gauges and the pages."""
         while not stopping.is_set():
-            with suppress(Refused):  # the index is being opened again: the next look sees it
+            with suppress(RequestRefused):  # the index is being opened again: the next look sees it
                 self.now = await asyncio.to_thread(lambda: self.look()[0])
                 self._show()
             with suppress(TimeoutError):
@@ -107,7 +107,7 @@ class Agreements:
 
     def look(
         self, wanted: Mapping[str, str] | None = None
-    ) -> tuple[list[Agreed], list[tuple[Labels, Compared]]]:
+    ) -> tuple[list[Agreed], list[tuple[AgreementLabels, Compared]]]:
         """How far they agree, and the pairs in which they differ, worst first; `wanted`: values of labels.
 
         Raises:
@@ -154,7 +154,7 @@ class Agreements:
                 families.agreement_upper.labels(*labels).set(found.rank_upper)
 
 
-def differing_shown(labels: Labels, each: Compared) -> dict[str, Any]:
+def differing_shown(labels: AgreementLabels, each: Compared) -> dict[str, Any]:
     """One disagreement as the API gives it."""
     return {
         **labels._asdict(),

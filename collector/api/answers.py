@@ -27,7 +27,7 @@ NEVER_KEPT = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _encode = msgspec.json.Encoder().encode
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that gets an error for an answer."""
 
     def __init__(
@@ -72,7 +72,7 @@ def limit_of(request: Request) -> int:
     if text is None:
         return DEFAULT_LIMIT
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_LIMIT):
-        raise Refused(
+        raise RequestRefused(
             422, f'limit: expected a whole number from 1 to {MAX_LIMIT}, got "{text[:40]}"'
         )
     return int(text)
@@ -90,7 +90,7 @@ def cursor_of(request: Request) -> bytes | None:
     try:
         return read_cursor(text)
     except ValueError as wrong:
-        raise Refused(422, "cursor: expected the `next` of an earlier answer") from wrong
+        raise RequestRefused(422, "cursor: expected the `next` of an earlier answer") from wrong
 
 
 def text_of(request: Request, name: str) -> str | None:
@@ -107,4 +107,4 @@ def only(request: Request, *known: str) -> None:
     for name in request.query_params:
         if name not in known:
             names = ", ".join(known) or "none"
-            raise Refused(422, f"{name[:40]}: no such parameter; known here: {names}")
+            raise RequestRefused(422, f"{name[:40]}: no such parameter; known here: {names}")

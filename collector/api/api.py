@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from collector.api.about import About
 from collector.api.admin import Exposition, build_app
 from collector.api.agreement_routes import Agreements
-from collector.api.answers import Refused
+from collector.api.answers import RequestRefused
 from collector.api.charts import Charts
 from collector.api.compare import Compare, Versions
 from collector.api.families import ApiFamilies
@@ -208,7 +208,7 @@ class Api:
         """Whether feedback of these names says that a session went well; None: no one does, or it is not known now."""
         try:
             return self._query.said_of_session(service, session_id, names)
-        except Refused:
+        except RequestRefused:
             return None
 
     def close(self) -> None:

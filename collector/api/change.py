@@ -57,7 +57,7 @@ class _Held:
     after: SessionEntry
 
 
-class Change(Reading):
+class IndexChange(Reading):
     """Used once; the caller begins and ends its transaction."""
 
     def __init__(self, connection: sqlite3.Connection, packing: Packing) -> None:

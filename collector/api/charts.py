@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from collector.api.index import Index
-from collector.api.outcomes import Outcome, unpack
+from collector.api.outcomes import HeldOutcome, unpack
 from collector.api.reading import Reading, coverage_in
 from collector.api.store import AgentEntry, SessionEntry, whole, write_cursor
 from collector.records.trace_views import TraceHeader
@@ -58,14 +58,14 @@ class Point(NamedTuple):
     traces: int
 
 
-class Placed(NamedTuple):
+class PlacedVersion(NamedTuple):
     """A version of an agent, with its row in the index."""
 
     row: int
     entry: AgentEntry
 
 
-class Version(NamedTuple):
+class ChartVersion(NamedTuple):
     """The same, with when its oldest session in the index changed last, microseconds of log time."""
 
     row: int
@@ -74,13 +74,13 @@ class Version(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownSession:
     """A session to be looked at."""
 
     entry: SessionEntry
     answer: str | None
     """The output of its newest trace."""
-    outcomes: Sequence[tuple[str, Outcome]]
+    outcomes: Sequence[tuple[str, HeldOutcome]]
 
 
 class DamagedError(ValueError):
@@ -96,20 +96,20 @@ class Looking:
 
     def placed(
         self, cursor: bytes | None, service: str | None, agent: str | None, limit: int
-    ) -> tuple[list[Placed], str | None]:
+    ) -> tuple[list[PlacedVersion], str | None]:
         """Versions of agents, the latest seen first, and the cursor of the next ones."""
         found = self._reading.agents(cursor, service, agent, limit + 1)
         more = write_cursor(*found[limit - 1][0]) if len(found) > limit else None
-        return [Placed(place[1], entry) for place, entry in found[:limit]], more
+        return [PlacedVersion(place[1], entry) for place, entry in found[:limit]], more
 
-    def versions(self, service: str, agent: str) -> list[Version]:
+    def versions(self, service: str, agent: str) -> list[ChartVersion]:
         """The versions of an agent, the latest seen first."""
         found = self._reading.agents(None, service, agent, VERSIONS)
-        return [Version(place[1], entry, self._first(place[1])) for place, entry in found]
+        return [ChartVersion(place[1], entry, self._first(place[1])) for place, entry in found]
 
     def points(
         self,
-        versions: Iterable[Version],
+        versions: Iterable[ChartVersion],
         first: float,
         last: float,
         most: int,
@@ -133,7 +133,7 @@ class Looking:
         return sorted(found, key=lambda point: point.last, reverse=True)[:most]
 
     def parts(
-        self, versions: Collection[Version], edges: Sequence[float], most: int
+        self, versions: Collection[ChartVersion], edges: Sequence[float], most: int
     ) -> list[list[Point]]:
         """The newest sessions of each part of the time."""
         return [self.points(versions, first, last, most) for first, last in pairwise(edges)]
@@ -177,7 +177,7 @@ class Looking:
         """The evaluators by the numbers that outcomes name."""
         return dict(self._execute("SELECT id, name FROM evaluators").fetchall())
 
-    def outcomes(self, session: int) -> list[Outcome]:
+    def outcomes(self, session: int) -> list[HeldOutcome]:
         """What every evaluator said of a session and of its traces."""
         found = self._execute("SELECT packed FROM outcomes WHERE session = ?", (session,))
         with _entries():
@@ -188,7 +188,7 @@ class Looking:
         with _entries():
             return [each.header for each in self._reading.traces_of(session, LOOKED_AT)]
 
-    def shown(self, row: int, names: dict[int, str]) -> Shown | None:
+    def shown(self, row: int, names: dict[int, str]) -> ShownSession | None:
         """A session with its last answer; None: it has just gone."""
         with _entries():
             entry = self._reading.session(row)
@@ -197,7 +197,7 @@ class Looking:
             return None
         answer = None if newest is None else newest.header.output
         told = [(names.get(each.evaluator, ""), each) for each in self.outcomes(row)]
-        return Shown(entry, answer, told)
+        return ShownSession(entry, answer, told)
 
     def oldest(self) -> float | None:
         """When the session that was quiet for longest changed last, Unix seconds."""

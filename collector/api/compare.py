@@ -11,12 +11,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from collector.api.answers import Refused, answer, only, text_of
+from collector.api.answers import RequestRefused, answer, only, text_of
 from collector.api.off_loop import OffLoop
 from collector.base.telemetry import short
 from collector.records.comparison import (
     EVALUATOR,
-    Version,
+    VersionSide,
     VersionWindow,
     before,
     comparison,
@@ -78,7 +78,7 @@ class Compare:
         agent = found["service"], found["agent"]
         try:
             changed = await self._off_loop.run(lambda: self._changed(agent, *names))
-        except Refused:  # the index is busy or being opened: the verdict does not need it
+        except RequestRefused:  # the index is busy or being opened: the verdict does not need it
             changed = None
         return answer({**found, "changed": changed})
 
@@ -113,7 +113,7 @@ class Compare:
         baseline = given.get("baseline") or usual
         found = comparison(
             mine,
-            Version(None, ())
+            VersionSide(None, ())
             if baseline is None
             else version_of(baseline, entries.get(baseline, ())),
             service=agent[0],
@@ -134,23 +134,23 @@ class Compare:
         """
         known = {each["name"] for each in self._evaluators() if each.get("scope") == "session"}
         if evaluator not in known:
-            raise Refused(
+            raise RequestRefused(
                 422, f"evaluator: expected one that scores sessions, got `{evaluator[:80]}`"
             )
         if versions:
-            raise Refused(400, _NO_VERSION)
-        raise Refused(404, f"no session of this agent has a score of {evaluator} yet")
+            raise RequestRefused(400, _NO_VERSION)
+        raise RequestRefused(404, f"no session of this agent has a score of {evaluator} yet")
 
     def _agent(self, service: str, agent: str | None) -> AgentLabels:
         mine = [labels for labels in self._standings() if labels[0] == short(service)]
         if not mine:
-            raise Refused(404, f"no service `{service[:200]}` has scores")
+            raise RequestRefused(404, f"no service `{service[:200]}` has scores")
         if agent is None and len(mine) > 1:
             names = ", ".join(sorted(labels[1] for labels in mine))
-            raise Refused(422, f"agent: the service has several; name one of {names}")
+            raise RequestRefused(422, f"agent: the service has several; name one of {names}")
         found = mine[0] if agent is None else (short(service), short(agent))
         if found not in mine:
-            raise Refused(404, f"no agent `{found[1]}` of `{found[0]}` has scores")
+            raise RequestRefused(404, f"no agent `{found[1]}` of `{found[0]}` has scores")
         return found
 
     def _threshold(self, evaluator: str) -> float | None:
@@ -161,7 +161,7 @@ class Compare:
 def _needed(given: Mapping[str, str | None], name: str) -> str:
     value = given.get(name)
     if not value:
-        raise Refused(422, f"{name}: required")
+        raise RequestRefused(422, f"{name}: required")
     return value
 
 
@@ -171,7 +171,7 @@ def _margin(text: str | None) -> float:
     except ValueError:
         margin = 0.0
     if not 0 < margin <= 0.5:
-        raise Refused(422, "margin: expected a number above 0, at most 0.5")
+        raise RequestRefused(422, "margin: expected a number above 0, at most 0.5")
     return margin
 
 
@@ -180,8 +180,10 @@ async def _metadata(request: Request) -> Mapping[str, str]:
     async for chunk in request.stream():
         body += chunk
         if len(body) > LARGEST:
-            raise Refused(413, f"a request has at most {LARGEST} bytes")
+            raise RequestRefused(413, f"a request has at most {LARGEST} bytes")
     try:
         return msgspec.json.decode(bytes(body), type=_Gate).metadata
     except (msgspec.DecodeError, msgspec.ValidationError) as wrong:
-        raise Refused(422, 'expected JSON such as {"metadata": {"service": "shop"}}') from wrong
+        raise RequestRefused(
+            422, 'expected JSON such as {"metadata": {"service": "shop"}}'
+        ) from wrong

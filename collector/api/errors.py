@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from collector.api.answers import Refused, error
+from collector.api.answers import RequestRefused, error
 
 _log = logging.getLogger(__name__)
 ErrorPage: TypeAlias = Callable[[int, str], Response]
@@ -30,10 +30,14 @@ class Errors:
 
     def handlers(self) -> dict[Any, Callable[[Request, Exception], Any]]:
         """By the exception that they handle."""
-        return {HTTPException: self._http, Refused: self._refused, Exception: self._unexpected}
+        return {
+            HTTPException: self._http,
+            RequestRefused: self._refused,
+            Exception: self._unexpected,
+        }
 
     async def _refused(self, request: Request, refused: Exception) -> Response:
-        if not isinstance(refused, Refused):
+        if not isinstance(refused, RequestRefused):
             raise refused
         return self._told(request, refused.status, refused.message, refused.headers)
 

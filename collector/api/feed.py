@@ -148,7 +148,7 @@ class _Reader(Consumer):
         await super().commit()
 
 
-class Match(Protocol):
+class FeedbackMatch(Protocol):
     """Joins the feedback that waits; see `Index.match_feedback`."""
 
     def __call__(self, *, now: float) -> Matching:
@@ -159,7 +159,7 @@ class Match(Protocol):
 class _FeedbackReader(_Reader):
     """Puts feedback into the index, and looks about once a second whether what it is about has come."""
 
-    def __init__(self, *, match: Match, counts: FeedbackCounts, **reader: Any) -> None:
+    def __init__(self, *, match: FeedbackMatch, counts: FeedbackCounts, **reader: Any) -> None:
         super().__init__(**reader)
         self._match = match
         self._counts = counts

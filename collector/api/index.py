@@ -16,8 +16,8 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from collector.api.answers import Refused
-from collector.api.change import Change
+from collector.api.answers import RequestRefused
+from collector.api.change import IndexChange
 from collector.api.families import ApiFamilies
 from collector.api.held_feedback import Matching
 from collector.api.index_file import Closed, IndexFile
@@ -28,7 +28,7 @@ from collector.base.sqlite_file import PAGE, is_damage, is_full
 from collector.log.port import Position, Record
 from collector.records.feedback import decode_feedback
 from collector.records.signal import decode_signal, encode_signal, redacted
-from collector.records.signal_batch import Group, groups_in
+from collector.records.signal_batch import SignalGroup, groups_in
 from collector.records.trace_views import ListedTrace, decode_listed_trace
 from collector.records.traces import SessionRecord
 
@@ -56,7 +56,7 @@ class Taken:
     """Records that cannot be decoded, with the reason."""
 
 
-_Take: TypeAlias = Callable[[Change, Sequence[Record], Taken], None]
+_Take: TypeAlias = Callable[[IndexChange, Sequence[Record], Taken], None]
 """Applies records to the index, and notes the outcome of each."""
 T = TypeVar("T")
 
@@ -130,12 +130,12 @@ class Index:
             with self.file.reading() as reading:
                 yield reading
         except Closed as error:
-            raise Refused(503, "the index is being opened again; ask in a moment") from error
+            raise RequestRefused(503, "the index is being opened again; ask in a moment") from error
         except (sqlite3.Error, ValueError) as error:
             if isinstance(error, sqlite3.Error) and not is_damage(error):
                 raise
             self._is_damaged = True
-            raise Refused(503, "the index was damaged on disk and starts empty") from error
+            raise RequestRefused(503, "the index was damaged on disk and starts empty") from error
 
     def reopen(self) -> None:
         """Close the file and open it again; until it succeeds, reads are refused.
@@ -178,7 +178,7 @@ class Index:
             self._forget_everything("damaged")
 
     @contextmanager
-    def _changing(self) -> Generator[Change]:
+    def _changing(self) -> Generator[IndexChange]:
         """A transaction.
 
         Raises:
@@ -186,7 +186,7 @@ class Index:
         """
         try:
             with self.file.writing() as (connection, packing):
-                yield Change(connection, packing)
+                yield IndexChange(connection, packing)
         except sqlite3.Error as error:
             if is_full(error) and self.file.is_at_limit():
                 raise _FullError from error
@@ -220,7 +220,7 @@ class Index:
             if half:
                 self._write(half, take, taken)
 
-    def _take_traces(self, change: Change, records: Sequence[Record], taken: Taken) -> None:
+    def _take_traces(self, change: IndexChange, records: Sequence[Record], taken: Taken) -> None:
         found = list(_decoded(records, lambda each: decode_listed_trace(each.value), taken))
         traces = [seen.trace for _, seen in found if isinstance(seen, ListedTrace)]
         closed = [seen for _, seen in found if isinstance(seen, SessionRecord)]
@@ -236,7 +236,7 @@ class Index:
             elif isinstance(seen, SessionRecord):
                 change.close_session(seen, record.position)
 
-    def _take_groups(self, change: Change, records: Sequence[Record], taken: Taken) -> None:
+    def _take_groups(self, change: IndexChange, records: Sequence[Record], taken: Taken) -> None:
         found = list(_decoded(records, groups_in, taken))
         subjects = [group.subject for _, groups in found for group in groups]
         change.look_up(
@@ -256,13 +256,13 @@ class Index:
                     group.subject, group.headers, jsons, partition, group.first
                 )
 
-    def _take_feedback(self, change: Change, records: Sequence[Record], taken: Taken) -> None:
+    def _take_feedback(self, change: IndexChange, records: Sequence[Record], taken: Taken) -> None:
         for record, said in _decoded(records, lambda each: decode_feedback(each.value), taken):
             kept = said if self._content else msgspec.structs.replace(said, comment=None)
             json = record.value if kept is said else msgspec.json.encode(kept)
             change.feedback.put(kept, json, micros(record.time))
 
-    def _jsons(self, group: Group) -> list[bytes]:
+    def _jsons(self, group: SignalGroup) -> list[bytes]:
         jsons = group.jsons()
         return jsons if self._content else [_redacted(each) for each in jsons]
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from collector.api.answers import Refused
+from collector.api.answers import RequestRefused
 from collector.api.families import ApiFamilies
 
 AT_ONCE = 2
@@ -35,7 +35,7 @@ class OffLoop:
         if self._waiting >= WAITING:
             self._refused.inc()
             message = "too many traces and pages are being read; try again in a few seconds"
-            raise Refused(503, message, headers={"retry-after": "5"})
+            raise RequestRefused(503, message, headers={"retry-after": "5"})
         self._waiting += 1
         try:
             await self._places.acquire()

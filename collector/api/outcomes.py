@@ -24,7 +24,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[int]).decode
 
 
-class Outcome(NamedTuple):
+class HeldOutcome(NamedTuple):
     """Of one evaluator about one trace or session."""
 
     evaluator: int
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
     """None: it neither passes nor fails."""
 
 
-class Told(msgspec.Struct, frozen=True):
+class SignalNumbers(msgspec.Struct, frozen=True):
     """The numbers of a signal."""
 
     score: float | None = None
@@ -42,10 +42,10 @@ class Told(msgspec.Struct, frozen=True):
 
 
 _FAILED = "SELECT failed FROM outcomes WHERE session = ? AND failed != 0"
-_told = msgspec.json.Decoder(Told).decode
+_told = msgspec.json.Decoder(SignalNumbers).decode
 
 
-def pack(outcomes: Iterable[Outcome]) -> bytes:
+def pack(outcomes: Iterable[HeldOutcome]) -> bytes:
     """As they stand in the index."""
     flat: list[int] = []
     for evaluator, score, passed in outcomes:
@@ -54,13 +54,13 @@ def pack(outcomes: Iterable[Outcome]) -> bytes:
     return _encode(flat)
 
 
-def failed_in(outcomes: Iterable[Outcome]) -> int:
+def failed_in(outcomes: Iterable[HeldOutcome]) -> int:
     """The evaluators that did not pass, as bits; those above `LAST_BIT` have none."""
     numbers = (each.evaluator for each in outcomes if each.passed is False)
     return sum(1 << number for number in numbers if number <= LAST_BIT)
 
 
-def unpack(packed: bytes) -> list[Outcome]:
+def unpack(packed: bytes) -> list[HeldOutcome]:
     """The outcomes in these bytes.
 
     Raises:
@@ -69,7 +69,7 @@ def unpack(packed: bytes) -> list[Outcome]:
     try:
         flat = iter(_decode(packed))
         return [
-            Outcome(
+            HeldOutcome(
                 evaluator,
                 None if step == _NONE else step / STEPS,
                 None if passed == _NONE else passed > 0,
@@ -80,7 +80,7 @@ def unpack(packed: bytes) -> list[Outcome]:
         raise ValueError(f"outcomes are damaged: {error}") from error
 
 
-def counting(signals: Iterable[SignalEntry]) -> dict[str, Told]:
+def counting(signals: Iterable[SignalEntry]) -> dict[str, SignalNumbers]:
     """By evaluator, what its signal that counts says; those without a score are left out.
 
     Raises:
@@ -131,11 +131,11 @@ class HeldOutcomes:
         for subject in subjects:
             execute("DELETE FROM outcomes WHERE session = ? AND subject = ?", (session, subject))
 
-    def _outcomes(self, signals: Iterable[SignalEntry]) -> Iterator[Outcome]:
+    def _outcomes(self, signals: Iterable[SignalEntry]) -> Iterator[HeldOutcome]:
         for evaluator, each in counting(signals).items():
             number = self._number(evaluator)
             if number is not None:
-                yield Outcome(number, each.score, each.success)
+                yield HeldOutcome(number, each.score, each.success)
 
     def _number(self, evaluator: str) -> int | None:
         numbers = self._numbers

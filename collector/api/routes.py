@@ -17,7 +17,7 @@ from collector.api import query as shapes
 from collector.api.agents import agent_shown, running_away
 from collector.api.answers import (
     NEVER_KEPT,
-    Refused,
+    RequestRefused,
     answer,
     cursor_of,
     limit_of,
@@ -106,14 +106,14 @@ class Routes:
         only(request, *PARAMETERS, "limit", "cursor", "format")
         form = text_of(request, "format") or "json"
         if form not in ("json", "csv"):
-            raise Refused(422, f"format: expected json or csv, got `{form[:40]}`")
+            raise RequestRefused(422, f"format: expected json or csv, got `{form[:40]}`")
         given = request.query_params
         wanted, wrong = asked_of(
             given, now=self._clock(), running_away=lambda: running_away(self._standings())
         )
         sort, unsorted = sort_of(given, "newest")
         for each in (*wrong, *unsorted):
-            raise Refused(422, each)
+            raise RequestRefused(422, each)
         asked = partial(
             self._query.sessions,
             wanted,
@@ -131,7 +131,7 @@ class Routes:
         service = text_of(request, "service")
         found = await self._off_loop.run(lambda: self._session(session_id, service))
         if found is None:
-            raise Refused(404, f"no session `{session_id[:200]}` in the index")
+            raise RequestRefused(404, f"no session `{session_id[:200]}` in the index")
         return found
 
     def _session(self, session_id: str, service: str | None) -> Response | None:
@@ -146,7 +146,7 @@ class Routes:
         trace_id = cast(str, request.path_params["trace_id"]).lower()
         found = await self._traces.find(trace_id, _trace)
         if found is None:
-            raise Refused(404, f"no trace `{trace_id[:200]}` in the index")
+            raise RequestRefused(404, f"no trace `{trace_id[:200]}` in the index")
         return found
 
     async def signals(self, request: Request) -> Response:
@@ -169,10 +169,10 @@ class Routes:
         try:
             events = self._stream.subscribe(None if last is None else place_of(last))
         except ValueError as wrong:
-            raise Refused(422, str(wrong)) from wrong
+            raise RequestRefused(422, str(wrong)) from wrong
         except Full as full:
             message = f"{CLIENTS} clients follow the stream, and no more may; close one of them or try again later"
-            raise Refused(503, message) from full
+            raise RequestRefused(503, message) from full
         return StreamingResponse(
             events,
             media_type="text/event-stream",

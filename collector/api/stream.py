@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from collector.api.answers import Refused
+from collector.api.answers import RequestRefused
 from collector.api.families import ApiFamilies
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
@@ -47,14 +47,14 @@ class Full(Exception):
     """There are `CLIENTS` clients already."""
 
 
-class Place(NamedTuple):
+class StreamPlace(NamedTuple):
     """Of an event: which index it stands in, and its sequence there."""
 
     index_id: str
     sequence: int
 
 
-def place_of(text: str) -> Place:
+def place_of(text: str) -> StreamPlace:
     """What a `Last-Event-ID` says.
 
     Raises:
@@ -63,7 +63,7 @@ def place_of(text: str) -> Place:
     index, _, sequence = text.rpartition("-")
     if not (index.isalnum() and sequence.isdecimal() and sequence.isascii() and len(sequence) < 20):
         raise ValueError("Last-Event-ID is not the id of an event of this stream")
-    return Place(index, int(sequence))
+    return StreamPlace(index, int(sequence))
 
 
 @dataclass(slots=True, eq=False)
@@ -101,7 +101,7 @@ class Stream:
         self._first = 0
         """The number of the first of them."""
         self._bytes = 0
-        self._published = Place("", 0)
+        self._published = StreamPlace("", 0)
         """The newest signal that was handed to the clients, or that was in the index before any was."""
 
     def publish(self, signals: Sequence[SignalEntry]) -> None:
@@ -109,7 +109,7 @@ class Stream:
         if not signals:
             return
         index = self._index.file.id
-        self._published = Place(index, signals[-1].sequence)
+        self._published = StreamPlace(index, signals[-1].sequence)
         if not self._clients:
             return
         now = self._now()
@@ -126,7 +126,7 @@ class Stream:
         for client in self._clients:
             client.news.set()
 
-    def subscribe(self, after: Place | None = None) -> AsyncIterator[bytes]:
+    def subscribe(self, after: StreamPlace | None = None) -> AsyncIterator[bytes]:
         """A client's stream of server-sent events: from now on, or those after a place.
 
         Raises:
@@ -144,7 +144,7 @@ class Stream:
         return events
 
     async def _events(
-        self, client: _Client, after: Place | None, until: Place
+        self, client: _Client, after: StreamPlace | None, until: StreamPlace
     ) -> AsyncIterator[bytes]:
         try:
             yield b": spanwise\nretry: 1000\n\n"
@@ -152,7 +152,7 @@ class Stream:
                 try:
                     async for events in self._earlier(client, after, until):
                         yield events
-                except Refused:
+                except RequestRefused:
                     yield _end("busy")
                     return
             while not client.let_go:
@@ -168,7 +168,9 @@ class Stream:
         finally:
             self._forget(client)
 
-    async def _earlier(self, client: _Client, after: Place, until: Place) -> AsyncIterator[bytes]:
+    async def _earlier(
+        self, client: _Client, after: StreamPlace, until: StreamPlace
+    ) -> AsyncIterator[bytes]:
         """What the index has of the signals after a place, up to those that the client's blocks begin with."""
         lacks, sequence = await self._off_loop.run(lambda: self._whereabouts(after))
         if lacks:
@@ -181,14 +183,14 @@ class Stream:
                 return
             sequence = signals[-1].sequence
 
-    def _whereabouts(self, after: Place) -> tuple[bool, int]:
+    def _whereabouts(self, after: StreamPlace) -> tuple[bool, int]:
         """Whether the index lacks something after a place, and the sequence after which it has the rest."""
         with self._index.reading() as reading:
             if after.index_id != self._index.file.id:
                 return True, 0
             return reading.forgotten_run() >= run_of(after.sequence), after.sequence
 
-    def _page(self, sequence: int, until: Place) -> tuple[str, list[SignalEntry]]:
+    def _page(self, sequence: int, until: StreamPlace) -> tuple[str, list[SignalEntry]]:
         with self._index.reading() as reading:
             index = self._index.file.id
             highest = until.sequence if until.index_id == index else None
@@ -198,7 +200,7 @@ class Stream:
         """Note what the index has before its readers add to it."""
         if not self._published.index_id:
             with self._index.reading() as reading:
-                self._published = Place(self._index.file.id, reading.newest_sequence())
+                self._published = StreamPlace(self._index.file.id, reading.newest_sequence())
 
     def _next(self, client: _Client) -> bytes | None:
         """The block that the client reads next, if there is one."""

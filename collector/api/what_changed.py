@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from collector.api.agents import standing_of
-from collector.api.charts import Charts, Looking, Point, Version
-from collector.api.outcomes import Outcome
+from collector.api.charts import Charts, ChartVersion, Looking, Point
+from collector.api.outcomes import HeldOutcome
 from collector.api.store import AgentEntry
 from collector.base.clock import Clock
 from collector.base.telemetry import short
@@ -35,7 +35,7 @@ class Sides(NamedTuple):
 
 
 def sides(
-    looking: Looking, versions: Sequence[Version], *, since: float, settle: float, now: float
+    looking: Looking, versions: Sequence[ChartVersion], *, since: float, settle: float, now: float
 ) -> Sides:
     """The sessions of both.
 
@@ -106,7 +106,7 @@ def session_side(looking: Looking, point: Point, names: Mapping[int, str]) -> Se
     return SessionSide(facts_of(traces), failed, point.seconds, point.cost, told)
 
 
-def told_by(outcomes: Iterable[Outcome], names: Mapping[int, str]) -> dict[str, Told]:
+def told_by(outcomes: Iterable[HeldOutcome], names: Mapping[int, str]) -> dict[str, Told]:
     """By evaluator, what it said of one session and its traces."""
     found: dict[str, Told] = {}
     for evaluator, score, passed in outcomes:

@@ -13,7 +13,7 @@ from typing import Literal
 from collector.assembly.buffer import Buffer
 from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.closing_pipeline import ClosingPipeline
-from collector.assembly.families import Counts
+from collector.assembly.families import AssemblyCounts
 from collector.assembly.glances import Glances
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
@@ -89,7 +89,7 @@ class Assembler(Consumer):
         self._share = share
         self._max_marks = max_marks
         self._handed = handed
-        self._counts = Counts(telemetry, self._poison, limit=windows.memory)
+        self._counts = AssemblyCounts(telemetry, self._poison, limit=windows.memory)
         self._owned: dict[int, OpenTraces] = {}
         self._buffer = Buffer(self._owned, limit=windows.memory, share=share)
         self._revoked: dict[int, OpenTraces] = {}

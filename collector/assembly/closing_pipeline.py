@@ -21,7 +21,7 @@ from collector.assembly.closed_result import (
     late_revision,
     with_position,
 )
-from collector.assembly.families import Counts
+from collector.assembly.families import AssemblyCounts
 from collector.assembly.glances import Suspect
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
@@ -67,7 +67,7 @@ class ClosingPipeline:
         workers: Workers,
         windows: TraceWindow,
         share: float,
-        counts: Counts,
+        counts: AssemblyCounts,
         retry: Retry,
         commits: Callable[[], list[Commit]],
         committed: Callable[[Sequence[Commit]], None],

@@ -47,7 +47,7 @@ class AssemblyFamilies:
         )
 
 
-class Counts:
+class AssemblyCounts:
     """Counts results of `OpenTraces.take`, closed traces and open ones; poison is also named in the log.
 
     Args:

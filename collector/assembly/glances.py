@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from collector.assembly.closed_result import ClosedResult, ReadRequest
-from collector.assembly.families import Counts
+from collector.assembly.families import AssemblyCounts
 from collector.assembly.glance_queue import GlanceQueue
 from collector.assembly.open_trace import Glance, OpenTrace
 from collector.assembly.open_traces import OpenTraces
@@ -65,7 +65,7 @@ class Glances:
         self,
         *,
         workers: Workers,
-        counts: Counts,
+        counts: AssemblyCounts,
         prepare: Callable[[ReadRequest], Awaitable[ReadRequest | ClosedResult]],
         with_bytes: Callable[[Sequence[Piece]], Awaitable[tuple[bytes, ...]]],
         is_busy: Callable[[], bool],

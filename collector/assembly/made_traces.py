@@ -30,7 +30,7 @@ LOOKS = 32
 """Segments looked at again, because more is known, before the event loop may run other tasks."""
 
 
-class Traces(Protocol):
+class MakesTraces(Protocol):
     """What is done with the open traces of the partition (open_traces.OpenTraces)."""
 
     def opened(self, trace_id: bytes) -> OpenTrace | None:
@@ -90,7 +90,7 @@ class MadeTraces:
         turns: What is known of turns; closed ones are remembered and forgotten with their marks.
     """
 
-    def __init__(self, traces: Traces, windows: TraceWindow, turns: Turns) -> None:
+    def __init__(self, traces: MakesTraces, windows: TraceWindow, turns: Turns) -> None:
         self._traces = traces
         self._windows = windows
         self._turns = turns

@@ -144,7 +144,7 @@ class IncompleteFrameError(EOFError):
     """The stream ended within a frame."""
 
 
-class Stream(Protocol):
+class ByteStream(Protocol):
     """A file, or what can be read like one."""
 
     def read(self, size: int, /) -> bytes:
@@ -167,7 +167,7 @@ async def receive_frame(reader: asyncio.StreamReader) -> bytes:
     return await reader.readexactly(length)
 
 
-def read_frames(stream: Stream) -> Iterator[bytes]:
+def read_frames(stream: ByteStream) -> Iterator[bytes]:
     """Every payload until the end of the stream.
 
     Raises:

@@ -40,7 +40,7 @@ _LARGEST = 1 << 20
 logging.getLogger("httpx").setLevel(logging.WARNING)  # a line per request, with its address
 
 
-class Target(NamedTuple):
+class HttpTarget(NamedTuple):
     """Where a tool is and how it is reached."""
 
     section: str
@@ -57,7 +57,7 @@ class Target(NamedTuple):
     proxy: SecretStr | None = None
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """What a tool said."""
 
     status: int
@@ -75,7 +75,7 @@ class Answer(NamedTuple):
 class Client:
     """One tool, from one event loop."""
 
-    def __init__(self, target: Target, *, timeout: float = TIMEOUT) -> None:
+    def __init__(self, target: HttpTarget, *, timeout: float = TIMEOUT) -> None:
         self._target = target
         self._timeout = timeout
         self._client: httpx.AsyncClient | None = None
@@ -88,7 +88,7 @@ class Client:
         *,
         headers: Mapping[str, str] | None = None,
         expected: Collection[int] = (),
-    ) -> Answer:
+    ) -> HttpAnswer:
         """The answer to a request, when it is a yes or one of the statuses `expected`.
 
         `path` goes behind the endpoint, unless it is a whole URL; `body` is sent as JSON.
@@ -108,7 +108,7 @@ class Client:
                     method, path, content=content, headers={**typed, **(headers or {})}
                 ) as response,
             ):
-                answer = Answer(response.status_code, await _text(response))
+                answer = HttpAnswer(response.status_code, await _text(response))
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             why = self._shown(f"{type(error).__name__} {error}".strip())
             raise Retryable(f"{self._target.places[0]}: no answer ({why})") from None
@@ -122,7 +122,7 @@ class Client:
         if client is not None:
             await client.aclose()
 
-    def misconfigured(self, answer: Answer) -> Retryable:
+    def misconfigured(self, answer: HttpAnswer) -> Retryable:
         """The error of an answer that only a changed setting can better."""
         is_elsewhere = answer.status in {404, 405} or answer.status // 100 == 3
         name, *others = self._target.places if is_elsewhere else self._target.credentials
@@ -130,12 +130,12 @@ class Client:
         said = "redirects are not followed" if answer.status // 100 == 3 else self.said(answer)
         return Retryable(f"{name}{also}: HTTP {answer.status}: {said}")
 
-    def said(self, answer: Answer) -> str:
+    def said(self, answer: HttpAnswer) -> str:
         """The answer's text for an error: one line, cut, without secrets."""
         return self._shown(answer.text)[:_SHOWN]
 
     def _refusal(
-        self, method: str, path: str, answer: Answer, headers: httpx.Headers
+        self, method: str, path: str, answer: HttpAnswer, headers: httpx.Headers
     ) -> Retryable | Permanent:
         status = answer.status
         if status in _MISCONFIGURED or status // 100 == 3:

@@ -26,7 +26,7 @@ _NOTHING = float("-inf")
 K = TypeVar("K", bound=Hashable)
 
 
-class Tally(msgspec.Struct, array_like=True):
+class NameVolume(msgspec.Struct, array_like=True):
     """The volume of one name. Its place in the order of fields is what is stored: append only."""
 
     volume: float = _NOTHING
@@ -45,7 +45,7 @@ class Tally(msgspec.Struct, array_like=True):
         self.events += 1
 
 
-State: TypeAlias = tuple[Sequence[tuple[K, Tally]], Sequence[tuple[K, Tally]]]
+State: TypeAlias = tuple[Sequence[tuple[K, NameVolume]], Sequence[tuple[K, NameVolume]]]
 """What a restart must not forget: names with a slot, then names without."""
 
 
@@ -56,8 +56,8 @@ class Slots(Generic[K]):
         """A name takes the slot of another after `few` events at the earliest."""
         self._limit = limit
         self._few = few
-        self._held: dict[K, Tally] = {}
-        self._waiting: dict[K, Tally] = {}
+        self._held: dict[K, NameVolume] = {}
+        self._waiting: dict[K, NameVolume] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -70,7 +70,7 @@ class Slots(Generic[K]):
         """Whether the name has a slot."""
         return name in self._held
 
-    def tally(self, name: K) -> Tally:
+    def tally(self, name: K) -> NameVolume:
         """Of a name with a slot: counting an event there is counting it here, while the name has it."""
         return self._held[name]
 
@@ -84,7 +84,7 @@ class Slots(Generic[K]):
         if len(self._held) >= self._limit:
             return False
         at = since / HALF_LIFE
-        self._held[name] = self._waiting.pop(name, None) or Tally(volume=at, most=at)
+        self._held[name] = self._waiting.pop(name, None) or NameVolume(volume=at, most=at)
         return True
 
     def count(self, name: K, now: float) -> K | None:
@@ -111,10 +111,10 @@ class Slots(Generic[K]):
         self._held = dict(held[: self._limit])
         self._waiting = dict(waiting[:WAITING])
 
-    def _table_entry(self, name: K) -> Tally:
+    def _table_entry(self, name: K) -> NameVolume:
         """The newcomer's tally; in a full table it takes the place of the least, whose volume it may have had."""
         if name not in self._waiting:
-            tally = Tally()
+            tally = NameVolume()
             if len(self._waiting) >= WAITING:
                 least = min(self._waiting, key=lambda each: self._waiting[each].most)
                 tally.most = self._waiting.pop(least).most

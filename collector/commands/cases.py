@@ -36,7 +36,7 @@ HEAD = """\
 
 
 @dataclass(slots=True)
-class Found:
+class FoundCases:
     """The cases so far, and what was passed over."""
 
     cases: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -114,8 +114,8 @@ def _found(
     *,
     is_failed: bool,
     evaluator: str | None,
-) -> Found:
-    found = Found()
+) -> FoundCases:
+    found = FoundCases()
     for session in _sessions(url, asked, token):
         for trace_id in _traces(url, session, token, is_failed=is_failed, evaluator=evaluator):
             body = find(url, "/trace/case", {"id": trace_id}, token)

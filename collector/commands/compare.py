@@ -25,7 +25,7 @@ from collector.commands.output import find_recordings, note, note_rejected
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.config.values import parse_duration
-from collector.records.comparison import EVALUATOR, Scored, Version, comparison, in_words
+from collector.records.comparison import EVALUATOR, ScoredSession, VersionSide, comparison, in_words
 from collector.records.moved import Told
 from collector.records.what_changed import in_words as changed_in_words
 from collector.records.what_changed import what_changed
@@ -204,10 +204,10 @@ def _signals(settings: Config, paths: Sequence[Path], evaluator: str) -> list[di
     return signals
 
 
-def _version(signals: Sequence[Mapping[str, Any]]) -> Version:
-    scored = [Scored(s["session_id"], s["score"]) for s in signals if s["score"] is not None]
+def _version(signals: Sequence[Mapping[str, Any]]) -> VersionSide:
+    scored = [ScoredSession(s["session_id"], s["score"]) for s in signals if s["score"] is not None]
     blind = sum(s["reason"] == "low_coverage" for s in signals)
-    return Version(_only({s["agent_version"] for s in signals}), scored, left_out=blind)
+    return VersionSide(_only({s["agent_version"] for s in signals}), scored, left_out=blind)
 
 
 def _only(names: set[Any]) -> str | None:

@@ -16,7 +16,7 @@ from collector.commands.output import folded, opened, width_of
 from collector.config.plan import plan_from, registry_from
 from collector.config.tree import Config
 from collector.doctor.diagnosis import Diagnosis, Stack, Stop, diagnose, stops, without_tasks
-from collector.doctor.sources import AdminApi, Seen, seen_by_service, traces_in_recordings
+from collector.doctor.sources import AdminApi, ServiceSeen, seen_by_service, traces_in_recordings
 from collector.doctor.unscored import FailingJudge, Unscored, sessions_of, unscored
 from collector.otlp.exporters import exporter_settings
 from collector.records.what_changed import in_words, what_changed
@@ -66,7 +66,7 @@ def command(
     plan = plan_from(settings, registry=registry)
     if paths:
         found = traces_in_recordings(settings, find([*paths, *(new or ())]))
-        seen = Seen(found, sessions_of(found), None)
+        seen = ServiceSeen(found, sessions_of(found), None)
     else:
         seen = seen_by_service(AdminApi(settings.admin), settings, limit=traces)
     off = (*stops(registry, settings), *without_tasks(seen.traces))

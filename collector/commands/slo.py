@@ -12,7 +12,7 @@ import yaml
 from collector.commands.options import Files, Overrides, loaded
 from collector.config.plan import registry_from
 from collector.config.tree import Config
-from collector.slo.rules import PAGE, Group, rules
+from collector.slo.rules import PAGE, RuleGroup, rules
 
 HEAD = """\
 # Prometheus rules of Spanwise. What each alert means and what to do: docs/alerting.md
@@ -52,7 +52,7 @@ def command(
     typer.echo(HEAD + written(groups), nl=False)
 
 
-def written(groups: Sequence[Group]) -> str:
+def written(groups: Sequence[RuleGroup]) -> str:
     """A rule file. Expressions stand in lines of their own."""
     return yaml.dump(
         {"groups": groups}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000

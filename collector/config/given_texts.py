@@ -20,7 +20,7 @@ from collector.config.tree import Config
 _TEXTS = (str, SecretStr, Path)
 
 
-class Given(str):
+class GivenText(str):
     """A text in which no `${env:NAME}` is filled in: it came from the environment or the command line."""
 
     __slots__ = ()
@@ -32,11 +32,11 @@ def as_wanted(path: Sequence[str | int], text: str) -> Any:
     if not stripped:
         return None
     if wants_text(tuple(path)):
-        return Given(stripped)
+        return GivenText(stripped)
     try:
         return _given(parse(text))
     except NotYaml:
-        return Given(text)
+        return GivenText(text)
 
 
 def _given(value: Any) -> Any:
@@ -44,7 +44,7 @@ def _given(value: Any) -> Any:
         return {key: _given(child) for key, child in cast(dict[Any, Any], value).items()}
     if isinstance(value, list):
         return [_given(child) for child in cast(list[Any], value)]
-    return Given(value) if isinstance(value, str) else value
+    return GivenText(value) if isinstance(value, str) else value
 
 
 @lru_cache(maxsize=4096)

@@ -16,7 +16,7 @@ from collector.base.errors import ConfigError
 from collector.base.printable import one_line
 from collector.base.regular_file import read_regular
 from collector.config.crosscheck import crosscheck
-from collector.config.given_texts import Given, as_wanted
+from collector.config.given_texts import GivenText, as_wanted
 from collector.config.problems import problems, unknown, unusable
 from collector.config.strict_yaml import NotYaml, parse
 from collector.config.tree import Config
@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(child) for key, child in cast(dict[Any, Any], value).items()}
     if isinstance(value, list):
         return [_plain(child) for child in cast(list[Any], value)]
-    return str(value) if isinstance(value, Given) else value
+    return str(value) if isinstance(value, GivenText) else value
 
 
 def _without_repeats(lines: Sequence[str]) -> list[str]:
@@ -229,7 +229,7 @@ def substitute(tree: Any, environ: Mapping[str, str], path: str = "") -> tuple[A
                 within(child, f"{path}[{at}]", (*levels, at))
                 for at, child in enumerate(cast(list[Any], value))
             ]
-        if not isinstance(value, str) or isinstance(value, Given):
+        if not isinstance(value, str) or isinstance(value, GivenText):
             return value
         filled = _filled(value, environ, path, wrong)
         whole = _REFERENCE.fullmatch(value)

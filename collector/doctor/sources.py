@@ -136,7 +136,7 @@ class AdminApi:
         return json.loads(body)
 
 
-class Seen(NamedTuple):
+class ServiceSeen(NamedTuple):
     """What the running service remembers of its newest traces and of the sessions that they are in."""
 
     traces: list[ExaminedTrace]
@@ -146,7 +146,7 @@ class Seen(NamedTuple):
     """Judges that agree with people no better than chance, as `/api/v1/agreement` has them."""
 
 
-def seen_by_service(get: Get, config: Config, *, limit: int) -> Seen:
+def seen_by_service(get: Get, config: Config, *, limit: int) -> ServiceSeen:
     """The newest `limit` traces, and their sessions, the newest first.
 
     Raises:
@@ -171,7 +171,7 @@ def seen_by_service(get: Get, config: Config, *, limit: int) -> Seen:
     traces = [each for each in known.values() if each is not None]
     agreed = _list(_object(get("/api/v1/agreement?limit=1")).get("agreement"))
     by_chance = [each for each in agreed if each["no_better_than_chance"]]
-    return Seen(traces, list(sessions.values()), failing_judge(signals), by_chance)
+    return ServiceSeen(traces, list(sessions.values()), failing_judge(signals), by_chance)
 
 
 def _sessions(get: Get) -> Iterator[dict[str, Any]]:

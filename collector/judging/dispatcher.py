@@ -11,16 +11,16 @@ from typing import TypeAlias
 from collector.base.clock import Clock
 from collector.config.tree import JudgeConfig
 from collector.judging.budget import Budget
-from collector.judging.fair_queue import FairQueue
+from collector.judging.fair_queue import SubjectQueue
 from collector.judging.progress import Progress
-from collector.judging.subjects import Content, Subject
+from collector.judging.subjects import Content, JudgedSubject
 
 READ_AHEAD = 4096
 """Subjects that wait at most, about 1 KB each."""
 MOMENT = 0.5
 """Seconds after which it looks again who may begin: shares change with time."""
 
-Judging: TypeAlias = Callable[[Subject, Content | None], Coroutine[None, None, None]]
+Judging: TypeAlias = Callable[[JudgedSubject, Content | None], Coroutine[None, None, None]]
 """Judges one subject. Content None: it waited, and its content must be read back."""
 
 
@@ -44,7 +44,7 @@ class Dispatcher:
         budget_clock: Clock,
         judge: Judging,
     ) -> None:
-        self._queue: FairQueue[Subject] = FairQueue(config.concurrency)
+        self._queue: SubjectQueue[JudgedSubject] = SubjectQueue(config.concurrency)
         self._max_lag = config.max_lag
         self._most = max(READ_AHEAD // 4, int(config.budget.calls_per_minute * config.max_lag / 60))
         """Waiting subjects of one service beyond which the oldest comes too late whatever happens."""
@@ -72,7 +72,7 @@ class Dispatcher:
         """Whether scoring still waits for the verdict about a record of this log time."""
         return time + self._max_lag > self._clock()
 
-    async def add(self, subject: Subject, content: Content) -> None:
+    async def add(self, subject: JudgedSubject, content: Content) -> None:
         """Let the subject wait for its turn; waits itself while READ_AHEAD subjects do."""
         while len(self._queue) >= READ_AHEAD:
             await self._make_room()
@@ -80,7 +80,7 @@ class Dispatcher:
         self._queue.add(subject.service, subject)
         self.begin(subject, content)
 
-    def begin(self, fresh: Subject | None = None, content: Content | None = None) -> None:
+    def begin(self, fresh: JudgedSubject | None = None, content: Content | None = None) -> None:
         """Begin every subject whose turn it is, which changes with time; `content` is that of `fresh`."""
         is_within_share = partial(self._budget.is_within_share, self._budget_clock())
         while subject := self._queue.begin(is_within_share):
@@ -116,7 +116,7 @@ class Dispatcher:
         if not passed:
             await self.look()
 
-    async def _run(self, subject: Subject, content: Content | None) -> None:
+    async def _run(self, subject: JudgedSubject, content: Content | None) -> None:
         try:
             await self._judge(subject, content)
         finally:

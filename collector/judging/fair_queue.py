@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class FairQueue(Generic[T]):
+class SubjectQueue(Generic[T]):
     """Subjects that wait, by service, and how many of each service are under way.
 
     At most `concurrency` are under way. Those of services above their share may have to wait for a call in the middle:

@@ -26,8 +26,8 @@ from collector.judging.budget import DAY, Budget, in_sample
 from collector.judging.dispatcher import Dispatcher
 from collector.judging.port import JobDone, JudgeDiedError, JudgeLateError, Judges
 from collector.judging.progress import Progress
-from collector.judging.session_turns import SessionTurns, Turn
-from collector.judging.subjects import Content, Subject, job_of, read_back
+from collector.judging.session_turns import PlacedTurn, SessionTurns
+from collector.judging.subjects import Content, JudgedSubject, job_of, read_back
 from collector.log.consumer import Consumer
 from collector.log.port import TRACES, Assigned, Batch, Commit, Log, New, Position, Record
 from collector.records.codec import encode
@@ -268,7 +268,7 @@ class JudgingRoom(Consumer):
             digest=trace.digest,
             outcomes=(),
         )
-        subject = Subject(
+        subject = JudgedSubject(
             position=record.position,
             key=record.key,
             time=record.time,
@@ -295,7 +295,7 @@ class JudgingRoom(Consumer):
             digest=session.digest,
             outcomes=(),
         )
-        subject = Subject(
+        subject = JudgedSubject(
             position=record.position,
             key=record.key,
             time=record.time,
@@ -308,7 +308,7 @@ class JudgingRoom(Consumer):
         """Whether the session is in the sample, and scoring still waits for the verdict."""
         return self._dispatcher.is_in_time(time) and in_sample(key, self._config.sample)
 
-    async def _add(self, subject: Subject, content: Content) -> None:
+    async def _add(self, subject: JudgedSubject, content: Content) -> None:
         subject.progress.judged(subject.verdict.subject, subject.verdict.digest)
         await self._dispatcher.add(subject, content)
 
@@ -317,7 +317,7 @@ class JudgingRoom(Consumer):
     async def _get(self, position: Position) -> Record | None:
         return await self._retry.log("fetch a trace", lambda: self._log_port.get(position))
 
-    async def _judge(self, subject: Subject, content: Content | None) -> None:
+    async def _judge(self, subject: JudgedSubject, content: Content | None) -> None:
         """One subject, from its job to its verdict in the log."""
         if content is None and self._dispatcher.is_in_time(subject.time):
             content = await read_back(self._get, subject)
@@ -337,7 +337,7 @@ class JudgingRoom(Consumer):
         return tuple(failed(each, error) for each in self._judged[scope])
 
     async def _append(
-        self, subject: Subject, done: JobDone | None, outcomes: tuple[Outcome, ...] = ()
+        self, subject: JudgedSubject, done: JobDone | None, outcomes: tuple[Outcome, ...] = ()
     ) -> None:
         """Write the verdict together with the commit that it allows."""
         position, progress = subject.position, subject.progress
@@ -372,8 +372,8 @@ async def _stop_after(stopping: asyncio.Event) -> None:
     raise _StopError
 
 
-def _turn(record: Record, trace: JudgedTrace) -> Turn:
-    return Turn(
+def _turn(record: Record, trace: JudgedTrace) -> PlacedTurn:
+    return PlacedTurn(
         start=trace.start_time_unix_nano,
         trace_id=trace.trace_id,
         digest=trace.digest,

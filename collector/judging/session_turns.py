@@ -24,7 +24,7 @@ SESSION_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Turn:
+class PlacedTurn:
     """One turn of a session, and the offset of its record."""
 
     start: int
@@ -36,7 +36,7 @@ class Turn:
 
 @dataclass(slots=True)
 class _Session:
-    turns: list[Turn] = field(default_factory=list[Turn])
+    turns: list[PlacedTurn] = field(default_factory=list[PlacedTurn])
     starts: dict[str, int] = field(default_factory=dict[str, int])
     is_whole: bool = True
     """False: it had more than TURNS turns, so their numbers are unknown."""
@@ -44,9 +44,9 @@ class _Session:
     def drop(self, trace_id: str) -> None:
         start = self.starts.pop(trace_id, None)
         if start is not None:
-            del self.turns[bisect_left(self.turns, Turn(start=start, trace_id=trace_id))]
+            del self.turns[bisect_left(self.turns, PlacedTurn(start=start, trace_id=trace_id))]
 
-    def put(self, turn: Turn) -> None:
+    def put(self, turn: PlacedTurn) -> None:
         self.drop(turn.trace_id)
         insort(self.turns, turn)
         self.starts[turn.trace_id] = turn.start
@@ -63,7 +63,7 @@ class SessionTurns:
         self._count = 0
         """Turns of all sessions."""
 
-    def add(self, key: bytes, turn: Turn) -> int | None:
+    def add(self, key: bytes, turn: PlacedTurn) -> int | None:
         """Add a turn, or replace its earlier revision; returns its number among the turns read so far, 1-based.
 
         None: the session is too long for a number.
@@ -80,7 +80,7 @@ class SessionTurns:
             self._count -= len(forgotten.turns)
         return bisect_left(session.turns, turn) + 1 if session.is_whole else None
 
-    def before(self, key: bytes, turn: Turn, count: int) -> tuple[Turn, ...]:
+    def before(self, key: bytes, turn: PlacedTurn, count: int) -> tuple[PlacedTurn, ...]:
         """The turns right before this one among those read so far, oldest first, at most `count`."""
         session = self._sessions.get(key, _Session())
         at = bisect_left(session.turns, turn)
@@ -119,7 +119,7 @@ async def newest_traces(
 
 
 async def previous_turns(
-    get: GetRecord, partition: int, turns: Iterable[Turn]
+    get: GetRecord, partition: int, turns: Iterable[PlacedTurn]
 ) -> tuple[Previous, ...]:
     """Earlier turns as evaluators see them; without texts when the record has expired."""
     reader = TraceReader(get, partition, _raw_trace)

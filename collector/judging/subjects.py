@@ -9,7 +9,7 @@ from typing import TypeAlias
 from collector.base.errors import Undecodable
 from collector.judging.port import Job, SessionJob, TraceJob
 from collector.judging.progress import Progress
-from collector.judging.session_turns import Turn, newest_traces, previous_turns
+from collector.judging.session_turns import PlacedTurn, newest_traces, previous_turns
 from collector.log.port import Position
 from collector.records.trace_views import RawTrace, decode_raw_trace
 from collector.records.traces import GetRecord, SessionRecord, VerdictRecord
@@ -18,7 +18,7 @@ Content: TypeAlias = RawTrace | SessionRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class JudgedSubject:
     """A trace or a session to be judged."""
 
     position: Position
@@ -31,7 +31,7 @@ class Subject:
     """Without outcomes yet."""
     turn: int | None = None
     """The trace's number in its session, 1-based; None = unknown, or a session."""
-    before: Sequence[Turn] = ()
+    before: Sequence[PlacedTurn] = ()
     """The turns before the trace that evaluators compare it with, oldest first."""
 
     @property
@@ -46,7 +46,7 @@ class Subject:
         return "/".join((verdict.scope, verdict.service, verdict.subject, verdict.digest))
 
 
-async def read_back(get: GetRecord, subject: Subject) -> Content | None:
+async def read_back(get: GetRecord, subject: JudgedSubject) -> Content | None:
     """The content of a subject that waited; None when the log has it no more."""
     record = await get(subject.position)
     if record is None:
@@ -58,7 +58,7 @@ async def read_back(get: GetRecord, subject: Subject) -> Content | None:
     return decoded if isinstance(decoded, RawTrace | SessionRecord) else None
 
 
-async def job_of(get: GetRecord, subject: Subject, content: Content) -> Callable[[int], Job]:
+async def job_of(get: GetRecord, subject: JudgedSubject, content: Content) -> Callable[[int], Job]:
     """Makes the subject's job, given the job's number."""
     if isinstance(content, RawTrace):
         history = await previous_turns(get, subject.position.partition, subject.before)

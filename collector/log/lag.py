@@ -30,7 +30,7 @@ def _nothing() -> Lag:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class WatchedGroup:
     """A group whose lag is shown."""
 
     group: str
@@ -56,7 +56,7 @@ class LagMeter:
     def __init__(
         self,
         log: Lags,
-        watched: Sequence[Watched],
+        watched: Sequence[WatchedGroup],
         *,
         families: LogFamilies,
         clock: Clock,
@@ -96,7 +96,7 @@ class LagMeter:
             await self.measure()
             await asyncio.sleep(self._every)
 
-    async def _measured(self, each: Watched) -> bool:
+    async def _measured(self, each: WatchedGroup) -> bool:
         try:
             lag = await self._log.lag(each.group, each.topic, unread=each.unread)
         except Retryable:
@@ -107,7 +107,7 @@ class LagMeter:
             self._show(each, _together(lag, each.held()))
         return True
 
-    def _show(self, each: Watched, lag: Lag) -> None:
+    def _show(self, each: WatchedGroup, lag: Lag) -> None:
         labels = each.group, each.topic
         self._families.lag_records.labels(*labels).set(lag.records)
         oldest = lag.oldest
@@ -119,7 +119,7 @@ class LagMeter:
         age = lambda: max(0.0, self._clock() - oldest)  # noqa: E731 - one expression, evaluated at the scrape
         self._families.lag_seconds.labels(*labels).set_function(age)
 
-    def _forget(self, each: Watched) -> None:
+    def _forget(self, each: WatchedGroup) -> None:
         labels = each.group, each.topic
         self._waits.discard(labels)
         self._families.lag_records.remove(*labels)

@@ -12,8 +12,8 @@ from collector.log.commits import Commits, Committed
 from collector.log.embedded.polling import (
     FOREVER,
     SLICE_BYTES,
-    LogTime,
     PollingReader,
+    SharedLogTime,
     Slice,
     replay,
 )
@@ -23,7 +23,7 @@ from collector.log.embedded.prepared_record import (
     check_commits,
     prepare,
 )
-from collector.log.embedded.retention import Drops, Oldest, Quotas, Retention
+from collector.log.embedded.retention import DroppedRecords, Oldest, Quotas, Retention
 from collector.log.embedded.unfinished import Unfinished, lag_of, unfinished
 from collector.log.families import LogFamilies
 from collector.log.port import COMPACTED, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
@@ -55,7 +55,7 @@ class MemoryLog:
         self._families = LogFamilies(telemetry or Telemetry())
         self._quotas = Quotas(max_size)
         self._retention = Retention(self._quotas, self.partitions, waits_for or {})
-        self._time = LogTime(clock)
+        self._time = SharedLogTime(clock)
         self._joining = groups is None
         self._commits = Commits(groups or {})
         self._store = MemoryRecords()
@@ -170,7 +170,7 @@ class MemoryLog:
             if not self._store.replaces(record):
                 need[record.position.topic] += record.size + _OVERHEAD
         topics = {commit.topic for commit in commits}
-        drops = Drops()
+        drops = DroppedRecords()
         try:
             self._retention.admit(self._store, self._commits, need, drops, committing=topics)
         finally:
@@ -181,7 +181,7 @@ class MemoryLog:
             if self._joining:
                 self._commits.join(commit.group, commit.topic)
             self._commits.advance(commit)
-        drops = Drops()
+        drops = DroppedRecords()
         self._retention.trim(self._store, self._commits, drops, FOREVER)
         drops.report(self._families)
 

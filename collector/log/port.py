@@ -204,7 +204,7 @@ def takes_counts(log: Log) -> bool:
 
 
 @runtime_checkable
-class Backlog(Protocol):
+class CountsUnread(Protocol):
     """A log that can count a group's unread records. Optional: only gauges depend on it."""
 
     async def backlog(self, group: str, topic: str) -> int:

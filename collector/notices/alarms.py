@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from collector.notices.conditions import Found
+from collector.notices.conditions import FoundAlert
 from collector.notices.series import GAP, Series
 from collector.notices.words import LiveWords
 from collector.records.codec import encode
@@ -27,7 +27,7 @@ MOST_WAITING = 256
 
 
 @dataclass(slots=True, kw_only=True)
-class Alarm:
+class RaisedAlert:
     """One alert with its labels."""
 
     labels: Labels
@@ -57,7 +57,7 @@ class Alarms:
     def __init__(self, targets: Mapping[str, Callable[[Labels], bool]]) -> None:
         """`targets`: which alerts each is told of."""
         self._targets = targets
-        self._alarms: dict[Labels, Alarm] = {}
+        self._alarms: dict[Labels, RaisedAlert] = {}
         self._changed: set[Labels] = set()
         self._restored: set[Labels] = set()
         self._kept_until: float | None = None
@@ -67,7 +67,7 @@ class Alarms:
     def restore(self, records: Iterable[AlarmRecord]) -> None:
         """Take back what the log holds. What a target that is gone was told is forgotten."""
         for each in records:
-            self._alarms[each.labels] = Alarm(
+            self._alarms[each.labels] = RaisedAlert(
                 labels=each.labels,
                 since=each.start,
                 start=each.start,
@@ -80,7 +80,7 @@ class Alarms:
         self._restored = {*self._alarms}
         self._changed |= self._restored
 
-    def look(self, found: Iterable[Found], series: Series) -> None:
+    def look(self, found: Iterable[FoundAlert], series: Series) -> None:
         """What holds at log time `series.now`.
 
         An alert of before a restart ends five minutes after the first look at the earliest: what the process has not
@@ -97,12 +97,12 @@ class Alarms:
         for target in self._targets:
             self._wait(target, now)
 
-    def due(self, target: str) -> list[Alarm]:
+    def due(self, target: str) -> list[RaisedAlert]:
         """What the target is to be told, ends first, then in the order in which they began."""
         alarms = [each for each in self._alarms.values() if self._is_due(target, each)]
         return sorted(alarms, key=lambda each: (each.end is None, each.start, each.labels))
 
-    def known(self, target: str) -> list[Alarm]:
+    def known(self, target: str) -> list[RaisedAlert]:
         """What fires, as the target knows."""
         return [
             each
@@ -110,12 +110,12 @@ class Alarms:
             if each.state == "firing" and each.told.get(target) == "firing"
         ]
 
-    def told(self, target: str, alarm: Alarm, state: State) -> None:
+    def told(self, target: str, alarm: RaisedAlert, state: State) -> None:
         """The target knows this state of an alert."""
         self._settle(target, alarm, state, "sent")
 
     @contextmanager
-    def sending(self, target: str, alarms: Iterable[Alarm]) -> Generator[None]:
+    def sending(self, target: str, alarms: Iterable[RaisedAlert]) -> Generator[None]:
         """While a message about these is under way, none that ends is forgotten: the target may know of it then."""
         sent = tuple(alarms)
         for each in sent:
@@ -129,7 +129,7 @@ class Alarms:
                     self._supersede(target, each)
                     self._changed.add(each.labels)
 
-    def drop(self, target: str, alarm: Alarm) -> None:
+    def drop(self, target: str, alarm: RaisedAlert) -> None:
         """The target will not be told."""
         state = "dropped" if alarm.state == "firing" else "resolved"
         self._settle(target, alarm, state, "dropped")
@@ -155,12 +155,12 @@ class Alarms:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _hold(self, found: Found, series: Series) -> Labels:
+    def _hold(self, found: FoundAlert, series: Series) -> Labels:
         now = series.now
         words = LiveWords(series, found.labels, found.value)
         own = {"alertname": found.alert.name, "severity": found.alert.severity(words)}
         labels = tuple(sorted({**found.labels, **own}.items()))
-        alarm = self._alarms.setdefault(labels, Alarm(labels=labels, since=now))
+        alarm = self._alarms.setdefault(labels, RaisedAlert(labels=labels, since=now))
         alarm.summary = found.alert.summary(words)
         alarm.description = found.alert.description(words)
         alarm.page = found.alert.page(words)
@@ -171,7 +171,7 @@ class Alarms:
             self._changed.add(labels)
         return labels
 
-    def _go_on(self, alarm: Alarm, now: float) -> None:
+    def _go_on(self, alarm: RaisedAlert, now: float) -> None:
         """For a target that was not told of the end there was none; for the others it fires once more."""
         for target in self._targets:
             if self._is_due(target, alarm):
@@ -180,7 +180,7 @@ class Alarms:
         alarm.start, alarm.end = now, None
         self._changed.add(alarm.labels)
 
-    def _end(self, alarm: Alarm, now: float) -> None:
+    def _end(self, alarm: RaisedAlert, now: float) -> None:
         if alarm.start is None:
             del self._alarms[alarm.labels]
         elif alarm.end is None:
@@ -190,11 +190,11 @@ class Alarms:
             alarm.end = now
             self._changed.add(alarm.labels)
 
-    def _supersede(self, target: str, alarm: Alarm) -> None:
+    def _supersede(self, target: str, alarm: RaisedAlert) -> None:
         alarm.waits.pop(target, None)
         self.counts[target, "superseded"] += 1
 
-    def _settle(self, target: str, alarm: Alarm, told: Told, result: Result) -> None:
+    def _settle(self, target: str, alarm: RaisedAlert, told: Told, result: Result) -> None:
         alarm.told[target] = told
         alarm.waits.pop(target, None)
         self.counts[target, result] += 1
@@ -208,18 +208,18 @@ class Alarms:
         for each in due[MOST_WAITING:]:
             self.drop(target, each)
 
-    def _is_due(self, target: str, alarm: Alarm) -> bool:
+    def _is_due(self, target: str, alarm: RaisedAlert) -> bool:
         if alarm.start is None or not self._targets[target](alarm.labels):
             return False
         told = alarm.told.get(target)
         return told == "firing" if alarm.state == "resolved" else told not in ("firing", "dropped")
 
-    def _is_settled(self, alarm: Alarm) -> bool:
+    def _is_settled(self, alarm: RaisedAlert) -> bool:
         is_over = alarm.end is not None and not alarm.sending
         return is_over and not any(self._is_due(target, alarm) for target in self._targets)
 
 
-def _record(alarm: Alarm) -> bytes | None:
+def _record(alarm: RaisedAlert) -> bytes | None:
     """None: its `for` is not over."""
     if alarm.start is None:
         return None

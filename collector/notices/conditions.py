@@ -50,7 +50,7 @@ FAMILIES = GAUGES | {each.family for each in GROWTHS}
 """What is looked at."""
 
 
-class Found(NamedTuple):
+class FoundAlert(NamedTuple):
     """An alert whose expression holds."""
 
     alert: Alert
@@ -119,9 +119,9 @@ LIVE: Mapping[Alert, Callable[[Series], Iterator[tuple[tuple[str, ...], float]]]
 """The alerts that a process can tell by itself; burn rates need Prometheus."""
 
 
-def found_in(series: Series, names: tuple[str, ...]) -> Iterator[Found]:
+def found_in(series: Series, names: tuple[str, ...]) -> Iterator[FoundAlert]:
     """Every alert of these names that holds."""
     for alert, holding in LIVE.items():
         for labels, value in holding(series) if alert.name in names else ():
             given = {name: text for name, text in zip(alert.labels, labels, strict=True) if text}
-            yield Found(alert, given, value)
+            yield FoundAlert(alert, given, value)

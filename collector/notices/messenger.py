@@ -10,15 +10,15 @@ from urllib.parse import urlsplit
 
 from collector.base.clock import Clock
 from collector.base.errors import Permanent, Retryable
-from collector.base.http_client import Client, Target
+from collector.base.http_client import Client, HttpTarget
 from collector.base.retry import Backoff
 from collector.config.notify import NotifyTarget
 from collector.config.values import is_url
-from collector.notices.alarms import Alarm, Alarms
+from collector.notices.alarms import Alarms, RaisedAlert
 from collector.notices.notice import Notice
 from collector.notices.targets.alertmanager import Alertmanager
 from collector.notices.targets.pagerduty import ENDPOINT, PagerDuty
-from collector.notices.targets.port import Kind
+from collector.notices.targets.port import TargetKind
 from collector.notices.targets.slack import Slack
 from collector.notices.targets.teams import Teams
 from collector.notices.targets.webhook import Webhook
@@ -76,7 +76,7 @@ class Telling:
         messenger: Messenger,
         alarms: Alarms,
         *,
-        notice: Callable[[Alarm], Notice],
+        notice: Callable[[RaisedAlert], Notice],
         store: Callable[[], Awaitable[None]],
         clock: Clock,
         wall: Clock,
@@ -160,7 +160,7 @@ class Telling:
             _log.error("notify.to.%s %s", self._messenger.name, what)
 
 
-def _kind(settings: NotifyTarget) -> Kind:
+def _kind(settings: NotifyTarget) -> TargetKind:
     def text(name: str) -> str:
         return getattr(settings, name).get_secret_value()
 
@@ -178,7 +178,7 @@ def _kind(settings: NotifyTarget) -> Kind:
             return Webhook(text("webhook"), None if secret is None else secret.get_secret_value())
 
 
-def _target(name: str, settings: NotifyTarget) -> Target:
+def _target(name: str, settings: NotifyTarget) -> HttpTarget:
     path = f"notify.to.{name}"
     secrets: list[str] = [
         value.get_secret_value()
@@ -187,7 +187,7 @@ def _target(name: str, settings: NotifyTarget) -> Target:
     ]
     secrets += [urlsplit(each).path.strip("/") for each in secrets if is_url(each)]
     setting = f"{path}.{settings.kind}"
-    return Target(
+    return HttpTarget(
         section=path,
         endpoint="",
         headers={},

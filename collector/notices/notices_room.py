@@ -20,12 +20,12 @@ from collector.base.time_slice import TimeSlice
 from collector.config.notify import Notify, NotifyTarget
 from collector.log.consumer import PoisonReport
 from collector.log.port import WINDOWS, Log, New, Record
-from collector.notices.alarms import Alarm, Alarms, Result
+from collector.notices.alarms import Alarms, RaisedAlert, Result
 from collector.notices.conditions import FAMILIES, GROWTHS, found_in
 from collector.notices.families import NoticeFamilies
 from collector.notices.messenger import Messenger, Telling
 from collector.notices.notice import Notice
-from collector.notices.series import Sample, Series
+from collector.notices.series import Series, SeriesSample
 from collector.records.notices import NOTICES, AlarmRecord, Labels, decode_alarm
 from collector.records.standing import Standing, Standings
 from collector.slo.rules import HELP
@@ -96,9 +96,9 @@ class NoticesRoom:
 
     async def look(self) -> None:
         """See what holds now."""
-        samples: list[Sample] = []
+        samples: list[SeriesSample] = []
         for family in self._registry.restricted_registry(sorted(FAMILIES)).collect():
-            samples += [Sample(each.name, each.labels, each.value) for each in family.samples]
+            samples += [SeriesSample(each.name, each.labels, each.value) for each in family.samples]
             await self._slice.give_way()
         self._series.take(samples, self._clock())
         self._alarms.look(found_in(self._series, self._settings.alerts), self._series)
@@ -115,7 +115,7 @@ class NoticesRoom:
         if records:
             await self._retry.log("store what was told", lambda: self._log_port.write(records))
 
-    def _notice(self, alarm: Alarm) -> Notice:
+    def _notice(self, alarm: RaisedAlert) -> Notice:
         page = self._settings.page and self._settings.page.rstrip("/")
         name = dict(alarm.labels)["alertname"].lower()
         return Notice(
@@ -131,7 +131,7 @@ class NoticesRoom:
             sessions=_sessions(self._standing(alarm), dict(alarm.labels)),
         )
 
-    def _standing(self, alarm: Alarm) -> Standing | None:
+    def _standing(self, alarm: RaisedAlert) -> Standing | None:
         labels = dict(alarm.labels)
         return self._standings().get((labels.get("service", ""), labels.get("agent", "")))
 

@@ -14,7 +14,7 @@ GAP = 300.0
 """Seconds for which a gauge that is gone keeps its last value, where a rule reads it with `last_over_time`."""
 
 
-class Sample(NamedTuple):
+class SeriesSample(NamedTuple):
     """One series at one moment."""
 
     family: str
@@ -47,7 +47,7 @@ class Series:
         self.now = -math.inf
         """When it was looked last."""
 
-    def take(self, samples: Iterable[Sample], now: float) -> None:
+    def take(self, samples: Iterable[SeriesSample], now: float) -> None:
         """Take in all series as they are at log time `now`. A value that is not a number is left out."""
         is_first, self.now = math.isinf(self.now), now
         for each in samples:
@@ -85,7 +85,7 @@ class Series:
             if of == growth
         }
 
-    def _grow(self, sample: Sample, labels: Labels, *, is_first: bool) -> None:
+    def _grow(self, sample: SeriesSample, labels: Labels, *, is_first: bool) -> None:
         key = (sample.family, labels)
         before = self._counters.get(key, sample.value if is_first else 0.0)
         self._counters[key] = sample.value

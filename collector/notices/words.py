@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from urllib.parse import quote_plus
 
 from collector.notices.series import Growth, Series
-from collector.slo.words import Query, Words
+from collector.slo.words import AlertQuery, Words
 
 UNKNOWN = "unknown"
 
@@ -32,7 +32,7 @@ class LiveWords:
         """See `Words`."""
         return shown(self._value, shape)
 
-    def ask(self, query: Query | str, shape: str) -> str:
+    def ask(self, query: AlertQuery | str, shape: str) -> str:
         """See `Words`.
 
         Raises:
@@ -50,7 +50,11 @@ class LiveWords:
         return UNKNOWN if value is None else shown(value, shape)
 
     def each(
-        self, query: Query, by: tuple[str, ...], of: tuple[str, ...], text: Callable[[Words], str]
+        self,
+        query: AlertQuery,
+        by: tuple[str, ...],
+        of: tuple[str, ...],
+        text: Callable[[Words], str],
     ) -> str:
         """See `Words`."""
         match = {name: self.label(name) for name in of}

@@ -18,12 +18,12 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 
 from collector.base.errors import Undecodable
 from collector.otlp.made_spans import event_of, made_span, plain_attributes
-from collector.otlp.repair import Decoded, repair_logs
+from collector.otlp.repair import DecodedRequest, repair_logs
 from collector.otlp.segment import Segment, Segments, segment_id, trace_state
 from collector.otlp.walk import LARGE_SPAN
-from collector.otlp.wire import Budget, fields
+from collector.otlp.wire import RequestBudget, fields
 from evaluators.dialects.turns.place import (
-    Event,
+    AgentEvent,
     Place,
     owner_id,
     session_mark,
@@ -48,15 +48,15 @@ class Carried:
     """Records that are not written, by reason."""
     records: int = 0
     """Records that were read."""
-    repaired: Decoded
+    repaired: DecodedRequest
     """The request as it was read."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Placed:
+class PlacedEvent:
     """An event with its span, and where it belongs."""
 
-    event: Event
+    event: AgentEvent
     span: Span
     place: Place
     scope: InstrumentationScope
@@ -70,7 +70,7 @@ def carry_logs(request: bytes) -> Carried:
         TooLarge: it has more fields or records than one request may have.
     """
     bound(request)
-    repaired = Decoded(request)
+    repaired = DecodedRequest(request)
     try:
         logs = ExportLogsServiceRequest.FromString(request)
     except DecodeError:
@@ -81,7 +81,7 @@ def carry_logs(request: bytes) -> Carried:
         resource = plain_attributes(group.resource.attributes)
         service = service_of(resource)
         origin = service.encode(errors="surrogatepass")
-        placed: list[Placed] = []
+        placed: list[PlacedEvent] = []
         lent = ResourceSpans(resource=group.resource, schema_url=group.schema_url)
         for scope in group.scope_logs:
             words: list[Span] = []
@@ -96,7 +96,9 @@ def carry_logs(request: bytes) -> Carried:
                 if place is None:
                     words.append(span)
                 else:
-                    placed.append(Placed(event=event, span=span, place=place, scope=scope.scope))
+                    placed.append(
+                        PlacedEvent(event=event, span=span, place=place, scope=scope.scope)
+                    )
             if words:
                 lent.scope_spans.add(scope=scope.scope, schema_url=scope.schema_url, spans=words)
         if lent.scope_spans:
@@ -114,7 +116,7 @@ def bound(request: bytes) -> None:
         Undecodable: it cannot be walked.
         TooLarge: it has more fields or records than one request may have.
     """
-    budget = Budget()
+    budget = RequestBudget()
     for tag, _, start, end in fields(request, 0, len(request), budget):
         if tag != _GROUPS:
             continue
@@ -129,7 +131,7 @@ def bound(request: bytes) -> None:
                     deque(fields(request, value, below, budget), maxlen=0)
 
 
-def _repaired(request: bytes) -> Decoded:
+def _repaired(request: bytes) -> DecodedRequest:
     try:
         return repair_logs(request)
     except Undecodable as error:
@@ -142,23 +144,23 @@ def service_of(resource: Mapping[str, JSON]) -> str:
     return name if isinstance(name, str) else ""
 
 
-def runs(placed: Iterable[Placed]) -> list[list[Placed]]:
+def runs(placed: Iterable[PlacedEvent]) -> list[list[PlacedEvent]]:
     """Events of one request, in the order of their times, together where their turn is surely the same.
 
     A prompt begins a run; those after it in its session follow it, unless they name another turn.
     """
-    current: dict[str, list[Placed]] = {}
-    named: dict[tuple[str, str], list[Placed]] = {}
-    found: list[list[Placed]] = []
+    current: dict[str, list[PlacedEvent]] = {}
+    named: dict[tuple[str, str], list[PlacedEvent]] = {}
+    found: list[list[PlacedEvent]] = []
     for each in sorted(placed, key=lambda one: one.event.time_unix_nano):
         place = each.place
         if place.turn and not place.is_prompt and not place.is_helper:
             run = named.get((place.session, place.turn))
             if run is None:
-                run = named[place.session, place.turn] = list[Placed]()
+                run = named[place.session, place.turn] = list[PlacedEvent]()
                 found.append(run)
         elif place.is_prompt or place.is_helper or place.helper_session:
-            run = list[Placed]()
+            run = list[PlacedEvent]()
             found.append(run)
             if place.turn:
                 named[place.session, place.turn] = run
@@ -169,7 +171,7 @@ def runs(placed: Iterable[Placed]) -> list[list[Placed]]:
         else:
             run = current.get(place.session)
             if run is None:
-                run = current[place.session] = list[Placed]()
+                run = current[place.session] = list[PlacedEvent]()
                 found.append(run)
         run.append(each)
     return found
@@ -178,7 +180,7 @@ def runs(placed: Iterable[Placed]) -> list[list[Placed]]:
 def add_segment(
     out: ExportTraceServiceRequest,
     segments: Segments,
-    run: list[Placed],
+    run: list[PlacedEvent],
     service: str,
     resource: Resource,
     *,

@@ -12,11 +12,11 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from collector.otlp.carried_logs import Placed, add_segment, service_of
+from collector.otlp.carried_logs import PlacedEvent, add_segment, service_of
 from collector.otlp.made_spans import plain_attributes
 from collector.otlp.segment import Segments
 from evaluators.dialects.turns.agent import LogAgent
-from evaluators.dialects.turns.place import Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Place
 from evaluators.dialects.turns.registry import SPAN_SCOPES, agent_of_span, place_span
 
 _NAMES = tuple(name.encode() for name in SPAN_SCOPES)
@@ -59,9 +59,9 @@ def _carry(
     if invalid:
         _leave(group, invalid, out)  # to be rejected as they are
     for family in _families(each for each in spans if _is_valid(each[1])):
-        placed: list[Placed] = []
+        placed: list[PlacedEvent] = []
         for scope, span in family:
-            event = Event(
+            event = AgentEvent(
                 name=span.name,
                 time_unix_nano=span.start_time_unix_nano,
                 scope=scope.scope.name,
@@ -73,7 +73,7 @@ def _carry(
             )
             place = place_span(event, agent)
             placed.append(
-                Placed(event=event, span=span, place=place or _NOWHERE, scope=scope.scope)
+                PlacedEvent(event=event, span=span, place=place or _NOWHERE, scope=scope.scope)
             )
         place = next((each.place for each in placed if each.place is not _NOWHERE), None)
         if place is None:

@@ -23,7 +23,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.base.errors import TooLarge, Undecodable
-from collector.otlp.repair import Decoded
+from collector.otlp.repair import DecodedRequest
 from collector.otlp.wire import MAX_FIELDS
 
 MAX_DEPTH = 100
@@ -44,7 +44,7 @@ _ITEMS = (Span.DESCRIPTOR, LogRecord.DESCRIPTOR)
 _Object: TypeAlias = dict[str, Any]
 
 
-def to_protobuf(body: bytes, message: type[Message]) -> Decoded:
+def to_protobuf(body: bytes, message: type[Message]) -> DecodedRequest:
     """The same request in protobuf; `message` is the export request of its signal.
 
     A string that is not Unicode (half of a surrogate pair, bytes that are not UTF-8) gets U+FFFD there; a span,
@@ -62,7 +62,7 @@ def to_protobuf(body: bytes, message: type[Message]) -> Decoded:
         whole = request.SerializeToString()
     except (RecursionError, EncodeError) as error:
         raise Undecodable("the body is nested too deeply") from error
-    return Decoded(whole, filler.repaired, filler.invalid, filler.reasons)
+    return DecodedRequest(whole, filler.repaired, filler.invalid, filler.reasons)
 
 
 def _bound(body: bytes) -> None:

@@ -16,7 +16,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from evaluators.dialects.turns.place import Event
+from evaluators.dialects.turns.place import AgentEvent
 from evaluators.model import JSON
 
 EVENT_KEY = "spanwise.log.event"
@@ -30,12 +30,12 @@ _SCALARS = frozenset({"string_value", "bool_value", "int_value", "double_value"}
 _NO_TRACE, _NO_SPAN = bytes(16), bytes(8)
 
 
-def event_of(record: LogRecord, scope: str, resource: Mapping[str, JSON]) -> Event:
+def event_of(record: LogRecord, scope: str, resource: Mapping[str, JSON]) -> AgentEvent:
     """The record as its producer meant it: the attribute wins over the field, observed time stands in for none."""
     attributes = plain_attributes(record.attributes)
     name = attributes.get(_NAME_KEY)
     trace_id, span_id = ids_of(record)
-    return Event(
+    return AgentEvent(
         name=name if isinstance(name, str) and name else record.event_name,
         time_unix_nano=record.time_unix_nano or record.observed_time_unix_nano,
         scope=scope,
@@ -55,7 +55,7 @@ def ids_of(record: LogRecord) -> tuple[bytes, bytes]:
     return trace_id, b"" if len(span_id) != 8 or span_id == _NO_SPAN else span_id
 
 
-def made_span(record: LogRecord, event: Event, *, origin: bytes) -> Span:
+def made_span(record: LogRecord, event: AgentEvent, *, origin: bytes) -> Span:
     """The span of a record; its trace id is the record's, or empty. `origin`: whose record it is, part of its id."""
     digest = hashlib.sha256(origin + record.SerializeToString(deterministic=True)).digest()
     trace_id, lent_to = ids_of(record)

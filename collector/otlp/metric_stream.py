@@ -34,7 +34,7 @@ Labels: TypeAlias = tuple[tuple[str, str], ...]
 Kind: TypeAlias = Literal["sum", "gauge", "histogram"]
 
 
-class Series(NamedTuple):
+class MetricSeries(NamedTuple):
     """One line of a metric."""
 
     name: str
@@ -50,7 +50,7 @@ class State(NamedTuple):
     bounds: tuple[float, ...] = ()
 
 
-class Known(NamedTuple):
+class KnownSeries(NamedTuple):
     """What the other side has of a series."""
 
     state: State
@@ -64,7 +64,9 @@ class Export:
 
     body: bytes
     time: int
-    known: dict[Series, Known | None] = field(default_factory=dict[Series, "Known | None"])
+    known: dict[MetricSeries, KnownSeries | None] = field(
+        default_factory=dict[MetricSeries, "KnownSeries | None"]
+    )
     """None: the series has ended."""
 
 
@@ -90,7 +92,7 @@ class MetricStream:
         self._is_delta = is_delta
         self._last = start
         self._families = None if families is None else frozenset(families)
-        self._known: dict[Series, Known] = {}
+        self._known: dict[MetricSeries, KnownSeries] = {}
 
     def requests(self, families: Iterable[Family], now: int) -> Iterator[Export]:
         """All series as they stand at `now` (unix nanoseconds); those that have ended, once, without a value."""
@@ -107,7 +109,7 @@ class MetricStream:
             known = self._beginning(series, state, last)
             builder.add(series, state, known)
             since = now if self._is_delta else known.since
-            yield from builder.full(series, Known(state, since))
+            yield from builder.full(series, KnownSeries(state, since))
         for series, known in ended:
             builder.end(series, known)
             yield from builder.full(series, None)
@@ -122,14 +124,14 @@ class MetricStream:
             else:
                 self._known[series] = known
 
-    def _beginning(self, series: Series, state: State, last: int) -> Known:
+    def _beginning(self, series: MetricSeries, state: State, last: int) -> KnownSeries:
         """Where the next point of a series begins: at the last one, or at 0 where it is new or began again."""
         known = self._known.get(series)
         if known is None or (
             series.kind != "gauge"
             and any(new < old for new, old in zip(state.numbers, known.state.numbers, strict=True))
         ):
-            return Known(State((0.0,) * len(state.numbers)), last)
+            return KnownSeries(State((0.0,) * len(state.numbers)), last)
         return known
 
 
@@ -152,10 +154,10 @@ class _Builder:
         self._metrics = found.scope_metrics.add()
         self._metrics.scope.name = "spanwise"
         self._by_name: dict[str, Metric] = {}
-        self._known: dict[Series, Known | None] = {}
+        self._known: dict[MetricSeries, KnownSeries | None] = {}
         self._size = 0
 
-    def add(self, series: Series, state: State, known: Known) -> None:
+    def add(self, series: MetricSeries, state: State, known: KnownSeries) -> None:
         """A point with a value."""
         point = self._point(series, known.since)
         numbers = state.numbers
@@ -172,13 +174,13 @@ class _Builder:
             point.sum = numbers[-1]
         self._size += point.ByteSize()
 
-    def end(self, series: Series, known: Known) -> None:
+    def end(self, series: MetricSeries, known: KnownSeries) -> None:
         """A point that says that there is no value any more."""
         point = self._point(series, known.since)
         point.flags = DataPointFlags.DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK
         self._size += point.ByteSize()
 
-    def full(self, series: Series, known: Known | None) -> Iterator[Export]:
+    def full(self, series: MetricSeries, known: KnownSeries | None) -> Iterator[Export]:
         """Note what the point says, and give the request up once it is large enough."""
         self._known[series] = known
         if self._size >= LARGEST:
@@ -191,7 +193,7 @@ class _Builder:
             self._begin()
             yield export
 
-    def _point(self, series: Series, since: int) -> NumberDataPoint | HistogramDataPoint:
+    def _point(self, series: MetricSeries, since: int) -> NumberDataPoint | HistogramDataPoint:
         metric = self._metric(series)
         if series.kind == "histogram":
             point = metric.histogram.data_points.add()
@@ -205,7 +207,7 @@ class _Builder:
         point.attributes.extend(_attribute(*each) for each in series.labels)
         return point
 
-    def _metric(self, series: Series) -> Metric:
+    def _metric(self, series: MetricSeries) -> Metric:
         metric = self._by_name.get(series.name)
         if metric is None:
             metric = self._metrics.metrics.add(name=series.name, description=series.help)
@@ -225,17 +227,17 @@ def names_of(family: Family) -> tuple[str, ...]:
     return tuple(family.name + each for each in suffixes.get(family.type, ("",)))
 
 
-def _series(family: Family) -> Iterator[tuple[Series, State]]:
+def _series(family: Family) -> Iterator[tuple[MetricSeries, State]]:
     help_text = family.documentation
     if family.type == "histogram":
         yield from _histograms(family)
         return
     kind: Kind = "sum" if family.type == "counter" else "gauge"
     for name, labels, value, *_ in family.samples:
-        yield Series(name, tuple(labels.items()), kind, help_text), State((float(value),))
+        yield MetricSeries(name, tuple(labels.items()), kind, help_text), State((float(value),))
 
 
-def _histograms(family: Family) -> Iterator[tuple[Series, State]]:
+def _histograms(family: Family) -> Iterator[tuple[MetricSeries, State]]:
     """Samples of one label set follow one another: buckets with the counts below each bound, then count and sum."""
     bounds: list[float] = []
     counts: list[float] = []
@@ -245,7 +247,9 @@ def _histograms(family: Family) -> Iterator[tuple[Series, State]]:
             counts.append(value)
         elif name.endswith("_sum"):
             own = tuple(new - old for new, old in zip(counts, [0.0, *counts], strict=False))
-            series = Series(family.name, tuple(labels.items()), "histogram", family.documentation)
+            series = MetricSeries(
+                family.name, tuple(labels.items()), "histogram", family.documentation
+            )
             yield series, State((*own, value), tuple(bounds[:-1]))
             bounds, counts = [], []
 

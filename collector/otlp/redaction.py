@@ -22,11 +22,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.base.errors import Undecodable
 from collector.config.tree import Config
 from collector.otlp.marking import Marking, Steps
-from collector.otlp.repair import MAX_DEPTH, Decoded
-from collector.otlp.wire import MAX_FIELDS, Budget, fields, header, spliced, varint
+from collector.otlp.repair import MAX_DEPTH, DecodedRequest
+from collector.otlp.wire import MAX_FIELDS, RequestBudget, fields, header, spliced, varint
 from evaluators.dialects.content.sessions import SESSION
 
-Redact: TypeAlias = Callable[[Decoded, type[Message]], Decoded]
+Redact: TypeAlias = Callable[[DecodedRequest, type[Message]], DecodedRequest]
 """From a request, which is such a message, to the same one without secrets."""
 _LENGTH_DELIMITED = 2
 PER_BYTES = 32
@@ -63,7 +63,7 @@ class Redactor:
         self._marking = marking
         self._identifiers = frozenset(each.encode() for each in identifiers)
 
-    def __call__(self, decoded: Decoded, message: type[Message]) -> Decoded:
+    def __call__(self, decoded: DecodedRequest, message: type[Message]) -> DecodedRequest:
         """The request, which is such a message, without secrets; a span that cannot be walked is left out, counted.
 
         Raises:
@@ -89,7 +89,7 @@ class Redactor:
             Undecodable: they are not a message.
             TooLarge: they have more fields than a request may have.
         """
-        return self(Decoded(spans), ExportTraceServiceRequest).request
+        return self(DecodedRequest(spans), ExportTraceServiceRequest).request
 
 
 class _Walk:
@@ -99,7 +99,7 @@ class _Walk:
         self._request = request
         self._marking = marking
         self._identifiers = identifiers
-        self._budget = Budget()
+        self._budget = RequestBudget()
         self._budget.left = max(MAX_FIELDS, len(request) // PER_BYTES)
         self.steps = Steps(len(request))
         self.invalid = 0

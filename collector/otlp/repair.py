@@ -19,7 +19,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.base.errors import Undecodable
-from collector.otlp.wire import Budget, fields, header, spliced
+from collector.otlp.wire import RequestBudget, fields, header, spliced
 
 MAX_DEPTH = 100
 """As deep as protobuf parsers go."""
@@ -48,7 +48,7 @@ _LOGS = _Kind(
 )
 
 
-class Decoded(NamedTuple):
+class DecodedRequest(NamedTuple):
     """An export request in protobuf, and what had to be done to it."""
 
     request: bytes
@@ -64,7 +64,7 @@ class Decoded(NamedTuple):
     """Texts that became one marker, because looking at them would have cost too much."""
 
 
-def repair(request: bytes) -> Decoded:
+def repair(request: bytes) -> DecodedRequest:
     """The request of traces with every string valid and without the spans that are beyond repair.
 
     Raises:
@@ -74,15 +74,17 @@ def repair(request: bytes) -> Decoded:
     return _repaired(request, _TRACES)
 
 
-def repair_logs(request: bytes) -> Decoded:
+def repair_logs(request: bytes) -> DecodedRequest:
     """The same of a request of log records; see `repair`."""
     return _repaired(request, _LOGS)
 
 
-def _repaired(request: bytes, kind: _Kind) -> Decoded:
+def _repaired(request: bytes, kind: _Kind) -> DecodedRequest:
     work = _Repair(request, kind)
     whole = work.message(0, len(request), kind.whole, 1)
-    return Decoded(request if whole is None else whole, work.repaired, work.invalid, work.reasons)
+    return DecodedRequest(
+        request if whole is None else whole, work.repaired, work.invalid, work.reasons
+    )
 
 
 class _Repair:
@@ -91,7 +93,7 @@ class _Repair:
     def __init__(self, request: bytes, kind: _Kind) -> None:
         self._request = request
         self._kind = kind
-        self._budget = Budget()
+        self._budget = RequestBudget()
         self.repaired = 0
         self.invalid = 0
         self.reasons: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ import msgspec
 from collector.base.errors import TooLarge, Undecodable
 from collector.otlp.segment import Segments, segment_of
 from collector.otlp.span_head import SpanHead, head, head_at, parse
-from collector.otlp.wire import Budget, fields
+from collector.otlp.wire import RequestBudget, fields
 
 Range = tuple[int, int]
 """From, and below."""
@@ -102,7 +102,7 @@ def valid_head(raw: bytes) -> SpanHead | None:
 def _ranges(value: bytes, holders: Sequence[bytes | None]) -> dict[bytes, Range | None]:
     """Where the ResourceSpans of each trace stand; `holders` says which trace has each alone, None: none has."""
     try:
-        walk = fields(value, 0, len(value), Budget())
+        walk = fields(value, 0, len(value), RequestBudget())
         stand = [(start, end) for tag, start, _, end in walk if tag == _RESOURCE_SPANS]
     except (TooLarge, Undecodable):  # groups, which a parser skips and `fields` does not read
         return {}

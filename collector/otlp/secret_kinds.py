@@ -20,7 +20,7 @@ End: TypeAlias = Callable[[bytes, int, int, int], int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SecretKind:
     """One kind of secret."""
 
     pattern: re2.Pattern
@@ -205,23 +205,23 @@ def _token_end(text: bytes, start: int, end: int, _before: int) -> int | None:
     return end if is_one else None
 
 
-BUILT_IN: Mapping[str, Kind] = {
-    "email": Kind(
+BUILT_IN: Mapping[str, SecretKind] = {
+    "email": SecretKind(
         linear(_EMAIL), _email_end, rb"[A-Za-z0-9._%+\x80-\xff-](?:@|%40)[A-Za-z0-9\x80-\xff-]"
     ),
-    "card": Kind(
+    "card": SecretKind(
         latin(_CARD),
         _card_end,
         rb"[2-6](?:%s?\d){12}|\x18[\x80-\xff]{5,8}[\x01-\x7f]" % _GAP,
         cost=20,
     ),
-    "phone": Kind(
+    "phone": SecretKind(
         latin(_PHONE),
         _phone_end,
         rb"(?:\+|%2B)(?:S{0,3}\d){8}|0(?:S{0,3}\d){8}|[2-9]\d\dS{1,3}\d{3}S\d{4}".replace(b"S", _S),
         cost=10,
     ),
-    "token": Kind(
+    "token": SecretKind(
         latin(_TOKEN),
         _token_end,
         rb"(?:sk|pk|rk)[-_]|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|xapp-|AKIA|ASIA|AIza|hf_|eyJ|PRIVATE KEY"

@@ -64,7 +64,7 @@ class ResourceSpans(Protocol):
     scope_spans: MutableSequence[ScopeSpans]
 
 
-class Request(Protocol):
+class ExportRequest(Protocol):
     """`ExportTraceServiceRequest`, its spans undecoded."""
 
     resource_spans: MutableSequence[ResourceSpans]
@@ -82,7 +82,7 @@ class _Span(Protocol):
     flags: int
 
 
-def parse(value: bytes) -> Request:
+def parse(value: bytes) -> ExportRequest:
     """The request with its spans as raw bytes.
 
     Raises:
@@ -287,5 +287,5 @@ def _parser(name: str) -> object:
 
 
 # The classes are made at import, so their attributes are known only to the protocols above.
-_parse_request = cast("Callable[[bytes], Request]", _parser("Request"))
+_parse_request = cast("Callable[[bytes], ExportRequest]", _parser("Request"))
 _parse_span = cast("Callable[[bytes], _Span]", _parser("Span"))

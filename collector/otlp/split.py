@@ -20,10 +20,10 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.base.errors import Undecodable
-from collector.otlp.repair import Decoded, repair
+from collector.otlp.repair import DecodedRequest, repair
 from collector.otlp.scan import Range, Scan
 from collector.otlp.span_head import SpanHead
-from collector.otlp.walk import MAX_REASONS, Parts, Trace, Walk
+from collector.otlp.walk import MAX_REASONS, Parts, RequestTrace, Walk
 
 LARGE_REQUEST = 4 << 20
 """Bytes above which a request is checked span by span: a parser's objects are 30 times an empty field's two bytes.
@@ -73,7 +73,7 @@ class SplitRequest:
         """Items that the sender must not send again."""
         return self.invalid + self.too_large
 
-    def add(self, decoded: Decoded) -> None:
+    def add(self, decoded: DecodedRequest) -> None:
         """Count what was repaired and left out before the split."""
         self.repaired += decoded.repaired
         self.invalid += decoded.invalid
@@ -212,7 +212,7 @@ class _Record:
         self._resources: dict[bytes, Sequence[bytes]] = {}
         self._ranges: dict[bytes, Range | None] = {}
 
-    def add(self, trace_id: bytes, trace: Trace, piece: Parts) -> None:
+    def add(self, trace_id: bytes, trace: RequestTrace, piece: Parts) -> None:
         """One more piece, the only one of its trace."""
         parts, size = piece
         self._parts += parts

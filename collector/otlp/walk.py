@@ -14,7 +14,7 @@ from typing import NamedTuple
 from collector.base.errors import TooLarge
 from collector.otlp.scan import valid_head
 from collector.otlp.span_head import SpanHead, head_at, read_ids, trace_at, why_invalid
-from collector.otlp.wire import Budget, fields, header
+from collector.otlp.wire import RequestBudget, fields, header
 
 MAX_REASONS = 5
 MAX_TRACES = 20_000
@@ -37,7 +37,7 @@ def trace_ids(request: bytes) -> Iterator[bytes]:
     """
     if request[:1] != b"\x0a":
         return
-    budget = Budget()
+    budget = RequestBudget()
     for tag, _, position, end in fields(request, 0, len(request), budget):
         if tag != _RESOURCE_SPANS:
             continue
@@ -62,7 +62,7 @@ class Around:
         """The resource itself, perhaps in several parts."""
 
 
-class Group(NamedTuple):
+class SpanGroup(NamedTuple):
     """Spans of one trace under one scope of one resource."""
 
     resource: Around
@@ -72,13 +72,13 @@ class Group(NamedTuple):
     """Of spans that follow one another in the request, with their headers: from, and below, of each run."""
 
 
-class Trace:
+class RequestTrace:
     """What a request holds of one trace."""
 
     __slots__ = ("groups", "heads")
 
     def __init__(self) -> None:
-        self.groups: list[Group] = []
+        self.groups: list[SpanGroup] = []
         self.heads: list[SpanHead] = []
 
 
@@ -102,7 +102,7 @@ class Walk:
     """
 
     def __init__(self, request: bytes, max_item: int) -> None:
-        self.traces: dict[bytes, Trace] = {}
+        self.traces: dict[bytes, RequestTrace] = {}
         """By trace id, in the order of the request."""
         self.accepted = 0
         self.invalid = 0
@@ -118,7 +118,7 @@ class Walk:
         self._max_item = max_item
         self._is_small = len(request) <= max_item
         """No piece can be above `max_item`: spans that follow one another stay together."""
-        self._budget = Budget()
+        self._budget = RequestBudget()
         for tag, _, value, end in fields(request, 0, len(request), self._budget):
             if tag == _RESOURCE_SPANS:
                 self._resource(value, end)
@@ -128,7 +128,7 @@ class Walk:
         """Whether the request is one piece as it is."""
         return len(self.traces) == 1 and self._is_small and not self.invalid and not self.too_large
 
-    def pieces(self, trace: Trace) -> list[Parts]:
+    def pieces(self, trace: RequestTrace) -> list[Parts]:
         """What the pieces of a trace consist of: one piece where that stays within `max_item`, else several."""
         if self._is_small:
             return [self._parts(trace.groups)]
@@ -179,8 +179,8 @@ class Walk:
         """A new group of this trace: the heads of all its spans, and the runs of the group."""
         trace = self.traces.get(trace_id)
         if trace is None:
-            trace = self.traces[trace_id] = Trace()
-        group = Group(resource, scope, [])
+            trace = self.traces[trace_id] = RequestTrace()
+        group = SpanGroup(resource, scope, [])
         trace.groups.append(group)
         return trace.heads, group.runs
 
@@ -211,7 +211,7 @@ class Walk:
         if len(self.reasons) < MAX_REASONS:
             self.reasons.append(reason)
 
-    def _parts(self, groups: list[Group]) -> Parts:
+    def _parts(self, groups: list[SpanGroup]) -> Parts:
         view = self._view
         parts: list[bytes | memoryview] = []
         whole = 0
@@ -238,9 +238,9 @@ def _pairs(numbers: list[int]) -> Iterator[tuple[int, int]]:
     return zip(each, each, strict=True)
 
 
-def _portions(groups: list[Group], limit: int) -> Iterator[list[Group]]:
+def _portions(groups: list[SpanGroup], limit: int) -> Iterator[list[SpanGroup]]:
     """As few portions as keep to the limit, one span at least."""
-    portion: list[Group] = []
+    portion: list[SpanGroup] = []
     size = 0
     for group in groups:
         runs: list[int] = []
@@ -256,7 +256,7 @@ def _portions(groups: list[Group], limit: int) -> Iterator[list[Group]]:
     yield portion
 
 
-def _by_resource(groups: list[Group]) -> Iterator[tuple[Around, list[Group]]]:
+def _by_resource(groups: list[SpanGroup]) -> Iterator[tuple[Around, list[SpanGroup]]]:
     if len(groups) == 1:
         yield groups[0].resource, groups
         return

@@ -15,7 +15,7 @@ MAX_SPANS = 100_000
 """Of one request."""
 
 
-class Budget:
+class RequestBudget:
     """What one request may still cost: an empty field is two bytes to send, and a step in Python to walk."""
 
     __slots__ = ("left", "spans")
@@ -37,7 +37,7 @@ class Budget:
 
 
 def fields(
-    data: bytes, position: int, end: int, budget: Budget
+    data: bytes, position: int, end: int, budget: RequestBudget
 ) -> Iterator[tuple[int, int, int, int]]:
     """Every field of the message in `data[position:end]`: tag, start of the tag, start and end of the value.
 

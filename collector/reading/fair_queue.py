@@ -85,7 +85,7 @@ class _Line(Generic[T]):
         return jobs.popleft()[1]
 
 
-class FairQueue(Generic[T]):
+class JobQueue(Generic[T]):
     """The jobs that wait. It is bounded by those who put jobs, and wait for their answers.
 
     Args:

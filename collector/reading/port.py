@@ -73,7 +73,7 @@ class GlanceJob(msgspec.Struct, frozen=True, kw_only=True, tag="glance"):
     """That its next record would have."""
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class GlanceResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a look at an open trace gave."""
 
     record: RunawayRecord | None = None
@@ -173,7 +173,7 @@ class Workers(Protocol):
         """The normalised traces; None for a trace that can never be read."""
         ...
 
-    async def glance(self, job: GlanceJob) -> Seen:
+    async def glance(self, job: GlanceJob) -> GlanceResult:
         """Look at an open trace.
 
         Raises:

@@ -23,17 +23,17 @@ from collector.base.telemetry import Telemetry
 from collector.base.watch import ends
 from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
-from collector.reading.fair_queue import FairQueue
+from collector.reading.fair_queue import JobQueue
 from collector.reading.families import PoolFamilies
 from collector.reading.held_traces import HeldTraces
 from collector.reading.port import (
     MISSING,
     GlanceJob,
+    GlanceResult,
     Job,
     PackedTrace,
     ReadJob,
     ScoreJob,
-    Seen,
     encode_job_into,
 )
 from collector.reading.worker import bare_trace
@@ -53,7 +53,7 @@ STOP_GRACE = 3.0
 """Seconds that jobs get once the service stops."""
 _STOPS = "the workers end with the service"
 _packed = msgspec.msgpack.Decoder(PackedTrace).decode
-_seen = msgspec.msgpack.Decoder(Seen)
+_seen = msgspec.msgpack.Decoder(GlanceResult)
 _outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 _Asked: TypeAlias = ReadJob | ScoreJob | GlanceJob
 _Answer: TypeAlias = bytes | PackedTrace
@@ -127,7 +127,7 @@ class ProcessWorkers:
         self._timeout = job_timeout
         self._up = up
         self._down = down
-        self._queue: FairQueue[_Task] = FairQueue(config.fairness.share)
+        self._queue: JobQueue[_Task] = JobQueue(config.fairness.share)
         self._waiting = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
         self._asked: set[_Call] = set()
@@ -171,7 +171,7 @@ class ProcessWorkers:
             for job, each in zip(jobs, answers, strict=True)
         ]
 
-    async def glance(self, job: GlanceJob) -> Seen:
+    async def glance(self, job: GlanceJob) -> GlanceResult:
         """See the port."""
         (answer,) = await self._all([job])
         if not isinstance(answer, bytes):

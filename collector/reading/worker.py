@@ -35,12 +35,12 @@ from collector.reading.port import (
     HELD,
     SPANS_MISSING,
     GlanceJob,
+    GlanceResult,
     Job,
     PackedScoreJob,
     PackedTrace,
     ReadJob,
     ScoreJob,
-    Seen,
     TraceHead,
     decode_job,
 )
@@ -146,26 +146,26 @@ class JobRunner:
             only=job.only,
         )
 
-    def glance(self, job: GlanceJob) -> Seen:
+    def glance(self, job: GlanceJob) -> GlanceResult:
         """What is to be said of the open trace: nothing, unless it runs away or what is usual for its agent decides."""
         trace = self.read(ReadJob(trace_id=job.trace_id, pieces=job.pieces, closed="idle"))
         if trace.unread is not None:
-            return Seen()
+            return GlanceResult()
         share = (1 + model_calls(trace)) / (1 + trace.spans)
         if job.is_part:
-            return Seen(calls=most_asked(trace.tool_calls), call_share=share)
+            return GlanceResult(calls=most_asked(trace.tool_calls), call_share=share)
         for each in self._plan.trace:
             if each.spec.name == "runaway":
                 (outcome,) = score_trace(self._plan, trace, only={"runaway"})
                 found = may_be_found(outcome, model_calls(trace))
-                return Seen(
+                return GlanceResult(
                     record=_runaway_record(job, trace, outcome) if found else None,
                     repeats_missing=repeats_missing(trace, each.options),
                     call_share=share,
                 )
-        return Seen(call_share=share)
+        return GlanceResult(call_share=share)
 
-    def run(self, job: Job) -> PackedTrace | Seen | tuple[Outcome, ...] | None:
+    def run(self, job: Job) -> PackedTrace | GlanceResult | tuple[Outcome, ...] | None:
         """The answer to any job."""
         if isinstance(job, ReadJob):
             return self.read_packed(job)
@@ -229,7 +229,7 @@ class InlineWorkers:
         outcomes = self._runner.score(job.packed(held=True))
         return self._runner.score(job.packed()) or () if outcomes is None else outcomes
 
-    async def glance(self, job: GlanceJob) -> Seen:
+    async def glance(self, job: GlanceJob) -> GlanceResult:
         """See the port."""
         return self._runner.glance(job)
 

@@ -162,7 +162,7 @@ def http_status(code: Code) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ReceiverReply:
     """One answer, for either transport."""
 
     code: Code = Code.OK
@@ -187,50 +187,50 @@ class Answer:
         return None if self.delay is None else math.ceil(self.delay)
 
 
-OK = Answer()
+OK = ReceiverReply()
 
 
-def taken(split: SplitRequest, items: str) -> Answer:
+def taken(split: SplitRequest, items: str) -> ReceiverReply:
     """The request was accepted, but for the items that never can be; `items` is their name in the plural."""
     if not split.rejected:
         return OK
     message = f"{split.rejected} {items} rejected: {'; '.join(split.reasons)}"
     if split.rejected > len(split.reasons):
         message += "; ..."
-    return Answer(rejected=split.rejected, message=message[:MAX_MESSAGE])
+    return ReceiverReply(rejected=split.rejected, message=message[:MAX_MESSAGE])
 
 
 def refused(
     message: str, *, longer: float = 0.0, jitter: Callable[[], float] = random.random
-) -> Answer:
+) -> ReceiverReply:
     """Try again in 1 to 3 s: senders with a 10 s limit get several tries, and do not all come at the same time.
 
     `longer`: seconds more, where that would be too soon.
     """
     delay = min(MAX_DELAY, 1.0 + 2.0 * jitter()) + longer
-    return Answer(code=Code.UNAVAILABLE, message=_short(message), delay=delay)
+    return ReceiverReply(code=Code.UNAVAILABLE, message=_short(message), delay=delay)
 
 
-def undecodable(message: str) -> Answer:
+def undecodable(message: str) -> ReceiverReply:
     """Not OTLP."""
-    return Answer(code=Code.INVALID_ARGUMENT, message=_short(message), bad_request=True)
+    return ReceiverReply(code=Code.INVALID_ARGUMENT, message=_short(message), bad_request=True)
 
 
-def too_large(message: str) -> Answer:
+def too_large(message: str) -> ReceiverReply:
     """Above a limit: without RetryInfo, which makes RESOURCE_EXHAUSTED final."""
-    return Answer(code=Code.RESOURCE_EXHAUSTED, message=_short(message), http=413)
+    return ReceiverReply(code=Code.RESOURCE_EXHAUSTED, message=_short(message), http=413)
 
 
-def unauthenticated() -> Answer:
+def unauthenticated() -> ReceiverReply:
     """No token, or a wrong one."""
-    return Answer(code=Code.UNAUTHENTICATED, message="a valid bearer token is needed")
+    return ReceiverReply(code=Code.UNAUTHENTICATED, message="a valid bearer token is needed")
 
 
 def _short(message: str) -> str:
     return message[:MAX_MESSAGE]
 
 
-def status(answer: Answer) -> Status:
+def status(answer: ReceiverReply) -> Status:
     """The google.rpc.Status of an answer that is not OK."""
     reply = Status(code=int(answer.code), message=answer.message)
     if answer.bad_request:
@@ -247,7 +247,7 @@ def retry_info(delay: float) -> RetryInfo:
     return RetryInfo(retry_delay=Duration(seconds=int(seconds), nanos=int(fraction * 1e9)))
 
 
-def trailers(answer: Answer) -> tuple[tuple[str, bytes], ...]:
+def trailers(answer: ReceiverReply) -> tuple[tuple[str, bytes], ...]:
     """The gRPC trailers: Go reads the status details, Python's exporter only its own RetryInfo trailer."""
     details = (("grpc-status-details-bin", status(answer).SerializeToString()),)
     if answer.delay is None:

@@ -107,7 +107,7 @@ class GrpcServer:
         self._door: GrpcPort | None = None
         self._slots = MessageSlots(body_timeout)
         self._unread = MessageSlots(body_timeout, slots=DROPPED_SLOTS)
-        self._health: Health | None = None
+        self._health: GrpcHealth | None = None
         self._server: grpc.aio.Server | None = None
 
     @property
@@ -123,7 +123,7 @@ class GrpcServer:
         """
         listener = bound(KEY, self._host, self._port, backlog=BACKLOG)
         served = (*self._signals, *self._dropped)
-        self._health = Health(*(signal.service.name for signal in served))
+        self._health = GrpcHealth(*(signal.service.name for signal in served))
         exports = [self._handler(signal) for signal in served]
         server = grpc.aio.server(
             handlers=[*exports, self._health.handler()],
@@ -276,7 +276,7 @@ def _credentials(tls: Tls) -> grpc.ServerCredentials:
     )
 
 
-class Health:
+class GrpcHealth:
     """`grpc.health.v1.Health`, by hand: two methods and two small messages need no generated code.
 
     Serving until `stop`; the services it knows are the whole server ("") and those named.

@@ -23,9 +23,17 @@ from collector.base.open_files import connections
 from collector.base.watch import ends
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import DroppedSignal, OtlpSignal
-from collector.receiver.answers import OK, Answer, Code, HungUp, bound, status, unauthenticated
+from collector.receiver.answers import (
+    OK,
+    Code,
+    HungUp,
+    ReceiverReply,
+    bound,
+    status,
+    unauthenticated,
+)
 from collector.receiver.feedback import door
-from collector.receiver.feedback.found import Found
+from collector.receiver.feedback.found import FoundFeedback
 from collector.receiver.inflate import BY_NAME, Decode, Inflate, protobuf
 from collector.receiver.intake import Intake
 from collector.receiver.tls import Tls
@@ -39,7 +47,7 @@ MAX_AGE = 180.0
 """Seconds after which a connection ends with its next answer, as those of gRPC do: so senders find new processes."""
 PREFLIGHT_AGE = 7200
 """Seconds that a browser keeps the answer to its preflight request: what Chromium takes at most."""
-_FOREIGN = Answer(
+_FOREIGN = ReceiverReply(
     code=Code.PERMISSION_DENIED,
     message="only pages and names of this machine may send here;"
     " set receiver.bearer_tokens to allow others, or receiver.http.cors to allow a page",
@@ -97,11 +105,11 @@ class HttpApp:
         self, request: Request, signal: OtlpSignal | DroppedSignal, media: str | None
     ) -> Response:
         sender = self._sender(request)
-        denied = sender if isinstance(sender, Answer) else None
+        denied = sender if isinstance(sender, ReceiverReply) else None
         if isinstance(signal, DroppedSignal):
             answer = self._intake.drop(signal, "http", denied)
             return _error(answer, media) if denied else _reply(signal.response(), answer, media)
-        if isinstance(sender, Answer):
+        if isinstance(sender, ReceiverReply):
             return _error(self._intake.deny(signal, "http", sender), media)
         encoding = request.headers.get("content-encoding", "").strip().lower()
         inflate = BY_NAME.get(encoding)
@@ -123,7 +131,7 @@ class HttpApp:
         encoding = request.headers.get("content-encoding", "").strip().lower()
         inflate = BY_NAME.get(encoding)
         if inflate is None:
-            answer, found = self._wrong_door.unsupported("", encoding), Found()
+            answer, found = self._wrong_door.unsupported("", encoding), FoundFeedback()
         else:
             answer, found = await self._intake.take_feedback(
                 _chunks(request), sender=self._sender(request), inflate=inflate
@@ -135,7 +143,7 @@ class HttpApp:
             media_type=JSON,
         )
 
-    def _sender(self, request: Request) -> str | Answer:
+    def _sender(self, request: Request) -> str | ReceiverReply:
         """Who sends, or the answer to whom may not."""
         headers = request.headers
         address = "" if request.client is None else request.client.host
@@ -144,7 +152,7 @@ class HttpApp:
             return unauthenticated()
         return sender if self._bearer.required else self._foreign(headers) or sender
 
-    def _foreign(self, headers: Headers) -> Answer | None:
+    def _foreign(self, headers: Headers) -> ReceiverReply | None:
         """The answer to web pages of other machines, also under a name made to point here."""
         if not self._is_welcome(headers.get("origin", "http://localhost")):
             return _FOREIGN
@@ -188,11 +196,11 @@ def _media(request: Request) -> str | None:
     return media if media in (*PROTOBUFS, JSON) else None
 
 
-def _error(answer: Answer, media: str | None) -> Response:
+def _error(answer: ReceiverReply, media: str | None) -> Response:
     return _reply(status(answer), answer, media)
 
 
-def _reply(message: Message, answer: Answer, media: str | None) -> Response:
+def _reply(message: Message, answer: ReceiverReply, media: str | None) -> Response:
     return Response(
         _encoded(message, media),
         status_code=answer.http_status,
@@ -207,7 +215,7 @@ def _encoded(message: Message, media: str | None) -> bytes:
     return message.SerializeToString()
 
 
-def _headers(answer: Answer) -> dict[str, str]:
+def _headers(answer: ReceiverReply) -> dict[str, str]:
     match answer.http_status:
         case 405:
             return {"allow": "POST"}

@@ -9,7 +9,7 @@ import zstandard
 from isal import isal_zlib
 
 from collector.base.errors import TooLarge, Undecodable
-from collector.otlp.repair import Decoded
+from collector.otlp.repair import DecodedRequest
 
 Inflate: TypeAlias = Callable[[bytes, int], bytes]
 """Body and limit to plain body. Raises TooLarge, Undecodable."""
@@ -85,13 +85,13 @@ class Decode(NamedTuple):
     """How the request is read out of a body."""
 
     inflate: Inflate
-    to_protobuf: Callable[[bytes], Decoded]
+    to_protobuf: Callable[[bytes], DecodedRequest]
     """Raises TooLarge, Undecodable."""
 
 
 def protobuf(inflate: Inflate) -> Decode:
     """Of a request that is protobuf already."""
-    return Decode(inflate, Decoded)
+    return Decode(inflate, DecodedRequest)
 
 
 def sniff(body: bytes, limit: int) -> bytes:

@@ -21,8 +21,8 @@ from collector.otlp.split import SplitRequest
 from collector.receiver.admission import Admission, Ticket
 from collector.receiver.answers import (
     OK,
-    Answer,
     Behind,
+    ReceiverReply,
     SlowSender,
     Stopping,
     reason,
@@ -32,7 +32,7 @@ from collector.receiver.answers import (
     undecodable,
 )
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.feedback.found import FeedbackReader, Found
+from collector.receiver.feedback.found import FeedbackReader, FoundFeedback
 from collector.receiver.inflate import Decode, Inflate, protobuf
 from collector.receiver.overload import Overload
 from collector.receiver.pace import Pace, ending
@@ -132,13 +132,17 @@ class Intake:
         """Refuse every request from now on; those that were admitted finish."""
         self._stopping = True
 
-    def deny(self, signal: OtlpSignal, transport: Transport, answer: Answer) -> Answer:
+    def deny(
+        self, signal: OtlpSignal, transport: Transport, answer: ReceiverReply
+    ) -> ReceiverReply:
         """Count who may not send, answered so. The body is not read, so the request counts as one item."""
         self._count(signal, transport, "unauthenticated", 1)
         self._requests(transport, answer.code.name).inc()
         return answer
 
-    def drop(self, signal: DroppedSignal, transport: Transport, denied: Answer | None) -> Answer:
+    def drop(
+        self, signal: DroppedSignal, transport: Transport, denied: ReceiverReply | None
+    ) -> ReceiverReply:
         """Count a request that is dropped unread, whatever the log has room for; `denied`: its sender may not send."""
         answer = denied or OK
         if answer is OK:
@@ -154,7 +158,7 @@ class Intake:
         signal: OtlpSignal,
         transport: Transport,
         decode: Decode,
-    ) -> Answer:
+    ) -> ReceiverReply:
         """Take one request in. Raises nothing: own faults are answered as UNAVAILABLE.
 
         `sender` is whose share of the bytes in flight it uses.
@@ -170,7 +174,7 @@ class Intake:
         signal: OtlpSignal,
         transport: Transport,
         decode: Decode,
-    ) -> Answer:
+    ) -> ReceiverReply:
         split: SplitRequest | None = None
         try:
             with self._admission.ticket(sender) as ticket:
@@ -199,14 +203,14 @@ class Intake:
         return taken(split, signal.items)
 
     async def take_feedback(
-        self, body: Body, *, sender: str | Answer, inflate: Inflate
-    ) -> tuple[Answer, Found]:
+        self, body: Body, *, sender: str | ReceiverReply, inflate: Inflate
+    ) -> tuple[ReceiverReply, FoundFeedback]:
         """Take one posted request of feedback in; what was found in it, for the answer. Raises nothing.
 
         `sender`: as for `take`; or the answer to one who may not send.
         """
-        if isinstance(sender, Answer):
-            answer, found = sender, Found(results=Counter(unauthenticated=1))
+        if isinstance(sender, ReceiverReply):
+            answer, found = sender, FoundFeedback(results=Counter(unauthenticated=1))
         else:
             answer, found = await self._take_feedback(body, sender, inflate)
         self._count_feedback(found, "http")
@@ -215,8 +219,8 @@ class Intake:
 
     async def _take_feedback(
         self, body: Body, sender: str, inflate: Inflate
-    ) -> tuple[Answer, Found]:
-        found = Found()
+    ) -> tuple[ReceiverReply, FoundFeedback]:
+        found = FoundFeedback()
         try:
             with self._admission.ticket(sender) as ticket:
                 plain = await self._plain(body, protobuf(inflate), ticket)
@@ -227,11 +231,11 @@ class Intake:
             answer, result = self._fault(error)
             if result == "refused":
                 self._refused.labels("http", reason(error)).inc()
-            return answer, Found(results=Counter({result: len(found.records) or 1}))
+            return answer, FoundFeedback(results=Counter({result: len(found.records) or 1}))
         is_wrong = not found.records and found.results["invalid"] > 0
         return (undecodable(found.rejected[0][1]) if is_wrong else OK), found
 
-    async def _posted(self, body: bytes) -> Found:
+    async def _posted(self, body: bytes) -> FoundFeedback:
         if self._feedback is None:
             raise Undecodable("this process takes no feedback")
         if len(body) <= LARGE_TO_REDACT:
@@ -257,10 +261,10 @@ class Intake:
 
     async def _split(
         self, plain: bytes, decode: Decode, signal: OtlpSignal
-    ) -> tuple[bytes, SplitRequest, Found]:
+    ) -> tuple[bytes, SplitRequest, FoundFeedback]:
         """The request in protobuf, in pieces, and what it says of traces and sessions."""
 
-        def split() -> tuple[bytes, SplitRequest, Found]:
+        def split() -> tuple[bytes, SplitRequest, FoundFeedback]:
             decoded = decode.to_protobuf(plain)
             if self._redact is not None:
                 decoded = self._redact(decoded, signal.request)
@@ -268,7 +272,7 @@ class Intake:
             pieces.add(decoded)
             read = self._feedback
             said = (
-                Found()
+                FoundFeedback()
                 if read is None
                 else read.in_otlp(pieces.request or decoded.request, signal.items)
             )
@@ -319,7 +323,7 @@ class Intake:
                 if held is not None:
                     self._handed.put(position, held)
 
-    def _fault(self, error: Exception) -> tuple[Answer, Result]:
+    def _fault(self, error: Exception) -> tuple[ReceiverReply, Result]:
         match error:
             case TooLarge() | RecordTooLarge():
                 return too_large(str(error)), "too_large"
@@ -337,7 +341,7 @@ class Intake:
         if items:
             self._received(signal.items, transport, result).inc(items)
 
-    def _count_feedback(self, found: Found, transport: Transport) -> None:
+    def _count_feedback(self, found: FoundFeedback, transport: Transport) -> None:
         for result, items in found.results.items():
             self._feedback_received.labels(transport, result).inc(items)
 

@@ -17,11 +17,11 @@ from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer
 from collector.log.port import LOG_REQUESTS, Batch, Log, New, Record
 from collector.otlp.redaction import Redact
-from collector.otlp.repair import Decoded
+from collector.otlp.repair import DecodedRequest
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.feedback.found import FeedbackReader, Found
+from collector.receiver.feedback.found import FeedbackReader, FoundFeedback
 
 GROUP = "logs"
 _TRANSPORT = "kafka"
@@ -89,8 +89,8 @@ class LogRequests(Consumer):
         for result, items in said.results.items():
             self._feedback_received.labels(_TRANSPORT, result).inc(items)
 
-    def _split(self, request: bytes) -> tuple[SplitRequest, Found]:
-        decoded = Decoded(request)
+    def _split(self, request: bytes) -> tuple[SplitRequest, FoundFeedback]:
+        decoded = DecodedRequest(request)
         if self._redact is not None:
             decoded = self._redact(decoded, self._signal.request)
         split = self._signal.split(decoded.request, max_item=self._max_item)

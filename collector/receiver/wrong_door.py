@@ -7,19 +7,19 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE
-from collector.receiver.answers import Answer, Code
+from collector.receiver.answers import Code, ReceiverReply
 from collector.receiver.families import ReceiverFamilies
 
 Door: TypeAlias = Literal["path", "method", "media_type", "http2"]
 """What was wrong: nothing is served there, or not so; or it was gRPC on the HTTP port."""
-_NO_PATH = Answer(
+_NO_PATH = ReceiverReply(
     code=Code.NOT_FOUND,
     message=f"no such path: send traces to {TRACE_SERVICE.path} and logs to {LOGS_SERVICE.path}"
     " (OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is taken with its path, OTEL_EXPORTER_OTLP_ENDPOINT without)",
     http=404,
 )
-_NO_POST = Answer(code=Code.UNIMPLEMENTED, message="only POST is served here", http=405)
-_UNSUPPORTED = Answer(
+_NO_POST = ReceiverReply(code=Code.UNIMPLEMENTED, message="only POST is served here", http=405)
+_UNSUPPORTED = ReceiverReply(
     code=Code.INVALID_ARGUMENT,
     message="send application/x-protobuf or application/json,"
     " plain or with Content-Encoding gzip, deflate or zstd",
@@ -43,15 +43,15 @@ class WrongDoor:
         self._grpc_port = grpc_port
         self._said: set[Door] = set()
 
-    def no_path(self, path: str) -> Answer:
+    def no_path(self, path: str) -> ReceiverReply:
         """The answer to a request for what is not served."""
         return self._counted("path", _NO_PATH, f"a request for {path[:_SHOWN]!r}")
 
-    def no_post(self, method: str) -> Answer:
+    def no_post(self, method: str) -> ReceiverReply:
         """The answer to another method than POST."""
         return self._counted("method", _NO_POST, f"a request {method[:_SHOWN]!r}")
 
-    def unsupported(self, media: str, encoding: str) -> Answer:
+    def unsupported(self, media: str, encoding: str) -> ReceiverReply:
         """The answer to a body that cannot be read."""
         shown = f"a body of type {media[:_SHOWN]!r}, encoding {encoding[:_SHOWN]!r}"
         return self._counted("media_type", _UNSUPPORTED, shown)
@@ -63,10 +63,10 @@ class WrongDoor:
             " set the endpoint, or OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"
         )
         return self._counted(
-            "http2", Answer(code=Code.UNIMPLEMENTED, message=text), "gRPC (HTTP/2)"
+            "http2", ReceiverReply(code=Code.UNIMPLEMENTED, message=text), "gRPC (HTTP/2)"
         ).message
 
-    def _counted(self, door: Door, answer: Answer, what: str) -> Answer:
+    def _counted(self, door: Door, answer: ReceiverReply, what: str) -> ReceiverReply:
         self._requests.labels("http", answer.code.name).inc()
         self._misdirected.labels("http", door).inc()
         if door not in self._said:

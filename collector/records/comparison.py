@@ -15,19 +15,19 @@ WORST = 3
 """Sessions of the candidate that are named."""
 
 
-class Scored(NamedTuple):
+class ScoredSession(NamedTuple):
     """A session's score."""
 
     session: str
     score: float
 
 
-class Version(NamedTuple):
+class VersionSide(NamedTuple):
     """One side."""
 
     name: str | None
     """None: its sessions name none, or several."""
-    sessions: Sequence[Scored]
+    sessions: Sequence[ScoredSession]
     """In the order in which they came."""
     left_out: int = 0
     """Sessions of which too little is seen for a score."""
@@ -38,11 +38,11 @@ class Version(NamedTuple):
         return [each.score for each in self.sessions]
 
 
-def version_of(name: str, entries: Sequence[WindowEntry]) -> Version:
+def version_of(name: str, entries: Sequence[WindowEntry]) -> VersionSide:
     """A version as its window has it."""
     ordered = sorted(entries, key=lambda each: each.age)
-    covered = [Scored(each.session, each.score) for each in ordered if each.covered]
-    return Version(name, covered, left_out=len(ordered) - len(covered))
+    covered = [ScoredSession(each.session, each.score) for each in ordered if each.covered]
+    return VersionSide(name, covered, left_out=len(ordered) - len(covered))
 
 
 def before(candidate: str, versions: Mapping[str, Sequence[WindowEntry]]) -> str | None:
@@ -71,8 +71,8 @@ def looks_in(looks: Sequence[ReleaseLook]) -> tuple[Look, ...]:
 
 
 def comparison(
-    candidate: Version,
-    baseline: Version,
+    candidate: VersionSide,
+    baseline: VersionSide,
     *,
     service: str | None,
     agent: str | None,
@@ -128,7 +128,7 @@ def in_words(found: Mapping[str, Any]) -> str:
     )
 
 
-def _side(version: Version, threshold: float | None) -> dict[str, Any]:
+def _side(version: VersionSide, threshold: float | None) -> dict[str, Any]:
     scores = version.scores
     interval = bounds(sorted(scores))
     failed = None if threshold is None else sum(each < threshold for each in scores)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from collector.base.slots import Tally
+from collector.base.slots import NameVolume
 from collector.records.codec import decode
 from evaluators.formulas.fault_watch import FaultKind, FaultState
 from evaluators.uses import SessionUses
@@ -70,9 +70,9 @@ class AgentFaultsState(
     watches: tuple[WatchState, ...] = ()
     durations: dict[str, tuple[dict[int, int], tuple[float, ...]]] = {}
     """By tool: `Durations.counts` and `.waiting`."""
-    tools: tuple[tuple[str, Tally], ...] = ()
+    tools: tuple[tuple[str, NameVolume], ...] = ()
     """Tools with watches of their own, and how much each is used lately."""
-    tools_waiting: tuple[tuple[str, Tally], ...] = ()
+    tools_waiting: tuple[tuple[str, NameVolume], ...] = ()
     settling: tuple[SettlingUses, ...] = ()
     next_offsets: dict[int, int] = {}
     """By partition of `traces`, the offset below which every record is taken in."""

@@ -60,7 +60,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max: float = 1.0
 
 
-class About(TypedDict, total=False):
+class FeedbackSubject(TypedDict, total=False):
     """The fields of `Given` that say what feedback is about."""
 
     trace_id: str

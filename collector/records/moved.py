@@ -47,7 +47,7 @@ Sessions: TypeAlias = Sequence[Mapping[str, Told]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class EvaluatorSide:
     """One evaluator before, or since."""
 
     sessions: int
@@ -61,8 +61,8 @@ class Moved:
     """One evaluator."""
 
     evaluator: str
-    before: Side | None
-    since: Side | None
+    before: EvaluatorSide | None
+    since: EvaluatorSide | None
     rank: float | None
     """The mean rank since among those before, 0 to 1; None: too few on a side."""
     is_clear: bool
@@ -116,8 +116,8 @@ def _moved(evaluator: str, before: list[Told], since: list[Told]) -> Moved:
     )
 
 
-def _side(told: list[Told]) -> Side | None:
+def _side(told: list[Told]) -> EvaluatorSide | None:
     if not told:
         return None
     mean = math.fsum(each.score for each in told) / len(told)
-    return Side(sessions=len(told), mean=mean, failing=share_failing(told))
+    return EvaluatorSide(sessions=len(told), mean=mean, failing=share_failing(told))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, overload
 
 from collector.log.port import Record
-from collector.records.signal_batch import Group, Published, groups_in, lines_of, signals_of
+from collector.records.signal_batch import Published, SignalGroup, groups_in, lines_of, signals_of
 
 
 class LineBlock(NamedTuple):
@@ -68,7 +68,7 @@ def line_blocks(signals: Sequence[Published]) -> Iterator[LineBlock]:
 class _OfRecord(Sequence[Published]):
     """The signals of one record, made when the first of them is looked at."""
 
-    def __init__(self, record: Record, groups: Sequence[Group]) -> None:
+    def __init__(self, record: Record, groups: Sequence[SignalGroup]) -> None:
         self._record = record
         self._groups = groups
         self._count = sum([len(group.headers) for group in groups])

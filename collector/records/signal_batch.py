@@ -203,7 +203,7 @@ def signals_in(record: Record) -> Sequence[Published]:
     return signals_of(record, groups_in(record))
 
 
-class Group(NamedTuple):
+class SignalGroup(NamedTuple):
     """Signals of one subject in a record, which follow one another."""
 
     subject: SubjectHeader
@@ -225,7 +225,7 @@ class Group(NamedTuple):
         return found
 
 
-def groups_in(record: Record) -> list[Group]:
+def groups_in(record: Record) -> list[SignalGroup]:
     """The signals of a record as `signals_in` has them, by subject; of a record of many no JSON is read or copied.
 
     Raises:
@@ -234,21 +234,21 @@ def groups_in(record: Record) -> list[Group]:
     if record.value[:1] == _JSON:
         alone = made_before(record.value, record.headers)
         lines = memoryview(record.value)
-        return [Group(alone.subject, (alone.header,), record.position.offset, lines)]
+        return [SignalGroup(alone.subject, (alone.header,), record.position.offset, lines)]
     batch = decode(_batch, record.value)
     offset, at, lines = record.first, 0, batch.lines
-    groups: list[Group] = []
+    groups: list[SignalGroup] = []
     for each in batch.subjects:
         subject, headers = each.subject, each.signals
         end = at + sum([signal.size for signal in headers]) + len(headers)
-        groups.append(Group(subject, headers, offset, lines[at:end]))
+        groups.append(SignalGroup(subject, headers, offset, lines[at:end]))
         offset, at = offset + len(headers), end
     if at != len(lines) or offset != record.position.offset + 1:
         raise Undecodable(f"{record.count} signals of {len(lines)} bytes were expected")
     return groups
 
 
-def signals_of(record: Record, groups: Iterable[Group]) -> list[Published]:
+def signals_of(record: Record, groups: Iterable[SignalGroup]) -> list[Published]:
     """The signals of a record whose groups these are."""
     (topic, partition, _), time = record.position, record.time
     return [
@@ -260,7 +260,7 @@ def signals_of(record: Record, groups: Iterable[Group]) -> list[Published]:
     ]
 
 
-def lines_of(record: Record, groups: Iterable[Group]) -> bytes:
+def lines_of(record: Record, groups: Iterable[SignalGroup]) -> bytes:
     """The JSON of each signal of a record whose groups these are, with a line break behind each."""
     lines = b"".join([group.lines for group in groups])
     return lines + b"\n" if record.value[:1] == _JSON else lines

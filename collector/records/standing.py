@@ -63,7 +63,7 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     """What explains it; None: nothing fails more than before."""
 
 
-class Watched(msgspec.Struct, frozen=True, kw_only=True):
+class WatchedScores(msgspec.Struct, frozen=True, kw_only=True):
     """The comparison of one evaluator's scores with the agent's own past, whether or not it has raised an alarm."""
 
     evaluator: str
@@ -169,7 +169,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """In order of fault and tool."""
     failing_always: tuple[FailingTool, ...] = ()
     """In order of tool."""
-    watched: tuple[Watched, ...] = ()
+    watched: tuple[WatchedScores, ...] = ()
     """In order of evaluator."""
     runaways: tuple[OpenRunaway, ...] = ()
     """Its open traces that run away, the one that was found longest ago first."""

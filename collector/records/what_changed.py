@@ -35,7 +35,7 @@ class SessionSide(NamedTuple):
 Side = Sequence[SessionSide]
 
 
-class Call(Protocol):
+class ToolCalled(Protocol):
     """A call of a tool."""
 
     @property
@@ -49,7 +49,7 @@ class Call(Protocol):
         ...
 
 
-def failed_by_tool(calls: Iterable[Call]) -> dict[str, bool]:
+def failed_by_tool(calls: Iterable[ToolCalled]) -> dict[str, bool]:
     """The tools that were called, in order of their first call, and whether any call of each failed."""
     failed: dict[str, bool] = {}
     for each in calls:

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from collector.base.slots import Tally
+from collector.base.slots import NameVolume
 from collector.records.codec import decode
 from collector.records.standing import OpenRunaway
 from collector.records.traces import WorkRecord
@@ -136,10 +136,10 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
 class SlotsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which agents and evaluators have label values of their own, and the volume of each and of those that wait."""
 
-    agents: tuple[tuple[tuple[str, str], Tally], ...] = ()
-    agents_waiting: tuple[tuple[tuple[str, str], Tally], ...] = ()
-    evaluators: tuple[tuple[str, Tally], ...] = ()
-    evaluators_waiting: tuple[tuple[str, Tally], ...] = ()
+    agents: tuple[tuple[tuple[str, str], NameVolume], ...] = ()
+    agents_waiting: tuple[tuple[tuple[str, str], NameVolume], ...] = ()
+    evaluators: tuple[tuple[str, NameVolume], ...] = ()
+    evaluators_waiting: tuple[tuple[str, NameVolume], ...] = ()
 
 
 class RunawaysRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

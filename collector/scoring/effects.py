@@ -60,14 +60,14 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
         return signal_of(self.subject, self.outcome, self.id, probability=self.probability)
 
 
-class Drop(msgspec.Struct, frozen=True, kw_only=True):
+class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
     """The tombstone of a session's state."""
 
     state: SessionsTopic
 
 
-Change: TypeAlias = SessionsTopic | Report | Drop
-"""A record is put in place of the earlier one of its key; a `Drop` removes it."""
+Change: TypeAlias = SessionsTopic | Report | Tombstone
+"""A record is put in place of the earlier one of its key; a `Tombstone` removes it."""
 
 
 class Effects(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,7 +207,7 @@ def work_record(work: WorkRecord | RunawayRecord) -> New:
 
 def change_record(change: Change, partition: int) -> New:
     """The record of topic `sessions`, or of `traces` for a report."""
-    if isinstance(change, Drop):
+    if isinstance(change, Tombstone):
         return New(topic=SESSIONS, key=state_key(change.state), value=None, partition=partition)
     if isinstance(change, SessionHead | SessionTurn | SessionAwaited):
         return New(topic=SESSIONS, key=state_key(change), value=encode(change), partition=partition)

@@ -11,7 +11,7 @@ from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn,
 from collector.records.subject import Subject
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import RunawayRecord, VerdictRecord, WorkRecord
-from collector.scoring.effects import Change, Drop, Effects, Publication, Rerun, Rescored, Task
+from collector.scoring.effects import Change, Effects, Publication, Rerun, Rescored, Task, Tombstone
 from collector.scoring.outcome_signals import (
     OutcomeSignals,
     earlier_beginning,
@@ -372,7 +372,7 @@ class OpenSession:
             if entry is not None and trace_id != own:
                 yield entry
         for removed in task.placement.removed:
-            yield Drop(state=removed)
+            yield Tombstone(state=removed)
         if (entry := self._window.get(own)) is not None:
             yield entry
 
@@ -384,4 +384,4 @@ class OpenSession:
             yield end.run
         yield self._named_head()
         for entry in self._window:
-            yield Drop(state=entry)
+            yield Tombstone(state=entry)

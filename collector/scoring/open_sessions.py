@@ -24,7 +24,7 @@ from collector.records.sessions import (
 )
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import VerdictRecord
-from collector.scoring.effects import Change, Drop, Effects, Rescored, Task
+from collector.scoring.effects import Change, Effects, Rescored, Task, Tombstone
 from collector.scoring.held_session import AWAKE, AwakeSessions, HeldSession, Packer
 from collector.scoring.open_session import OpenSession
 from collector.scoring.pending_verdicts import PendingVerdicts
@@ -254,7 +254,7 @@ class OpenSessions:
         for session in [*self._overdue.values(), *self._open.values()]:
             yield self._close(session, reason, since=self._next)
 
-    def committed(self, offset: int) -> tuple[Drop, ...]:
+    def committed(self, offset: int) -> tuple[Tombstone, ...]:
         """All is written, and no record below `offset` is read again.
 
         Returns the tombstones of heads of sessions that closed before it.
@@ -264,7 +264,9 @@ class OpenSessions:
         passed = {key: head for key, head in self._closed.items() if head.since <= offset}
         for key in passed:
             del self._closed[key]
-        return tuple(Drop(state=head) for key, head in passed.items() if self._find(key) is None)
+        return tuple(
+            Tombstone(state=head) for key, head in passed.items() if self._find(key) is None
+        )
 
     def _reach(self, offset: int, now: float) -> Iterator[Effects]:
         """Close what is due at the log time of the record at this offset."""

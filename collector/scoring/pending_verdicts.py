@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from collector.records.sessions import SessionAwaited, SessionTurn, session_key
 from collector.records.subject import Subject
 from collector.records.traces import RunRecord, VerdictRecord
-from collector.scoring.effects import Change, Drop, Effects
+from collector.scoring.effects import Change, Effects, Tombstone
 from collector.scoring.outcome_signals import OutcomeSignals, closed_subject
 from collector.scoring.rules import Rules
 from collector.scoring.session_end import is_undecided, task_run
@@ -70,7 +70,7 @@ class PendingVerdicts:
             self.add_session(replace(session, due=due))
             return
         yield from self._decided_run(session, closed_subject(session, 0), ())
-        yield Drop(state=session)
+        yield Tombstone(state=session)
 
     def sort(self) -> None:
         """After a restart: oldest first."""
@@ -126,7 +126,7 @@ class PendingVerdicts:
         else:
             del self._sessions[key, session.digest]
             self._timed_out.discard((key, session.digest))
-            changes.append(Drop(state=session))
+            changes.append(Tombstone(state=session))
         yield Effects(publish=publish, changes=tuple(changes))
 
     def _decided_run(

@@ -14,7 +14,7 @@ from evaluators.model import Outcome, Previous
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class ScoredTask:
     """The outcomes of a task, and of those of its reruns whose record the log still has."""
 
     task: Task
@@ -28,7 +28,7 @@ async def score_task(
     *,
     workers: Workers,
     history_takers: tuple[str, ...],
-) -> Scored:
+) -> ScoredTask:
     """Run the evaluators of a task; for its reruns only those that take history."""
     history = await _history(task.history, reader)
     jobs = [ScoreJob(trace=task.trace, history=history, turn=task.number)]
@@ -45,7 +45,7 @@ async def score_task(
         Rescored(entry=entry, outcomes=outcomes)
         for entry, outcomes in zip(reruns, others, strict=True)
     )
-    return Scored(task=task, outcomes=own, rescored=tuple(rescored))
+    return ScoredTask(task=task, outcomes=own, rescored=tuple(rescored))
 
 
 async def _read_back(

@@ -42,7 +42,7 @@ from collector.scoring.families import ScoringFamilies
 from collector.scoring.held_session import AWAKE, Packer
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
-from collector.scoring.score_task import Scored, score_task
+from collector.scoring.score_task import ScoredTask, score_task
 from collector.scoring.sliding_window import ordered_start
 from evaluators.model import SessionClosed
 
@@ -100,7 +100,7 @@ class Scorer(Consumer):
         self._may_pass = False
         """Whether records may pass those under way: no outcome came for a while, and not all have come since."""
         self._backlog = Backlog(share)
-        self._under_way: dict[asyncio.Task[Scored], Waiting] = {}
+        self._under_way: dict[asyncio.Task[ScoredTask], Waiting] = {}
         self._committed: dict[int, int] = {}
         """By partition: the offset from which a new owner would read."""
         self._is_draining = False
@@ -162,7 +162,7 @@ class Scorer(Consumer):
         self._sessions.pop(partition, None)
         self._batch.forget(partition)
 
-    async def _cancel(self, tasks: Collection[asyncio.Task[Scored]]) -> None:
+    async def _cancel(self, tasks: Collection[asyncio.Task[ScoredTask]]) -> None:
         for task in tasks:
             del self._under_way[task]
             task.cancel()
@@ -306,12 +306,12 @@ class Scorer(Consumer):
             return
         self._under_way[asyncio.create_task(self._score(sessions.partition, task))] = each
 
-    async def _score(self, partition: int, task: Task) -> Scored:
+    async def _score(self, partition: int, task: Task) -> ScoredTask:
         reader = TraceReader(self._get, partition, self._summarised)
         takers = self._rules.history_takers
         return await score_task(task, reader, workers=self._workers, history_takers=takers)
 
-    async def _apply_outcomes(self, done: Collection[asyncio.Task[Scored]]) -> None:
+    async def _apply_outcomes(self, done: Collection[asyncio.Task[ScoredTask]]) -> None:
         """Apply what came, in the order of the records."""
         for task in sorted(done, key=lambda task: self._under_way[task].number):
             scored = task.result()

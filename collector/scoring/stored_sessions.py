@@ -12,7 +12,7 @@ from collector.records.sessions import (
     SessionTurn,
     session_key,
 )
-from collector.scoring.effects import Drop
+from collector.scoring.effects import Tombstone
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class StoredSessions:
     )
     closed: dict[bytes, SessionHead] = field(default_factory=dict[bytes, SessionHead])
     awaited: list[SessionAwaited] = field(default_factory=list[SessionAwaited])
-    orphans: list[Drop] = field(default_factory=list[Drop])
+    orphans: list[Tombstone] = field(default_factory=list[Tombstone])
     """Tombstones for traces whose session no longer exists."""
 
 
@@ -50,5 +50,5 @@ def stored_sessions(records: Iterable[SessionsTopic]) -> StoredSessions:
         if found is not None and trace.offset >= found[0].since:
             found[1].append(trace)
         else:
-            stored.orphans.append(Drop(state=trace))
+            stored.orphans.append(Tombstone(state=trace))
     return stored

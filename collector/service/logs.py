@@ -15,7 +15,7 @@ from collector.config.tree import Config, Role
 from collector.log.disk.disk_log import DiskLog
 from collector.log.families import LogFamilies
 from collector.log.kafka.kafka_log import KafkaLog
-from collector.log.lag import LagMeter, Watched
+from collector.log.lag import LagMeter, WatchedGroup
 from collector.log.memory import MemoryLog
 from collector.log.port import (
     CLOSINGS,
@@ -150,7 +150,7 @@ def lag_meter(
         return None
     held = {ASSEMBLY: unwritten}
     watched = [
-        Watched(
+        WatchedGroup(
             group=group,
             topic=topic,
             unread=group in _READ_AHEAD,

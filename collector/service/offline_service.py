@@ -18,7 +18,7 @@ from collector.config.tree import Config
 from collector.log.memory import MemoryLog
 from collector.log.port import CLOSINGS, SIGNALS, SPANS, TRACES, New, Record
 from collector.otlp.redaction import redactor
-from collector.otlp.repair import Decoded
+from collector.otlp.repair import DecodedRequest
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import Piece, SplitRequest
 from collector.reading.port import Workers
@@ -29,7 +29,7 @@ from collector.records.windows import RankedSignal
 from collector.service.rooms import ASSEMBLY, Rooms
 from collector.signals.ranking.ranker import Ranker
 from collector.signals.ranking.ranking_room import ranked_records, ranked_signals
-from collector.signals.ranking.runaways import Call
+from collector.signals.ranking.runaways import ModelCallCount
 from evaluators.plan import Plan
 
 _UNLIMITED = 1 << 60
@@ -92,7 +92,7 @@ class OfflineService:
         Raises:
             Undecodable: it is not valid OTLP.
         """
-        decoded = Decoded(request)
+        decoded = DecodedRequest(request)
         if self._redact is not None:
             decoded = self._redact(decoded, signal.request)
         split = signal.split(decoded.request, max_item=self._max_item)
@@ -160,7 +160,7 @@ class OfflineService:
                 if isinstance(each, RunawayRecord):
                     signals += ranked_signals(self._ranker.take(each), redact=self._redacts_texts)
                 elif each.trace is not None:
-                    self._ranker.put_call(Call.of(each.service, each.trace))
+                    self._ranker.put_call(ModelCallCount.of(each.service, each.trace))
             signals += ranked_signals(self._ranker.take(session), redact=self._redacts_texts)
         await self._log_port.write([*ranked_records(signals, joined=True)])
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Self
 
 from collector.otlp.split import Piece
-from collector.service.spool import Place, Spool
+from collector.service.spool import Spool, SpoolPlace
 
 BATCH_BYTES = 8 << 20
 """Of pieces that are read at once; one trace is never parted."""
@@ -40,7 +40,7 @@ class PieceSpool:
         """The pieces of a trace."""
         numbers = iter(self._places.get(trace_id, ()))
         for offset, size in zip(numbers, numbers, strict=True):
-            yield self._spool.read(Place(offset, size))
+            yield self._spool.read(SpoolPlace(offset, size))
 
     def batches(self) -> Iterator[list[Piece]]:
         """All pieces, whole traces together, a few at a time."""

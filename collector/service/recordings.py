@@ -18,7 +18,7 @@ from typing import IO
 
 from google.protobuf.message import Message
 
-from collector.base.child import LENGTH, Stream
+from collector.base.child import LENGTH, ByteStream
 from collector.base.errors import ConfigError, TooLarge, Undecodable
 from collector.base.regular_file import open_regular
 from collector.otlp.json import to_protobuf
@@ -139,7 +139,7 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes]:
             yield line
 
 
-def _frames(stream: Stream) -> Iterator[bytes]:
+def _frames(stream: ByteStream) -> Iterator[bytes]:
     while head := stream.read(LENGTH.size):
         if len(head) < LENGTH.size:
             raise EOFError("ends in the middle of a request")
@@ -149,7 +149,7 @@ def _frames(stream: Stream) -> Iterator[bytes]:
         yield _exactly(stream, length)
 
 
-def _exactly(stream: Stream, length: int) -> bytes:
+def _exactly(stream: ByteStream, length: int) -> bytes:
     payload = bytearray()
     while missing := length - len(payload):
         step = stream.read(min(_STEP, missing))

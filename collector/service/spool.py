@@ -13,7 +13,7 @@ IN_MEMORY = 8 << 20
 """Bytes up to which no file is made."""
 
 
-class Place(NamedTuple):
+class SpoolPlace(NamedTuple):
     """Where bytes stand in their spool."""
 
     offset: int
@@ -40,15 +40,15 @@ class Spool:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def add(self, content: bytes) -> Place:
+    def add(self, content: bytes) -> SpoolPlace:
         """Append the bytes; returns where they stand."""
         with _explained():
             self._file.write(content)
-        place = Place(self._end, len(content))
+        place = SpoolPlace(self._end, len(content))
         self._end += len(content)
         return place
 
-    def read(self, place: Place) -> bytes:
+    def read(self, place: SpoolPlace) -> bytes:
         """The bytes that `add` put there."""
         with _explained():
             self._file.seek(place.offset)

@@ -17,7 +17,7 @@ from collector.records.trace_views import (
     without_spans,
 )
 from collector.records.traces import TraceRecord
-from collector.service.spool import Place, Spool
+from collector.service.spool import Spool, SpoolPlace
 from evaluators.model import Trace
 
 BATCH_BYTES = 4 << 20
@@ -32,7 +32,7 @@ class _Stored:
     key: bytes
     """Of its session."""
     usage: TraceUsage
-    place: Place
+    place: SpoolPlace
 
 
 class TraceSpool:

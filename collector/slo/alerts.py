@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from collector.records.standing import FAULT_WORDS, FAULTS_THAT_PAGE
 from collector.slo import expressions as promql
-from collector.slo.words import Query, Text, Words
+from collector.slo.words import AlertQuery, Text, Words
 
 SCORED = ("service", "agent", "evaluator", "scope")
 
@@ -70,10 +70,10 @@ _TICKET = always("ticket")
 
 def _window(w: Words) -> str:
     return (
-        f"The mean of its newest {w.ask(Query(family='spanwise_window_samples'), '%.0f')} sessions is"
-        f" {w.ask(Query(family='spanwise_window_mean_ratio'), '%.2f')} (95 % bounds"
-        f" {w.ask(Query(family='spanwise_window_lower_bound_ratio'), '%.2f')} to"
-        f" {w.ask(Query(family='spanwise_window_upper_bound_ratio'), '%.2f')})."
+        f"The mean of its newest {w.ask(AlertQuery(family='spanwise_window_samples'), '%.0f')} sessions is"
+        f" {w.ask(AlertQuery(family='spanwise_window_mean_ratio'), '%.2f')} (95 % bounds"
+        f" {w.ask(AlertQuery(family='spanwise_window_lower_bound_ratio'), '%.2f')} to"
+        f" {w.ask(AlertQuery(family='spanwise_window_upper_bound_ratio'), '%.2f')})."
     )
 
 
@@ -92,9 +92,11 @@ def _fault(w: Words) -> str:
 
 def _fault_since(w: Words) -> str:
     def count(family: str, period: str) -> str:
-        return w.ask(Query(family=f"spanwise_fault_{family}", labels={"period": period}), "%.0f")
+        return w.ask(
+            AlertQuery(family=f"spanwise_fault_{family}", labels={"period": period}), "%.0f"
+        )
 
-    since = w.ask(Query(family="spanwise_fault_since_timestamp_seconds"), "humanizeTimestamp")
+    since = w.ask(AlertQuery(family="spanwise_fault_since_timestamp_seconds"), "humanizeTimestamp")
     return (
         f"{_fault(w)} in {count('failures', 'since')} of {count('uses', 'since')} sessions since {since},"
         f" in {count('failures', 'before')} of {count('uses', 'before')} before."
@@ -117,10 +119,10 @@ def _drop(w: Words) -> str:
     def mean(row: Words) -> str:
         return f" The mean of {row.label('evaluator')} over its window is {row.value('%.2f')}."
 
-    since = Query(family="spanwise_drift_since_timestamp_seconds")
-    means = Query(family="spanwise_window_mean_ratio", where="spanwise_drift_detected")
+    since = AlertQuery(family="spanwise_drift_since_timestamp_seconds")
+    means = AlertQuery(family="spanwise_window_mean_ratio", where="spanwise_drift_detected")
     return (
-        f"{w.each(Query(family='spanwise_drift_cause'), ('fault', 'tool'), agent, cause)}"
+        f"{w.each(AlertQuery(family='spanwise_drift_cause'), ('fault', 'tool'), agent, cause)}"
         f"{w.each(since, ('evaluator',), scope, dropped)}"
         f"{w.each(means, ('evaluator',), scope, mean)}"
         " It may be a changed prompt, model or mix of questions: compare three sessions from before with three since."
@@ -158,9 +160,11 @@ def _incomplete(w: Words) -> str:
 
 
 def _not_delivered(w: Words) -> str:
-    oldest = w.ask(Query(family="spanwise_outbox_oldest_timestamp_seconds"), "humanizeTimestamp")
-    waiting = w.ask(Query(family="spanwise_outbox_records"), "%.0f")
-    lost = Query(family="spanwise_signals_total", labels={"result": "lost"}, is_increase=True)
+    oldest = w.ask(
+        AlertQuery(family="spanwise_outbox_oldest_timestamp_seconds"), "humanizeTimestamp"
+    )
+    waiting = w.ask(AlertQuery(family="spanwise_outbox_records"), "%.0f")
+    lost = AlertQuery(family="spanwise_signals_total", labels={"result": "lost"}, is_increase=True)
     return (
         f"The oldest signal that {w.label('sink')} has not taken is of {oldest}, {waiting} wait."
         f" Lost in the last 30 minutes: {w.ask(lost, '%.0f')}."
@@ -318,8 +322,8 @@ ALERTS = (
         expr=promql.BUDGET_LOW,
         summary=lambda w: f"{w.value(_PERCENT)} of the judge's budget is left",
         description=lambda w: (
-            f"Of {w.label('budget')} {w.ask(Query(family='spanwise_judge_budget_remaining_usd'), '%.2f')} of"
-            f" {w.ask(Query(family='spanwise_judge_budget_limit_usd'), '%.2f')} USD are left. When it is spent,"
+            f"Of {w.label('budget')} {w.ask(AlertQuery(family='spanwise_judge_budget_remaining_usd'), '%.2f')} of"
+            f" {w.ask(AlertQuery(family='spanwise_judge_budget_limit_usd'), '%.2f')} USD are left. When it is spent,"
             " judged evaluations are skipped (reason budget) until the next period."
         ),
         page=_page,
@@ -345,9 +349,9 @@ ALERTS = (
             lambda w: f": {w.label('evaluator')} is no better than chance beside what people say"
         ),
         description=lambda w: (
-            f"Over {w.ask(Query(family='spanwise_agreement_samples'), '%.0f')} pairs with {w.label('name')}, the chance"
-            " that what people liked has a higher score than what they disliked is"
-            f" {w.ask(Query(family='spanwise_agreement_rank_ratio'), '%.2f')}, at most {w.value('%.2f')}."
+            f"Over {w.ask(AlertQuery(family='spanwise_agreement_samples'), '%.0f')} pairs with {w.label('name')}, the"
+            " chance that what people liked has a higher score than what they disliked is"
+            f" {w.ask(AlertQuery(family='spanwise_agreement_rank_ratio'), '%.2f')}, at most {w.value('%.2f')}."
         ),
         page=lambda w: (
             f"/agreement?service={w.quoted('service')}&agent={w.quoted('agent')}&evaluator={w.quoted('evaluator')}"

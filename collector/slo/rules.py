@@ -27,7 +27,7 @@ Rule = TypedDict(
 """One rule, as in a rule file."""
 
 
-class Group(TypedDict):
+class RuleGroup(TypedDict):
     """One group of a rule file; its rules are evaluated in their order."""
 
     name: str
@@ -41,7 +41,7 @@ def rules(
     *,
     runbook: str | None = None,
     exported: bool = False,
-) -> list[Group]:
+) -> list[RuleGroup]:
     """The groups of a rule file.
 
     Args:
@@ -57,7 +57,7 @@ def rules(
     own = evaluators or {}
     explained = runbook or f"{page}{HELP}"
     always = [_alert(each, page, explained) for each in ALERTS if not each.needs_objective]
-    groups: list[Group] = [{"name": "spanwise", "rules": always}]
+    groups: list[RuleGroup] = [{"name": "spanwise", "rules": always}]
     if objective is not None or own or exported:
         burns = [_alert(each, page, explained) for each in ALERTS if each.needs_objective]
         groups.insert(

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class AlertQuery:
     """The largest value of a family's series that have the alert's labels; or one value for each group of them."""
 
     family: str
@@ -40,12 +40,16 @@ class Words(Protocol):
         """The alert's value. `shape` is `%.0f`, `%.2f`, or the name of a function of Prometheus's templates."""
         ...
 
-    def ask(self, query: Query | str, shape: str) -> str:
+    def ask(self, query: AlertQuery | str, shape: str) -> str:
         """The value of a query; `unknown` where it has none. A text as `query` is PromQL: only Prometheus knows it."""
         ...
 
     def each(
-        self, query: Query, by: tuple[str, ...], of: tuple[str, ...], text: Callable[[Words], str]
+        self,
+        query: AlertQuery,
+        by: tuple[str, ...],
+        of: tuple[str, ...],
+        text: Callable[[Words], str],
     ) -> str:
         """The text for each group `by` of the series that have the alert's labels `of`."""
         ...
@@ -89,7 +93,7 @@ class RuleWords:
         """See `Words`."""
         return f"{{{{ {self._value_at} | {_shown(shape)} }}}}"
 
-    def ask(self, query: Query | str, shape: str) -> str:
+    def ask(self, query: AlertQuery | str, shape: str) -> str:
         """See `Words`."""
         asked = query if isinstance(query, str) else _promql(query)
         return (
@@ -98,7 +102,11 @@ class RuleWords:
         )
 
     def each(
-        self, query: Query, by: tuple[str, ...], of: tuple[str, ...], text: Callable[[Words], str]
+        self,
+        query: AlertQuery,
+        by: tuple[str, ...],
+        of: tuple[str, ...],
+        text: Callable[[Words], str],
     ) -> str:
         """See `Words`."""
         row = RuleWords(by, labels_at=".Labels", value_at=".Value")
@@ -128,7 +136,7 @@ class RuleWords:
         return f'{{{{ {action} printf "{quoted}" {given} | query }}}}'
 
 
-def _promql(query: Query, by: tuple[str, ...] = ()) -> str:
+def _promql(query: AlertQuery, by: tuple[str, ...] = ()) -> str:
     grouped = f"max by ({', '.join(by)}) " if by else "max"
     more = "".join(f',{name}="{value}"' for name, value in query.labels.items())
     series = f"{query.family}{{@{more}}}"

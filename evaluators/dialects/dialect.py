@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from evaluators.dialects.content.facts import Facts, Kind, Wraps
-from evaluators.dialects.fields import Field, Fill, On, Plan, Row, quoted
+from evaluators.dialects.fields import Field, FieldPlan, Fill, On, Row, quoted
 from evaluators.model import Span
 
 Lack = Literal[
@@ -236,7 +236,7 @@ class Dialect:
             kind = facts.kind = kind_of(facts)
             fills = fills_of.get(kind)
             if fills is None:
-                fills = fills_of[kind] = Plan(fields.get(kind, ())).answer(keys)
+                fills = fills_of[kind] = FieldPlan(fields.get(kind, ())).answer(keys)
             get = span.attributes.get
             for fill in fills:
                 fill(facts, get)

@@ -1,7 +1,7 @@
 """The table of a dialect: the fields of a span's facts, each filled from the first of its keys that holds a value.
 
 A field that the conventions on the same span filled already stays; `over` lets the dialect's own keys win. Which
-keys a span has is looked up once per set of keys (`Plan`), not per span.
+keys a span has is looked up once per set of keys (`FieldPlan`), not per span.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.tools import arguments_of, outcome_of
-from evaluators.dialects.decoding.key_sets import Question
+from evaluators.dialects.decoding.key_sets import KeyQuestion
 from evaluators.dialects.decoding.values import number, string, unwrap
 from evaluators.model import JSON, Span, Tokens
 
@@ -377,12 +377,12 @@ class Step(Field):
         return self._plan(names)
 
 
-def step(when: Question, fill: Fill) -> Field:
+def step(when: KeyQuestion, fill: Fill) -> Field:
     """A step that is the same on all spans whose keys answer a question."""
     return Step(lambda names: fill if when.answer(names) else None)
 
 
-class Plan(Question):
+class FieldPlan(KeyQuestion):
     """The fields of one kind of span. The answer for a set of keys: how each is filled that can be."""
 
     __slots__ = ("_fields",)

@@ -159,7 +159,7 @@ def _read_stamped(keys: Stamped, read: Reader, span: Span) -> Facts:
     return with_stamped(read(span), keys)
 
 
-def _read_in_graph(keys: langgraph.Keys, read: Reader, span: Span) -> Facts:
+def _read_in_graph(keys: langgraph.MetadataKeys, read: Reader, span: Span) -> Facts:
     return langgraph.name_agent(read(span), keys)
 
 

@@ -57,7 +57,7 @@ def jaccard(one: Collection[int], other: Collection[int]) -> float:
     return len({*one} & {*other}) / union if union else 1.0
 
 
-class Agreement(NamedTuple):
+class RunAgreement(NamedTuple):
     """How far a run did what the other runs of its task did."""
 
     score: float
@@ -103,13 +103,13 @@ class TaskRunsHistory:
             compared.update(struct.pack("<QI", other, len(made)) + made)
         return compared.hexdigest()
 
-    def agreement(self, session: int, made: Collection[int]) -> Agreement | None:
+    def agreement(self, session: int, made: Collection[int]) -> RunAgreement | None:
         """How far the session did what the newest others did; None: too few of them, or no run wrote anything."""
         others = [_unpacked(packed) for _, packed in self._others(session)]
         if len(others) < LEAST_RUNS or not (made or any(others)):
             return None
         each = [jaccard(made, other) for other in others]
-        return Agreement(rounded(sum(each) / len(each)), len(each), each.count(1.0))
+        return RunAgreement(rounded(sum(each) / len(each)), len(each), each.count(1.0))
 
     def _others(self, session: int) -> list[tuple[int, bytes]]:
         """The newest other runs, newest first."""

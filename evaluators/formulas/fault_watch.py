@@ -53,7 +53,7 @@ NEW_NORMAL = 7 * 86400.0
 """Seconds after which a fault that is still raised is the new normal, and the past starts over."""
 
 
-class Counts(msgspec.Struct, array_like=True):
+class UseCounts(msgspec.Struct, array_like=True):
     """Uses and failures, after a use that did not fail (`n0`, `f0`) and after one that failed."""
 
     n0: float = 0.0
@@ -81,7 +81,7 @@ class RatioSum(msgspec.Struct, array_like=True):
     failures: int = 0
 
 
-class Fault(msgspec.Struct, kw_only=True, omit_defaults=True):
+class FaultAlarm(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An alarm that is not over."""
 
     began: float
@@ -104,18 +104,18 @@ class Fault(msgspec.Struct, kw_only=True, omit_defaults=True):
 class FaultState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What is stored of a watch; about 130 bytes."""
 
-    past: Counts = msgspec.field(default_factory=Counts)
-    waiting: Counts = msgspec.field(default_factory=Counts)
+    past: UseCounts = msgspec.field(default_factory=UseCounts)
+    waiting: UseCounts = msgspec.field(default_factory=UseCounts)
     """Not in the past yet."""
     has_failed: bool = False
     """Whether the newest use failed."""
     sums: list[RatioSum] = msgspec.field(default_factory=lambda: [RatioSum() for _ in RATIOS])
-    fault: Fault | None = None
+    fault: FaultAlarm | None = None
     recent: list[Bucket] = []
     """All uses, also while the fault is raised."""
 
 
-class Shown(NamedTuple):
+class ShownFault(NamedTuple):
     """A fault that is shown: uses and failures since it began, and in the past before it."""
 
     since: float
@@ -165,12 +165,12 @@ class FaultWatch:
         return True
 
     @property
-    def shown(self) -> Shown | None:
+    def shown(self) -> ShownFault | None:
         """The fault, once it is shown."""
         fault, past = self.state.fault, self.state.past
         if fault is None or not fault.is_shown:
             return None
-        return Shown(fault.since, fault.uses, fault.failures, past.uses, past.failures)
+        return ShownFault(fault.since, fault.uses, fault.failures, past.uses, past.failures)
 
     @property
     def learned(self) -> tuple[float, float]:
@@ -213,12 +213,12 @@ class FaultWatch:
                 raised.append(each)
         return max(raised, key=lambda each: each.failures / each.uses, default=None)
 
-    def _raise(self, raised: RatioSum, now: float) -> Fault:
+    def _raise(self, raised: RatioSum, now: float) -> FaultAlarm:
         past = self.state.past
         before = upper_rate(past.failures, past.uses)
         rate = max((raised.failures + 1) / (raised.uses + 2), 2 * before / (1 + before))
-        self.state.waiting = Counts()
-        return Fault(
+        self.state.waiting = UseCounts()
+        return FaultAlarm(
             began=now,
             since=raised.since,
             uses=raised.uses,
@@ -227,7 +227,7 @@ class FaultWatch:
             rate=min(0.999, rate),
         )
 
-    def _follow(self, fault: Fault, failed: bool, seen: float) -> FaultEvent | None:
+    def _follow(self, fault: FaultAlarm, failed: bool, seen: float) -> FaultEvent | None:
         """A use while the fault is raised: nothing is learned."""
         fault.uses += 1
         fault.failures += failed
@@ -238,7 +238,7 @@ class FaultWatch:
         self.state = FaultState(past=self.state.past, recent=self._recent.buckets)
         return "over"
 
-    def _show(self, fault: Fault, failed: bool, seen: float) -> FaultEvent | None:
+    def _show(self, fault: FaultAlarm, failed: bool, seen: float) -> FaultEvent | None:
         if fault.is_shown or not failed or seen - fault.since < self._settle:
             return None
         fault.is_shown = True
@@ -262,7 +262,7 @@ class FaultWatch:
             past.f1 += waiting.f1
             waiting.n1 = waiting.f1 = 0.0
         if past.n0 + past.n1 >= MOST:
-            state.past = Counts(past.n0 / 2, past.f0 / 2, past.n1 / 2, past.f1 / 2)
+            state.past = UseCounts(past.n0 / 2, past.f0 / 2, past.n1 / 2, past.f1 / 2)
         state.has_failed = failed
 
 

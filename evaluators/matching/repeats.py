@@ -157,7 +157,7 @@ def call_counts(calls: Sequence[ToolCall], tools: Sequence[ToolUse] = ()) -> tup
     return tuple(CallCount(*call[:2], times, *call[2:]) for call, times in sorted(kept))
 
 
-class Told(NamedTuple):
+class RepeatsTold(NamedTuple):
     """What a trace or a session says of the repeats among its calls, in the same words."""
 
     repeated: int
@@ -169,7 +169,7 @@ class Told(NamedTuple):
     """Calls that are not compared, because their arguments were not exported."""
 
     @classmethod
-    def of(cls, calls: Sequence[ToolCall]) -> Told:
+    def of(cls, calls: Sequence[ToolCall]) -> RepeatsTold:
         """Of the calls of a trace."""
         grouped = _grouped(calls)
         return cls(
@@ -226,7 +226,7 @@ REFUSED = _digest(_REFUSED)
 """`CallCount.answered` of a call that was refused."""
 
 
-NO_REPEATS = Told(0, 0, 0, 0)
+NO_REPEATS = RepeatsTold(0, 0, 0, 0)
 
 
 class Answers:
@@ -249,7 +249,7 @@ class Answers:
             del self._times[answered]
 
     @property
-    def told(self) -> Told:
+    def told(self) -> RepeatsTold:
         """The repeats among them."""
         again = self.calls - 1
         if again < 1:
@@ -257,5 +257,5 @@ class Answers:
         results = len(self._times) - (UNKNOWN in self._times)
         refused = self._times.get(REFUSED, 0)
         if results > 1 or 0 < self.failed < self.calls or 0 < refused < self.calls:
-            return Told(repeated=0, failed=0, changing=self.calls, untold=0)
-        return Told(repeated=again, failed=min(self.failed, again), changing=0, untold=0)
+            return RepeatsTold(repeated=0, failed=0, changing=self.calls, untold=0)
+        return RepeatsTold(repeated=again, failed=min(self.failed, again), changing=0, untold=0)

@@ -48,7 +48,7 @@ def unknown(trace: Trace) -> tuple[ToolCall, ...]:
     return tuple(call for call in trace.tool_calls if offered and call.name not in offered)
 
 
-class Checked(NamedTuple):
+class CheckedCalls(NamedTuple):
     """The calls of a trace against the schemas of their tools."""
 
     judged: tuple[tuple[ToolCall, str | None], ...]
@@ -62,11 +62,11 @@ class Checked(NamedTuple):
         return tuple(call for call, error in self.judged if error is not None)
 
 
-_last: ContextVar[tuple[Trace, Checked] | None] = ContextVar("last", default=None)
+_last: ContextVar[tuple[Trace, CheckedCalls] | None] = ContextVar("last", default=None)
 """The trace that was checked last: two evaluators ask the same of it one after the other."""
 
 
-def check_arguments(trace: Trace) -> Checked:
+def check_arguments(trace: Trace) -> CheckedCalls:
     """Judge every call by the schema of its tool.
 
     Once the calls of a trace have taken `TRACE_STEPS`, the others are not judged.
@@ -78,7 +78,7 @@ def check_arguments(trace: Trace) -> Checked:
     return known[1]
 
 
-def _check(trace: Trace) -> Checked:
+def _check(trace: Trace) -> CheckedCalls:
     schemas = {tool.name: tool.parameters for tool in trace.tools_offered}
     texts: dict[str, _Schema] = {}
     judged: list[tuple[ToolCall, str | None]] = []
@@ -99,7 +99,7 @@ def _check(trace: Trace) -> Checked:
         unchecked += each.is_costly
         if each.is_judged:
             judged.append((call, each.error))
-    return Checked(tuple(judged), _unchecked(unchecked, len(trace.tool_calls)))
+    return CheckedCalls(tuple(judged), _unchecked(unchecked, len(trace.tool_calls)))
 
 
 def _unchecked(count: int, calls: int) -> str | None:

@@ -27,7 +27,7 @@ class Unsure(Exception):
     """The value may not fit, or may take too many steps."""
 
 
-class Budget(Protocol):
+class StepBudget(Protocol):
     """What a call may still spend."""
 
     left: int
@@ -35,16 +35,16 @@ class Budget(Protocol):
     """Of the members of an `enum`, by the identity of the list: they take their steps once for a call."""
 
 
-Check: TypeAlias = Callable[[JSON, Budget], bool]
+Check: TypeAlias = Callable[[JSON, StepBudget], bool]
 """True: the value fits. False: only its type is wrong, which an `anyOf` may still allow. Else raises `Unsure`."""
 _Type: TypeAlias = type[Any]
-_Test: TypeAlias = Callable[[Any, Budget], None]
+_Test: TypeAlias = Callable[[Any, StepBudget], None]
 """One keyword on a value of a type that it looks at; raises `Unsure` unless the value fits."""
 _Made: TypeAlias = tuple[Collection[_Type], _Test]
 """The types of values that a keyword looks at, and how."""
 
 
-class Dialect(NamedTuple):
+class SchemaDialect(NamedTuple):
     """What the compiler has to know of the draft that a schema is written in."""
 
     keywords: Collection[str]
@@ -57,17 +57,17 @@ class Dialect(NamedTuple):
     """This package's keywords, which spend their steps themselves: pattern, multipleOf, uniqueItems."""
 
 
-def compiled(schema: JSON, dialect: Dialect) -> Check:
+def compiled(schema: JSON, dialect: SchemaDialect) -> Check:
     """The check of a valid schema. What is not compiled is `Unsure` once a value gets there."""
     return _Compiler(schema, dialect).schema(schema, 0)
 
 
-def unsure(_value: JSON, _budget: Budget) -> bool:
+def unsure(_value: JSON, _budget: StepBudget) -> bool:
     """The check of a schema that is not compiled."""
     raise Unsure
 
 
-def _anything(_value: JSON, _budget: Budget) -> bool:
+def _anything(_value: JSON, _budget: StepBudget) -> bool:
     return True
 
 
@@ -91,7 +91,7 @@ _RESOLVING = frozenset({"$id", "$schema", "$anchor", "$dynamicAnchor", "$recursi
 
 
 class _Compiler:
-    def __init__(self, root: JSON, dialect: Dialect) -> None:
+    def __init__(self, root: JSON, dialect: SchemaDialect) -> None:
         self._root = root
         self._dialect = dialect
         self._left = NODES
@@ -151,7 +151,7 @@ class _Compiler:
             return None
         checks = {name: self.schema(each, depth + 1) for name, each in members.items()}
 
-        def test(instance: Mapping[str, JSON], budget: Budget) -> None:
+        def test(instance: Mapping[str, JSON], budget: StepBudget) -> None:
             if len(instance) < len(checks):
                 for name, inner in instance.items():
                     check = checks.get(name)
@@ -171,7 +171,7 @@ class _Compiler:
         known = frozenset(named)
         check = self.schema(value, depth + 1)
 
-        def test(instance: Mapping[str, JSON], budget: Budget) -> None:
+        def test(instance: Mapping[str, JSON], budget: StepBudget) -> None:
             if instance.keys() <= known:
                 return
             for name, inner in instance.items():
@@ -185,7 +185,7 @@ class _Compiler:
             return None
         check = self.schema(value, depth + 1)
 
-        def test(instance: Sequence[JSON], budget: Budget) -> None:
+        def test(instance: Sequence[JSON], budget: StepBudget) -> None:
             for inner in instance:
                 if not check(inner, budget):
                     raise Unsure
@@ -205,7 +205,7 @@ class _Compiler:
         if run is None or type(value) not in expected:
             return None
 
-        def test(instance: JSON, _: Budget) -> None:
+        def test(instance: JSON, _: StepBudget) -> None:
             items = list_of(instance)
             # Only what is flat: how deep a value may be depends on the stack beneath.
             if items is not None and not _is_flat(items):
@@ -245,7 +245,7 @@ def _check(
     told = len(" is not of type " + ", ".join(map(repr, types)))
     whole, any_number = "integer" in types, "number" in types
 
-    def check(instance: JSON, budget: Budget) -> bool:
+    def check(instance: JSON, budget: StepBudget) -> bool:
         kind = cast("_Type", type(instance))
         size = len(instance) if kind in _SIZED else 0
         budget.left -= least + count * (size // AT_ONCE) + above[size % AT_ONCE]
@@ -297,7 +297,7 @@ _OWN_KINDS: Mapping[str, tuple[Collection[_Type], Collection[_Type]]] = {
 
 def _limit(kinds: Collection[_Type], fits: Callable[[Any, Any], bool]) -> Callable[[JSON], _Made]:
     def made(limit: JSON) -> _Made:
-        def test(instance: JSON, _: Budget) -> None:
+        def test(instance: JSON, _: StepBudget) -> None:
             if not fits(instance, limit):
                 raise Unsure
 
@@ -321,7 +321,7 @@ _LIMITS: Mapping[str, Callable[[JSON], _Made]] = {
 }
 
 
-def _finite(instance: float, _: Budget) -> None:
+def _finite(instance: float, _: StepBudget) -> None:
     # No JSON: what jsonschema gets in its place depends on how it was encoded.
     if not math.isfinite(instance):
         raise Unsure
@@ -332,7 +332,7 @@ def _required(value: JSON) -> _Made | None:
     if names is None or not all(isinstance(each, str) for each in names):
         return None
 
-    def test(instance: Mapping[str, JSON], _: Budget) -> None:
+    def test(instance: Mapping[str, JSON], _: StepBudget) -> None:
         for name in names:
             if name not in instance:
                 raise Unsure
@@ -350,7 +350,7 @@ def _one_of(
     steps = sum(len(each) // AT_ONCE for each in forms)
     known = id(members)
 
-    def test(instance: JSON, budget: Budget) -> None:
+    def test(instance: JSON, budget: StepBudget) -> None:
         if type(instance) not in _SCALARS:
             raise Unsure
         mine = form(instance)
@@ -367,7 +367,7 @@ def _one_of(
 
 
 def _all_of(checks: Sequence[Check]) -> _Test:
-    def test(instance: JSON, budget: Budget) -> None:
+    def test(instance: JSON, budget: StepBudget) -> None:
         for check in checks:
             if not check(instance, budget):
                 raise Unsure
@@ -376,7 +376,7 @@ def _all_of(checks: Sequence[Check]) -> _Test:
 
 
 def _any_of(checks: Sequence[Check]) -> _Test:
-    def test(instance: JSON, budget: Budget) -> None:
+    def test(instance: JSON, budget: StepBudget) -> None:
         for check in checks:
             if check(instance, budget):
                 return

@@ -75,7 +75,7 @@ _NO_KEY = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class ProviderFault:
     """A request that got no answer."""
 
     word: str
@@ -103,7 +103,7 @@ class Fault:
         """A server may fail on a schema, rather than say that it knows none."""
         return self.passing and self.status is not None and self.status >= 500
 
-    def cleared(self) -> Fault:
+    def cleared(self) -> ProviderFault:
         """The fault where leaving out the parameter that it names changed nothing."""
         if self.word != "parameter":
             return replace(self, refuses=None)
@@ -128,12 +128,12 @@ class Fault:
 class FaultyAnswer(Exception):
     """An answer of a provider that holds no text that could be an answer."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: ProviderFault) -> None:
         super().__init__(fault.word)
         self.fault = fault
 
 
-def fault_of(error: BaseException) -> Fault:
+def fault_of(error: BaseException) -> ProviderFault:
     """What the error means."""
     if isinstance(error, FaultyAnswer):
         return error.fault
@@ -151,27 +151,27 @@ def fault_of(error: BaseException) -> Fault:
 # --- no response ------------------------------------------------------------------------------------------------------
 
 
-def _without_response(chain: tuple[BaseException, ...]) -> Fault | None:
+def _without_response(chain: tuple[BaseException, ...]) -> ProviderFault | None:
     """The fault of a request to which no response came that could be read; None: a status tells more."""
     if any(isinstance(each, TimeoutError) or "Timeout" in type(each).__name__ for each in chain):
-        return Fault(word="timeout", passing=True)
+        return ProviderFault(word="timeout", passing=True)
     if any(isinstance(each, ssl.SSLCertVerificationError) for each in chain):
-        return Fault(word="certificate")
+        return ProviderFault(word="certificate")
     if (link := _broken_link(chain)) is not None:
-        return Fault(word="unreachable", passing=True, link=link)
+        return ProviderFault(word="unreachable", passing=True, link=link)
     text = " ".join(str(each)[:_SEARCHED] for each in chain)
     if _UNREADABLE.search(text) or any(isinstance(each, _MISREAD) for each in chain):
-        return Fault(word="unreadable", passing=True, billed=True)
+        return ProviderFault(word="unreadable", passing=True, billed=True)
     return _never_sent(chain, text)
 
 
-def _never_sent(chain: tuple[BaseException, ...], text: str) -> Fault | None:
+def _never_sent(chain: tuple[BaseException, ...], text: str) -> ProviderFault | None:
     """What the library says without asking the provider."""
     if any(isinstance(each, ImportError) for each in chain):
-        return Fault(word="missing_library")
+        return ProviderFault(word="missing_library")
     if _NO_KEY.search(text) or is_named(chain[0], "AuthenticationError", "NoCredentialsError"):
-        return Fault(word="no_api_key")
-    return Fault(word="unknown_model") if "LLM Provider NOT provided" in text else None
+        return ProviderFault(word="no_api_key")
+    return ProviderFault(word="unknown_model") if "LLM Provider NOT provided" in text else None
 
 
 def _broken_link(chain: tuple[BaseException, ...]) -> str | None:
@@ -249,9 +249,9 @@ class _Said:
         return found[min(found)] if found else None
 
 
-def _refusal(status: int | None, said: _Said, retry_after: float | None) -> Fault:
+def _refusal(status: int | None, said: _Said, retry_after: float | None) -> ProviderFault:
     word, passing = _meaning(status, said)
-    fault = Fault(
+    fault = ProviderFault(
         word=word,
         passing=passing,
         refuses=_refused(word, said),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evaluators.judging.prompt import Prompt
-from evaluators.providers.faults import Fault, Parameter
+from evaluators.providers.faults import Parameter, ProviderFault
 
 LEAST_TOKENS = 256
 """Tokens of an answer: with fewer none of ours is whole."""
@@ -67,7 +67,7 @@ class Form:
             return replace(self, limit=LIMITS[1])
         return replace(self, tokens=None)
 
-    def after(self, fault: Fault, *, is_last: bool) -> Form | None:
+    def after(self, fault: ProviderFault, *, is_last: bool) -> Form | None:
         """The form to try next after a refusal; None: no other form would help.
 
         Args:

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from evaluators.judging.embedding import Embedded
 from evaluators.judging.prompt import Answer, Prompt
-from evaluators.providers.faults import Fault, FaultyAnswer, fault_of
+from evaluators.providers.faults import FaultyAnswer, ProviderFault, fault_of
 from evaluators.providers.forms import Form, Forms
 
 MAX_OUTPUT = 4096
@@ -282,13 +282,13 @@ def _read(response: Any, prompt: Prompt) -> str:
     fields = cast("Mapping[str, Any]", getattr(message, "provider_specific_fields", None) or {})
     word = {"length": "cut", "content_filter": "content_filter"}.get(choice.finish_reason or "")
     if word is not None or fields.get("refusal"):
-        raise FaultyAnswer(Fault(word=word or "refusal", billed=True))
+        raise FaultyAnswer(ProviderFault(word=word or "refusal", billed=True))
     if not text.strip():
         raise FaultyAnswer(_NO_ANSWER)
     return text
 
 
-_NO_ANSWER = Fault(word="no_answer", passing=True, billed=True)
+_NO_ANSWER = ProviderFault(word="no_answer", passing=True, billed=True)
 
 
 def _count(usage: Any, name: str, otherwise: int) -> int:

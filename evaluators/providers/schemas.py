@@ -20,7 +20,7 @@ from evaluators.errors import Unjudgeable
 from evaluators.matching import ecmascript, patterns
 from evaluators.matching.json_values import encoded, list_of, object_of
 from evaluators.model import JSON
-from evaluators.providers.compiled_schemas import AT_ONCE, Check, Dialect, compiled, unsure
+from evaluators.providers.compiled_schemas import AT_ONCE, Check, SchemaDialect, compiled, unsure
 
 PATTERN_LIMIT = 256
 """Characters of a string that a pattern out of a trace is tried on."""
@@ -177,7 +177,7 @@ def _known(text: str, *, trusted: bool) -> _Known:
     validator = _counting(base, use)(schema, registry=nowhere)
     check = unsure
     if base in (known.Draft7Validator, known.Draft201909Validator, known.Draft202012Validator):
-        draft = Dialect(
+        draft = SchemaDialect(
             base.VALIDATORS.keys(), base is known.Draft7Validator, _plain_form, _KEYWORDS[use]
         )
         check = compiled(schema, draft)

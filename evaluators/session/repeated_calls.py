@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from evaluators.declare import evaluator
 from evaluators.formulas.work import WorkHistory
-from evaluators.matching.repeats import NO_REPEATS, Answers, Told
+from evaluators.matching.repeats import NO_REPEATS, Answers, RepeatsTold
 from evaluators.model import JSON, Outcome, Score, Session, Turn
 from evaluators.resources import Running
 from evaluators.work import Work
@@ -55,7 +55,7 @@ class RepeatCount(Running):
         return max(self._levels, default=0)
 
     @property
-    def told(self) -> Told:
+    def told(self) -> RepeatsTold:
         """The repeats among the calls that are compared."""
         return self._told
 
@@ -74,8 +74,10 @@ class RepeatCount(Running):
             if not answers.calls:
                 del self._answers[asked]
 
-    def _level(self, told: Told, sign: int) -> None:
-        self._told = Told(*(all_ + sign * its for all_, its in zip(self._told, told, strict=True)))
+    def _level(self, told: RepeatsTold, sign: int) -> None:
+        self._told = RepeatsTold(
+            *(all_ + sign * its for all_, its in zip(self._told, told, strict=True))
+        )
         if not told.repeated:
             return
         level = self._levels.get(told.repeated, 0) + sign

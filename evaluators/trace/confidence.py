@@ -14,7 +14,7 @@ from evaluators.matching.final_answer import (
     ends_with_call,
     says_what_models_answered,
 )
-from evaluators.matching.repeats import Told, is_stuck, repeats
+from evaluators.matching.repeats import RepeatsTold, is_stuck, repeats
 from evaluators.matching.text import clip
 from evaluators.matching.tool_calls import failures, given_up, named, span_ids
 from evaluators.model import Score, Trace
@@ -86,7 +86,7 @@ def _tool_doubts(trace: Trace) -> Iterator[_Doubt]:
         return
     lost_risk = max(0.55, 0.3 * len(lost)) if given_up(calls, lost) else 0.2 * len(lost)
     again_risk = 0.6 if is_stuck(calls, again) else min(0.15, 0.05 * len(again))
-    repeated = Told.of(calls).repeats
+    repeated = RepeatsTold.of(calls).repeats
     errors = min(0.1, 0.05 * len(recovered))
     for some, each, most, risk, what in (
         (lost, 0.3, 0.6, min(0.6, lost_risk), f"{amount(len(lost), 'tool error')} not recovered"),

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from evaluators.counts import amount
 from evaluators.declare import evaluator
 from evaluators.formulas.trace_calls import TraceCallsHistory
-from evaluators.matching.repeats import Told, are_comparable, most_repeated, repeats
+from evaluators.matching.repeats import RepeatsTold, are_comparable, most_repeated, repeats
 from evaluators.model import JSON, Outcome, Score, ToolCall, Trace
 
 TIMES = 4
@@ -40,9 +40,9 @@ def repeats_missing(trace: Trace, options: Mapping[str, JSON]) -> int:
     return max(1, (limit if isinstance(limit, int) else 1) - most)
 
 
-def _told(again: Sequence[ToolCall]) -> Told:
+def _told(again: Sequence[ToolCall]) -> RepeatsTold:
     failed = sum(call.failed for call in again)
-    return Told(repeated=len(again), failed=failed, changing=0, untold=0)
+    return RepeatsTold(repeated=len(again), failed=failed, changing=0, untold=0)
 
 
 def is_found(outcome: Outcome) -> bool:

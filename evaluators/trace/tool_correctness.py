@@ -8,7 +8,7 @@ from evaluators.counts import amount
 from evaluators.declare import pandaprobe
 from evaluators.matching.first_failure import first_failure
 from evaluators.matching.json_values import bounded, brief, left_out
-from evaluators.matching.repeats import Told, is_stuck, repeats
+from evaluators.matching.repeats import RepeatsTold, is_stuck, repeats
 from evaluators.matching.tool_calls import (
     check_arguments,
     failures,
@@ -59,7 +59,7 @@ def tool_correctness(trace: Trace) -> Score:
     }
     wrong = {id(call) for faulty in faults.values() for call in faulty}
     reasons = [
-        f"{Told.of(calls).repeats if kind == 'repeated' else f'{len(faulty)} {kind}'} ({named(faulty)})"
+        f"{RepeatsTold.of(calls).repeats if kind == 'repeated' else f'{len(faulty)} {kind}'} ({named(faulty)})"
         for kind, faulty in faults.items()
         if faulty
     ]

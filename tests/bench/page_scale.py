@@ -23,7 +23,7 @@ import httpx
 from collector.log.port import SIGNALS, Position, Record
 from collector.records.codec import encode
 from collector.records.signal_batch import batch_records, made
-from collector.records.standing import Drop, Standing, Standings, Watched
+from collector.records.standing import Drop, Standing, Standings, WatchedScores
 from collector.records.traces import TraceRecord
 from evaluators.model import Tokens, Trace
 from tests.bench.table import at_most, heading
@@ -119,7 +119,7 @@ def standings(stand: Stand, agents: int) -> Standings:
                 ),
             ),
             watched=(
-                Watched(
+                WatchedScores(
                     evaluator="agent_reliability",
                     scope="session",
                     progress=1.0,

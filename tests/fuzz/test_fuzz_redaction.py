@@ -11,7 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.config.load import load
 from collector.otlp.redaction import redactor
-from collector.otlp.repair import Decoded
+from collector.otlp.repair import DecodedRequest
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, seed
 from tests.support.mutation import mutated
 from tests.support.received_log import spans_of
@@ -71,12 +71,14 @@ def test_planted_secrets_are_gone_and_the_spans_are_not(fuzz: Fuzz) -> None:
             return
         planted(request, secret, random)
         sent = request.SerializeToString()
-        done = redact(Decoded(sent), ExportTraceServiceRequest)
+        done = redact(DecodedRequest(sent), ExportTraceServiceRequest)
         assert SECRETS[secret] not in done.request
         assert (done.invalid, done.marked > 0 or done.whole > 0) == (0, True)
         after = ExportTraceServiceRequest.FromString(done.request)
         assert ids(spans_of(after)) == ids(spans_of(request))
-        assert redact(Decoded(done.request), ExportTraceServiceRequest).request == done.request
+        assert (
+            redact(DecodedRequest(done.request), ExportTraceServiceRequest).request == done.request
+        )
         for old, new in zip(spans_of(request), spans_of(after), strict=True):
             for before, now in zip(old.attributes, new.attributes, strict=True):
                 if done.whole == 0 and is_json(before.value.string_value):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.api.index import Index
-from collector.api.outcomes import Outcome, counting, pack, unpack
+from collector.api.outcomes import HeldOutcome, counting, pack, unpack
 from collector.api.reading import Reading
 from collector.api.search import text_of
 from collector.api.store import TraceEntry, session_subject, trace_subject
@@ -150,5 +150,5 @@ def test_outcomes_and_sums_are_those_of_what_the_index_holds(
 
 
 def test_outcomes_are_read_as_they_were_written() -> None:
-    told = [Outcome(1, 0.1234, True), Outcome(2, None, None), Outcome(900, 1.0, False)]
+    told = [HeldOutcome(1, 0.1234, True), HeldOutcome(2, None, None), HeldOutcome(900, 1.0, False)]
     assert list(unpack(pack(told))) == told

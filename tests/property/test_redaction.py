@@ -13,7 +13,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from collector.otlp.marking import Marking, Steps
 from collector.otlp.redaction import Redactor
-from collector.otlp.repair import Decoded
+from collector.otlp.repair import DecodedRequest
 from tests.property.test_receiver import damage, grouped, mutated, steady
 from tests.support.examples import examples
 from tests.support.planted import map_texts, texts_of
@@ -75,7 +75,7 @@ def test_the_walk_changes_what_a_parser_would(
         return text + planted[count % len(planted)]
 
     map_texts(sent, plant)
-    walked = TOOL(Decoded(sent.SerializeToString()), ExportTraceServiceRequest)
+    walked = TOOL(DecodedRequest(sent.SerializeToString()), ExportTraceServiceRequest)
     map_texts(sent, marked)
     mark_numbers(sent)
 
@@ -127,7 +127,7 @@ def test_the_hint_misses_nothing(text: str) -> None:
 def test_what_is_damaged_is_refused_or_redacted(sent: bytes, places: list[tuple[int, int]]) -> None:
     whole = mutated(sent, places)
     try:
-        result = TOOL(Decoded(whole), ExportTraceServiceRequest)
+        result = TOOL(DecodedRequest(whole), ExportTraceServiceRequest)
         again = ExportTraceServiceRequest.FromString(result.request)
     except Exception as error:  # noqa: BLE001 - which of them does not matter here
         assert type(error).__name__ in ("Undecodable", "TooLarge", "DecodeError")  # noqa: PT017

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, session_key
 from collector.records.traces import TraceRecord, WorkRecord
-from collector.scoring.effects import Drop, Effects, Task
+from collector.scoring.effects import Effects, Task, Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from evaluators.model import ToolCall
 from evaluators.work import Work
@@ -82,7 +82,7 @@ def lived(records: Sequence[TraceRecord], *, crash_at: int | None = None) -> lis
     def apply(effects: Effects) -> None:
         work.extend(each for each in effects.work if isinstance(each, WorkRecord))
         for change in effects.changes:
-            if isinstance(change, Drop):
+            if isinstance(change, Tombstone):
                 state.pop(_name(change.state), None)
             elif isinstance(change, SessionHead | SessionTurn):
                 state[_name(change)] = change

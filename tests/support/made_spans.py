@@ -18,7 +18,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from evaluators.dialects.read import read_trace
-from evaluators.dialects.turns.place import Event, Place, turn_trace_id
+from evaluators.dialects.turns.place import AgentEvent, Place, turn_trace_id
 from evaluators.dialects.turns.registry import agent_of_span, place_record, place_span
 from evaluators.model import JSON, Trace
 from tests.support.recordings import requests
@@ -32,7 +32,7 @@ class _Placed(NamedTuple):
     scope: InstrumentationScope
     span: Span
     place: Place | None
-    event: Event
+    event: AgentEvent
     digest: str
 
 
@@ -53,7 +53,7 @@ def pieces(folder: Path, scenario: str) -> Mapping[str, list[bytes]]:
     return _pieces(placed)
 
 
-def made_span(record: LogRecord, event: Event) -> Span:
+def made_span(record: LogRecord, event: AgentEvent) -> Span:
     """The span that stands for a log record."""
     digest = hashlib.sha256(event.scope.encode() + record.SerializeToString()).digest()
     span = Span(
@@ -77,7 +77,7 @@ def _of_logs(message: ExportLogsServiceRequest) -> Iterator[_Placed]:
         for scope_logs in resource_logs.scope_logs:
             for record in scope_logs.log_records:
                 attributes = _values(record.attributes)
-                event = Event(
+                event = AgentEvent(
                     name=str(attributes.get("event.name") or record.event_name),
                     time_unix_nano=record.time_unix_nano or record.observed_time_unix_nano,
                     scope=scope_logs.scope.name,
@@ -109,7 +109,7 @@ def _of_spans(message: ExportTraceServiceRequest) -> Iterator[_Placed]:
         resource = _values(resource_spans.resource.attributes)
         for scope_spans in resource_spans.scope_spans:
             for span in scope_spans.spans:
-                event = Event(
+                event = AgentEvent(
                     name=span.name,
                     time_unix_nano=span.start_time_unix_nano,
                     scope=scope_spans.scope.name,

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from collector.notices.alarms import Alarms
-from collector.notices.conditions import GROWTHS, Found, found_in
+from collector.notices.conditions import GROWTHS, FoundAlert, found_in
 from collector.notices.notice import Notice
-from collector.notices.series import Sample, Series
+from collector.notices.series import Series, SeriesSample
 from collector.slo.alerts import DROP, FAULT
 
 PLACE = {"service": "shop", "agent": "clerk"}
-BROKEN = Found(FAULT, {**PLACE, "fault": "tool_failed", "tool": "find_order"}, 1.0)
-SLOW = Found(FAULT, {**PLACE, "fault": "tool_slow", "tool": "find_order"}, 1.0)
-DROPPED = Found(DROP, {**PLACE, "scope": "session"}, 1.0)
+BROKEN = FoundAlert(FAULT, {**PLACE, "fault": "tool_failed", "tool": "find_order"}, 1.0)
+SLOW = FoundAlert(FAULT, {**PLACE, "fault": "tool_slow", "tool": "find_order"}, 1.0)
+DROPPED = FoundAlert(DROP, {**PLACE, "scope": "session"}, 1.0)
 
 
 class Looked:
@@ -24,7 +24,7 @@ class Looked:
         self.alarms = alarms
         self.series = Series(GROWTHS)
 
-    def look(self, now: float, *found: Found) -> None:
+    def look(self, now: float, *found: FoundAlert) -> None:
         """These hold now."""
         self.series.take([], now)
         self.alarms.look(found, self.series)
@@ -38,7 +38,9 @@ class Looked:
         return said
 
 
-def found(samples: Iterable[Sample], names: tuple[str, ...], now: float = 0.0) -> list[Found]:
+def found(
+    samples: Iterable[SeriesSample], names: tuple[str, ...], now: float = 0.0
+) -> list[FoundAlert]:
     """What holds in samples of one moment."""
     series = Series(GROWTHS)
     series.take(samples, now)

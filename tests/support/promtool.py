@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from collector.slo.alerts import ALERTS
-from collector.slo.rules import Group
+from collector.slo.rules import RuleGroup
 
 Alerts = Mapping[str, Sequence[Mapping[str, str]]]
 """By alert name: the labels of each that fires."""
@@ -59,7 +59,7 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def write_case(
     folder: Path,
     name: str,
-    groups: Sequence[Group],
+    groups: Sequence[RuleGroup],
     scenarios: Sequence[Scenario],
     *,
     every: str = "1m",
@@ -109,7 +109,7 @@ def _test(scenario: Scenario) -> dict[str, Any]:
 
 
 def fired(
-    folder: Path, groups: Sequence[Group], series: Mapping[str, str], at: str
+    folder: Path, groups: Sequence[RuleGroup], series: Mapping[str, str], at: str
 ) -> dict[str, list[dict[str, str]]]:
     """The alerts that these series raise at a time: their labels, by name.
 

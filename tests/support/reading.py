@@ -11,7 +11,7 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.reading.piece_reader import only_bytes
-from collector.reading.port import SPANS_MISSING, GlanceJob, ReadJob, ScoreJob, Seen
+from collector.reading.port import SPANS_MISSING, GlanceJob, GlanceResult, ReadJob, ScoreJob
 from collector.reading.worker import bare_trace
 from collector.records.subject import Subject
 from collector.records.traces import RunawayRecord
@@ -45,11 +45,11 @@ class ReadingWorkers:
     async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
         raise NotImplementedError
 
-    async def glance(self, job: GlanceJob) -> Seen:
+    async def glance(self, job: GlanceJob) -> GlanceResult:
         self.glances.append(job)
         await asyncio.sleep(0)
         trace = read(ReadJob(trace_id=job.trace_id, pieces=job.pieces, closed="idle"))
-        return Seen(record=suspect(trace, job) if trace.spans >= self.suspicious else None)
+        return GlanceResult(record=suspect(trace, job) if trace.spans >= self.suspicious else None)
 
     def hasten(self) -> None:
         return

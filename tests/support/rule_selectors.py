@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from collector.slo.rules import Group
+from collector.slo.rules import RuleGroup
 
 _SELECTOR = re.compile(r"\b(spanwise_[a-z_]+)(?:\{([^}]*)\})?")
 _MATCHER = re.compile(r'(\w+)(=~|!=|!~|=)(?:\\?"((?:[^"\\])*)\\?"|%q)')
@@ -20,7 +20,7 @@ class Selector(NamedTuple):
     """By label: the values that it must have (or must not have); none where the alert's own are put in."""
 
 
-def selectors(groups: Sequence[Group]) -> Iterator[Selector]:
+def selectors(groups: Sequence[RuleGroup]) -> Iterator[Selector]:
     """Of expressions and texts."""
     for group in groups:
         for rule in group["rules"]:

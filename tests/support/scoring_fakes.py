@@ -11,7 +11,7 @@ import msgspec
 from collector.base.telemetry import Telemetry
 from collector.config.tree import SessionWindow, Windows
 from collector.log.port import SIGNALS, TRACES
-from collector.reading.port import GlanceJob, ReadJob, ScoreJob, Seen
+from collector.reading.port import GlanceJob, GlanceResult, ReadJob, ScoreJob
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.signal import Signal
@@ -54,8 +54,8 @@ class FakeWorkers:
         self.jobs += jobs
         return [outcomes_of(job, stand_in=self.stand_in) for job in jobs]
 
-    async def glance(self, job: GlanceJob) -> Seen:
-        return Seen()
+    async def glance(self, job: GlanceJob) -> GlanceResult:
+        return GlanceResult()
 
     def hasten(self) -> None:
         pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from collector.notices.series import Sample
+from collector.notices.series import SeriesSample
 
 _PART = re.compile(r"(-?[\d.]+|NaN|_|stale)(?:([+-][\d.]+))?(?:x(\d+))?")
 
@@ -31,12 +31,12 @@ def labels_of(series: str) -> tuple[str, dict[str, str]]:
     return family, {name: value.replace('\\"', '"') for name, value in pairs}
 
 
-def minutes(series: Mapping[str, str], last: int) -> Iterator[list[Sample]]:
+def minutes(series: Mapping[str, str], last: int) -> Iterator[list[SeriesSample]]:
     """The samples of each minute from 0 to `last`."""
     expanded = [(*labels_of(name), values(text)) for name, text in series.items()]
     for minute in range(last + 1):
         yield [
-            Sample(family, labels, value)
+            SeriesSample(family, labels, value)
             for family, labels, points in expanded
             if minute < len(points) and (value := points[minute]) is not None
         ]

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from collector.api.charts import Looking, Point, Shown, Version
+from collector.api.charts import ChartVersion, Looking, Point, ShownSession
 from collector.api.page import chart, series
 from collector.api.page.agent_rows import HEADLINE, change, fault_row, headline_first
-from collector.api.page.chart import Chart, Kind, Mark
+from collector.api.page.chart import Chart, ChartMark, Kind
 from collector.api.page.timespan import LENGTHS, Timespan, timespan
 from collector.api.page.views import duration, usd
 from collector.api.query import time_shown
 from collector.api.viewer_zone import MINUTE, shown_at
 from collector.api.what_changed import differing, of_failing, sides, told_by
 from collector.records.moved import Moved, Told, moved
-from collector.records.standing import Standing, Watched
+from collector.records.standing import Standing, WatchedScores
 
 PARTS = 48
 """Points of a chart."""
@@ -49,7 +49,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AgentAsked:
     """The parameters of the address."""
 
     service: str
@@ -59,7 +59,7 @@ class Asked:
 
 
 def agent_page(
-    looking: Looking, asked: Asked, standing: Standing | None, *, now: float, settle: float
+    looking: Looking, asked: AgentAsked, standing: Standing | None, *, now: float, settle: float
 ) -> dict[str, Any] | None:
     """What the template shows; None: the index has no such agent.
 
@@ -120,7 +120,7 @@ def agent_page(
 # --- what happened ---------------------------------------------------------------------------------------------------
 
 
-def _moments(versions: Sequence[Version], standing: Standing | None) -> list[Moment]:
+def _moments(versions: Sequence[ChartVersion], standing: Standing | None) -> list[Moment]:
     """What fails or is worse first, then what is better, then releases and what is over, the newest first."""
     drops = headline_first(standing.drops) if standing else ()
     faults = standing.faults if standing else ()
@@ -166,7 +166,7 @@ def _since(moments: Sequence[Moment]) -> float | None:
     return max((each.time for each in moments), default=None)
 
 
-def _marks(moments: Iterable[Moment], span: Timespan) -> list[Mark]:
+def _marks(moments: Iterable[Moment], span: Timespan) -> list[ChartMark]:
     """What happened within the span; changes of scores that began at nearly the same time are one mark."""
     found: list[tuple[float, Kind, list[str]]] = []
     for each in moments:
@@ -186,11 +186,11 @@ def _marks(moments: Iterable[Moment], span: Timespan) -> list[Mark]:
     return [chart.mark(at, kind, texts) for at, kind, texts in found]
 
 
-def _seen(versions: Iterable[Version]) -> list[float]:
+def _seen(versions: Iterable[ChartVersion]) -> list[float]:
     return [at / 1e6 for each in versions for at in (each.first, each.entry.last)]
 
 
-def _version(version: Version, standing: Standing | None) -> dict[str, Any]:
+def _version(version: ChartVersion, standing: Standing | None) -> dict[str, Any]:
     name = version.entry.agent_version
     known = standing.versions if standing else ()
     numbers = next((each for each in known if each.agent_version == (name or "")), None)
@@ -236,7 +236,7 @@ def _charts(parts: series.Parts, span: Timespan, standing: Standing | None) -> d
     return found
 
 
-def nearest(standing: Standing | None) -> Watched | None:
+def nearest(standing: Standing | None) -> WatchedScores | None:
     """The comparison that is nearest to an alarm; of equals the reliability's, then the one with most past."""
     if standing is None or not standing.watched:
         return None
@@ -255,7 +255,7 @@ def nearest(standing: Standing | None) -> Watched | None:
 
 def _compared(
     looking: Looking,
-    versions: Sequence[Version],
+    versions: Sequence[ChartVersion],
     parts: series.Parts,
     names: Mapping[int, str],
     *,
@@ -335,7 +335,7 @@ def _looked_at(
     return [session_card(each) for each in shown if each is not None]
 
 
-def session_card(shown: Shown) -> dict[str, Any]:
+def session_card(shown: ShownSession) -> dict[str, Any]:
     """What a card says of one session."""
     entry = shown.entry
     failed = {name.replace("_", " ") for name, each in shown.outcomes if each.passed is False}

@@ -11,12 +11,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from collector.api.agents import standing_of
-from collector.api.answers import Refused, cursor_of, text_of
+from collector.api.answers import RequestRefused, cursor_of, text_of
 from collector.api.base_path import root
-from collector.api.charts import Charts, Looking, Placed
+from collector.api.charts import Charts, Looking, PlacedVersion
 from collector.api.findings import Findings
 from collector.api.off_loop import OffLoop
-from collector.api.page.agent import BEHIND, Asked, agent_page
+from collector.api.page.agent import BEHIND, AgentAsked, agent_page
 from collector.api.page.badge import Badge, badges
 from collector.api.page.overview import PARTS, overview
 from collector.api.page.rendering import Rendering
@@ -81,7 +81,7 @@ class AgentPages:
         """None while too many others wait for traces: the overview is there without them."""
         try:
             return badges(await self._findings.now(PATIENCE))
-        except Refused:
+        except RequestRefused:
             return {}
 
     def _overview(
@@ -119,7 +119,7 @@ class AgentPages:
         service, agent = text_of(request, "service"), text_of(request, "agent")
         if service is None or agent is None:
             return self._rendering.missing("agent")
-        asked = Asked(
+        asked = AgentAsked(
             service=service,
             agent=agent,
             length=text_of(request, "range"),
@@ -128,7 +128,7 @@ class AgentPages:
         standings = self._standings()
         return await self._off_loop.run(lambda: self._agent(asked, standings))
 
-    def _agent(self, asked: Asked, standings: Standings) -> Response:
+    def _agent(self, asked: AgentAsked, standings: Standings) -> Response:
         standing = standing_of(AgentEntry(service=asked.service, agent=asked.agent), standings)
         with self._charts.look() as looking:
             page = agent_page(looking, asked, standing, now=self._clock(), settle=self._settle)
@@ -140,7 +140,9 @@ class AgentPages:
         return self._rendering.page("agent.html", asked=asked, view=page, behind=BEHIND, link=link)
 
 
-def _pinned(looking: Looking, standings: Standings, placed: list[Placed]) -> list[Placed]:
+def _pinned(
+    looking: Looking, standings: Standings, placed: list[PlacedVersion]
+) -> list[PlacedVersion]:
     """The agents with a drop or a runaway that the page does not hold anyway."""
     there = {(each.entry.service, each.entry.agent) for each in placed}
     wanted = [
@@ -154,7 +156,7 @@ def _cursor(request: Request) -> bytes | None:
     """What is not a cursor starts at the top: people edit addresses."""
     try:
         return cursor_of(request)
-    except Refused:
+    except RequestRefused:
         return None
 
 

@@ -15,7 +15,7 @@ Values: TypeAlias = Sequence[float | None]
 """One for each part of the time; None: nothing is known of it."""
 
 
-class Line(NamedTuple):
+class ChartLine(NamedTuple):
     """One line of a chart."""
 
     name: str
@@ -35,7 +35,7 @@ class Hover(NamedTuple):
 Kind: TypeAlias = Literal["fault", "drop", "better", "past", "release"]
 
 
-class Mark(NamedTuple):
+class ChartMark(NamedTuple):
     """A moment that something happened."""
 
     at: str
@@ -56,7 +56,7 @@ class Chart:
     """The chart in words, for who cannot see it."""
     labels: tuple[str, str, str]
     """Of the top, the middle and the bottom."""
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     band: str = ""
     bars: str = ""
     hovers: tuple[Hover, ...] = ()
@@ -144,10 +144,10 @@ def round_top(values: Values) -> float:
     return next((step * power for step in (1.0, 2.0, 2.5, 5.0) if most <= step * power), 10 * power)
 
 
-def mark(at: float, kind: Kind, texts: Sequence[str]) -> Mark:
+def mark(at: float, kind: Kind, texts: Sequence[str]) -> ChartMark:
     """A mark at a place from 0 to 1; its label stands where there is more room."""
     first, *more = texts
-    return Mark(
+    return ChartMark(
         at=f"{100 * at:.2f}%",
         kind=kind,
         text=", ".join(texts),

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from collector.api.answers import Refused, text_of
+from collector.api.answers import RequestRefused, text_of
 from collector.api.base_path import root
 from collector.api.off_loop import OffLoop
 from collector.api.page.sheet import Sheet
@@ -107,9 +107,9 @@ class FeedbackPages:
             said = self._rules.feedback(given, now=self._clock())
             await self._log.write([said.record])
         except Permanent as wrong:
-            raise Refused(422, str(wrong)) from wrong
+            raise RequestRefused(422, str(wrong)) from wrong
         except Retryable as error:
-            raise Refused(503, f"not taken: {error}; try again in a few seconds") from error
+            raise RequestRefused(503, f"not taken: {error}; try again in a few seconds") from error
         loop = asyncio.get_running_loop()
         end = loop.time() + PATIENCE
         while not await self._off_loop.run(lambda: self._query.has_feedback(said)):
@@ -125,16 +125,16 @@ async def _form(request: Request) -> tuple[bool, str | None]:
         Refused: another site's page sent it, or it is not a thumb.
     """
     if not _is_own_page(request):
-        raise Refused(403, "a thumb is given on this page, not on another site's")
+        raise RequestRefused(403, "a thumb is given on this page, not on another site's")
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > LARGEST:
-            raise Refused(413, f"a request has at most {LARGEST} bytes")
+            raise RequestRefused(413, f"a request has at most {LARGEST} bytes")
     fields = parse_qs(bytes(body).decode(errors="replace"), max_num_fields=10)
     thumb = fields.get("thumb", [""])[0]
     if thumb not in _THUMBS:
-        raise Refused(422, "thumb: expected up or down")
+        raise RequestRefused(422, "thumb: expected up or down")
     return _THUMBS[thumb], fields.get("comment", [None])[0]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from collector.api.agents import agent_shown, standing_of
-from collector.api.charts import Looking, Placed
+from collector.api.charts import Looking, PlacedVersion
 from collector.api.page import chart, series
 from collector.api.page.agent import nearest
 from collector.api.page.agent_rows import change, fault_row, headline_first
@@ -33,7 +33,7 @@ RUNAWAYS = 6
 
 def overview(
     looking: Looking,
-    placed: Sequence[Placed],
+    placed: Sequence[PlacedVersion],
     standings: Standings,
     span: Timespan,
     badges: Mapping[str, Badge],
@@ -58,8 +58,8 @@ def overview(
     return sorted(found, key=lambda row: (not row["runaways"], not row["needs_attention"]))
 
 
-def _by_agent(placed: Iterable[Placed]) -> Mapping[tuple[str, str], list[Placed]]:
-    found: dict[tuple[str, str], list[Placed]] = {}
+def _by_agent(placed: Iterable[PlacedVersion]) -> Mapping[tuple[str, str], list[PlacedVersion]]:
+    found: dict[tuple[str, str], list[PlacedVersion]] = {}
     for each in placed:
         found.setdefault((each.entry.service, each.entry.agent), []).append(each)
     return found
@@ -67,7 +67,7 @@ def _by_agent(placed: Iterable[Placed]) -> Mapping[tuple[str, str], list[Placed]
 
 def _row(
     looking: Looking,
-    versions: Sequence[Placed],
+    versions: Sequence[PlacedVersion],
     standings: Standings,
     standing: Standing | None,
     span: Timespan,
@@ -97,7 +97,7 @@ def _row(
     }
 
 
-def _version(placed: Placed, standings: Standings) -> dict[str, Any]:
+def _version(placed: PlacedVersion, standings: Standings) -> dict[str, Any]:
     entry = placed.entry
     unscored = None if entry.scored else entry.unscored
     return {**agent_shown(entry, standings), "unscored": unscored}

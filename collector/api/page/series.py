@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from collector.api.charts import Point
 from collector.api.page import chart
-from collector.api.page.chart import Chart, Line, Values
+from collector.api.page.chart import Chart, ChartLine, Values
 from collector.api.page.timespan import Timespan
 from collector.records.moved import Told, share_failing
 from collector.records.standing import WindowMean
@@ -45,12 +45,12 @@ def reliability(parts: Parts, span: Timespan, headline: WindowMean | None = None
         else f"{mean:.2f}, bounds {around.lower:.2f} to {around.upper:.2f}"
         for at, mean in enumerate(means)
     ]
-    lines = [Line("mean", "main", chart.line(means, 1.0))]
+    lines = [ChartLine("mean", "main", chart.line(means, 1.0))]
     said = summary("Reliability", means, lambda value: f"{value:.2f}")
     if headline is not None and headline.since is not None:
         name = f"since the change: {headline.mean:.2f}"
         begins = span.place(headline.since) or 0.0
-        lines.append(Line(name, "since", chart.level(headline.mean, begins, 1.0)))
+        lines.append(ChartLine(name, "since", chart.level(headline.mean, begins, 1.0)))
         said = f"{said}; {name}"
     return Chart(
         name="Reliability",
@@ -85,7 +85,7 @@ def detector(values: Values, span: Timespan, evaluator: str) -> Chart:
         name="Drop detector",
         summary=summary(f"Progress to an alarm of {evaluator}", values, percent),
         labels=("alarm", "", "0"),
-        lines=(Line(evaluator, "detector", chart.line(values, 1.0)),),
+        lines=(ChartLine(evaluator, "detector", chart.line(values, 1.0)),),
         hovers=chart.hovers(texts),
     )
 
@@ -112,7 +112,7 @@ def amounts(
         ),
         labels=(words(top), words(top / 2), "0"),
         lines=tuple(
-            Line(each, kind, chart.line(values, top))
+            ChartLine(each, kind, chart.line(values, top))
             for kind, (each, values) in zip(kinds, named.items(), strict=False)
         ),
         hovers=_hovers(texts, parts, span),

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from collector.api.agents import running_away
-from collector.api.answers import Refused, cursor_of
+from collector.api.answers import RequestRefused, cursor_of
 from collector.api.base_path import root
 from collector.api.off_loop import OffLoop
 from collector.api.page.rendering import Rendering
@@ -139,5 +139,5 @@ def _cursor(request: Request) -> bytes | None:
     """What is not a cursor starts at the top: people edit addresses."""
     try:
         return cursor_of(request)
-    except Refused:
+    except RequestRefused:
         return None

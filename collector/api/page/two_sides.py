@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from collector.api.charts import Looking, Point, Version
+from collector.api.charts import ChartVersion, Looking, Point
 from collector.api.page.agent import session_card
 from collector.api.page.views import duration, usd
 from collector.api.what_changed import COMPARED, FOR_EVER, session_side
@@ -23,7 +23,7 @@ ALIKE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class AskedSide:
     """The sessions that are asked for."""
 
     version: str | None = None
@@ -33,18 +33,20 @@ class Side:
     last: float = FOR_EVER
 
 
-def usual_sides(versions: Sequence[Version], given: Mapping[str, Side]) -> tuple[Side, Side]:
+def usual_sides(
+    versions: Sequence[ChartVersion], given: Mapping[str, AskedSide]
+) -> tuple[AskedSide, AskedSide]:
     """Baseline and candidate: what is given, else the newest version and the one before it."""
     newest = sorted(versions, key=lambda each: each.first, reverse=True)
     names = [each.entry.agent_version or "" for each in newest]
-    candidate = given.get("candidate") or Side(version=names[0])
+    candidate = given.get("candidate") or AskedSide(version=names[0])
     others = [name for name in names if name != candidate.version]
-    baseline = given.get("baseline") or Side(version=others[0] if others else names[0])
+    baseline = given.get("baseline") or AskedSide(version=others[0] if others else names[0])
     return baseline, candidate
 
 
 def two_sides(
-    looking: Looking, versions: Sequence[Version], baseline: Side, candidate: Side
+    looking: Looking, versions: Sequence[ChartVersion], baseline: AskedSide, candidate: AskedSide
 ) -> dict[str, Any]:
     """Scores, tools, time, cost, and sessions of both for the same kind of question; the newest COMPARED of each."""
     names = looking.names()
@@ -73,7 +75,7 @@ def two_sides(
     }
 
 
-def _points(looking: Looking, versions: Sequence[Version], side: Side) -> list[Point]:
+def _points(looking: Looking, versions: Sequence[ChartVersion], side: AskedSide) -> list[Point]:
     chosen = [
         each
         for each in versions

@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from collector.api.answers import Refused, text_of
+from collector.api.answers import RequestRefused, text_of
 from collector.api.charts import Charts
 from collector.api.off_loop import OffLoop
 from collector.api.page.rendering import Rendering
-from collector.api.page.two_sides import Side, two_sides, usual_sides
+from collector.api.page.two_sides import AskedSide, two_sides, usual_sides
 from collector.api.session_asked import moment_of
 from collector.api.what_changed import FOR_EVER
 from collector.base.clock import Clock
@@ -53,7 +53,7 @@ class TwoSidesPages:
         service, agent = text_of(request, "service"), text_of(request, "agent")
         if service is None or agent is None:
             return self._rendering.missing("agent")
-        given: dict[str, Side] = {}
+        given: dict[str, AskedSide] = {}
         wrong: list[str] = []
         for name in ("baseline", "candidate"):
             version = text_of(request, name)
@@ -61,7 +61,7 @@ class TwoSidesPages:
             if version is None and texts == [None, None]:
                 continue
             first, last = (self._moment(text, wrong) for text in texts)
-            given[name] = Side(
+            given[name] = AskedSide(
                 version=None if version == EVERY else version,
                 first=0.0 if first is None else first,
                 last=FOR_EVER if last is None else last,
@@ -83,14 +83,19 @@ class TwoSidesPages:
         return moment
 
     def _sides(
-        self, service: str, agent: str, given: Mapping[str, Side]
-    ) -> tuple[Side, Side] | None:
+        self, service: str, agent: str, given: Mapping[str, AskedSide]
+    ) -> tuple[AskedSide, AskedSide] | None:
         with self._charts.look() as looking:
             versions = looking.versions(service, agent)
         return usual_sides(versions, given) if versions else None
 
     def _page(
-        self, service: str, agent: str, sides: tuple[Side, Side], said: str | None, wrong: list[str]
+        self,
+        service: str,
+        agent: str,
+        sides: tuple[AskedSide, AskedSide],
+        said: str | None,
+        wrong: list[str],
     ) -> Response:
         with self._charts.look() as looking:
             versions = looking.versions(service, agent)
@@ -112,10 +117,10 @@ class TwoSidesPages:
 
 
 def _said(
-    verdict: Verdict, service: str, agent: str, baseline: Side, candidate: Side
+    verdict: Verdict, service: str, agent: str, baseline: AskedSide, candidate: AskedSide
 ) -> str | None:
     """May this release go on? Only where two versions are compared, whole."""
-    usual = Side()
+    usual = AskedSide()
     whole = all(
         (each.first, each.last) == (usual.first, usual.last) for each in (baseline, candidate)
     )
@@ -130,12 +135,12 @@ def _said(
                 "candidate": candidate.version,
             }
         )
-    except Refused:
+    except RequestRefused:
         return None
     return in_words(found)
 
 
-def _shown(name: str, side: Side) -> dict[str, Any]:
+def _shown(name: str, side: AskedSide) -> dict[str, Any]:
     return {
         "name": name,
         "version": EVERY if side.version is None else side.version,

@@ -30,13 +30,13 @@ from collector.log.disk.store import REMEDY, DiskStore, LockFile, map_size_of
 from collector.log.disk.tail import Tail
 from collector.log.disk.transaction import key_digest
 from collector.log.disk.unusable import without_lock, without_map
-from collector.log.disk.writer import Answer, Appended, Call, DiskWriter
+from collector.log.disk.writer import Answer, Appended, DiskWriter, WriteCall
 from collector.log.embedded.polling import (
     FOREVER,
     LINGER,
     SLICE_BYTES,
-    LogTime,
     PollingReader,
+    SharedLogTime,
     Slice,
     replay,
 )
@@ -71,7 +71,7 @@ class DiskLog:
         self._store = store
         self._damaged = DamagedRecords(telemetry)
         self._partitions = partitions
-        self._time = LogTime(clock, store.load_time())
+        self._time = SharedLogTime(clock, store.load_time())
         self._readers: set[PollingReader] = set()
         self._tail = Tail()
         self._looking: asyncio.Future[Lag] | None = None
@@ -144,7 +144,7 @@ class DiskLog:
         if not self._open:
             raise LogUnavailable("the log is closed")
         return await self._callers.answered(
-            lambda done: self._writer.submit(Call(records, commits, done))
+            lambda done: self._writer.submit(WriteCall(records, commits, done))
         )
 
     async def watch(self) -> None:
@@ -314,12 +314,12 @@ class DiskLog:
             raise LogUnavailable(f"the log cannot be read: {error}") from error
 
     def _deliver(
-        self, calls: Sequence[Call], answers: Sequence[Answer], appended: Sequence[Appended]
+        self, calls: Sequence[WriteCall], answers: Sequence[Answer], appended: Sequence[Appended]
     ) -> None:
         self._callers.in_loop(partial(self._answer, calls, answers, appended))
 
     def _answer(
-        self, calls: Sequence[Call], answers: Sequence[Answer], appended: Sequence[Appended]
+        self, calls: Sequence[WriteCall], answers: Sequence[Answer], appended: Sequence[Appended]
     ) -> None:
         for call, answer in zip(calls, answers, strict=True):
             if call.done.done():

@@ -26,7 +26,7 @@ _DEEPEST = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedFile:
     """What a check found."""
 
     pages: int
@@ -42,7 +42,7 @@ def check(
     repair: bool = False,
     seconds: float = MAX_SECONDS,
     monotonic: Callable[[], float] = time.monotonic,
-) -> Checked:
+) -> CheckedFile:
     """Read every page of `data.mdb` that its trees need; a folder without one is sound.
 
     Args:
@@ -58,7 +58,7 @@ def check(
     """
     path = folder / "data.mdb"
     if not path.is_file() or not path.stat().st_size:
-        return Checked(0, 0, is_whole=True)
+        return CheckedFile(0, 0, is_whole=True)
     descriptor = os.open(path, (os.O_RDWR if repair else os.O_RDONLY) | os.O_CLOEXEC)
     try:
         walk = _Walk(descriptor, repair=repair, until=monotonic() + seconds, monotonic=monotonic)
@@ -67,7 +67,7 @@ def check(
         raise DataDamaged(f"{path} is damaged: {error}") from error
     finally:
         os.close(descriptor)
-    return Checked(walk.pages, walk.overwritten, is_whole)
+    return CheckedFile(walk.pages, walk.overwritten, is_whole)
 
 
 class _OutOfTimeError(Exception):

@@ -25,7 +25,7 @@ from collector.log.embedded.prepared_record import (
     check_commits,
     prepare,
 )
-from collector.log.embedded.retention import Drops, Oldest, Retention
+from collector.log.embedded.retention import DroppedRecords, Oldest, Retention
 from collector.log.port import COMPACTED, SPANS, Commit, New, Position
 
 
@@ -42,7 +42,7 @@ class DiskTxn:
         time: float,
     ) -> None:
         self.state = state.copy()
-        self.drops = Drops()
+        self.drops = DroppedRecords()
         self.written: list[PreparedRecord] = []
         self._store = store
         self._txn = txn

@@ -25,7 +25,7 @@ import lmdb
 from collector.base.errors import LogFull, LogUnavailable
 from collector.log.disk.store import DiskStore, LogState
 from collector.log.disk.transaction import DiskTxn
-from collector.log.embedded.polling import LogTime
+from collector.log.embedded.polling import SharedLogTime
 from collector.log.embedded.prepared_record import PreparedRecord
 from collector.log.embedded.retention import Quotas, Retention
 from collector.log.families import LogFamilies
@@ -51,7 +51,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class WriteCall:
     """One `write`, waiting for its answer."""
 
     records: Sequence[New]
@@ -81,7 +81,7 @@ class Appended(NamedTuple):
     """Records that were dropped to free space."""
 
 
-Deliver: TypeAlias = Callable[[Sequence[Call], Sequence[Answer], Sequence[Appended]], None]
+Deliver: TypeAlias = Callable[[Sequence[WriteCall], Sequence[Answer], Sequence[Appended]], None]
 """Receives the calls, their answers and the changes to the log. Called in the writer's thread."""
 
 
@@ -97,7 +97,7 @@ class DiskWriter:
         *,
         load: Callable[[], LogState],
         retention: Retention,
-        log_time: LogTime,
+        log_time: SharedLogTime,
         families: LogFamilies,
         deliver: Deliver,
         ended: Callable[[BaseException], None],
@@ -113,8 +113,8 @@ class DiskWriter:
         self._families = families
         self._deliver = deliver
         self._ended = ended
-        self._queue: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
-        self._behind: deque[Call] = deque()
+        self._queue: queue.SimpleQueue[WriteCall | None] = queue.SimpleQueue()
+        self._behind: deque[WriteCall] = deque()
         """Calls without spans: each transaction takes at least a megabyte of them along."""
         self._ending = False
         self._released: deque[Position] = deque(maxlen=_RELEASED)
@@ -125,7 +125,7 @@ class DiskWriter:
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, call: Call) -> None:
+    def submit(self, call: WriteCall) -> None:
         """Queue a call; from the event loop's thread."""
         self._queue.put(call)
 
@@ -152,7 +152,7 @@ class DiskWriter:
             if calls or appended:
                 self._deliver(calls, answers, appended)
 
-    def _take(self) -> tuple[list[Call], bool]:
+    def _take(self) -> tuple[list[WriteCall], bool]:
         """The calls that wait now; an empty list when trimming or measuring is left to do. True: the log closes."""
         calls = self._gather()
         allowed = max(_BEHIND_BYTES, sum(call.size for call in calls))
@@ -163,9 +163,9 @@ class DiskWriter:
             behind += call.size
         return calls, self._ending and not self._behind
 
-    def _gather(self) -> list[Call]:
+    def _gather(self) -> list[WriteCall]:
         """Empty the queue: the calls that go first are returned, the others stand in line."""
-        first: list[Call] = []
+        first: list[WriteCall] = []
         size = 0
         while size < _GROUP_BYTES and not self._ending:
             idle = not first and not self._behind
@@ -186,7 +186,7 @@ class DiskWriter:
                 self._behind.append(call)
         return first
 
-    def _answer(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Appended]]:
+    def _answer(self, calls: Sequence[WriteCall]) -> tuple[list[Answer], list[Appended]]:
         alone = len(calls) <= 1
         try:
             return self._transact(calls)
@@ -215,14 +215,14 @@ class DiskWriter:
         except Exception as error:  # noqa: BLE001 - logged; the calls are answered
             _log.warning("The log's map is full and cannot be trimmed.", exc_info=error)
 
-    def _one_by_one(self, calls: Sequence[Call]) -> tuple[list[Answer], list[Appended]]:
+    def _one_by_one(self, calls: Sequence[WriteCall]) -> tuple[list[Answer], list[Appended]]:
         """One call may have spoilt the transaction of all."""
         answered = [self._answer([call]) for call in calls]
         appended = [each for _, some in answered for each in some]
         return [answer for answers, _ in answered for answer in answers], appended
 
     def _transact(
-        self, calls: Sequence[Call], *, free: int = 0
+        self, calls: Sequence[WriteCall], *, free: int = 0
     ) -> tuple[list[Answer], list[Appended]]:
         self._more = False
         released = [self._released.popleft() for _ in range(min(_TRIM, len(self._released)))]
@@ -259,7 +259,7 @@ class DiskWriter:
         for topic, size in work.sizes(TOPICS).items():
             self._families.bytes.labels(topic).set(size)
 
-    def _refuse(self, calls: Sequence[Call], error: Exception) -> list[Answer]:
+    def _refuse(self, calls: Sequence[WriteCall], error: Exception) -> list[Answer]:
         if not self._failing:
             _log.error("The log cannot be written to: %s", error)
         self._failing = True
@@ -281,7 +281,7 @@ class DiskWriter:
             _log.info("The log can be written to again.")
 
 
-def _attempt(work: DiskTxn, call: Call) -> Answer:
+def _attempt(work: DiskTxn, call: WriteCall) -> Answer:
     try:
         admitted = work.admit(call.records, call.commits)
     except lmdb.Error:

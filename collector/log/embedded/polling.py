@@ -230,7 +230,7 @@ async def replay(
         await asyncio.sleep(0)
 
 
-class LogTime:
+class SharedLogTime:
     """The machine's clock, made to never go back. The writing thread and the reading loop share it, hence the lock.
 
     No record that becomes visible after a call of `end` is older than the time it returned.

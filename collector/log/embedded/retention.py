@@ -116,7 +116,7 @@ class RecordStore(Protocol):
         ...
 
 
-class Drops:
+class DroppedRecords:
     """Records dropped in one transaction, each by its count, reported once it has committed."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class Retention:
         store: RecordStore,
         commits: Commits,
         need: Mapping[str, int],
-        drops: Drops,
+        drops: DroppedRecords,
         *,
         committing: Collection[str] = (),
     ) -> None:
@@ -186,7 +186,9 @@ class Retention:
         groups = self.waits_for.get(position.topic, frozenset())
         return bool(groups) and not groups.isdisjoint(commits.behind(*position))
 
-    def trim(self, store: RecordStore, commits: Commits, drops: Drops, budget: int) -> bool:
+    def trim(
+        self, store: RecordStore, commits: Commits, drops: DroppedRecords, budget: int
+    ) -> bool:
         """Delete up to `budget` records that no group needs or that are over a quota; True when there are more."""
         read = (CLOSINGS, *_DELIVERED)
         for topic in read if self.keeps is not None else (SPANS, *read):
@@ -197,7 +199,7 @@ class Retention:
             budget -= self._drop(store, commits, topic, drops, need=0, budget=budget)
         return budget <= 0
 
-    def free(self, store: RecordStore, commits: Commits, drops: Drops, size: int) -> None:
+    def free(self, store: RecordStore, commits: Commits, drops: DroppedRecords, size: int) -> None:
         """Drop the oldest spans and traces that may go, about `size` bytes of them, though the share is not used up."""
         wanted = self._used(store, TRACES) - size
         while self._used(store, TRACES) > wanted:
@@ -206,7 +208,9 @@ class Retention:
                 break
             self._take(store, commits, found, drops)
 
-    def _take(self, store: RecordStore, commits: Commits, found: _Candidate, drops: Drops) -> None:
+    def _take(
+        self, store: RecordStore, commits: Commits, found: _Candidate, drops: DroppedRecords
+    ) -> None:
         drops.take(found.position, commits.behind(*found.position), found.width)
         store.delete(found.position)
 
@@ -215,7 +219,7 @@ class Retention:
         store: RecordStore,
         commits: Commits,
         topic: str,
-        drops: Drops,
+        drops: DroppedRecords,
         *,
         need: int,
         budget: int,

@@ -29,7 +29,7 @@ from collector.log.kafka.partition_reader import PartitionReader
 from collector.log.kafka.reader import KafkaReader
 from collector.log.kafka.records import GUARDED, Fenced, fence, state_behind
 from collector.log.kafka.rights import READ, failure
-from collector.log.kafka.writer import Writer
+from collector.log.kafka.writer import KafkaWriter
 from collector.log.port import SPANS, Commit, Lag, New, Position, Record
 
 DEADLINE = 10.0
@@ -44,9 +44,9 @@ class KafkaLog:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._bootstrap = Bootstrap(cluster)
-        self._intake = Writer(cluster, compression=None)
+        self._intake = KafkaWriter(cluster, compression=None)
         """For `spans`: compressing would be most of a receiver's work. A broker can do it (`compression.type`)."""
-        self._writer = Writer(cluster, compression="zstd")
+        self._writer = KafkaWriter(cluster, compression="zstd")
         self._partition_reader = PartitionReader(cluster)
         self._lags = GroupLags(cluster, self._partition_reader)
         self._readers: set[KafkaReader] = set()

@@ -36,7 +36,7 @@ class _InFlight:
     """The clock's time."""
 
 
-class Writer:
+class KafkaWriter:
     """One producer. `compression`: aiokafka's name of a codec, or None."""
 
     def __init__(self, cluster: Cluster, *, compression: str | None) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from collector.notices.notice import Notice, rfc3339
-from collector.notices.targets.port import Request
+from collector.notices.targets.port import NoticeRequest
 
 LASTS = 240.0
 """Seconds for which an alert lasts there unless it is sent again; without an end the server's own time holds."""
@@ -27,9 +27,9 @@ class Alertmanager:
         self.status_url = f"{endpoint.rstrip('/')}/api/v2/status"
         """Only reads."""
 
-    def request(self, notices: Sequence[Notice], now: float) -> Request:
+    def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
         """All of them in one list."""
-        return Request(url=self._url, body=[_alert(each, now) for each in notices])
+        return NoticeRequest(url=self._url, body=[_alert(each, now) for each in notices])
 
 
 def _alert(notice: Notice, now: float) -> dict[str, Any]:

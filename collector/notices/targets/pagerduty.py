@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from collector.notices.notice import Notice, rfc3339
-from collector.notices.targets.port import Request, cut
+from collector.notices.targets.port import NoticeRequest, cut
 
 ENDPOINT = "https://events.pagerduty.com"
 _SEVERITY = {"page": "critical"}
@@ -26,7 +26,7 @@ class PagerDuty:
         self._routing_key = routing_key
         self._url = f"{endpoint.rstrip('/')}/v2/enqueue"
 
-    def request(self, notices: Sequence[Notice], now: float) -> Request:
+    def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
         """One event."""
         del now
         (notice,) = notices
@@ -40,7 +40,7 @@ class PagerDuty:
             if notice.page is not None:
                 link = {"href": notice.page, "text": "What changed"}
                 body |= {"client_url": notice.page, "links": [link]}
-        return Request(url=self._url, body=body)
+        return NoticeRequest(url=self._url, body=body)
 
 
 def _payload(notice: Notice) -> dict[str, Any]:

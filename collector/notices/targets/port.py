@@ -10,7 +10,7 @@ from collector.notices.notice import Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class NoticeRequest:
     """A POST."""
 
     url: str
@@ -19,7 +19,7 @@ class Request:
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
-class Kind(Protocol):
+class TargetKind(Protocol):
     """Slack, an Alertmanager, ..."""
 
     most: ClassVar[int]
@@ -27,7 +27,7 @@ class Kind(Protocol):
     repeats: ClassVar[float | None]
     """Seconds after which it is told again what fires; None: it remembers."""
 
-    def request(self, notices: Sequence[Notice], now: float) -> Request:
+    def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
         """The request that tells these, at Unix second `now` of the machine's clock, which the target has too."""
         ...
 

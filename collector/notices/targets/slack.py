@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from collector.notices.notice import Notice, clock_time
-from collector.notices.targets.port import Request, cut
+from collector.notices.targets.port import NoticeRequest, cut
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _MARK = re.compile(r"([*~`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
@@ -27,11 +27,11 @@ class Slack:
     def __init__(self, url: str) -> None:
         self._url = url
 
-    def request(self, notices: Sequence[Notice], now: float) -> Request:
+    def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
         """One message for all."""
         del now
         text = "\n".join(_plain(f"{title(each)}: {each.summary}") for each in notices)
-        return Request(
+        return NoticeRequest(
             url=self._url,
             body={"text": cut(text, 3000), "blocks": [_block(each) for each in notices]},
         )

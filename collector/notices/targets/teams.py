@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from collector.notices.notice import Notice, clock_time
-from collector.notices.targets.port import Request, cut
+from collector.notices.targets.port import NoticeRequest, cut
 from collector.notices.targets.slack import title
 
 LARGEST = 27_000
@@ -30,13 +30,13 @@ class Teams:
     def __init__(self, url: str) -> None:
         self._url = url
 
-    def request(self, notices: Sequence[Notice], now: float) -> Request:
+    def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
         """One card for all, with shorter texts where they do not fit."""
         del now
         most = 2000
         while len(msgspec.json.encode(body := _message(notices, most))) > LARGEST:
             most //= 2
-        return Request(url=self._url, body=body)
+        return NoticeRequest(url=self._url, body=body)
 
 
 def _message(notices: Sequence[Notice], most: int) -> dict[str, Any]:

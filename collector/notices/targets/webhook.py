@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from collector.notices.notice import Notice, rfc3339
-from collector.notices.targets.port import Request
+from collector.notices.targets.port import NoticeRequest
 
 _PREFIX = "whsec_"
 
@@ -34,7 +34,7 @@ class Webhook:
         self._url = url
         self._key = None if secret is None else key_of(secret)
 
-    def request(self, notices: Sequence[Notice], now: float) -> Request:
+    def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
         """One event."""
         (notice,) = notices
         body = msgspec.json.encode(_event(notice))
@@ -45,7 +45,7 @@ class Webhook:
                 "webhook-timestamp": f"{int(now)}",
                 "webhook-signature": _signature(self._key, notice.id, int(now), body),
             }
-        return Request(url=self._url, body=msgspec.Raw(body), headers=headers)
+        return NoticeRequest(url=self._url, body=msgspec.Raw(body), headers=headers)
 
 
 def key_of(secret: str) -> bytes:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 
-from collector.receiver.answers import OK, Answer
-from collector.receiver.feedback.found import Found
+from collector.receiver.answers import OK, ReceiverReply
+from collector.receiver.feedback.found import FoundFeedback
 
 PATH = "/v1/feedback"
 
 
-def body(answer: Answer, found: Found) -> str:
+def body(answer: ReceiverReply, found: FoundFeedback) -> str:
     """Of the response: 200 once everything that was accepted is durable, else an error as `/api/v1` gives it."""
     rejected = [{"index": at, "message": why} for at, why in found.rejected]
     if answer is OK:

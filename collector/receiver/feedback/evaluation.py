@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from collector.base.errors import Undecodable
-from collector.records.feedback import About, Given, Kind
+from collector.records.feedback import FeedbackSubject, Given, Kind
 from collector.records.signal import rfc3339
 from evaluators.model import JSON
 
@@ -16,7 +16,9 @@ _LATEST = 253_402_300_799
 """The last second that RFC 3339 can say."""
 
 
-def evaluation(attributes: Mapping[str, JSON], subject: About, nanos: int) -> Given | Undecodable:
+def evaluation(
+    attributes: Mapping[str, JSON], subject: FeedbackSubject, nanos: int
+) -> Given | Undecodable:
     """One event; `subject`: the fields of `Given` that say what it is about, `nanos`: its time."""
     name = text(attributes.get("gen_ai.evaluation.name"))
     if name is None:

@@ -29,7 +29,7 @@ _IN_OTLP: Mapping[str, Callable[[bytes], Iterator[Given | Undecodable]]] = {
 
 
 @dataclass(slots=True)
-class Found:
+class FoundFeedback:
     """What a request says, and what became of each item."""
 
     records: list[New] = field(default_factory=list[New])
@@ -51,7 +51,7 @@ class FeedbackReader:
         self._rules = rules
         self._clock = clock
 
-    def in_otlp(self, request: bytes, items: str) -> Found:
+    def in_otlp(self, request: bytes, items: str) -> FoundFeedback:
         """What an export request says; `items`: see `OtlpSignal`."""
         said = _IN_OTLP[items](request)
         try:
@@ -59,7 +59,7 @@ class FeedbackReader:
             if more := sum(1 for _ in said):
                 found.results["too_many"] += more
         except DecodeError:  # a part of it is damaged: the rest was taken, and must not come again
-            return Found(results=Counter(invalid=1))
+            return FoundFeedback(results=Counter(invalid=1))
         size = 0
         for at, record in enumerate(found.records):
             size += len(cast(bytes, record.value))
@@ -70,7 +70,7 @@ class FeedbackReader:
                 break
         return found
 
-    def posted(self, body: bytes) -> Found:
+    def posted(self, body: bytes) -> FoundFeedback:
         """What the body of `POST /v1/feedback` says.
 
         Raises:
@@ -81,8 +81,8 @@ class FeedbackReader:
             raise Undecodable(f"{len(items)} items; at most {MAX_ITEMS} in one request")
         return self._found(map(_given, items))
 
-    def _found(self, items: Iterable[Given | Undecodable]) -> Found:
-        found = Found()
+    def _found(self, items: Iterable[Given | Undecodable]) -> FoundFeedback:
+        found = FoundFeedback()
         now = self._clock()
         for at, item in enumerate(items):
             try:

@@ -18,9 +18,9 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from collector.base.errors import Undecodable
 from collector.otlp.made_spans import event_of, plain_attributes
 from collector.receiver.feedback.evaluation import evaluation, number, text, time_of
-from collector.records.feedback import About, Given
+from collector.records.feedback import FeedbackSubject, Given
 from evaluators.dialects.decoding.event_names import EVALUATION
-from evaluators.dialects.turns.place import Event
+from evaluators.dialects.turns.place import AgentEvent
 from evaluators.dialects.turns.registry import OWN_SCOPE
 
 _MARKS = (b"gen_ai.evaluation.", b"copilot_chat.", b"feedback_survey", b"tool_decision")
@@ -28,7 +28,7 @@ _CLAUDE_CODE = "claude_code."
 _CONVERSATION = ("gen_ai.conversation.id", "conversation_id", "session.id")
 _ANSWERS = {"good": "good", "fine": "neutral", "bad": "bad"}
 """The survey of Claude Code; whoever dismisses it says nothing."""
-Read = Callable[[Event, str], "Given | Undecodable | None"]
+Read = Callable[[AgentEvent, str], "Given | Undecodable | None"]
 
 
 def in_logs(request: bytes) -> Iterator[Given | Undecodable]:
@@ -59,30 +59,30 @@ def _name(record: LogRecord) -> str:
     return next(named, "") or record.event_name
 
 
-def _evaluation(event: Event, service: str) -> Given | Undecodable:
+def _evaluation(event: AgentEvent, service: str) -> Given | Undecodable:
     return evaluation(event.attributes, _subject(event, service), event.time_unix_nano)
 
 
-def _thumb(event: Event, service: str) -> Given | Undecodable | None:
+def _thumb(event: AgentEvent, service: str) -> Given | Undecodable | None:
     return _labelled(event, service, text(event.attributes.get("rating")))
 
 
-def _edit(event: Event, service: str) -> Given | Undecodable | None:
+def _edit(event: AgentEvent, service: str) -> Given | Undecodable | None:
     return _labelled(event, service, text(event.attributes.get("outcome")))
 
 
-def _survival(event: Event, service: str) -> Given | Undecodable | None:
+def _survival(event: AgentEvent, service: str) -> Given | Undecodable | None:
     """How much of an edit is still there: 1 is all of it."""
     kept = number(event.attributes.get("survival_rate_four_gram"))
     return None if kept is None else _said(event, service, value=kept)
 
 
-def _survey(event: Event, service: str) -> Given | Undecodable | None:
+def _survey(event: AgentEvent, service: str) -> Given | Undecodable | None:
     answer = (text(event.attributes.get("response")) or "").lower()
     return _labelled(event, service, _ANSWERS.get(answer), of="appearance_id")
 
 
-def _decision(event: Event, service: str) -> Given | Undecodable | None:
+def _decision(event: AgentEvent, service: str) -> Given | Undecodable | None:
     """A call that a person allowed or refused; what settings and hooks decide is no one's opinion."""
     if not (text(event.attributes.get("source")) or "").startswith("user_"):
         return None
@@ -103,13 +103,13 @@ _READ: Mapping[str, Read] = {
 
 
 def _labelled(
-    event: Event, service: str, label: str | None, *, of: str = "request_id"
+    event: AgentEvent, service: str, label: str | None, *, of: str = "request_id"
 ) -> Given | Undecodable | None:
     return None if label is None else _said(event, service, label=label, of=of)
 
 
 def _said(
-    event: Event,
+    event: AgentEvent,
     service: str,
     *,
     value: bool | float | None = None,
@@ -133,18 +133,18 @@ def _said(
     )
 
 
-def _subject(event: Event, service: str) -> About:
+def _subject(event: AgentEvent, service: str) -> FeedbackSubject:
     """Of Claude Code the session: the trace whose id its record may carry is not the turn that is made of records."""
     session = next(
         (found for key in _CONVERSATION if (found := text(event.attributes.get(key)))), None
     )
-    in_session: About | None = None
+    in_session: FeedbackSubject | None = None
     if session and service:
         in_session = {"session_id": session, "service": service}
     if in_session is not None and "." not in event.name.removeprefix(_CLAUDE_CODE):
         return in_session
     if event.trace_id:
-        about: About = {"trace_id": event.trace_id}
+        about: FeedbackSubject = {"trace_id": event.trace_id}
         if event.span_id:
             about["span_id"] = event.span_id
         return about

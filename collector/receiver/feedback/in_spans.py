@@ -15,7 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.base.errors import Undecodable
 from collector.otlp.made_spans import plain, plain_attributes
 from collector.receiver.feedback.evaluation import evaluation, kind_of, number, text, time_of
-from collector.records.feedback import About, Given
+from collector.records.feedback import FeedbackSubject, Given
 from evaluators.dialects.decoding.event_names import EVALUATION
 from evaluators.dialects.turns.registry import OWN_SCOPE
 from evaluators.model import JSON
@@ -43,7 +43,7 @@ def in_spans(request: bytes) -> Iterator[Given | Undecodable]:
 
 
 def _of_span(span: Span) -> Iterator[Given | Undecodable]:
-    own: About = {"trace_id": span.trace_id.hex(), "span_id": span.span_id.hex()}
+    own: FeedbackSubject = {"trace_id": span.trace_id.hex(), "span_id": span.span_id.hex()}
     for event in span.events:
         if event.name == EVALUATION:
             attributes = plain_attributes(event.attributes)
@@ -58,17 +58,19 @@ def _of_span(span: Span) -> Iterator[Given | Undecodable]:
         yield _annotation(fields, about, span.end_time_unix_nano)
 
 
-def _target(span: Span, own: About) -> About:
+def _target(span: Span, own: FeedbackSubject) -> FeedbackSubject:
     if len(span.links) != 1 or len(span.links[0].trace_id) != 16:
         return own
     (link,) = span.links
-    about: About = {"trace_id": link.trace_id.hex()}
+    about: FeedbackSubject = {"trace_id": link.trace_id.hex()}
     if len(link.span_id) == 8:
         about["span_id"] = link.span_id.hex()
     return about
 
 
-def _annotation(fields: Mapping[str, JSON], about: About, nanos: int) -> Given | Undecodable:
+def _annotation(
+    fields: Mapping[str, JSON], about: FeedbackSubject, nanos: int
+) -> Given | Undecodable:
     name, identifier = text(fields.get("name")), text(fields.get("identifier"))
     if name is None:
         return Undecodable("an annotation has no name")

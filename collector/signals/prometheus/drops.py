@@ -14,7 +14,7 @@ from collector.base.telemetry import OTHER, short
 from collector.records.codec import encode
 from collector.records.drops import DropPart, DropState, drop_key
 from collector.records.signal_batch import SignalHeader
-from collector.records.standing import AgentLabels, Drop, Watched
+from collector.records.standing import AgentLabels, Drop, WatchedScores
 from collector.signals.comparisons import Comparisons
 from collector.signals.faults.faults import Faults
 from collector.signals.prometheus.drop_watch import DropWatch
@@ -67,11 +67,11 @@ class Drops(Comparisons[Labels, DropWatch]):
                 found[service, agent] = (*found.get((service, agent), ()), drop)
         return found
 
-    def watched(self) -> dict[AgentLabels, tuple[Watched, ...]]:
+    def watched(self) -> dict[AgentLabels, tuple[WatchedScores, ...]]:
         """Every comparison of each agent that has any."""
-        found: dict[AgentLabels, tuple[Watched, ...]] = {}
+        found: dict[AgentLabels, tuple[WatchedScores, ...]] = {}
         for (service, agent, evaluator, scope), watch in sorted(self._watches.items()):
-            each = Watched(
+            each = WatchedScores(
                 evaluator=evaluator,
                 scope="trace" if scope == "trace" else "session",
                 progress=watch.progress if self.is_compared(watch) else None,

@@ -37,7 +37,7 @@ from collector.log.port import (
 )
 from collector.records.comparison import VersionWindow
 from collector.records.drops import DROPS, DropState, decode_drop
-from collector.records.signal_batch import Group, SignalHeader, groups_in
+from collector.records.signal_batch import SignalGroup, SignalHeader, groups_in
 from collector.records.standing import AgentLabels, OpenRunaway, Standings
 from collector.records.windows import RUNAWAYS
 from collector.signals.faults.fault_families import FaultGauges
@@ -48,7 +48,7 @@ from collector.signals.prometheus.drop_gauges import DropGauges
 from collector.signals.prometheus.drops import Drops, is_fed
 from collector.signals.prometheus.families import AgentFamilies
 from collector.signals.prometheus.gauges import AgentGauges, TaskGauges
-from collector.signals.prometheus.known_names import Known, KnownNames
+from collector.signals.prometheus.known_names import KnownLabels, KnownNames
 from collector.signals.prometheus.runaway_families import RunawayFamilies, RunawayGauges
 from collector.signals.prometheus.runaways import RUNAWAY, OpenRunaways
 from collector.signals.prometheus.seen import Seen
@@ -319,7 +319,7 @@ class PrometheusExporter(Consumer):
         self._taken[partition] = offset + 1
         self._counted[partition] = max(counted, offset + 1)
 
-    def _apply(self, group: Group, partition: int, time: float, counted: int) -> None:
+    def _apply(self, group: SignalGroup, partition: int, time: float, counted: int) -> None:
         """Take in the signals of a subject; those from offset `counted` on were not counted before."""
         subject = group.subject
         seen = Seen(subject, time)
@@ -349,7 +349,7 @@ class PrometheusExporter(Consumer):
             offset += 1
             at += header.size + 1
 
-    def _count(self, found: Known, seen: Seen, header: SignalHeader, lag: float) -> None:
+    def _count(self, found: KnownLabels, seen: Seen, header: SignalHeader, lag: float) -> None:
         """Count a final outcome that was not counted before."""
         is_detailed = self._targets.is_detailed
         if self._was_detailed and not is_detailed:

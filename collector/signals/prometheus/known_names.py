@@ -10,17 +10,17 @@ from collector.base.telemetry import OTHER
 from collector.records.signal_batch import SubjectHeader
 from collector.signals.prometheus.families import AgentFamilies
 from collector.signals.prometheus.label_counts import LabelCounts
-from collector.signals.prometheus.targets import Admitted, Place, Targets
+from collector.signals.prometheus.targets import Admitted, TargetPlace, Targets
 
 MOST_KNOWN = 4_096
 """(Service, agent, scope) whose places are at hand."""
 
 
 @dataclass(slots=True)
-class Known:
+class KnownLabels:
     """What the next signal of the same names needs."""
 
-    place: Place
+    place: TargetPlace
     counts: LabelCounts
     has_objective: bool
     """Of its label: its scores are in the histogram, however many agents there are."""
@@ -34,12 +34,12 @@ class KnownNames:
         self._targets = targets
         self._families = families
         self._overflow = overflow
-        self._known: dict[tuple[str, str, str], dict[str, Known]] = {}
+        self._known: dict[tuple[str, str, str], dict[str, KnownLabels]] = {}
         """By service, agent and scope, then by evaluator."""
         self._generation = -1
         """That of the targets for which they are known."""
 
-    def of(self, subject: SubjectHeader) -> dict[str, Known]:
+    def of(self, subject: SubjectHeader) -> dict[str, KnownLabels]:
         """By evaluator, what is known for signals of these names."""
         if self._generation != self._targets.generation or len(self._known) > MOST_KNOWN:
             self._known.clear()
@@ -50,7 +50,9 @@ class KnownNames:
             known = self._known[names] = {}
         return known
 
-    def find(self, subject: SubjectHeader, evaluator: str, time: float, *, is_new: bool) -> Known:
+    def find(
+        self, subject: SubjectHeader, evaluator: str, time: float, *, is_new: bool
+    ) -> KnownLabels:
         """What a signal of these names needs; kept where they have label values of their own.
 
         Args:
@@ -63,7 +65,7 @@ class KnownNames:
         admitted = self._targets.admit(subject.service, subject.agent, evaluator, scope, time)
         self._forget_evicted(admitted, is_new=is_new)
         labels = admitted.labels
-        found = Known(
+        found = KnownLabels(
             place=self._targets.place(labels, subject.service, evaluator),
             counts=self._families.counts(labels),
             has_objective=self._targets.objective(labels) is not None,

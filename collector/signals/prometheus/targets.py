@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from collector.base.slots import Slots, Tally
+from collector.base.slots import NameVolume, Slots
 from collector.base.telemetry import OTHER, short
 from collector.config.tree import AgentWindow
 from collector.records.codec import encode
@@ -41,7 +41,7 @@ Above it only those that alerts read have them: it is measured so that a scrape 
 
 
 @dataclass(slots=True)
-class Place:
+class TargetPlace:
     """A label set with what its next signal needs, found once. It holds until `Targets.generation` changes."""
 
     labels: Labels
@@ -49,7 +49,7 @@ class Place:
     objective: float | None
     others: tuple[tuple[Labels, Target], ...]
     """The targets of other agents that may hold the same sessions."""
-    tally: Tally | None
+    tally: NameVolume | None
     """Of its evaluator, while agent and evaluator have label values of their own."""
     version: str = ""
     moment: int = -1
@@ -127,13 +127,13 @@ class Targets:
         folded = {"agent": labelled == (OTHER, OTHER), "evaluator": evaluator == OTHER}
         return Admitted(labels, loser, tuple(each for each in folded if folded[each]))
 
-    def place(self, labels: Labels, service: str, evaluator: str) -> Place:
+    def place(self, labels: Labels, service: str, evaluator: str) -> TargetPlace:
         """The place of a label set, for signals of these names; its target begins if there is none."""
         target = self._targets.get(labels)
         if target is None:
             target = self._add(Target(labels, self._limits))
             self._removed.discard(labels)
-        return Place(
+        return TargetPlace(
             labels=labels,
             target=target,
             objective=self._objectives(evaluator),
@@ -142,7 +142,7 @@ class Targets:
         )
 
     def take(
-        self, place: Place, seen: Seen, header: SignalHeader, partition: int, offset: int
+        self, place: TargetPlace, seen: Seen, header: SignalHeader, partition: int, offset: int
     ) -> None:
         """Take in a signal of `place`, at this offset of a partition.
 
@@ -176,13 +176,13 @@ class Targets:
             target.feed(header.id, entry.score, objective)
         target.settle(seen.time, objective)
 
-    def _see_version(self, place: Place, seen: Seen) -> None:
+    def _see_version(self, place: TargetPlace, seen: Seen) -> None:
         moment = self._versions.moment(seen.arrived)
         if moment != place.moment or seen.version != place.version:
             self._versions.see(place.labels[:2], seen.version, seen.arrived)
             place.moment, place.version = moment, seen.version
 
-    def _hand_over_elsewhere(self, place: Place, seen: Seen, entry: WindowEntry) -> bool:
+    def _hand_over_elsewhere(self, place: TargetPlace, seen: Seen, entry: WindowEntry) -> bool:
         """A session counts no longer under its earlier agents; False: its latest score names another agent.
 
         It runs for signals that were taken in before, too: a crash may have stored one agent's windows of the two.

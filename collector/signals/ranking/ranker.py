@@ -23,7 +23,7 @@ from collector.records.subject import Subject, shared_fields, signal_of
 from collector.records.traces import RunawayRecord, WorkRecord
 from collector.records.windows import RANKED, AgentCalls, AgentWork, TaskWrites
 from collector.signals.ranking.histories import Histories, digest_of
-from collector.signals.ranking.runaways import Call, Runaways
+from collector.signals.ranking.runaways import ModelCallCount, Runaways
 from evaluators.formulas.agreement import TaskRunsHistory
 from evaluators.formulas.trace_calls import TraceCallsHistory
 from evaluators.formulas.work import WorkHistory
@@ -48,7 +48,7 @@ class RankedSession(NamedTuple):
     signals: tuple[Signal, ...] = ()
     is_closed: bool = False
     """Whether it was put into the histories."""
-    call: Call | None = None
+    call: ModelCallCount | None = None
     """What was put into a history of traces."""
     is_first: bool | None = None
     """Whether the signals are the first final ones of their subject; None: the final ones of a session are."""
@@ -96,7 +96,7 @@ class Ranker:
             return self._take_runaway(record)
         call = None
         if record.trace is not None:
-            call = Call.of(record.service, record.trace)
+            call = ModelCallCount.of(record.service, record.trace)
             self.put_call(call)
         return self._take_session(record)._replace(call=call)
 
@@ -112,7 +112,7 @@ class Ranker:
             start=record.subject.start,
         )
 
-    def put_call(self, call: Call) -> None:
+    def put_call(self, call: ModelCallCount) -> None:
         """Remember the model calls of a trace that closed."""
         evicted = self._runaways.put(call)
         self._note("calls", call.service, call.name, evicted)

@@ -45,7 +45,7 @@ from collector.records.windows import (
 )
 from collector.signals.ranking.families import RankingFamilies
 from collector.signals.ranking.ranker import RankedSession, Ranker
-from collector.signals.ranking.runaways import Call
+from collector.signals.ranking.runaways import ModelCallCount
 from evaluators.plan import Configured
 
 GROUP = "ranking"
@@ -87,7 +87,7 @@ class RankingRoom(Consumer):
         """By partition, the offset below which everything is decided."""
         self._signals: list[RankedSignal] = []
         self._closed: list[WorkRecord] = []
-        self._calls: list[Call] = []
+        self._calls: list[ModelCallCount] = []
         self._behind: set[int] = set()
         """Partitions of a batch that is written again, whose commits are missing."""
         self._last: RankedBatch | None = None
@@ -171,7 +171,7 @@ class RankingRoom(Consumer):
     def _write_again(self, last: RankedBatch) -> None:
         self._signals[:0] = last.signals
         self._closed[:0] = last.closed
-        self._calls[:0] = [Call(*each) for each in last.calls]
+        self._calls[:0] = [ModelCallCount(*each) for each in last.calls]
         self._behind = set(last.partitions)
         self._last = None
 
@@ -229,7 +229,7 @@ class RankingRoom(Consumer):
         for each in state.closed:  # a write that ended early left them out of some histories
             self._ranker.put(each)
         for each in state.calls:
-            self._ranker.put_call(Call(*each))
+            self._ranker.put_call(ModelCallCount(*each))
         self._last = state
 
 

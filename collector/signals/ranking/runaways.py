@@ -12,7 +12,7 @@ from evaluators.formulas.trace_calls import TraceCallsHistory
 from evaluators.trace.runaway import is_found, with_usual_calls
 
 
-class Call(NamedTuple):
+class ModelCallCount(NamedTuple):
     """The model calls of a trace, as its history keeps them."""
 
     service: str
@@ -22,7 +22,7 @@ class Call(NamedTuple):
     model_calls: int
 
     @classmethod
-    def of(cls, service: str, trace: TraceCalls) -> Call:
+    def of(cls, service: str, trace: TraceCalls) -> ModelCallCount:
         """Of a trace that has closed."""
         name = _name(service, trace.agent, trace.model)
         return cls(service, name, _number(service, trace.trace_id), trace.model_calls)
@@ -38,7 +38,7 @@ class Runaways:
     def __init__(self, histories: Histories[TraceCallsHistory]) -> None:
         self.histories = histories
 
-    def put(self, call: Call) -> str | None:
+    def put(self, call: ModelCallCount) -> str | None:
         """Remember a trace; returns the name of the history that was evicted for it."""
         history = self.histories.get(call.service, call.name) or TraceCallsHistory()
         history.put(call.trace, call.model_calls)

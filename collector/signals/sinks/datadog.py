@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from collector.base.errors import Permanent
-from collector.base.http_client import Target
+from collector.base.http_client import HttpTarget
 from collector.config.tree import DatadogSinkConfig
 from collector.records.signal import unix_seconds
 from collector.signals.writeback.batches import Written, write_in_batches
-from collector.signals.writeback.score import Score, Shape
+from collector.signals.writeback.score import ScoreShape, WrittenScore
 from collector.signals.writeback.sink import WriteBack, target
 
 
@@ -23,10 +23,12 @@ class DatadogSink(WriteBack[DatadogSinkConfig]):
     """See `Sink`."""
 
     name: ClassVar[str] = "datadog"
-    shape: ClassVar[Shape] = Shape(sessions=frozenset(), takes_sessions=False, replaces=False)
+    shape: ClassVar[ScoreShape] = ScoreShape(
+        sessions=frozenset(), takes_sessions=False, replaces=False
+    )
 
     @classmethod
-    def target(cls, settings: DatadogSinkConfig) -> Target:
+    def target(cls, settings: DatadogSinkConfig) -> HttpTarget:
         """See `WriteBack`."""
         key = settings.api_key.get_secret_value()
         return target(
@@ -44,17 +46,17 @@ class DatadogSink(WriteBack[DatadogSinkConfig]):
         """See `WriteBack`."""
         return "/api/v1/validate"
 
-    async def write(self, scores: Sequence[Score], written: Written) -> None:
+    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
         """See `Tool`."""
         await write_in_batches([s for s in scores if not s.is_gone], self._send, written)
 
-    async def _send(self, scores: Sequence[Score]) -> None:
+    async def _send(self, scores: Sequence[WrittenScore]) -> None:
         metrics = [self._metric(each) for each in scores]
         attributes = {"metrics": metrics}
         body = {"data": {"type": "evaluation_metric", "attributes": attributes}}
         await self.client.ask("POST", "/api/intake/llm-obs/v2/eval-metric", body)
 
-    def _metric(self, score: Score) -> Mapping[str, Any]:
+    def _metric(self, score: WrittenScore) -> Mapping[str, Any]:
         try:
             trace, span = int(score.subject.id, 16), int(score.span_id or "", 16)
         except ValueError:

@@ -14,7 +14,15 @@ from collector.base.retry import Backoff, Retry
 from collector.base.supervisor import reason_of
 from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer
-from collector.log.port import BACKGROUND_LINGER, SIGNALS, Backlog, Batch, Log, Position, Record
+from collector.log.port import (
+    BACKGROUND_LINGER,
+    SIGNALS,
+    Batch,
+    CountsUnread,
+    Log,
+    Position,
+    Record,
+)
 from collector.records.published_signals import PublishedSignals
 from collector.signals.sinks.families import SinkFamilies
 from collector.signals.sinks.port import Refused, SetsAside, Sink, delivery_group
@@ -279,10 +287,10 @@ class Delivery(Consumer):
         An empty outbox has no oldest signal: an age of 0 would read as 1970.
         """
         count = 0 if waiting is None else len(waiting)
-        if isinstance(self._log_port, Backlog):
+        if isinstance(self._log_port, CountsUnread):
             with suppress(Retryable):  # while the log is away, only the batch in hand is known
                 count = max(count, await self._log_port.backlog(self._group, SIGNALS))
-        if waiting or idle or isinstance(self._log_port, Backlog):
+        if waiting or idle or isinstance(self._log_port, CountsUnread):
             self._waiting.set(count)
         if waiting and waiting.oldest is not None:
             self._oldest.labels(self._sink.name).set(waiting.oldest)

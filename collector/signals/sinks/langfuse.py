@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from collector.base.errors import Permanent
-from collector.base.http_client import Target
+from collector.base.http_client import HttpTarget
 from collector.config.tree import LangfuseSinkConfig
 from collector.signals.writeback.batches import Written, write_in_batches
-from collector.signals.writeback.score import Score, Shape
+from collector.signals.writeback.score import ScoreShape, WrittenScore
 from collector.signals.writeback.sink import WriteBack, target
 
 
@@ -23,12 +23,14 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
     """See `Sink`."""
 
     name: ClassVar[str] = "langfuse"
-    shape: ClassVar[Shape] = Shape(sessions=frozenset({"session.id", "langfuse.session.id"}))
+    shape: ClassVar[ScoreShape] = ScoreShape(
+        sessions=frozenset({"session.id", "langfuse.session.id"})
+    )
     _takes_lists: bool | None = None
     """None: not known yet."""
 
     @classmethod
-    def target(cls, settings: LangfuseSinkConfig) -> Target:
+    def target(cls, settings: LangfuseSinkConfig) -> HttpTarget:
         """See `WriteBack`."""
         secret = settings.secret_key.get_secret_value()
         basic = base64.b64encode(f"{settings.public_key}:{secret}".encode()).decode()
@@ -46,12 +48,12 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
         """See `WriteBack`."""
         return "/api/public/projects"
 
-    async def write(self, scores: Sequence[Score], written: Written) -> None:
+    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
         """See `Tool`."""
         await write_in_batches([s for s in scores if not s.is_gone], self._send, written)
         await write_in_batches([s for s in scores if s.is_gone], self._take_away, written)
 
-    async def _send(self, scores: Sequence[Score]) -> None:
+    async def _send(self, scores: Sequence[WrittenScore]) -> None:
         if self._takes_lists is not False:
             try:
                 await self._send_list(scores)
@@ -64,14 +66,14 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
         await self._send_events(scores)
         self._takes_lists = False
 
-    async def _send_list(self, scores: Sequence[Score]) -> None:
+    async def _send_list(self, scores: Sequence[WrittenScore]) -> None:
         body = [self._body(each) for each in scores]
         answer = await self.client.ask("POST", "/api/public/scores", body)
         if answer.field("rejected"):
             # Which ones is not said. They are sent again in halves, to the same places.
             raise _Partial(f"HTTP {answer.status}: {self.client.said(answer)}")
 
-    async def _send_events(self, scores: Sequence[Score]) -> None:
+    async def _send_events(self, scores: Sequence[WrittenScore]) -> None:
         batch = [
             {
                 "id": f"{each.key}-{each.revision}",
@@ -85,11 +87,11 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
         if answer.field("errors"):
             raise Permanent(f"HTTP {answer.status}: {self.client.said(answer)}")
 
-    async def _take_away(self, scores: Sequence[Score]) -> None:
+    async def _take_away(self, scores: Sequence[WrittenScore]) -> None:
         for each in scores:
             await self.client.ask("DELETE", f"/api/public/scores/{each.key}", expected={404})
 
-    def _body(self, score: Score) -> dict[str, Any]:
+    def _body(self, score: WrittenScore) -> dict[str, Any]:
         body: dict[str, Any] = {
             "id": score.key,
             f"{score.subject.kind}Id": score.subject.id,

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from collector.base.errors import Permanent
-from collector.base.http_client import Answer, Target
+from collector.base.http_client import HttpAnswer, HttpTarget
 from collector.config.tree import LangsmithSinkConfig
 from collector.signals.writeback.batches import Missing, Written, write_one_by_one
-from collector.signals.writeback.score import Score, Shape
+from collector.signals.writeback.score import ScoreShape, WrittenScore
 from collector.signals.writeback.sink import WriteBack, target
 
 
@@ -22,10 +22,10 @@ class LangsmithSink(WriteBack[LangsmithSinkConfig]):
     """See `Sink`."""
 
     name: ClassVar[str] = "langsmith"
-    shape: ClassVar[Shape] = Shape(sessions=frozenset())
+    shape: ClassVar[ScoreShape] = ScoreShape(sessions=frozenset())
 
     @classmethod
-    def target(cls, settings: LangsmithSinkConfig) -> Target:
+    def target(cls, settings: LangsmithSinkConfig) -> HttpTarget:
         """See `WriteBack`."""
         key = settings.api_key.get_secret_value()
         return target(
@@ -42,11 +42,11 @@ class LangsmithSink(WriteBack[LangsmithSinkConfig]):
         """See `WriteBack`."""
         return "/info"
 
-    async def write(self, scores: Sequence[Score], written: Written) -> None:
+    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
         """See `Tool`. LangSmith has no batches of feedback."""
         await write_one_by_one(scores, self._send, written)
 
-    async def _send(self, scores: Sequence[Score]) -> None:
+    async def _send(self, scores: Sequence[WrittenScore]) -> None:
         (score,) = scores
         one = f"/feedback/{score.uuid}"
         if score.is_gone:
@@ -61,7 +61,7 @@ class LangsmithSink(WriteBack[LangsmithSinkConfig]):
             answer = await self.client.ask("PATCH", one, said, expected={404})
         self._check(answer, score)
 
-    def _check(self, answer: Answer, score: Score) -> None:
+    def _check(self, answer: HttpAnswer, score: WrittenScore) -> None:
         if answer.status != 404:
             return
         if answer.field("detail") in (None, "Not Found"):
@@ -69,12 +69,12 @@ class LangsmithSink(WriteBack[LangsmithSinkConfig]):
         raise Missing(frozenset({score.subject}))
 
 
-def _said(score: Score) -> dict[str, Any]:
+def _said(score: WrittenScore) -> dict[str, Any]:
     value = None if score.value is None else round(score.value, 4)
     return {"score": value, "value": score.label, "comment": score.comment}
 
 
-def _place(score: Score, project: str) -> dict[str, Any]:
+def _place(score: WrittenScore, project: str) -> dict[str, Any]:
     try:
         run = str(uuid.UUID(score.subject.id))
     except ValueError:

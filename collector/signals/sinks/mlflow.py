@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from collector.base.errors import Permanent, Retryable
-from collector.base.http_client import Answer, Target
+from collector.base.http_client import HttpAnswer, HttpTarget
 from collector.config.tree import MlflowSinkConfig
 from collector.signals.writeback.batches import Missing, Written, write_one_by_one
-from collector.signals.writeback.score import Score, Shape
+from collector.signals.writeback.score import ScoreShape, WrittenScore
 from collector.signals.writeback.sink import WriteBack, target
 
 SOURCE: Final = "spanwise"
@@ -28,14 +28,14 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
     """See `Sink`."""
 
     name: ClassVar[str] = "mlflow"
-    shape: ClassVar[Shape] = Shape(
+    shape: ClassVar[ScoreShape] = ScoreShape(
         sessions=frozenset({"session.id", "mlflow.trace.session"}),
         hangs_on="first",
         takes_errors=True,
     )
 
     @classmethod
-    def target(cls, settings: MlflowSinkConfig) -> Target:
+    def target(cls, settings: MlflowSinkConfig) -> HttpTarget:
         """See `WriteBack`."""
         token = "" if settings.token is None else settings.token.get_secret_value()
         password = "" if settings.password is None else settings.password.get_secret_value()
@@ -55,11 +55,11 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
         """See `WriteBack`."""
         return "/api/2.0/mlflow/experiments/get?experiment_id=0"
 
-    async def write(self, scores: Sequence[Score], written: Written) -> None:
+    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
         """See `Tool`."""
         await write_one_by_one(scores, self._send, written)
 
-    async def _send(self, scores: Sequence[Score]) -> None:
+    async def _send(self, scores: Sequence[WrittenScore]) -> None:
         (score,) = scores
         if not _TRACE_ID.fullmatch(score.subject.id):
             raise Permanent("the trace's id is not 32 hex digits")
@@ -82,7 +82,7 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
             answer = await self.client.ask("PATCH", one, change, expected={404})
         self._check(answer, score)
 
-    def _check(self, answer: Answer, score: Score) -> bool:
+    def _check(self, answer: HttpAnswer, score: WrittenScore) -> bool:
         """Whether the assessment is there.
 
         Raises:
@@ -98,7 +98,7 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
         raise self.client.misconfigured(answer)
 
 
-def _said(score: Score) -> dict[str, Any]:
+def _said(score: WrittenScore) -> dict[str, Any]:
     feedback: dict[str, Any] = {"value": score.value}
     if score.error is not None:
         feedback = {"error": {"error_code": score.error, "error_message": "no score"}}
@@ -108,7 +108,7 @@ def _said(score: Score) -> dict[str, Any]:
     return {"feedback": feedback, "rationale": score.comment or "", "metadata": metadata}
 
 
-def _new(score: Score) -> dict[str, Any]:
+def _new(score: WrittenScore) -> dict[str, Any]:
     return _said(score) | {
         "assessment_id": f"a-{score.key}",
         "assessment_name": score.name,

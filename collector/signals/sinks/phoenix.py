@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from collector.base.errors import Permanent
-from collector.base.http_client import Answer, Target
+from collector.base.http_client import HttpAnswer, HttpTarget
 from collector.config.tree import PhoenixSinkConfig
 from collector.signals.writeback.batches import Missing, Written, write_in_batches
-from collector.signals.writeback.score import Score, Shape, Subject
+from collector.signals.writeback.score import ScoreShape, WrittenScore, WrittenSubject
 from collector.signals.writeback.sink import WriteBack, target
 
 IDENTIFIER: Final = "spanwise"
@@ -27,10 +27,10 @@ class PhoenixSink(WriteBack[PhoenixSinkConfig]):
     """See `Sink`."""
 
     name: ClassVar[str] = "phoenix"
-    shape: ClassVar[Shape] = Shape(sessions=frozenset({"session.id"}))
+    shape: ClassVar[ScoreShape] = ScoreShape(sessions=frozenset({"session.id"}))
 
     @classmethod
-    def target(cls, settings: PhoenixSinkConfig) -> Target:
+    def target(cls, settings: PhoenixSinkConfig) -> HttpTarget:
         """See `WriteBack`."""
         key = "" if settings.api_key is None else settings.api_key.get_secret_value()
         return target(
@@ -48,13 +48,13 @@ class PhoenixSink(WriteBack[PhoenixSinkConfig]):
         """See `WriteBack`."""
         return f"/v1/projects/{quote(settings.project, safe='')}"
 
-    async def write(self, scores: Sequence[Score], written: Written) -> None:
+    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
         """See `Tool`."""
         for kind in ("trace", "session"):
             some = [each for each in scores if each.subject.kind == kind]
             await write_in_batches(some, self._send, written)
 
-    async def _send(self, scores: Sequence[Score]) -> None:
+    async def _send(self, scores: Sequence[WrittenScore]) -> None:
         kind = scores[0].subject.kind
         data = [_annotation(each) for each in scores]
         answer = await self.client.ask(
@@ -63,7 +63,7 @@ class PhoenixSink(WriteBack[PhoenixSinkConfig]):
         if answer.status == 404:
             raise self._not_there(answer, scores)
 
-    def _not_there(self, answer: Answer, scores: Sequence[Score]) -> Exception:
+    def _not_there(self, answer: HttpAnswer, scores: Sequence[WrittenScore]) -> Exception:
         """The error of a 404: subjects that Phoenix does not have, or a path that is not Phoenix's."""
         if _NOT_THERE not in answer.text:
             return self.client.misconfigured(answer)
@@ -77,7 +77,7 @@ class PhoenixSink(WriteBack[PhoenixSinkConfig]):
         )  # halved: one id is clear
 
 
-def _annotation(score: Score) -> dict[str, Any]:
+def _annotation(score: WrittenScore) -> dict[str, Any]:
     result: dict[str, Any] = {"score": score.value, "label": score.label or NOT_SCORED}
     if score.value is not None:
         result = {"score": score.value, "label": score.label, "explanation": score.comment}
@@ -91,7 +91,7 @@ def _annotation(score: Score) -> dict[str, Any]:
     }
 
 
-def _named_in(text: str, subjects: Collection[Subject]) -> frozenset[Subject]:
+def _named_in(text: str, subjects: Collection[WrittenSubject]) -> frozenset[WrittenSubject]:
     """The subjects in Phoenix's "Traces with IDs a, b do not exist." A session's id may hold anything."""
     listed = text.rpartition(_NOT_THERE)[0].partition(" with IDs ")[2]
     return frozenset(each for each in subjects if f", {each.id}, " in f", {listed}, ")

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from collector.base.errors import Permanent, Retryable
 from collector.log.port import Position
-from collector.signals.writeback.score import Score, Subject
+from collector.signals.writeback.score import WrittenScore, WrittenSubject
 
 MOST = 500
 """Scores of a request."""
@@ -24,7 +24,7 @@ T = TypeVar("T")
 class Missing(Exception):
     """The tool does not know these subjects, and took nothing of the request."""
 
-    def __init__(self, subjects: frozenset[Subject]) -> None:
+    def __init__(self, subjects: frozenset[WrittenSubject]) -> None:
         super().__init__(f"{len(subjects)} subjects are not there")
         self.subjects = subjects
 
@@ -34,16 +34,18 @@ class Written:
 
     def __init__(self) -> None:
         self.refused: dict[Position, str] = {}
-        self.missing: set[Subject] = set()
+        self.missing: set[WrittenSubject] = set()
         """Not there yet: none of their scores was written."""
 
-    def is_written(self, score: Score) -> bool:
+    def is_written(self, score: WrittenScore) -> bool:
         """Whether the tool has it."""
         return score.subject not in self.missing and score.position not in self.refused
 
 
 async def write_in_batches(
-    scores: Sequence[Score], send: Callable[[Sequence[Score]], Awaitable[None]], written: Written
+    scores: Sequence[WrittenScore],
+    send: Callable[[Sequence[WrittenScore]], Awaitable[None]],
+    written: Written,
 ) -> None:
     """Send all; `send` raises `Missing` for subjects to leave out, `Permanent` for what is to be halved."""
     for piece in pieces(scores):
@@ -51,7 +53,9 @@ async def write_in_batches(
 
 
 async def write_one_by_one(
-    scores: Sequence[Score], send: Callable[[Sequence[Score]], Awaitable[None]], written: Written
+    scores: Sequence[WrittenScore],
+    send: Callable[[Sequence[WrittenScore]], Awaitable[None]],
+    written: Written,
 ) -> None:
     """As `write_in_batches`, for a tool that takes one score a request: several requests run at once.
 
@@ -60,7 +64,7 @@ async def write_one_by_one(
     places = asyncio.Semaphore(CONNECTIONS)
     errors: list[Retryable] = []
 
-    async def one(score: Score) -> None:
+    async def one(score: WrittenScore) -> None:
         async with places:
             if not errors:
                 try:
@@ -76,7 +80,9 @@ async def write_one_by_one(
 
 
 async def _write(
-    scores: Sequence[Score], send: Callable[[Sequence[Score]], Awaitable[None]], written: Written
+    scores: Sequence[WrittenScore],
+    send: Callable[[Sequence[WrittenScore]], Awaitable[None]],
+    written: Written,
 ) -> None:
     scores = [each for each in scores if each.subject not in written.missing]
     if not scores:
@@ -95,9 +101,9 @@ async def _write(
         await _write(scores[middle:], send, written)
 
 
-def pieces(scores: Sequence[Score]) -> Iterator[Sequence[Score]]:
+def pieces(scores: Sequence[WrittenScore]) -> Iterator[Sequence[WrittenScore]]:
     """In order, at most `MOST` scores and `LARGEST` bytes each."""
-    piece: list[Score] = []
+    piece: list[WrittenScore] = []
     size = 0
     for each in scores:
         texts = sum(len(key) + len(value) for key, value in each.metadata.items())

@@ -19,20 +19,20 @@ SPACE = uuid.UUID("6f5d0f4e-53a3-5c0e-9d6c-2b1f2f0b6a11")
 """Of the keys that are UUIDs."""
 
 
-class Subject(NamedTuple):
+class WrittenSubject(NamedTuple):
     """On what a tool shows a score."""
 
     kind: Literal["trace", "session"]
     id: str
 
 
-class Score(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class WrittenScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One evaluator's final answer about one subject. Without `value` and `error`, what stood there is taken away."""
 
     position: Position
     key: str
     """One evaluator has one place per subject: the next score of this key replaces it."""
-    subject: Subject
+    subject: WrittenSubject
     name: str
     value: float | None
     passed: bool | None
@@ -70,7 +70,7 @@ def key_of(service: str, scope: str, subject: str, evaluator: str) -> str:
     return hashlib.sha256(canonical(parts)).hexdigest()[:32]
 
 
-class Shape(NamedTuple):
+class ScoreShape(NamedTuple):
     """How signals become scores of one tool."""
 
     sessions: Collection[str]
@@ -89,7 +89,7 @@ class Shape(NamedTuple):
     """Where Spanwise's own page is, for links."""
 
 
-def is_asked_for(each: Published, shape: Shape) -> bool:
+def is_asked_for(each: Published, shape: ScoreShape) -> bool:
     """Whether the signal can change what stands in the tool: final, and more than a measurement."""
     header = each.header
     if not header.final or header.outcome == "measured":
@@ -99,7 +99,7 @@ def is_asked_for(each: Published, shape: Shape) -> bool:
     return shape.evaluators is None or header.evaluator in shape.evaluators
 
 
-def score_of(each: Published, shape: Shape) -> Score | None:
+def score_of(each: Published, shape: ScoreShape) -> WrittenScore | None:
     """The score in a signal; None: an earlier version wrote it, which did not say where its session begins and ends.
 
     Raises:
@@ -111,7 +111,7 @@ def score_of(each: Published, shape: Shape) -> Score | None:
         return None
     own = signal.trace_id if signal.scope == "trace" else signal.session_id
     error = signal.error.type if signal.error is not None and shape.takes_errors else None
-    return Score(
+    return WrittenScore(
         position=each.position,
         key=key_of(signal.service, signal.scope, own or "", signal.evaluator),
         subject=subject,
@@ -132,18 +132,18 @@ def score_of(each: Published, shape: Shape) -> Score | None:
     )
 
 
-def _subject(signal: Signal, shape: Shape) -> Subject | None:
+def _subject(signal: Signal, shape: ScoreShape) -> WrittenSubject | None:
     if signal.scope == "trace":
-        return None if signal.trace_id is None else Subject("trace", signal.trace_id)
+        return None if signal.trace_id is None else WrittenSubject("trace", signal.trace_id)
     if signal.session_source in shape.sessions and shape.hangs_on == "session":
-        return Subject("session", signal.session_id)
+        return WrittenSubject("session", signal.session_id)
     if signal.traces is None:
         return None
     is_own = signal.session_source in shape.sessions
-    return Subject("trace", signal.traces.first if is_own else signal.traces.newest)
+    return WrittenSubject("trace", signal.traces.first if is_own else signal.traces.newest)
 
 
-def _metadata(signal: Signal, shape: Shape) -> dict[str, str]:
+def _metadata(signal: Signal, shape: ScoreShape) -> dict[str, str]:
     """Never the signal's own metadata, which holds content."""
     found = {
         "spanwise.id": signal.id,

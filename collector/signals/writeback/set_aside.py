@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from collector.log.port import Position
-from collector.signals.writeback.score import Score, Subject
+from collector.signals.writeback.score import WrittenScore, WrittenSubject
 
 MOST = 10_000
 """Scores that are set aside; the oldest go first."""
@@ -20,7 +20,7 @@ class _Waiting:
     since: float
     due: float
     next_wait: float = 2 * FIRST_WAIT
-    scores: dict[str, Score] = field(default_factory=dict[str, Score])
+    scores: dict[str, WrittenScore] = field(default_factory=dict[str, WrittenScore])
     """By key: the newest."""
 
 
@@ -35,22 +35,22 @@ class SetAside:
     def __init__(self, wait: float, most: int = MOST) -> None:
         self._wait = wait
         self._most = most
-        self._subjects: OrderedDict[Subject, _Waiting] = OrderedDict()
+        self._subjects: OrderedDict[WrittenSubject, _Waiting] = OrderedDict()
         """The one that was set aside first comes first."""
-        self._places: dict[str, Subject] = {}
+        self._places: dict[str, WrittenSubject] = {}
         """By key of a score, its subject."""
         self.positions: set[Position] = set()
         """Of the signals whose scores wait here."""
         self.given_up = 0
         """Scores so far that no try is left for."""
 
-    def __contains__(self, subject: Subject) -> bool:
+    def __contains__(self, subject: WrittenSubject) -> bool:
         return subject in self._subjects
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def put(self, score: Score, now: float) -> None:
+    def put(self, score: WrittenScore, now: float) -> None:
         """Behind the others of its subject; an earlier one of its key is not written any more."""
         self.drop(score.key)
         waiting = self._subjects.get(score.subject)
@@ -64,15 +64,15 @@ class SetAside:
         while len(self._places) > self._most:
             self.give_up(next(iter(self._subjects)))
 
-    def due(self, now: float, most: int) -> list[Score]:
+    def due(self, now: float, most: int) -> list[WrittenScore]:
         """Scores of subjects whose time has come, at most about so many."""
-        found: list[Score] = []
+        found: list[WrittenScore] = []
         for waiting in self._subjects.values():
             if waiting.due <= now and len(found) < most:
                 found += waiting.scores.values()
         return found
 
-    def is_missing(self, subject: Subject, now: float) -> None:
+    def is_missing(self, subject: WrittenSubject, now: float) -> None:
         """A try found that the tool still has no such subject: wait twice as long, or give it up."""
         waiting = self._subjects[subject]
         left = waiting.since + self._wait - now
@@ -82,7 +82,7 @@ class SetAside:
         waiting.due = now + min(waiting.next_wait, left)
         waiting.next_wait *= 2
 
-    def give_up(self, subject: Subject) -> None:
+    def give_up(self, subject: WrittenSubject) -> None:
         """The tool will not have it."""
         self.given_up += len(self._subjects[subject].scores)
         for key in [*self._subjects[subject].scores]:
@@ -108,5 +108,5 @@ class SetAside:
             yield from self._in(waiting.scores.values(), partition)
 
     @staticmethod
-    def _in(scores: Iterable[Score], partition: int) -> Iterator[str]:
+    def _in(scores: Iterable[WrittenScore], partition: int) -> Iterator[str]:
         return (each.key for each in scores if each.position.partition == partition)

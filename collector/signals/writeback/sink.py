@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from collector.base.errors import Permanent, Retryable
-from collector.base.http_client import TIMEOUT, Client, Target
+from collector.base.http_client import TIMEOUT, Client, HttpTarget
 from collector.base.net import is_loopback
 from collector.config.tree import Config, Outlet
 from collector.log.port import Position
 from collector.records.signal_batch import Published
 from collector.signals.writeback.batches import Written
-from collector.signals.writeback.score import Score, Shape
-from collector.signals.writeback.writer import Writer
+from collector.signals.writeback.score import ScoreShape, WrittenScore
+from collector.signals.writeback.writer import ScoreWriter
 
 TRIAL_TIMEOUT = 5.0
 """Seconds that a trial waits for an answer."""
@@ -26,7 +26,7 @@ class WriteBack(Generic[Settings]):
     """A `Sink` that sets scores aside while its tool does not have their trace or session (`SetsAside`)."""
 
     name: ClassVar[str]
-    shape: ClassVar[Shape]
+    shape: ClassVar[ScoreShape]
 
     def __init__(
         self,
@@ -46,10 +46,10 @@ class WriteBack(Generic[Settings]):
             explanation=settings.explanation,
             page=page,
         )
-        self._writer = Writer(self, shape, wait=settings.wait, now=clock)
+        self._writer = ScoreWriter(self, shape, wait=settings.wait, now=clock)
 
     @classmethod
-    def target(cls, settings: Settings) -> Target:
+    def target(cls, settings: Settings) -> HttpTarget:
         """Where the tool is."""
         raise NotImplementedError
 
@@ -58,7 +58,7 @@ class WriteBack(Generic[Settings]):
         """The path of a request that only reads."""
         raise NotImplementedError
 
-    async def write(self, scores: Sequence[Score], written: Written) -> None:
+    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
         """See `Tool`."""
         raise NotImplementedError
 
@@ -121,10 +121,10 @@ def target(
     places: Sequence[str] = ("endpoint",),
     secrets: Sequence[str] = (),
     auth: tuple[str, str] | None = None,
-) -> Target:
+) -> HttpTarget:
     """The target of a section `sinks.<name>`."""
     section = f"sinks.{name}"
-    return Target(
+    return HttpTarget(
         section=section,
         endpoint=endpoint.rstrip("/"),
         headers=headers or {},

@@ -14,7 +14,13 @@ from collector.log.port import Position
 from collector.records.signal_batch import Published
 from collector.signals.sinks.port import Refused
 from collector.signals.writeback.batches import MOST, Written
-from collector.signals.writeback.score import Score, Shape, Subject, is_asked_for, score_of
+from collector.signals.writeback.score import (
+    ScoreShape,
+    WrittenScore,
+    WrittenSubject,
+    is_asked_for,
+    score_of,
+)
 from collector.signals.writeback.set_aside import SetAside
 
 KNOWN = 100_000
@@ -24,7 +30,7 @@ KNOWN = 100_000
 class Tool(Protocol):
     """Writes scores into one tool."""
 
-    async def write(self, scores: Sequence[Score], written: Written) -> None:
+    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
         """Write or take away each score, no two of which have the same key; `written` says what became of them.
 
         Raises:
@@ -33,7 +39,7 @@ class Tool(Protocol):
         ...
 
 
-class Writer:
+class ScoreWriter:
     """Brings the scores of signals to a tool, each to its one place.
 
     Args:
@@ -46,7 +52,7 @@ class Writer:
     def __init__(
         self,
         tool: Tool,
-        shape: Shape,
+        shape: ScoreShape,
         *,
         wait: float,
         now: Callable[[], float] = time.monotonic,
@@ -55,7 +61,7 @@ class Writer:
         self._shape = shape
         self._now = now
         self._aside = SetAside(wait)
-        self._places: OrderedDict[str, Subject] = OrderedDict()
+        self._places: OrderedDict[str, WrittenSubject] = OrderedDict()
         """Where the newest writes of this process are, by key."""
         self._unplaceable = 0
 
@@ -106,9 +112,9 @@ class Writer:
 
     def _scores(
         self, signals: Iterable[Published]
-    ) -> tuple[Collection[Score], dict[Position, str], int]:
+    ) -> tuple[Collection[WrittenScore], dict[Position, str], int]:
         """The newest of each key, in the order of the log; what is not a signal, and how many have no place."""
-        newest: dict[str, Score] = {}
+        newest: dict[str, WrittenScore] = {}
         refused: dict[Position, str] = {}
         unplaceable = 0
         for each in signals:
@@ -126,19 +132,19 @@ class Writer:
                 newest[score.key] = score
         return newest.values(), refused, unplaceable
 
-    def _is_news(self, score: Score, newest: Collection[str]) -> bool:
+    def _is_news(self, score: WrittenScore, newest: Collection[str]) -> bool:
         """Whether the tool must hear of it."""
         if not self._shape.replaces:
             return not score.is_gone and score.key not in newest and score.key not in self._places
         return not score.is_gone or score.key in newest or self._may_stand(score)
 
-    def _may_stand(self, score: Score) -> bool:
+    def _may_stand(self, score: WrittenScore) -> bool:
         """Whether the tool may have an earlier score of this key. Most subjects never had one: nothing is sent then."""
         if score.key in self._places or score.subject in self._aside:
             return True
         return score.scope == "trace" and score.revision > 0
 
-    async def _write(self, scores: Sequence[Score]) -> Written:
+    async def _write(self, scores: Sequence[WrittenScore]) -> Written:
         """Write scores, and note what of them is there now."""
         written = Written()
         if not scores:
@@ -158,7 +164,7 @@ class Writer:
                 self._remember(each)
         return written
 
-    def _remember(self, score: Score) -> None:
+    def _remember(self, score: WrittenScore) -> None:
         self._places.pop(score.key, None)
         if score.is_gone:
             return

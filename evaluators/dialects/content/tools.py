@@ -129,7 +129,7 @@ def passed_by_python(value: JSON) -> JSON:
     return args[0] if len(args) == 1 else args
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's result, and the id, failure and name that its wrapping states."""
 
     result: JSON = None
@@ -139,10 +139,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The tool's name, where its answer states it."""
 
 
-_NOTHING = Outcome()
+_NOTHING = ToolOutcome()
 
 
-def outcome_of(value: JSON) -> Outcome:
+def outcome_of(value: JSON) -> ToolOutcome:
     """The result in a tool span's output. A plain text is never parsed, however long it is."""
     if value is None:
         return _NOTHING
@@ -150,16 +150,18 @@ def outcome_of(value: JSON) -> Outcome:
         return _from_object(value)
     if value[:1] == '"':
         inner = unwrap(value)
-        return Outcome(result=inner) if isinstance(inner, str) else outcome_of(inner)
+        return ToolOutcome(result=inner) if isinstance(inner, str) else outcome_of(inner)
     if value[:1] in ("{", "[") and _may_be_wrapped(value):
         return _from_object(unwrap(value), raw=value)
-    return Outcome(result=value or None)
+    return ToolOutcome(result=value or None)
 
 
-def _of_mcp(item: dict[str, JSON]) -> Outcome:
+def _of_mcp(item: dict[str, JSON]) -> ToolOutcome:
     """An MCP server's answer to tools/call."""
     text = read_content(item["content"]).text
-    return Outcome(result=text if text is not None else item["content"], is_error=item["isError"])
+    return ToolOutcome(
+        result=text if text is not None else item["content"], is_error=item["isError"]
+    )
 
 
 def _may_be_wrapped(text: str) -> bool:
@@ -170,18 +172,18 @@ def _may_be_wrapped(text: str) -> bool:
     return any(mark in text for mark in _WRAPPED)
 
 
-def _of_llama_index(item: dict[str, JSON]) -> Outcome:
+def _of_llama_index(item: dict[str, JSON]) -> ToolOutcome:
     """LlamaIndex's ToolOutput, which also has the tool's name."""
     text = read_content(item.get("blocks") or item.get("content")).text
     raw = item["raw_output"]
-    return Outcome(
+    return ToolOutcome(
         result=raw if raw is not None else text,
         is_error=item.get("is_error") is True,
         name=item["tool_name"],
     )
 
 
-def _from_object(value: JSON, raw: str | None = None) -> Outcome:
+def _from_object(value: JSON, raw: str | None = None) -> ToolOutcome:
     item = as_dict(value)
     if isinstance(item.get("isError"), bool) and isinstance(item.get("content"), list):
         return _of_mcp(item)
@@ -194,9 +196,9 @@ def _from_object(value: JSON, raw: str | None = None) -> Outcome:
     results = [r for m in read_messages(value, "output") for r in m.results] if value else []
     if results:
         last = results[-1]
-        return Outcome(result=last.content, id=last.id, is_error=last.is_error, name=last.name)
+        return ToolOutcome(result=last.content, id=last.id, is_error=last.is_error, name=last.name)
     for key in ("output", "outputs"):
         if item.keys() <= {key, "kwargs", "tags", "metadata"} and key in item:
             inner = item[key]
-            return outcome_of(inner) if isinstance(inner, str | dict) else Outcome(result=inner)
-    return Outcome(result=raw if raw is not None else value)
+            return outcome_of(inner) if isinstance(inner, str | dict) else ToolOutcome(result=inner)
+    return ToolOutcome(result=raw if raw is not None else value)

@@ -9,7 +9,7 @@ import msgspec
 
 from evaluators.dialects.content.facts import NO_TOKENS
 from evaluators.dialects.decoding.decode import ask
-from evaluators.dialects.decoding.key_sets import Among, Question
+from evaluators.dialects.decoding.key_sets import Among, KeyQuestion
 from evaluators.dialects.decoding.values import as_dict, as_list, integer, number, unwrap
 from evaluators.model import JSON, Tokens
 
@@ -28,7 +28,7 @@ class CallTokens(Tokens, frozen=True, kw_only=True):
 _KINDS = (*Tokens.__struct_fields__, "written")
 
 
-class TokenKeys(Question):
+class TokenKeys(KeyQuestion):
     """The keys of each kind of count, best first. The answer: those that are there, by kind; empty when none is."""
 
     __slots__ = ("_kinds",)

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from evaluators.dialects.decoding.key_sets import Question, shape_of_map
+from evaluators.dialects.decoding.key_sets import KeyQuestion, shape_of_map
 from evaluators.dialects.decoding.values import MASK_BEGINS, is_hidden
 from evaluators.model import JSON, Event, Span, Status
 
@@ -206,7 +206,7 @@ def all_names(spans: Iterable[Span]) -> frozenset[str]:
     return frozenset[str]().union(*{frozenset(names_of(span.attributes)) for span in spans})
 
 
-def ask(attributes: Mapping[str, JSON], question: Question) -> Any:
+def ask(attributes: Mapping[str, JSON], question: KeyQuestion) -> Any:
     """The answer for these attributes' keys: remembered for a span's, worked out for any other mapping's."""
     if isinstance(attributes, Attributes):
         return attributes.shape[question]
@@ -214,16 +214,16 @@ def ask(attributes: Mapping[str, JSON], question: Question) -> Any:
 
 
 @dataclass(slots=True)
-class Decoded:
+class DecodedSpans:
     """The spans of one trace, in order of start, and how many could not be read."""
 
     spans: list[Span] = field(default_factory=list[Span])
     unreadable: int = 0
 
 
-def decode(pieces: Sequence[bytes], trace_id: str) -> Decoded:
+def decode(pieces: Sequence[bytes], trace_id: str) -> DecodedSpans:
     """The spans of `trace_id` in `pieces`; of a span id the first copy. Never raises on any bytes."""
-    decoded = Decoded()
+    decoded = DecodedSpans()
     found: dict[bytes, Span] = {}
     wanted = (trace_id, _id_bytes(trace_id))
     for piece in pieces:
@@ -254,7 +254,7 @@ def _parse(message: Any, raw: bytes) -> Any | None:
 
 
 def _decode_piece(
-    piece: bytes, wanted: tuple[str, bytes | None], found: dict[bytes, Span], decoded: Decoded
+    piece: bytes, wanted: tuple[str, bytes | None], found: dict[bytes, Span], decoded: DecodedSpans
 ) -> None:
     sound = _parse(_WIRE["SoundRequest"], piece)
     request = _parse(_WIRE["Request"], piece) if sound is None else sound
@@ -295,7 +295,7 @@ def _scope(raw: bytes) -> str:
     return scope.name if scope is not None else ""
 
 
-def _each_by_itself(spans: Iterable[bytes], decoded: Decoded) -> Iterator[Any]:
+def _each_by_itself(spans: Iterable[bytes], decoded: DecodedSpans) -> Iterator[Any]:
     """Those that can be read; the others are counted."""
     for raw in spans:
         span = _parse(_WIRE["Span"], raw)

@@ -19,7 +19,7 @@ _KEYS = 64
 """A set with more keys is not remembered: flattened conversations hardly ever repeat one."""
 
 
-class Question(ABC):
+class KeyQuestion(ABC):
     """A question about keys alone. Compared by identity: make one per module, not per call."""
 
     __slots__ = ()
@@ -29,7 +29,7 @@ class Question(ABC):
         """The answer for these keys; never changes for equal keys."""
 
 
-class Among(Question):
+class Among(KeyQuestion):
     """Which of some keys are there, in the order given."""
 
     __slots__ = ("keys",)
@@ -45,7 +45,7 @@ class Among(Question):
         return tuple(key for key in self.keys if key in names)
 
 
-class Prefix(Question):
+class Prefix(KeyQuestion):
     """Whether a key begins so."""
 
     __slots__ = ("text",)
@@ -58,12 +58,12 @@ class Prefix(Question):
         return any(name.startswith(self.text) for name in names)
 
 
-class Either(Question):
+class Either(KeyQuestion):
     """Whether at least one of some questions has an answer: asked first where hardly any span has one."""
 
     __slots__ = ("_questions",)
 
-    def __init__(self, *questions: Question) -> None:
+    def __init__(self, *questions: KeyQuestion) -> None:
         self._questions = questions
 
     def answer(self, names: AbstractSet[str]) -> bool:
@@ -71,7 +71,7 @@ class Either(Question):
         return any(question.answer(names) for question in self._questions)
 
 
-class Shape(dict[Question, Any]):
+class Shape(dict[KeyQuestion, Any]):
     """The keys of a span, and what is known of them: `shape[question]` answers, remembering the answer."""
 
     __slots__ = ("names", "readers")
@@ -82,7 +82,7 @@ class Shape(dict[Question, Any]):
         self.readers: dict[str | tuple[str, bool], Any] = {}
         """Instrumentation scope, with True for a span with events -> who reads such a span (`registry`)."""
 
-    def __missing__(self, question: Question) -> Any:
+    def __missing__(self, question: KeyQuestion) -> Any:
         answer = self[question] = question.answer(self.names)
         return answer
 

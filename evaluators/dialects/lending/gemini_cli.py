@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluators.dialects.lending.gemini_family import Family, Turn
+from evaluators.dialects.lending.gemini_family import Family, JoiningTurn
 from evaluators.dialects.lending.ledger import Ledger
 from evaluators.model import Span
 
@@ -26,4 +26,4 @@ _FAMILY = Family(
 
 def lend(ledger: Ledger, records: Sequence[Span]) -> None:
     """Join the records of a turn with its spans."""
-    Turn(_FAMILY, ledger).lend(records)
+    JoiningTurn(_FAMILY, ledger).lend(records)

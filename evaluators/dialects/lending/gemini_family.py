@@ -31,7 +31,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     """The span of a tool call's record."""
 
 
-class Turn:
+class JoiningTurn:
     """The records of one agent in one made trace, while they are joined."""
 
     def __init__(self, family: Family, ledger: Ledger) -> None:

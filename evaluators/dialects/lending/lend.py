@@ -22,7 +22,7 @@ LENDERS: Mapping[str, Lender] = {
 """By the name of the agent that made the records; those of all others lend words."""
 
 
-class Told(NamedTuple):
+class LentSpans(NamedTuple):
     """The spans of a trace, with what its log records say."""
 
     spans: list[Span]
@@ -31,13 +31,13 @@ class Told(NamedTuple):
     """Ids of the records that lent words to other spans."""
 
 
-def lend(spans: Sequence[Span]) -> Told:
+def lend(spans: Sequence[Span]) -> LentSpans:
     """The spans with the words of the records among them, whichever came first.
 
     Words of SDKs are read as if their span had carried them. A trace without records is given back as it is.
     """
     if not any(map(is_record, spans)):
-        return Told([*spans], ())
+        return LentSpans([*spans], ())
     ledger = Ledger(spans)
     by_lender: dict[Lender, list[Span]] = {}
     for record in ledger.records:
@@ -47,4 +47,4 @@ def lend(spans: Sequence[Span]) -> Told:
     for lender, records in by_lender.items():
         lender(ledger, records)
     standing = ledger.spans or ledger.records  # words alone, whose spans did not come
-    return Told(under_prompt(standing), ledger.lent)
+    return LentSpans(under_prompt(standing), ledger.lent)

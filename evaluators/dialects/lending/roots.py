@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from evaluators.dialects.lending.records import body_of, event_of, is_record
-from evaluators.dialects.turns.place import Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Place
 from evaluators.dialects.turns.registry import agent_of_record
 from evaluators.model import Span
 
@@ -31,7 +31,7 @@ def _is_prompt(record: Span) -> bool:
     agent = agent_of_record(record.scope)
     if agent is None:
         return False
-    event = Event(
+    event = AgentEvent(
         name=event_of(record),
         time_unix_nano=record.start_time_unix_nano,
         scope=record.scope,

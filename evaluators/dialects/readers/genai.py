@@ -19,9 +19,9 @@ from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import has
 from evaluators.dialects.fields import (
     Field,
+    FieldPlan,
     Fill,
     Get,
-    Plan,
     Step,
     agent,
     aggregate,
@@ -291,8 +291,8 @@ _CONTENT = (
     step(_OFFERS, _read_definitions),
 )
 _SUMS = (genai_aggregate(), aggregate(usage.AGGREGATE))
-_PLANS: dict[Kind, Plan] = {
-    "llm": Plan(
+_PLANS: dict[Kind, FieldPlan] = {
+    "llm": FieldPlan(
         (
             AGENT,
             genai_tokens(),
@@ -302,10 +302,12 @@ _PLANS: dict[Kind, Plan] = {
             *_CONTENT,
         )
     ),
-    "agent": Plan((agent("gen_ai.agent.name", default=_agent_in_span_name), *_SUMS, *_CONTENT)),
+    "agent": FieldPlan(
+        (agent("gen_ai.agent.name", default=_agent_in_span_name), *_SUMS, *_CONTENT)
+    ),
     "tool": TOOL,
     "handoff": TOOL,
-    "other": Plan(
+    "other": FieldPlan(
         (
             AGENT,
             *_SUMS,

@@ -12,9 +12,9 @@ from evaluators.dialects.decoding.key_sets import Among, Either, Prefix
 from evaluators.dialects.decoding.values import string, unwrap
 from evaluators.dialects.fields import (
     Field,
+    FieldPlan,
     Fill,
     Get,
-    Plan,
     Step,
     step,
     tool_id,
@@ -119,7 +119,7 @@ def tool_in_span_name(span: Span) -> str | None:
 
 
 AGENT = Field("agent", "agent", ("gen_ai.agent.name",), string)
-TOOL = Plan(
+TOOL = FieldPlan(
     (
         AGENT,
         tool_name("gen_ai.tool.name", default=tool_in_span_name),

@@ -25,7 +25,7 @@ _PREFIX, _SUFFIXES = "execute_task ", (".workflow", ".task", ".agent")
 """What OpenLLMetry puts around a run's name."""
 
 
-class Keys(NamedTuple):
+class MetadataKeys(NamedTuple):
     """Where the spans of one set of keys have LangGraph's metadata; None: nowhere."""
 
     agent: str | None
@@ -33,12 +33,12 @@ class Keys(NamedTuple):
     metadata: bool
 
 
-def keys_in(names: AbstractSet[str]) -> Keys | None:
+def keys_in(names: AbstractSet[str]) -> MetadataKeys | None:
     """The keys among `names`; None when spans of these keys cannot have LangGraph's metadata."""
     own = [name for name in names if not name.startswith(_OF_ROOT)]
     agent = min((name for name in own if _ends_in(name, _AGENT)), default=None)
     node = min((name for name in own if _ends_in(name, _NODE)), default=None)
-    keys = Keys(agent, node, _METADATA in names)
+    keys = MetadataKeys(agent, node, _METADATA in names)
     return keys if any(keys) else None
 
 
@@ -46,7 +46,7 @@ def _ends_in(name: str, key: str) -> bool:
     return name == key or name.endswith(f".{key}")
 
 
-def name_agent(facts: Facts, keys: Keys) -> Facts:
+def name_agent(facts: Facts, keys: MetadataKeys) -> Facts:
     """The same facts: the run of an agent that has a name is an agent of that name, and what it did was done by it."""
     agent, facts.graph_node = _metadata(facts.span, keys)
     if agent is None:
@@ -61,7 +61,7 @@ def name_agent(facts: Facts, keys: Keys) -> Facts:
     return facts
 
 
-def _metadata(span: Span, keys: Keys) -> tuple[str | None, str | None]:
+def _metadata(span: Span, keys: MetadataKeys) -> tuple[str | None, str | None]:
     """(agent, node)."""
     get = span.attributes.get
     if keys.agent or keys.node:

@@ -10,14 +10,14 @@ from collections.abc import Set as AbstractSet
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.decode import ask
-from evaluators.dialects.decoding.key_sets import Question
+from evaluators.dialects.decoding.key_sets import KeyQuestion
 from evaluators.dialects.decoding.values import string, unwrap
 from evaluators.dialects.dialect import Condition, Dialect, Sample, scope_is
 from evaluators.dialects.fields import row
 from evaluators.model import Span
 
 
-class _RawPrefix(Question):
+class _RawPrefix(KeyQuestion):
     """The answer: `llm.<provider>.`, empty when no raw request is there."""
 
     __slots__ = ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.tools import (
-    Outcome,
+    ToolOutcome,
     arguments_of,
     outcome_of,
     passed_by_python,
@@ -168,7 +168,7 @@ def _whole_call(value: JSON) -> JSON:
     )
 
 
-def _outcome(attributes: Mapping[str, JSON]) -> Outcome:
+def _outcome(attributes: Mapping[str, JSON]) -> ToolOutcome:
     """The entity's output; that of an MCP call (OpenLLMetry's client) stands in `{"result", "is_error"}`."""
     entity_input, entity_output = (
         attributes.get("traceloop.entity.input"),
@@ -181,10 +181,10 @@ def _outcome(attributes: Mapping[str, JSON]) -> Outcome:
     item = as_dict(unwrap(entity_output))
     if "result" not in item or not item.keys() <= {"result", "is_error"}:
         return outcome_of(entity_output)
-    return Outcome(result=item["result"], is_error=item.get("is_error") is True)
+    return ToolOutcome(result=item["result"], is_error=item.get("is_error") is True)
 
 
-def _of_agno(text: str) -> Outcome | None:
+def _of_agno(text: str) -> ToolOutcome | None:
     """Agno's result of a function, shown as a repr; what failed has no result but an error. None: it is another's."""
     head = _AGNO.match(text)
     if head is None:
@@ -196,7 +196,7 @@ def _of_agno(text: str) -> Outcome | None:
     result = _shown(text[head.end() : middle])
     error = _shown(text[middle + len(_AGNO_ERROR) : end])
     failed = head[1] == "failure"
-    return Outcome(result=error if failed and error else result, is_error=failed)
+    return ToolOutcome(result=error if failed and error else result, is_error=failed)
 
 
 def _shown(text: str) -> JSON:

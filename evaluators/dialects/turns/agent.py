@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -16,9 +16,9 @@ class LogAgent:
     """As its dialect is called."""
     scopes: tuple[str, ...]
     """How the instrumentation scopes of its log records begin."""
-    place: Callable[[Event], Place | Dropped]
+    place: Callable[[AgentEvent], Place | Dropped]
     """Where one of its log records belongs."""
     span_scopes: tuple[str, ...] = ()
     """Scopes of spans that belong to its turns."""
-    place_span: Callable[[Event], Place | None] | None = None
+    place_span: Callable[[AgentEvent], Place | None] | None = None
     """Where a span of a resource with one of `span_scopes` belongs; None: it stays in its own trace."""

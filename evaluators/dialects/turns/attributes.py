@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from evaluators.dialects.turns.place import Event
+from evaluators.dialects.turns.place import AgentEvent
 
 
-def text(event: Event, *keys: str) -> str:
+def text(event: AgentEvent, *keys: str) -> str:
     """The first of these attributes that holds a text which is not empty; "" where none does."""
     for key in keys:
         value = event.attributes.get(key)
@@ -14,7 +14,7 @@ def text(event: Event, *keys: str) -> str:
     return ""
 
 
-def from_resource(event: Event, key: str) -> str:
+def from_resource(event: AgentEvent, key: str) -> str:
     """A text of the resource; "" where it has none."""
     value = event.resource.get(key)
     return value if isinstance(value, str) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.attributes import text
-from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 
 NOTIFICATION = "<task-notification>"
 """How a prompt begins that a background helper sends when it is done: no one typed it."""
@@ -85,7 +85,7 @@ def is_main(query_source: str) -> bool:
     return not query_source or query_source.startswith(_MAIN)
 
 
-def _place(event: Event) -> Place | Dropped:
+def _place(event: AgentEvent) -> Place | Dropped:
     name = event.name.removeprefix("claude_code.")
     session = text(event, "session.id")
     if name not in _WORK or not session:
@@ -103,12 +103,12 @@ def _place(event: Event) -> Place | Dropped:
     )
 
 
-def _is_answered_here(event: Event) -> bool:
+def _is_answered_here(event: AgentEvent) -> bool:
     is_builtin = text(event, "command_source") == "builtin"
     return is_builtin and text(event, "command_name") in _ANSWERED_HERE
 
 
-def _place_span(event: Event) -> Place | None:
+def _place_span(event: AgentEvent) -> Place | None:
     session = text(event, "session.id")
     return Place(session=session) if session else None
 

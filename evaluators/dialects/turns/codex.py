@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.attributes import from_resource, text
-from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 
 NOT_TYPED = (
     "Generate a concise, single-line task title",
@@ -25,7 +25,7 @@ _WORK = frozenset(
 )
 
 
-def _place(event: Event) -> Place | Dropped:
+def _place(event: AgentEvent) -> Place | Dropped:
     name = event.name
     owner = f"machine {from_resource(event, 'host.name')}"
     if name == "codex.agent_communication":
@@ -50,13 +50,13 @@ def _place(event: Event) -> Place | Dropped:
     )
 
 
-def _has_not_connected(event: Event) -> bool:
+def _has_not_connected(event: AgentEvent) -> bool:
     """Whether no request could be made for want of a connection: one that was made says nothing more."""
     failed = event.attributes.get("success") in ("false", False)
     return event.name == "codex.websocket_connect" and failed
 
 
-def _link(event: Event, owner: str) -> Place | Dropped:
+def _link(event: AgentEvent, owner: str) -> Place | Dropped:
     sender, receiver = text(event, "sender_thread_id"), text(event, "receiver_thread_id")
     if text(event, "kind") != "spawn" or not sender or not receiver:
         return "diagnostics"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.attributes import from_resource, text
-from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 
 _WORK = frozenset(
     {
@@ -21,7 +21,7 @@ _WORK = frozenset(
 """Not `gen_ai.client.inference.operation.details`: it repeats the requests and responses, history and all."""
 
 
-def _place(event: Event) -> Place | Dropped:
+def _place(event: AgentEvent) -> Place | Dropped:
     session = text(event, "session.id") or from_resource(event, "session.id")
     if event.name not in _WORK or not session:
         return "diagnostics"
@@ -34,7 +34,7 @@ def _place(event: Event) -> Place | Dropped:
     )
 
 
-def _place_span(event: Event) -> Place | None:
+def _place_span(event: AgentEvent) -> Place | None:
     session = text(event, "session.id", "gen_ai.conversation.id")
     session = from_resource(event, "session.id") or session
     return Place(session=session) if session else None

@@ -28,7 +28,7 @@ _SHORT = 200
 """Characters up to which texts are kept with their digests; ids are 36."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class AgentEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One log record, or one span, as its producer sent it."""
 
     name: str

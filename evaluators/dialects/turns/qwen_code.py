@@ -6,7 +6,7 @@ import re
 
 from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.attributes import text
-from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 
 _WORK = frozenset(
     {
@@ -28,7 +28,7 @@ _TURN = re.compile(r"########\d+\Z")
 """How the id of a person's prompt ends; those of helpers end otherwise."""
 
 
-def _place(event: Event) -> Place | Dropped:
+def _place(event: AgentEvent) -> Place | Dropped:
     session = text(event, "session.id")
     if event.name not in _WORK or not session:
         return "diagnostics"
@@ -40,7 +40,7 @@ def _place(event: Event) -> Place | Dropped:
     )
 
 
-def _place_span(event: Event) -> Place | None:
+def _place_span(event: AgentEvent) -> Place | None:
     """Prompts that come as a stream have no record: the span around the turn tells of them."""
     session, turn = text(event, "session.id"), _turn(event, "qwen-code.prompt_id")
     if not session:
@@ -49,7 +49,7 @@ def _place_span(event: Event) -> Place | None:
     return Place(session=session, turn=turn, is_prompt=is_prompt)
 
 
-def _turn(event: Event, key: str) -> str:
+def _turn(event: AgentEvent, key: str) -> str:
     prompt = text(event, key)
     return prompt if _TURN.search(prompt) else ""
 

@@ -9,7 +9,7 @@ from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.claude_code import CLAUDE_CODE_LOGS
 from evaluators.dialects.turns.codex import CODEX_LOGS
 from evaluators.dialects.turns.gemini_cli import GEMINI_CLI_LOGS
-from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 from evaluators.dialects.turns.qwen_code import QWEN_CODE_LOGS
 from evaluators.dialects.turns.words import WORDS, lends_words
 
@@ -33,7 +33,7 @@ def agent_of_record(scope: str) -> LogAgent | None:
     return next((each for each in LOG_AGENTS if scope.startswith(each.scopes)), None)
 
 
-def place_record(event: Event) -> Place | Dropped | None:
+def place_record(event: AgentEvent) -> Place | Dropped | None:
     """Where a log record belongs: in a made turn; in the trace whose id it carries (None); or nowhere.
 
     A score, ours or another evaluator's, is never news of the trace that it is about: with the sink and the receiver
@@ -51,7 +51,7 @@ def place_record(event: Event) -> Place | Dropped | None:
     return WORDS.place(event)
 
 
-def place_span(event: Event, agent: LogAgent) -> Place | None:
+def place_span(event: AgentEvent, agent: LogAgent) -> Place | None:
     """Where a span of a resource that `agent` made belongs; None: it stays in its own trace."""
     return None if agent.place_span is None else agent.place_span(event)
 

@@ -8,7 +8,7 @@ from evaluators.dialects.decoding.event_names import DETAILS, carries_messages
 from evaluators.dialects.decoding.values import as_dict, as_list, unwrap
 from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.attributes import from_resource, text
-from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 from evaluators.digest import canonical
 from evaluators.model import JSON
 
@@ -19,7 +19,7 @@ SPRING_AI = (
 """How the loggers of Spring AI 1.x begin that write prompts and answers."""
 
 
-def lends_words(event: Event) -> bool:
+def lends_words(event: AgentEvent) -> bool:
     """Whether the record has words for the span whose id it carries."""
     if carries_messages(event.name) or event.scope.startswith(SPRING_AI):
         return True
@@ -27,7 +27,7 @@ def lends_words(event: Event) -> bool:
     return isinstance(body, dict) and ("input" in body or "output" in body)  # AWS's distribution
 
 
-def _place(event: Event) -> Place | Dropped:
+def _place(event: AgentEvent) -> Place | Dropped:
     """A turn is the calls whose history ends, but for what the agent did since, with the same words of a person.
 
     The call that has nothing after them begins it: the same question asked again is another turn.

@@ -188,7 +188,7 @@ async def test_waiting_calls_share_a_transaction(
     transact = writer.DiskWriter._transact
 
     def counted(
-        self: writer.DiskWriter, calls: list[writer.Call]
+        self: writer.DiskWriter, calls: list[writer.WriteCall]
     ) -> tuple[list[writer.Answer], list[writer.Appended]]:
         transactions.append(len(calls))
         return transact(self, calls)
@@ -212,7 +212,7 @@ async def test_spans_go_before_what_evaluation_writes_and_transactions_stay_smal
     transact = writer.DiskWriter._transact
 
     def noted(
-        self: writer.DiskWriter, calls: list[writer.Call]
+        self: writer.DiskWriter, calls: list[writer.WriteCall]
     ) -> tuple[list[writer.Answer], list[writer.Appended]]:
         if calls:
             transactions.append([call.records[0].topic for call in calls])

@@ -13,7 +13,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import KafkaLogConfig
 from collector.log.families import LogFamilies
 from collector.log.kafka.kafka_log import KafkaLog
-from collector.log.lag import LagMeter, Watched
+from collector.log.lag import LagMeter, WatchedGroup
 from collector.log.port import SIGNALS, SPANS, TRACES
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.log_steps import assigned, new, take
@@ -44,9 +44,9 @@ async def test_while_a_broker_hangs_what_waits_grows_old_and_the_rest_is_not_kno
     await log.write([new(SPANS, b"waits"), new(TRACES, b"waits")])
     await take(reader, 1)
     watched = [
-        Watched(group="assembly", topic=SPANS),
-        Watched(group="scoring", topic=TRACES),  # no member anywhere
-        Watched(group="sink.jsonl", topic=SIGNALS),
+        WatchedGroup(group="assembly", topic=SPANS),
+        WatchedGroup(group="scoring", topic=TRACES),  # no member anywhere
+        WatchedGroup(group="sink.jsonl", topic=SIGNALS),
     ]
     telemetry = Telemetry()
     meter = LagMeter(log, watched, families=LogFamilies(telemetry), clock=wall, patience=2.0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from collector.api.about import About
-from collector.api.answers import Refused
+from collector.api.answers import RequestRefused
 from collector.api.page.badge import Badge, badges
 from tests.support.api_stand import Stand, filled
 
@@ -64,7 +64,7 @@ async def test_the_overview_is_there_without_findings_where_traces_cannot_be_rea
     tmp_path: Path,
 ) -> None:
     def refuse(_notes: object, _sessions: object) -> Mapping[str, Any]:
-        raise Refused(503, "too many")
+        raise RequestRefused(503, "too many")
 
     stand = filled(Stand(tmp_path, about=About(diagnose=refuse)))
 

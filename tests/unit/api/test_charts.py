@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from collector.api.charts import Point
-from collector.api.outcomes import Outcome
+from collector.api.outcomes import HeldOutcome
 from collector.api.page import chart, series
 from collector.api.page.timespan import LENGTHS, timespan
 from collector.api.what_changed import told_by
@@ -142,10 +142,10 @@ def test_amounts_of_traces_are_percentiles_over_sessions() -> None:
 
 def test_an_evaluator_that_spoke_of_several_traces_is_told_once() -> None:
     said = [
-        Outcome(1, 0.5, True),
-        Outcome(1, 1.0, False),
-        Outcome(2, None, None),
-        Outcome(9, 0, None),
+        HeldOutcome(1, 0.5, True),
+        HeldOutcome(1, 1.0, False),
+        HeldOutcome(2, None, None),
+        HeldOutcome(9, 0, None),
     ]
 
     found = told_by(said, {1: "coherence", 2: "cost"})

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from collector.api.answers import Refused
+from collector.api.answers import RequestRefused
 from collector.records.comparison import VersionWindow
 from collector.records.standing import AgentLabels, Standing
 from collector.records.windows import WindowEntry
@@ -235,7 +235,7 @@ async def test_a_verdict_does_not_need_the_index(
     _, empty = await compared(stand)
 
     def refused(_: object) -> NoReturn:
-        raise Refused(503, "the index is being opened again; ask in a moment")
+        raise RequestRefused(503, "the index is being opened again; ask in a moment")
 
     monkeypatch.setattr("collector.api.charts.Charts.look", refused)
     status, found = await compared(stand)

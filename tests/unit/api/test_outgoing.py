@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from collector.api import outgoing
-from collector.api.answers import Refused
+from collector.api.answers import RequestRefused
 from collector.api.families import ApiFamilies
 from collector.api.off_loop import AT_ONCE, WAITING, OffLoop
 from collector.api.outgoing import LARGE, LIMIT, PIECE, Outgoing
@@ -119,7 +119,7 @@ async def test_places_are_few_and_those_who_wait_are_bounded() -> None:
             tasks.create_task(visit())
             await asyncio.sleep(0)
         assert inside == AT_ONCE
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             await off_loop.run(lambda: None)
         free.set()
 

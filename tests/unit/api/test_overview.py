@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from collector.records.standing import OpenRunaway, Standing, Watched
+from collector.records.standing import OpenRunaway, Standing, WatchedScores
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 from tests.support.standings import drop, standings
@@ -87,7 +87,7 @@ async def test_one_session_is_one_session_on_a_telephone(stand: Stand) -> None:
 
 
 async def test_a_drop_that_is_over_stays_marked_on_the_page_of_its_agent(stand: Stand) -> None:
-    over = Watched(
+    over = WatchedScores(
         evaluator="agent_reliability",
         scope="session",
         progress=0.1,

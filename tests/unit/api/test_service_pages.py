@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from collector.api.about import About
-from collector.api.answers import Refused
+from collector.api.answers import RequestRefused
 from collector.api.errors import Errors
 from collector.api.page.service_view import catalogue_view, health_view, judge_view
 from collector.api.vitals import PREFIX, Vitals, numbers, vitals
@@ -302,7 +302,7 @@ async def test_a_page_that_is_busy_says_when_to_come_back() -> None:
     errors = Errors(lambda status, message: PlainTextResponse(message, status_code=status))
 
     async def refuse(_: Request) -> None:
-        raise Refused(503, "too many", headers={"retry-after": "5"})
+        raise RequestRefused(503, "too many", headers={"retry-after": "5"})
 
     app = Starlette(routes=[Route("/", refuse)], exception_handlers=errors.handlers())
     async with AsyncClient(transport=ASGITransport(app), base_url="http://test") as client:

@@ -12,7 +12,7 @@ import pytest
 from collector.assembly import glance_queue
 from collector.base.errors import Retryable
 from collector.log.port import TRACES
-from collector.reading.port import GlanceJob, ReadJob, Seen
+from collector.reading.port import GlanceJob, GlanceResult, ReadJob
 from collector.records.traces import RunawayRecord, TraceRecord, decode_traces
 from evaluators.model import Trace
 from tests.support.assembling import WINDOWS, Site
@@ -70,7 +70,7 @@ async def test_a_healthy_trace_says_nothing() -> None:
 class _Slow(ReadingWorkers):
     """Looks at a trace once the gate is open."""
 
-    async def glance(self, job: GlanceJob) -> Seen:
+    async def glance(self, job: GlanceJob) -> GlanceResult:
         assert self.gate is not None
         await self.gate.wait()
         return await super().glance(job)
@@ -166,9 +166,9 @@ async def test_the_traces_with_the_most_new_spans_are_looked_at_first(
 class _Callers(ReadingWorkers):
     """The spans of trace 1 are model calls, of the others few are."""
 
-    async def glance(self, job: GlanceJob) -> Seen:
+    async def glance(self, job: GlanceJob) -> GlanceResult:
         await super().glance(job)
-        return Seen(call_share=1.0 if job.trace_id == trace_id(1) else 0.1)
+        return GlanceResult(call_share=1.0 if job.trace_id == trace_id(1) else 0.1)
 
 
 async def test_new_model_calls_come_before_other_new_spans(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +213,7 @@ def _has_looked(it: Site, times: int) -> bool:
 
 
 class _Deadly(ReadingWorkers):
-    async def glance(self, job: GlanceJob) -> Seen:
+    async def glance(self, job: GlanceJob) -> GlanceResult:
         self.glances.append(job)
         raise Retryable("the worker died")
 

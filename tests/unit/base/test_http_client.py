@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from collector.base.errors import Permanent, Retryable
-from collector.base.http_client import Client, Target
+from collector.base.http_client import Client, HttpTarget
 from tests.support.tools.stub import Reply, Stub, stub
 
 KEY = "s3cr3t-key"
@@ -23,7 +23,7 @@ async def tool() -> AsyncIterator[Stub]:
 
 
 def client(tool: Stub, **fields: Any) -> Client:
-    target = Target(
+    target = HttpTarget(
         section="sinks.x",
         endpoint=fields.pop("endpoint", tool.url),
         headers={"authorization": f"Bearer {KEY}"},

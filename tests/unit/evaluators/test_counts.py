@@ -8,7 +8,7 @@ import re
 import pytest
 
 from evaluators.counts import amount
-from evaluators.matching.repeats import Told
+from evaluators.matching.repeats import RepeatsTold
 from tests.support.command import spanwise
 from tests.support.service import ROOT
 
@@ -23,7 +23,7 @@ def test_one_is_singular(count: int, said: str) -> None:
 
 
 def test_an_explanation_of_one_call_says_so() -> None:
-    told = Told(repeated=0, failed=0, changing=0, untold=0)
+    told = RepeatsTold(repeated=0, failed=0, changing=0, untold=0)
 
     assert told.explanation(1, "trace") == "of 1 tool call of the trace 0 repeated an earlier one"
 

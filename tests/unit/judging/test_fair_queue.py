@@ -7,7 +7,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.judging.fair_queue import FairQueue
+from collector.judging.fair_queue import SubjectQueue
 
 
 def always(_: str) -> bool:
@@ -18,14 +18,14 @@ def never(_: str) -> bool:
     return False
 
 
-def queue_of(services: str, concurrency: int = 1) -> FairQueue[str]:
-    queue: FairQueue[str] = FairQueue(concurrency)
+def queue_of(services: str, concurrency: int = 1) -> SubjectQueue[str]:
+    queue: SubjectQueue[str] = SubjectQueue(concurrency)
     for number, service in enumerate(services):
         queue.add(service, f"{service}{number}")
     return queue
 
 
-def order_of(queue: FairQueue[str]) -> list[str]:
+def order_of(queue: SubjectQueue[str]) -> list[str]:
     """What is begun when each subject ends before the next begins."""
     begun: list[str] = []
     while subject := queue.begin(always):
@@ -94,7 +94,7 @@ def test_what_is_gone_is_dropped() -> None:
 def test_everything_is_begun_once_in_its_service_s_order_and_within_the_places(
     steps: list[str], concurrency: int, within_share: set[str]
 ) -> None:
-    queue: FairQueue[tuple[str, int]] = FairQueue(concurrency)
+    queue: SubjectQueue[tuple[str, int]] = SubjectQueue(concurrency)
     added: defaultdict[str, list[int]] = defaultdict(list)
     begun: defaultdict[str, list[int]] = defaultdict(list)
     under_way: list[str] = []

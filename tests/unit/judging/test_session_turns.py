@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from collector.judging import session_turns
-from collector.judging.session_turns import SessionTurns, Turn
+from collector.judging.session_turns import PlacedTurn, SessionTurns
 
 
-def turn(start: int, name: str | None = None, *, offset: int = 0) -> Turn:
-    return Turn(start=start, trace_id=name or str(start), offset=offset)
+def turn(start: int, name: str | None = None, *, offset: int = 0) -> PlacedTurn:
+    return PlacedTurn(start=start, trace_id=name or str(start), offset=offset)
 
 
 def test_a_later_revision_takes_the_place_of_the_earlier_one() -> None:

@@ -10,7 +10,7 @@ from collector.base.errors import LogUnavailable
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.families import LogFamilies
-from collector.log.lag import LagMeter, Watched
+from collector.log.lag import LagMeter, WatchedGroup
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, SPANS, TRACES, Commit, Lag, New
 from collector.service.logs import groups, lag_meter
@@ -46,8 +46,8 @@ class Stand:
         self.meter = LagMeter(
             self.log,
             [
-                Watched(group="scoring", topic=TRACES),
-                Watched(group="assembly", topic=SPANS, held=lambda: held),
+                WatchedGroup(group="scoring", topic=TRACES),
+                WatchedGroup(group="assembly", topic=SPANS, held=lambda: held),
             ],
             families=LogFamilies(self.telemetry),
             clock=self.clock,

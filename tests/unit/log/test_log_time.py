@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collector.log.embedded.polling import LogTime
+from collector.log.embedded.polling import SharedLogTime
 from tests.support.ticking import SetClock
 
 
 def test_it_follows_the_clock_but_never_back() -> None:
     clock = SetClock(10.0)
-    time = LogTime(clock, last=12.5)
+    time = SharedLogTime(clock, last=12.5)
 
     assert time.begin() == 12.5
     time.finish()
@@ -21,7 +21,7 @@ def test_it_follows_the_clock_but_never_back() -> None:
 
 def test_the_end_does_not_pass_a_transaction_that_is_not_visible_yet() -> None:
     clock = SetClock(10.0)
-    time = LogTime(clock)
+    time = SharedLogTime(clock)
 
     in_flight = time.begin()
     clock.now = 15.0
@@ -34,7 +34,7 @@ def test_the_end_does_not_pass_a_transaction_that_is_not_visible_yet() -> None:
 
 def test_an_end_that_was_told_holds_for_what_comes_later() -> None:
     clock = SetClock(10.0)
-    time = LogTime(clock)
+    time = SharedLogTime(clock)
 
     told = time.end()
     clock.now = 3.0

@@ -12,7 +12,7 @@ from collector.base.errors import LogFull
 from collector.log.commits import Commits
 from collector.log.embedded.prepared_record import PreparedRecord
 from collector.log.embedded.released_spans import ReleasedSpans
-from collector.log.embedded.retention import Drops, Quotas, Retention
+from collector.log.embedded.retention import DroppedRecords, Quotas, Retention
 from collector.log.memory import MemoryRecords
 from collector.log.port import CLOSINGS, SPANS, TRACES, Commit, Position
 
@@ -30,7 +30,7 @@ class Full:
         self.store = MemoryRecords()
         self.commits = Commits(GROUPS)
         self.released = ReleasedSpans()
-        self.drops = Drops()
+        self.drops = DroppedRecords()
         self.retention = Retention(
             Quotas(POOL * 4 // 3), lambda _topic: 1, WAITS, keeps=self.released
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collector.notices.alarms import LONGEST, MOST_WAITING, Alarms
-from collector.notices.conditions import Found
+from collector.notices.conditions import FoundAlert
 from collector.notices.series import GAP
 from collector.records.notices import Labels, decode_alarm
 from collector.slo.alerts import FAULT
@@ -181,7 +181,7 @@ def test_what_could_not_be_told_for_an_hour_is_dropped_and_so_is_its_end() -> No
 
 def test_at_most_256_notices_wait() -> None:
     chat = stand()
-    many = [Found(FAULT, {**BROKEN.labels, "tool": f"tool-{n}"}, 1.0) for n in range(300)]
+    many = [FoundAlert(FAULT, {**BROKEN.labels, "tool": f"tool-{n}"}, 1.0) for n in range(300)]
 
     chat.look(0, *many)
 

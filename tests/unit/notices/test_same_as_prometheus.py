@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from collector.config.notify import LiveAlert, Notify
-from collector.notices.alarms import Alarm, Alarms
+from collector.notices.alarms import Alarms, RaisedAlert
 from collector.notices.conditions import FAMILIES, GROWTHS, LIVE, found_in
 from collector.notices.series import Series
 from tests.support.promtool import Scenario
@@ -26,7 +26,7 @@ def looked_at(scenario: Scenario, time: str) -> dict[str, list[dict[str, str]]]:
     return _by_name(alarms_at(scenario.series, int(time.removesuffix("m"))))
 
 
-def alarms_at(given: Mapping[str, str], last: int) -> list[Alarm]:
+def alarms_at(given: Mapping[str, str], last: int) -> list[RaisedAlert]:
     series, alarms = Series(GROWTHS), Alarms({"any": lambda _: True})
     for minute, samples in enumerate(minutes(given, last)):
         series.take([each for each in samples if each.family in FAMILIES], 60.0 * minute)
@@ -34,7 +34,7 @@ def alarms_at(given: Mapping[str, str], last: int) -> list[Alarm]:
     return [each for each in alarms.due("any") if each.state == "firing"]
 
 
-def _by_name(alarms: list[Alarm]) -> dict[str, list[dict[str, str]]]:
+def _by_name(alarms: list[RaisedAlert]) -> dict[str, list[dict[str, str]]]:
     found: dict[str, list[dict[str, str]]] = {}
     for each in alarms:
         labels = dict(each.labels)

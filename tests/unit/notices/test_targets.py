@@ -14,7 +14,7 @@ import pytest
 from collector.notices.notice import Notice
 from collector.notices.targets.alertmanager import Alertmanager
 from collector.notices.targets.pagerduty import PagerDuty
-from collector.notices.targets.port import Kind
+from collector.notices.targets.port import TargetKind
 from collector.notices.targets.slack import Slack
 from collector.notices.targets.teams import LARGEST, Teams
 from collector.notices.targets.webhook import Webhook
@@ -27,7 +27,7 @@ RESOLVED = notice(state="resolved", end=1_700_000_300.0)
 LONG = notice(summary="s" * 9000, description="d" * 90_000)
 
 
-def body(kind: Kind, *notices: Notice) -> Any:
+def body(kind: TargetKind, *notices: Notice) -> Any:
     """As it goes over the wire."""
     return msgspec.json.decode(msgspec.json.encode(kind.request(notices, NOW).body))
 

@@ -11,7 +11,7 @@ from collector.config.tree import AttributesConfig, Config, Redaction
 from collector.otlp import redaction, wire
 from collector.otlp.marking import Marking
 from collector.otlp.redaction import Redactor, redactor
-from collector.otlp.repair import Decoded
+from collector.otlp.repair import DecodedRequest
 from collector.otlp.wire import header
 from tests.support.otlp import body, request, span, trace_id
 from tests.support.planted import planted, texts_of
@@ -22,10 +22,10 @@ MARKERS = "[email] [card] [phone] [token]"
 ALL = {kind: kind for kind in ("email", "card", "phone", "token")}
 
 
-def redact(sent: bytes, **settings: object) -> Decoded:
+def redact(sent: bytes, **settings: object) -> DecodedRequest:
     made = redactor(Config.model_validate({"redaction": {"patterns": ALL, **settings}}))
     assert made is not None
-    return made(Decoded(sent), ExportTraceServiceRequest)
+    return made(DecodedRequest(sent), ExportTraceServiceRequest)
 
 
 def redacted(sent: ExportTraceServiceRequest) -> ExportTraceServiceRequest:
@@ -133,7 +133,7 @@ def test_a_span_that_cannot_be_walked_is_left_out_and_counted() -> None:
     assert b"jane" not in result.request
 
 
-def parsed(result: Decoded) -> ExportTraceServiceRequest:
+def parsed(result: DecodedRequest) -> ExportTraceServiceRequest:
     return ExportTraceServiceRequest.FromString(result.request)
 
 

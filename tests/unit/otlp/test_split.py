@@ -8,7 +8,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.base.errors import Undecodable
 from collector.otlp.scan import scan
 from collector.otlp.split import joined_by_trace, split_by_trace
-from collector.otlp.wire import Budget, fields, header
+from collector.otlp.wire import RequestBudget, fields, header
 from tests.support.otlp import body, request, span, trace_id, under
 from tests.support.received_log import spans_of
 
@@ -138,7 +138,9 @@ def _length(data: bytes) -> bytes:
 
 
 def walk(data: bytes) -> list[tuple[int, bytes]]:
-    return [(tag, data[value:end]) for tag, _, value, end in fields(data, 0, len(data), Budget())]
+    return [
+        (tag, data[value:end]) for tag, _, value, end in fields(data, 0, len(data), RequestBudget())
+    ]
 
 
 def test_every_kind_of_field_is_walked() -> None:

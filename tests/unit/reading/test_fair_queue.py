@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.reading.fair_queue import BATCH, KNOWN, WINDOW, FairQueue
+from collector.reading.fair_queue import BATCH, KNOWN, WINDOW, JobQueue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,14 +18,14 @@ class Job:
     seconds: float = 1.0
 
 
-def queue_of(*jobs: Job, share: float = 0.5, first: bool = True) -> FairQueue[Job]:
-    queue: FairQueue[Job] = FairQueue(share)
+def queue_of(*jobs: Job, share: float = 0.5, first: bool = True) -> JobQueue[Job]:
+    queue: JobQueue[Job] = JobQueue(share)
     for job in jobs:
         queue.put(job, 0.0, first=first)
     return queue
 
 
-def work(queue: FairQueue[Job], now: float) -> tuple[list[Job], float]:
+def work(queue: JobQueue[Job], now: float) -> tuple[list[Job], float]:
     """One worker takes a batch and answers it."""
     batch = queue.take(now, workers=1)
     for job in batch:
@@ -194,7 +194,7 @@ def test_leaving_a_job_changes_no_services_turn() -> None:
 def test_the_one_that_used_least_goes_first_and_every_job_is_answered(
     jobs: list[tuple[str, float, float]],
 ) -> None:
-    queue: FairQueue[Job] = FairQueue(0.5)
+    queue: JobQueue[Job] = JobQueue(0.5)
     coming = sorted(
         ((at, Job(service, seconds=seconds)) for service, seconds, at in jobs),
         key=lambda each: each[0],

@@ -9,7 +9,7 @@ import pytest
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.reading.port import GlanceJob, Seen
+from collector.reading.port import GlanceJob, GlanceResult
 from collector.reading.worker import JobRunner
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, trace_of
 
@@ -32,7 +32,7 @@ def model(number: int) -> SpanSpec:
     return SpanSpec(id=500 + number, parent=1, attributes=attributes, start=number)
 
 
-def seen(*spans: SpanSpec, runner: JobRunner = RUNNER, **changes: Any) -> Seen:
+def seen(*spans: SpanSpec, runner: JobRunner = RUNNER, **changes: Any) -> GlanceResult:
     fields: dict[str, Any] = {"service": "shop", "seen": 7.0, "revision": 2, **changes}
     pieces = tuple(request(each) for each in spans)
     return runner.glance(GlanceJob(trace_id=bytes.fromhex(TRACE_ID), pieces=pieces, **fields))
@@ -60,7 +60,7 @@ def test_twenty_model_calls_are_a_suspicion(calls: int) -> None:
 
 
 def test_a_healthy_trace_says_how_far_it_is_from_a_loop() -> None:
-    assert seen(*(tool(n) for n in range(4))) == Seen(repeats_missing=7, call_share=1 / 5)
+    assert seen(*(tool(n) for n in range(4))) == GlanceResult(repeats_missing=7, call_share=1 / 5)
 
 
 def test_it_says_how_many_spans_are_model_calls() -> None:
@@ -72,7 +72,7 @@ def test_it_says_how_many_spans_are_model_calls() -> None:
 def test_of_a_part_calls_of_one_kind_are_counted() -> None:
     other = {"gen_ai.tool.call.arguments": "{}", "gen_ai.tool.call.result": "other"}
 
-    assert seen(*(tool(n) for n in range(4)), tool(9, **other), is_part=True) == Seen(
+    assert seen(*(tool(n) for n in range(4)), tool(9, **other), is_part=True) == GlanceResult(
         calls=4, call_share=1 / 6
     )
 
@@ -82,5 +82,5 @@ def test_what_cannot_be_read_or_is_not_asked_for_says_nothing() -> None:
     without = JobRunner(config, plan_from(config, only=["confidence"]))
     job = GlanceJob(trace_id=bytes.fromhex(TRACE_ID), pieces=(b"torn",), seen=1.0, revision=0)
 
-    assert RUNNER.glance(job) == Seen()
-    assert seen(*(tool(n) for n in range(11)), runner=without) == Seen(call_share=1 / 12)
+    assert RUNNER.glance(job) == GlanceResult()
+    assert seen(*(tool(n) for n in range(11)), runner=without) == GlanceResult(call_share=1 / 12)

@@ -11,11 +11,11 @@ from collector.base.errors import LogFull, LogUnavailable
 from collector.otlp.split import SplitRequest
 from collector.receiver.answers import (
     OK,
-    Answer,
     Code,
     HungUp,
     NoRoom,
     OverShare,
+    ReceiverReply,
     SlowSender,
     Stopping,
     reason,
@@ -81,7 +81,7 @@ def test_partial_success_is_exact_and_short() -> None:
 
 def test_too_large_is_413_over_http_though_its_code_maps_to_429() -> None:
     assert too_large("no").http_status == 413
-    assert Answer(code=Code.RESOURCE_EXHAUSTED).http_status == 429
+    assert ReceiverReply(code=Code.RESOURCE_EXHAUSTED).http_status == 429
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.otlp.marking import Marking
 from collector.otlp.redaction import Redact, redactor
-from collector.otlp.repair import Decoded
+from collector.otlp.repair import DecodedRequest
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import identity, protobuf
 from collector.receiver.intake import LARGE_TO_REDACT, Intake
@@ -82,7 +82,7 @@ async def test_without_patterns_nothing_is_looked_at(monkeypatch: pytest.MonkeyP
 async def test_large_requests_are_redacted_off_the_loop(*, is_large: bool) -> None:
     threads: list[int] = []
 
-    def note(decoded: Decoded, message: type[Message]) -> Decoded:
+    def note(decoded: DecodedRequest, message: type[Message]) -> DecodedRequest:
         del message
         threads.append(threading.get_ident())
         return decoded

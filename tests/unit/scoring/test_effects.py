@@ -12,7 +12,7 @@ from collector.records.signal import encode_signal
 from collector.records.signal_batch import signals_in
 from collector.records.subject import Subject
 from collector.records.traces import RunRecord, SessionRecord, decode_traces
-from collector.scoring.effects import Change, Drop, Effects, Publication, WriteBatch
+from collector.scoring.effects import Change, Effects, Publication, Tombstone, WriteBatch
 from collector.scoring.unscored_turn import unscored_turn
 from evaluators.model import Outcome
 from tests.support.scoring_fakes import make_record, summarised, verdict_of
@@ -91,7 +91,7 @@ def test_a_drop_is_the_tombstone_of_the_same_key() -> None:
     states = (HEAD, TURN, AWAITED)
 
     put = batch_of(*states).records
-    dropped = batch_of(*(Drop(state=each) for each in states)).records
+    dropped = batch_of(*(Tombstone(state=each) for each in states)).records
 
     assert [each.key for each in dropped] == [each.key for each in put]
     assert [(each.topic, each.value) for each in dropped] == [(SESSIONS, None)] * 3

@@ -8,7 +8,7 @@ from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionHead, SessionTurn, session_key
 from collector.records.signal import SessionTraces, Signal
 from collector.records.traces import SessionRecord, VerdictRecord
-from collector.scoring.effects import Drop, Effects, Publication, Task
+from collector.scoring.effects import Effects, Publication, Task, Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import JudgedRules
 from collector.scoring.unscored_turn import unscored_turn
@@ -68,7 +68,7 @@ def test_turns_without_a_head_leave_only_tombstones() -> None:
 
     changes = sessions.restore([orphan])
 
-    assert changes == (Drop(state=orphan),)
+    assert changes == (Tombstone(state=orphan),)
     assert len(sessions) == 0
 
 
@@ -80,7 +80,7 @@ def test_turns_of_an_earlier_life_do_not_come_back() -> None:
         [old, make_turn("a", "new", offset=9), make_head("a", offset=9, since=5)]
     )
 
-    assert changes == (Drop(state=old),)
+    assert changes == (Tombstone(state=old),)
     (final,) = sessions.close_all("idle")
     assert [each.traces for each in final.changes if isinstance(each, SessionRecord)] == [(9,)]
 
@@ -96,7 +96,7 @@ def test_a_closed_head_refuses_records_before_it_until_the_commit_has_passed() -
         == "repeated"
     )
     assert sessions.committed(4) == ()
-    assert sessions.committed(5) == (Drop(state=head),)
+    assert sessions.committed(5) == (Tombstone(state=head),)
 
 
 def test_after_a_restart_the_oldest_touched_session_closes_first() -> None:
@@ -343,7 +343,7 @@ def test_a_session_that_closes_drops_its_state_after_its_closed_head() -> None:
     assert [
         each.state.turn.trace_id
         for each in dropped
-        if isinstance(each, Drop)
+        if isinstance(each, Tombstone)
         if isinstance(each.state, SessionTurn)
     ] == ["t1", "t2"]
     assert all(final and first for _, _, final, first in published(effects.publish))

@@ -16,7 +16,7 @@ from collector.records.codec import encode
 from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, session_key
 from collector.records.trace_views import SummarisedTrace, decode_summarised
 from collector.records.traces import SessionRecord, TraceRecord
-from collector.scoring.effects import Drop, Effects, Task
+from collector.scoring.effects import Effects, Task, Tombstone
 from collector.scoring.held_session import Packer
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
@@ -180,7 +180,7 @@ def test_a_restart_charges_the_same() -> None:
     again = opened()
     changes = again.restore(state.values())
 
-    assert not any(isinstance(each, Drop) for each in changes)
+    assert not any(isinstance(each, Tombstone) for each in changes)
     assert (again.size, len(again)) == (sessions.size, 3)
     for each in (sessions, again):
         assert len([*each.close_all("idle")]) == 3

@@ -18,7 +18,7 @@ from collector.records.traces import (
     VerdictRecord,
     decode_traces,
 )
-from collector.scoring.effects import Drop
+from collector.scoring.effects import Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.session_end import merge_task_claims
 from tests.support.faulty_log import Crash, FaultyLog
@@ -184,7 +184,7 @@ def test_a_judge_that_is_gone_after_a_restart_leaves_an_unknown_run() -> None:
 
     assert isinstance(run, RunRecord)
     assert (run.session_id, run.task_id, run.success) == ("s", "a", None)
-    assert tombstone == Drop(state=awaited)
+    assert tombstone == Tombstone(state=awaited)
 
 
 @pytest.mark.parametrize("atomic", [True, False])

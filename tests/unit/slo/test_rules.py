@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from collector.slo.alerts import ALERTS, Alert
-from collector.slo.rules import Group, Rule, rules
+from collector.slo.rules import Rule, RuleGroup, rules
 from tests.support.promtool import Scenario, run, write_case
 from tests.unit.slo import always, objectives, worse
 
 OBJECTIVES: Mapping[str, float] = {"tool_correctness": 0.95, "work_baseline": 0.3}
 PLAIN = rules()
 FULL = rules(0.9, OBJECTIVES)
-CASES: Mapping[str, tuple[Sequence[Group], Sequence[Scenario]]] = {
+CASES: Mapping[str, tuple[Sequence[RuleGroup], Sequence[Scenario]]] = {
     "plain": (PLAIN, always.SCENARIOS),
     "with-objectives": (FULL, objectives.SCENARIOS),
     "by-name-alone": (

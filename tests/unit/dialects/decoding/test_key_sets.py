@@ -6,14 +6,14 @@ from evaluators.dialects.decoding import key_sets
 from evaluators.dialects.decoding.key_sets import (
     Among,
     Either,
+    KeyQuestion,
     Prefix,
-    Question,
     shape_of,
     shape_of_map,
 )
 
 
-class Counted(Question):
+class Counted(KeyQuestion):
     def __init__(self) -> None:
         self.asked = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.dialects.turns.place import Event
+from evaluators.dialects.turns.place import AgentEvent
 from evaluators.dialects.turns.registry import place_record
 from evaluators.model import Trace
 from tests.support.agent_records import words
@@ -70,8 +70,8 @@ def test_what_cannot_be_told_apart_is_not_lent(body: str) -> None:
 
 
 def test_a_record_stays_in_the_trace_whose_ids_it_carries() -> None:
-    def event(scope: str, span_id: str = "b" * 16) -> Event:
-        return Event(
+    def event(scope: str, span_id: str = "b" * 16) -> AgentEvent:
+        return AgentEvent(
             name="",
             time_unix_nano=1,
             scope=scope,

@@ -346,8 +346,8 @@ def test_llamaindex_without_spans_of_its_model_has_question_and_answer_in_its_ev
         blocks = [{"block_type": "text", "text": text}]
         return {"role": role, "additional_kwargs": {}, "blocks": blocks}
 
-    begun = {"input": [message("user", QUESTION)], "current_agent_name": "clerk"}
-    ended = {"result": {"response": message("assistant", ANSWER), "tool_calls": []}}
+    begun: dict[str, Any] = {"input": [message("user", QUESTION)], "current_agent_name": "clerk"}
+    ended: dict[str, Any] = {"result": {"response": message("assistant", ANSWER), "tool_calls": []}}
     called = {"traceloop.entity.output": dump({"tool_name": "get_weather", "tool_output": RESULT})}
     trace = trace_of(
         entity(1, "workflow", "FunctionAgent", attributes={"traceloop.entity.output": dump(ended)}),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 from evaluators.dialects.turns.registry import agent_of_span, place_record, place_span
 
 SCOPE = "com.anthropic.claude_code.events"
@@ -15,7 +15,7 @@ SPANS = "com.anthropic.claude_code.tracing"
 
 def placed(name: str, **attributes: Any) -> Place | Dropped | None:
     given = {"session.id": "s", "prompt.id": "p", **attributes}
-    return place_record(Event(name=name, time_unix_nano=1, scope=SCOPE, attributes=given))
+    return place_record(AgentEvent(name=name, time_unix_nano=1, scope=SCOPE, attributes=given))
 
 
 def place(name: str, **attributes: Any) -> Place:
@@ -66,7 +66,7 @@ def test_a_record_without_a_session_is_dropped() -> None:
 def test_a_span_is_of_its_session_and_which_turn_others_tell() -> None:
     agent = agent_of_span(SPANS)
     assert agent is not None
-    event = Event(
+    event = AgentEvent(
         name="claude_code.tool", time_unix_nano=1, scope=SPANS, attributes={"session.id": "s"}
     )
 

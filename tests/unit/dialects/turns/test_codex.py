@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 from evaluators.dialects.turns.registry import place_record
 
 
@@ -14,7 +14,7 @@ def placed(
     name: str, scope: str = "codex_otel.log_only", **attributes: Any
 ) -> Place | Dropped | None:
     given = {"conversation.id": "c", **attributes}
-    event = Event(
+    event = AgentEvent(
         name=name,
         time_unix_nano=1,
         scope=scope,

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 from evaluators.dialects.turns.registry import agent_of_span, place_record, place_span
 
 
 def placed(name: str, *, trace: str = "", scope: str = "", **attributes: Any) -> Any:
     scope = scope or ("qwen-code" if "qwen" in name or "session." in name else "gemini-cli")
-    event = Event(
+    event = AgentEvent(
         name=name,
         time_unix_nano=1,
         scope=scope,
@@ -25,7 +25,9 @@ def placed(name: str, *, trace: str = "", scope: str = "", **attributes: Any) ->
 def span_placed(name: str, scope: str, **attributes: Any) -> Place | None:
     agent = agent_of_span(scope)
     assert agent is not None
-    event = Event(name=name, time_unix_nano=1, scope=scope, attributes=attributes, is_span=True)
+    event = AgentEvent(
+        name=name, time_unix_nano=1, scope=scope, attributes=attributes, is_span=True
+    )
     return place_span(event, agent)
 
 

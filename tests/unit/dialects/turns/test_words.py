@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.dialects.turns.place import Dropped, Event, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 from evaluators.dialects.turns.registry import place_record
 
 DETAILS = "gen_ai.client.inference.operation.details"
@@ -25,7 +25,7 @@ def placed(
     at: int = 1,
     scope: str = SDK,
 ) -> Place | Dropped | None:
-    event = Event(
+    event = AgentEvent(
         name=name,
         time_unix_nano=at,
         scope=scope,

@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.matching.repeats import (
     MOST_DISTINCT,
-    Told,
+    RepeatsTold,
     call_counts,
     is_stuck,
     repeats,
@@ -67,10 +67,10 @@ def test_a_turn_is_replaced_by_its_revision_with_other_calls() -> None:
     before = count.told, count.most
     count.put(a_turn("t", 1, {}, tool_calls=3, call_counts=other))
 
-    assert before == (Told(repeated=2, failed=0, changing=0, untold=0), 2)
-    assert (count.told, count.most) == (Told(repeated=0, failed=0, changing=3, untold=0), 0)
+    assert before == (RepeatsTold(repeated=2, failed=0, changing=0, untold=0), 2)
+    assert (count.told, count.most) == (RepeatsTold(repeated=0, failed=0, changing=3, untold=0), 0)
     count.drop("t")
-    assert (count.told, count.calls, count.compared) == (Told(0, 0, 0, 0), 0, 0)
+    assert (count.told, count.calls, count.compared) == (RepeatsTold(0, 0, 0, 0), 0, 0)
 
 
 def test_calls_that_come_later_are_seen() -> None:
@@ -123,7 +123,7 @@ def test_a_circle_is_repeats_without_a_new_call_in_between(made: str, *, stuck: 
 def test_the_explanation_says_how_many_failed() -> None:
     failing = [call(error="timeout") for _ in range(3)]
 
-    assert Told.of(failing).repeats == "2 repeated an earlier one, 2 of them failed"
+    assert RepeatsTold.of(failing).repeats == "2 repeated an earlier one, 2 of them failed"
     assert session_of(tuple(failing)).explanation == (
         "of 3 tool calls of the session 2 repeated an earlier one, 2 of them failed;"
         " one call was repeated 2 times"
@@ -133,7 +133,7 @@ def test_the_explanation_says_how_many_failed() -> None:
 def test_the_explanation_says_what_is_progress_and_what_is_not_seen() -> None:
     calls = [call("running"), call("running"), call("done"), call(arguments=None)]
 
-    assert Told.of(calls).explanation(4, "trace") == (
+    assert RepeatsTold.of(calls).explanation(4, "trace") == (
         "of 4 tool calls of the trace 0 repeated an earlier one;"
         " 3 asked the same with a changing result; of 1 the arguments were not exported"
     )
@@ -150,7 +150,7 @@ def test_a_trace_and_its_session_never_contradict_each_other() -> None:
     """What repeats in a trace may be progress in its session, which then says so."""
     waiting, done = (call("running"), call("running")), (call("done"),)
 
-    assert Told.of(waiting).repeated == 1
+    assert RepeatsTold.of(waiting).repeated == 1
     assert session_of(waiting, done).explanation == (
         "of 3 tool calls of the session 0 repeated an earlier one;"
         " 3 asked the same with a changing result"

@@ -8,9 +8,9 @@ import pytest
 
 from collector.records.signal import SessionTraces
 from collector.signals.writeback.score import (
-    Score,
-    Shape,
-    Subject,
+    ScoreShape,
+    WrittenScore,
+    WrittenSubject,
     is_asked_for,
     key_of,
     score_of,
@@ -18,25 +18,25 @@ from collector.signals.writeback.score import (
 from tests.support.signals import failed, hex_of, signal, skipped
 from tests.support.tools.scores import published_signals
 
-SHAPE = Shape(sessions=frozenset({"session.id"}))
+SHAPE = ScoreShape(sessions=frozenset({"session.id"}))
 ENDS = SessionTraces(first="a" * 32, newest="b" * 32)
 
 
-def scored(shape: Shape = SHAPE, **fields: Any) -> Score:
+def scored(shape: ScoreShape = SHAPE, **fields: Any) -> WrittenScore:
     (published,) = published_signals(signal(**fields))
     found = score_of(published, shape)
     assert found is not None
     return found
 
 
-def asked_for(what: Any, shape: Shape = SHAPE) -> bool:
+def asked_for(what: Any, shape: ScoreShape = SHAPE) -> bool:
     return is_asked_for(published_signals(what)[0], shape)
 
 
 def test_a_score_of_a_trace_is_on_the_trace() -> None:
     score = scored(score=0.25)
 
-    assert score.subject == Subject("trace", hex_of("t-1"))
+    assert score.subject == WrittenSubject("trace", hex_of("t-1"))
     assert (score.name, score.value, score.label) == ("tool_correctness", 0.25, "fail")
     assert score.comment == "3 of 4 calls were right"
 
@@ -44,15 +44,15 @@ def test_a_score_of_a_trace_is_on_the_trace() -> None:
 @pytest.mark.parametrize(
     ("source", "hangs_on", "expected"),
     [
-        ("session.id", "session", Subject("session", "s-1")),
-        ("gen_ai.conversation.id", "session", Subject("trace", ENDS.newest)),
-        ("trace", "session", Subject("trace", ENDS.newest)),
-        ("session.id", "first", Subject("trace", ENDS.first)),
-        ("trace", "first", Subject("trace", ENDS.newest)),
+        ("session.id", "session", WrittenSubject("session", "s-1")),
+        ("gen_ai.conversation.id", "session", WrittenSubject("trace", ENDS.newest)),
+        ("trace", "session", WrittenSubject("trace", ENDS.newest)),
+        ("session.id", "first", WrittenSubject("trace", ENDS.first)),
+        ("trace", "first", WrittenSubject("trace", ENDS.newest)),
     ],
 )
 def test_a_score_of_a_session_is_where_the_tool_shows_it(
-    source: str, hangs_on: Any, expected: Subject
+    source: str, hangs_on: Any, expected: WrittenSubject
 ) -> None:
     shape = SHAPE._replace(hangs_on=hangs_on)
 

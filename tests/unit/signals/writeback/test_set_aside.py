@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collector.signals.writeback.score import Score, Shape, score_of
+from collector.signals.writeback.score import ScoreShape, WrittenScore, score_of
 from collector.signals.writeback.set_aside import SetAside
 from tests.support.signals import signal
 from tests.support.tools.scores import published_signals
 
 
-def scores(*traces: str) -> list[Score]:
+def scores(*traces: str) -> list[WrittenScore]:
     signals = published_signals(*(signal(trace=each) for each in traces))
-    found = [score_of(each, Shape(sessions=())) for each in signals]
+    found = [score_of(each, ScoreShape(sessions=())) for each in signals]
     return [each for each in found if each is not None]
 
 

@@ -18,13 +18,13 @@ from collector.signals.writeback.batches import (
     pieces,
     write_in_batches,
 )
-from collector.signals.writeback.score import Score, Shape, Subject, score_of
-from collector.signals.writeback.writer import Writer
+from collector.signals.writeback.score import ScoreShape, WrittenScore, WrittenSubject, score_of
+from collector.signals.writeback.writer import ScoreWriter
 from tests.support.signals import hex_of, signal, skipped
 from tests.support.sink_contract import published
 from tests.support.tools.scores import HandClock, published_signals
 
-SHAPE = Shape(sessions=frozenset({"session.id"}))
+SHAPE = ScoreShape(sessions=frozenset({"session.id"}))
 
 
 class FakeTool:
@@ -34,13 +34,13 @@ class FakeTool:
         self.unknown: set[str] = set()
         self.bad: set[str] = set()
         self.away = False
-        self.stands: dict[tuple[Subject, str], float | None] = {}
-        self.requests: list[list[Score]] = []
+        self.stands: dict[tuple[WrittenSubject, str], float | None] = {}
+        self.requests: list[list[WrittenScore]] = []
 
-    async def write(self, scores: Sequence[Score], written: Written) -> None:
+    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
         await write_in_batches(scores, self._send, written)
 
-    async def _send(self, scores: Sequence[Score]) -> None:
+    async def _send(self, scores: Sequence[WrittenScore]) -> None:
         if self.away:
             raise Retryable("away")
         self.requests.append(list(scores))
@@ -56,10 +56,10 @@ class FakeTool:
 
 
 class Stand:
-    def __init__(self, shape: Shape = SHAPE) -> None:
+    def __init__(self, shape: ScoreShape = SHAPE) -> None:
         self.tool = FakeTool()
         self.clock = HandClock()
-        self.writer = Writer(self.tool, shape, wait=60.0, now=self.clock)
+        self.writer = ScoreWriter(self.tool, shape, wait=60.0, now=self.clock)
 
     async def deliver(self, *signals: Any) -> None:
         await self.writer.deliver(published_signals(*signals))
@@ -108,7 +108,7 @@ async def test_a_session_that_went_on_leaves_the_trace_that_was_its_newest() -> 
         ends = SessionTraces(first="a", newest=newest)
         await stand.deliver(signal(trace=None, session_source="trace", traces=ends))
 
-    assert [key[0] for key in stand.tool.stands] == [Subject("trace", "c")]
+    assert [key[0] for key in stand.tool.stands] == [WrittenSubject("trace", "c")]
 
 
 async def test_what_the_tool_does_not_have_waits_and_the_rest_goes_on() -> None:
