@@ -27,6 +27,7 @@ from tests.support.tools.tool import FRAMEWORKS, python_of
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 PAGES = sorted(name for name, each in frameworks().items() if each.language == "python")
 APART = {"anthropic", "crewai"}
+ALONE = {"laminar", "openlit"}
 SPEAKS_ANTHROPIC = {"anthropic", "claude-agent-sdk"}
 PINNED = {
     line.partition("==")[0]
@@ -50,7 +51,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def test_what_a_page_says_connects_its_framework(
     service: Service, name: str, tmp_path: Path
 ) -> None:
-    python = python_of(FRAMEWORKS[name in APART])
+    python = python_of(FRAMEWORKS[1 if name in APART else 2 if name in ALONE else 0])
     file = tmp_path / "app.py"
     file.write_text(program(name))
     grpc, http = (int(re.findall(r":(\d+)", each)[0]) for each in (service.grpc, service.http))
@@ -69,6 +70,7 @@ def test_what_a_page_says_connects_its_framework(
                 "ANTHROPIC_API_KEY": "none",
                 "CREWAI_DISABLE_TELEMETRY": "true",
                 "DO_NOT_TRACK": "true",
+                "LITELLM_LOCAL_MODEL_COST_MAP": "True",
                 **environment(name, {PORTS["grpc"]: grpc, PORTS["http/protobuf"]: http}),
                 # So that each is told from the others.
                 "OTEL_SERVICE_NAME": name,
