@@ -26,6 +26,17 @@ from tests.support.tools.tool import FRAMEWORKS, python_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 PAGES = sorted(name for name, each in frameworks().items() if each.language == "python")
+HEAVY = {
+    "crewai",
+    "dspy",
+    "google-adk",
+    "litellm",
+    "livekit",
+    "llamaindex",
+    "mlflow",
+    "semantic-kernel",
+}
+"""Four seconds or more of imports each: with `-m slow`, so that CI has time for the rest."""
 APART = {"anthropic", "crewai"}
 ALONE = {"laminar", "openlit"}
 SPEAKS_ANTHROPIC = {"anthropic", "claude-agent-sdk"}
@@ -47,7 +58,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         made.kill()
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=[pytest.mark.slow] if each in HEAVY else []) for each in PAGES],
+)
 def test_what_a_page_says_connects_its_framework(
     service: Service, name: str, tmp_path: Path
 ) -> None:
