@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Self, TypeVar
 
@@ -88,8 +89,10 @@ class JsonlSink:
             raise Retryable(f"cannot write `{self._path}`: {error}") from error
 
     async def close(self, deadline: float) -> None:
-        """See `Sink`. Waits for the write under way."""
-        await self._in_thread(JsonlSink._close, self)
+        """See `Sink`. Waits for the write under way, but not for a disk that has stopped answering."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(deadline):
+                await self._in_thread(JsonlSink._close, self)
 
     def _deliver(self, signals: Sequence[Published]) -> dict[Position, str]:
         lines, refused = _lines(signals)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from evaluators.dialects.content.sessions import Keys
-from tests.support.dialect_spans import TRACE_ID, SpanSpec, trace_of
+from evaluators.dialects.read import read_trace
+from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, trace_of
 
 
 def test_the_session_is_the_roots_even_when_an_inner_span_says_another() -> None:
@@ -64,6 +65,10 @@ def test_values_to_filter_by_are_the_roots_then_those_of_any_span() -> None:
         "beta": "0.5",
     }
     assert trace_of(SpanSpec(id=1, attributes={"plan": "pro"})).attributes == {}
+    whole = request(SpanSpec(id=1), resource={"host.name": "h-1"})
+    keys = Keys(filter=("host.name",))
+    of_resource = read_trace([whole], trace_id=TRACE_ID, closed="root_ended", keys=keys)
+    assert of_resource.attributes == {"host.name": "h-1"}
 
 
 def test_a_thread_id_is_found_in_metadata() -> None:
