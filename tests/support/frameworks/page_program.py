@@ -11,16 +11,22 @@ from scripts.frameworks import PORTS, ROOT, TURN
 
 FOLDER = Path(__file__).parent
 SESSION = "chat-7"
-AS_OPENAI = frozenset({"logfire", "mlflow", "openlit"})
-"""Pages of instrumentations of OpenAI's SDK, whose agent is that of the page of that SDK."""
+AS_OPENAI = {
+    "langfuse": "langfuse.openai",
+    "logfire": "openai",
+    "mlflow": "openai",
+    "openlit": "openai",
+}
+"""Pages of instrumentations of OpenAI's SDK, whose agent is that SDK's, and where it imports the client from."""
 _BLOCK = re.compile(r"```(python|sh)\n(.*?)```", re.DOTALL)
 _VARIABLE = re.compile(r"(\w+)=(\S+)")
 
 
 def agent(name: str) -> str:
     """The lines of the agent, which the page leaves to its reader."""
-    file = "openai" if name in AS_OPENAI else name
-    return (FOLDER / "programs" / f"{file}.py").read_text()
+    client = AS_OPENAI.get(name)
+    text = (FOLDER / "programs" / f"{'openai' if client else name}.py").read_text()
+    return text.replace("from openai import", f"from {client} import") if client else text
 
 
 def program(name: str) -> str:
