@@ -101,7 +101,10 @@ class Traces:
         pieces = tuple(self._redacted(spans))
         return FullTrace(
             trace=self._show(whole),
-            spans=display.decode(pieces, content=self._content),
+            spans=[
+                {**span, "traceId": whole.trace_id}  # of segments, it is that of the segment
+                for span in display.decode(pieces, content=self._content)
+            ],
             shown=shown,
             whole=whole,
             pieces=pieces if self._content else (),

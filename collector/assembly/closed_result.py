@@ -82,14 +82,22 @@ class ReadRequest:
 
     @property
     def job(self) -> ReadJob:
-        """For the worker."""
-        pieces = self.closing.pieces if self.revision is None else self.revision.raw
+        """For the worker. A revision keeps the id that the trace goes by."""
+        closing, revision = self.closing, self.revision
+        if revision is None:
+            return ReadJob(
+                trace_id=closing.trace_id,
+                pieces=closing.pieces,
+                closed=closing.reason,
+                service=self.service,
+                is_made=closing.turn is not None and not closing.is_told,
+            )
         return ReadJob(
-            trace_id=self.closing.trace_id,
-            pieces=pieces,
-            closed=self.closing.reason,
+            trace_id=bytes.fromhex(revision.old.trace.trace_id),
+            pieces=revision.raw,
+            closed=closing.reason,
             service=self.service,
-            stays=None if self.revision is None else self.revision.stays,
+            stays=revision.stays,
         )
 
     def result(self, trace: Trace | PackedTrace | None) -> ClosedResult:

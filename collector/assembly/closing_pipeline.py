@@ -145,7 +145,10 @@ class ClosingPipeline:
     async def _write_suspects(self) -> None:
         """What closes from here on is written after it, by the same task."""
         suspects, self._suspects = self._suspects, []
-        records = [each.new for each in suspects if each.open_traces.is_open(each.trace)]
+        still = [each for each in suspects if each.open_traces.is_open(each.trace)]
+        for each in still:
+            each.trace.is_told = True
+        records = [each.new for each in still]
         try:
             await self._append(records)
         except RecordTooLarge:

@@ -85,6 +85,7 @@ class OpenTrace:
         "ids",
         "is_closed",
         "is_made",
+        "is_told",
         "last_offset",
         "last_time",
         "local_at",
@@ -146,6 +147,8 @@ class OpenTrace:
         self.is_closed = False
         self.is_made = False
         """Made of segments: it ends when its turn does, whatever its spans call their parents."""
+        self.is_told = False
+        """A signal has told of it by its id, which it keeps."""
         self.more_holds: list[Hold] = NO_HOLDS
         """Of its segments, each of which may have come before it."""
         self._missing: dict[bytes, bool] = {}
@@ -240,6 +243,7 @@ class OpenTrace:
             size=self.size,
             cost=self.cost,
             hold=self.hold,
+            is_told=self.is_told,
         )
 
     def let_go(self) -> None:
@@ -346,6 +350,8 @@ class Closing:
     more_holds: Sequence[Hold] = ()
     turn: TurnFacts | None = None
     """Of a made trace."""
+    is_told: bool = False
+    """A signal has told of it by its id while it was open."""
 
     @property
     def provisional_mark(self) -> ClosedTrace:

@@ -55,6 +55,8 @@ class ReadJob(msgspec.Struct, frozen=True, kw_only=True, tag="read"):
     """Whose worker time it uses: as the trace's first resource names it; empty: it names none."""
     stays: Stays | None = None
     """Of a revision; None: the trace's spans name its session."""
+    is_made: bool = False
+    """Its id is ours: it goes by the id of the trace in which its turn was sent, where it was sent in one."""
 
 
 class GlanceJob(msgspec.Struct, frozen=True, kw_only=True, tag="glance"):

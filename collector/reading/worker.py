@@ -29,6 +29,7 @@ from collector.config.plan import (
 )
 from collector.config.tree import Config
 from collector.otlp.redaction import redactor
+from collector.otlp.sent_trace import sent_trace_id
 from collector.reading.held_traces import HeldTraces, TraceName
 from collector.reading.piece_reader import PieceReader, only_bytes
 from collector.reading.port import (
@@ -117,7 +118,7 @@ class JobRunner:
         try:
             clean = pieces if self._redactor is None else tuple(map(self._redactor.piece, pieces))
             trace = read_trace(
-                clean, trace_id=job.trace_id.hex(), closed=job.closed, keys=self._keys
+                clean, trace_id=trace_id_of(job, pieces), closed=job.closed, keys=self._keys
             )
             return fit_record(trace, pieces)
         except Exception as error:  # noqa: BLE001 - one trace must not end the worker
@@ -194,6 +195,11 @@ def _runaway_record(job: GlanceJob, trace: Trace, outcome: Outcome) -> RunawayRe
         digest=trace.digest,
         outcome=replace(outcome, final=False),
     )
+
+
+def trace_id_of(job: ReadJob, pieces: Sequence[bytes]) -> str:
+    """The id by which the trace of these spans goes: 32 hex digits."""
+    return (sent_trace_id(pieces) if job.is_made else None) or job.trace_id.hex()
 
 
 def bare_trace(trace_id: bytes, closed: Closed, unread: str) -> Trace:

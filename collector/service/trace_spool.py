@@ -44,8 +44,8 @@ class TraceSpool:
 
     def __init__(self) -> None:
         self._spool = Spool()
-        self._stored: dict[str, _Stored] = {}
-        """By trace id."""
+        self._stored: dict[tuple[bytes, str], _Stored] = {}
+        """By session and trace id: what a command of an agent sent may have the id of the agent's turn."""
 
     def __enter__(self) -> Self:
         return self
@@ -58,11 +58,11 @@ class TraceSpool:
         counted = decode_counted_trace(value)
         if isinstance(counted, CountedTrace):
             place = self._spool.add(without_spans(value))
-            self._stored[counted.trace.trace_id] = _Stored(key, counted.trace, place)
+            self._stored[key, counted.trace.trace_id] = _Stored(key, counted.trace, place)
 
     def keep(self, trace_ids: Collection[str]) -> None:
         """Forget every other trace."""
-        self._stored = {name: each for name, each in self._stored.items() if name in trace_ids}
+        self._stored = {name: each for name, each in self._stored.items() if name[1] in trace_ids}
 
     @property
     def usages(self) -> list[TraceUsage]:

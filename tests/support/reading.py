@@ -12,7 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.reading.piece_reader import only_bytes
 from collector.reading.port import SPANS_MISSING, GlanceJob, GlanceResult, ReadJob, ScoreJob
-from collector.reading.worker import bare_trace
+from collector.reading.worker import bare_trace, trace_id_of
 from collector.records.subject import Subject
 from collector.records.traces import RunawayRecord
 from evaluators.digest import trace_digest
@@ -80,7 +80,7 @@ def read(job: ReadJob) -> Trace:
     gaps: list[Gap] = [] if roots else ["no_root"]
     found: Root = "parentless" if roots else "missing"
     return Trace(
-        trace_id=job.trace_id.hex(),
+        trace_id=trace_id_of(job, pieces),
         service=service,
         agent=service,
         session_id=session or job.trace_id.hex(),

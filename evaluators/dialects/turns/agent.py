@@ -22,3 +22,5 @@ class LogAgent:
     """Scopes of spans that belong to its turns."""
     place_span: Callable[[AgentEvent], Place | None] | None = None
     """Where a span of a resource with one of `span_scopes` belongs; None: it stays in its own trace."""
+    turn_span: str = ""
+    """The span that is a whole turn. Without a parent it begins a trace of its own, by whose id the turn goes."""

@@ -119,4 +119,5 @@ CLAUDE_CODE_LOGS = LogAgent(
     place=_place,
     span_scopes=("com.anthropic.claude_code.tracing",),
     place_span=_place_span,
+    turn_span="claude_code.interaction",
 )

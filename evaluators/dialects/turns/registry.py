@@ -25,6 +25,8 @@ OWN_SCOPE = "spanwise"
 _BY_SPAN_SCOPE = {scope: agent for agent in LOG_AGENTS for scope in agent.span_scopes}
 SPAN_SCOPES = tuple(_BY_SPAN_SCOPE)
 """Scopes of spans that belong to made turns."""
+TURN_SPANS = frozenset(each.turn_span for each in LOG_AGENTS if each.turn_span)
+"""Names of spans that are whole turns."""
 
 
 @lru_cache(maxsize=256)

@@ -1,9 +1,11 @@
-"""A trace that is only a piece of another one's turn stands in no list."""
+"""A trace that is only a piece of another one's turn stands in no list, and never in the place of that turn."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
@@ -22,4 +24,26 @@ async def test_a_piece_makes_no_session_and_no_agent(tmp_path: Path) -> None:
     assert await listed(stand) == ([], [])
     stand.take_traces(make.trace_value(make.trace(2, session_id="turn", agent="bot")))
     assert await listed(stand) == (["turn"], ["bot"])
+    stand.close()
+
+
+@pytest.mark.parametrize("turn_first", [False, True])
+@pytest.mark.parametrize("is_part", [False, True])
+async def test_what_a_command_sent_does_not_take_the_place_of_the_turn_that_ran_it(
+    tmp_path: Path, turn_first: bool, is_part: bool
+) -> None:
+    """Both have one trace id: the turn began first, whichever arrives first."""
+    stand = Stand(tmp_path)
+    turn = make.trace(1, session_id="turn", agent="bot")
+    later = turn.start_time_unix_nano + 1
+    command = make.trace(
+        1, session_id="command", agent="server", start_time_unix_nano=later, is_part=is_part
+    )
+    arriving = [(turn, 0), (command, 0), (command, 1)]
+    for trace, revision in arriving if turn_first else [*arriving[1:], arriving[0]]:
+        stand.take_traces(make.trace_value(trace, revision=revision))
+
+    found = (await stand.get(f"/api/v1/traces/{turn.trace_id}")).json()
+    assert found["trace"]["session_id"] == "turn"
+    assert "turn" in (await listed(stand))[0]
     stand.close()

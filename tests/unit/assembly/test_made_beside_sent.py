@@ -14,6 +14,7 @@ from collector.otlp.split_logs import joined_logs, joined_traces
 from collector.records.span_refs import SpanRef
 from evaluators.dialects.turns.place import turn_trace_id
 from tests.support.assembling import Site, newest
+from tests.support.reading import ReadingWorkers
 from tests.support.spans import Made, child, request, root, span_id, trace_id
 
 MS = 1_000_000
@@ -22,12 +23,18 @@ CALLER = root(1)
 WORK, AGAIN = 20, 21
 
 
+TURN = 30
+"""The span of a turn."""
+
+
 def claude_spans(*spans: Made) -> bytes:
     """Its beta spans, in session "s"."""
     message = ExportTraceServiceRequest.FromString(request(*spans))
     (scope,) = message.resource_spans[0].scope_spans
     scope.scope.name = "com.anthropic.claude_code.tracing"
     for span in scope.spans:
+        if span.span_id == span_id(TURN):
+            span.name = "claude_code.interaction"
         span.attributes.add(key="session.id").value.string_value = "s"
     return message.SerializeToString()
 
@@ -46,6 +53,11 @@ def prompt(turn: str, at: int) -> bytes:
     for key, value in told.items():
         record.attributes.add(key=key).value.string_value = value
     return message.SerializeToString()
+
+
+def names(site: Site) -> list[tuple[str, int]]:
+    """Of each trace record: its trace id, and how many spans it has."""
+    return [(each.trace.trace_id, each.trace.spans) for each in site.traces()]
 
 
 def arrive(site: Site, split: bytes, *, logs: bool) -> None:
@@ -115,3 +127,81 @@ def test_a_span_of_an_agent_without_a_valid_id_is_rejected_alone() -> None:
     split = joined_traces(message.SerializeToString(), max_item=1 << 20, joined=1 << 20)
 
     assert (split.accepted, split.rejected) == (1, 1)
+
+
+# --- the id by which a turn goes -------------------------------------------------------------------------------------
+
+SENT, MADE = trace_id(1).hex(), turn_trace_id(SERVICE, "s", "p").hex()
+ITS_TURN = claude_spans(Made(span=TURN, start=50 * MS))
+ITS_WORK = claude_spans(Made(span=WORK, parent=TURN, start=55 * MS))
+
+
+@pytest.mark.parametrize("records_first", [False, True])
+def test_a_turn_goes_by_the_id_of_the_trace_that_it_was_sent_in(records_first: bool) -> None:
+    """So that the user's backend, the page and every signal name the same trace."""
+    site = Site()
+    arriving = [(prompt("p", 60), True), (ITS_WORK, False), (ITS_TURN, False)]
+    for each, logs in arriving if records_first else reversed(arriving):
+        arrive(site, each, logs=logs)
+    asyncio.run(site.once(1000))
+
+    assert names(site) == [(SENT, 3)]
+
+
+def test_a_turn_within_a_trace_of_its_caller_does_not_take_its_id() -> None:
+    site = Site()
+    site.send(100, CALLER)
+    arrive(site, prompt("p", 60), logs=True)
+    arrive(site, claude_spans(Made(span=TURN, parent=1, start=50 * MS)), logs=False)
+    asyncio.run(site.once(1000))
+
+    assert sorted(names(site)) == sorted([(SENT, 1), (MADE, 2)])
+
+
+def test_a_turn_whose_span_never_came_has_an_id_of_ours() -> None:
+    """Its process was killed: without the root, the trace may be that of a caller."""
+    site = Site()
+    arrive(site, prompt("p", 60), logs=True)
+    arrive(site, ITS_WORK, logs=False)
+    asyncio.run(site.once(1000))
+
+    assert names(site) == [(MADE, 2)]
+
+
+def test_a_revision_keeps_the_id_that_the_trace_closed_with() -> None:
+    site = Site()
+    site.clock.now = 100
+    arrive(site, prompt("p", 60), logs=True)
+    asyncio.run(site.once(500))
+    arrive(site, ITS_TURN, logs=False)
+    asyncio.run(site.once(1500))
+    assert names(site) == [(MADE, 1), (MADE, 2)]
+
+
+def test_so_does_one_that_closed_with_the_id_of_its_trace() -> None:
+    site = Site()
+    site.clock.now = 100
+    arrive(site, prompt("p", 60), logs=True)
+    arrive(site, ITS_TURN, logs=False)
+    asyncio.run(site.once(500))
+    arrive(site, ITS_WORK, logs=False)
+    asyncio.run(site.once(1500))
+
+    assert names(site) == [(SENT, 2), (SENT, 3)]
+
+
+async def test_a_trace_of_which_was_told_while_it_was_open_keeps_the_id_it_was_told_by() -> None:
+    """An alert names it: its final outcome has to clear that."""
+    site = Site(workers=ReadingWorkers(suspicious=2))
+    site.clock.now = 100
+    arrive(site, prompt("p", 60), logs=True)
+    arrive(site, ITS_WORK, logs=False)
+    async with site.running():
+        site.clock.now = 131
+        await site.until(lambda: site.count("trace_glances_total", result="suspect") == 1)
+        await site.polled()
+        arrive(site, ITS_TURN, logs=False)
+        site.clock.now = 1000
+        await site.until(lambda: bool(site.traces()))
+
+    assert names(site) == [(MADE, 3)]

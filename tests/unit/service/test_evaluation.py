@@ -19,6 +19,8 @@ from collector.config.tree import Config
 from collector.service import spool
 from collector.service.evaluation import ClosedSession, evaluate_recordings
 from collector.service.recorded_traces import read_recordings
+from collector.service.trace_spool import TraceSpool
+from tests.support import api_records as make
 from tests.support.dialect_spans import SpanSpec, request
 
 ONLY = ["repeated_calls", "step_efficiency"]
@@ -139,3 +141,15 @@ def test_a_machine_without_a_temporary_folder_is_told_so(
 
     with pytest.raises(ConfigError, match=r"^TMPDIR: No usable temporary directory found; "):
         closed(*files)
+
+
+def test_two_traces_with_one_id_are_both_scored() -> None:
+    """An agent's turn goes by the id that its command's trace has, too."""
+    kept = TraceSpool()
+    with kept:
+        for session in (b"turn", b"command"):
+            kept.add(session, make.trace_value(make.trace(1, session_id=session.decode())))
+
+        found = [each.session_id for each in kept.traces()]
+
+    assert sorted(found) == ["command", "turn"]
