@@ -216,6 +216,7 @@ def rank_session(configured: Configured, session: Session, earlier: object) -> O
 # --- from a returned value to its outcome: the same rules for traces and sessions ------------------------------------
 
 MESSAGE_LIMIT = 500
+"""Characters of an exception's text in a signal."""
 
 
 def settle(

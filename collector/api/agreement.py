@@ -16,6 +16,7 @@ from collector.api.store import session_subject, trace_subject
 from evaluators.formulas.people_agreement import Pair
 
 LOOKED_AT = 20_000
+"""Subjects with feedback, the newest, that are put beside their scores."""
 _TRACES = """
 SELECT f.name, min(f.sign), t.id, t.trace_id, t.session, max(f.arrived) FROM feedback f
 JOIN traces t ON t.trace_id = f.trace_id

@@ -13,6 +13,7 @@ from collector.api.store import read_cursor
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
+"""Entries of a page of answers: what a terminal shows, and what a request may hold the index for."""
 
 _TYPES = {
     401: "unauthenticated",

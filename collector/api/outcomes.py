@@ -20,6 +20,7 @@ MOST = 1_000
 LAST_BIT = 62
 """Evaluators up to this number have a bit that says whether a session failed them; SQLite's numbers have 63."""
 _NONE = -1
+"""In place of a score, or of whether it passed."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[int]).decode
 

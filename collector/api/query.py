@@ -31,6 +31,7 @@ from collector.records.feedback import Feedback
 from collector.records.signal import rfc3339
 
 LOOKED_AT = 5_000
+"""Signals of one page that are looked at where few of them fit what is asked; the next page goes on from there."""
 T = TypeVar("T")
 
 

@@ -33,6 +33,7 @@ RUNAWAY = "runaway"
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400}
 _LENGTH = re.compile(r"(\d{1,6})([mhd])")
 _LATEST = 253_402_300_799
+"""The last second of the year 9999, which is the last that `datetime` can write."""
 
 
 def asked_of(

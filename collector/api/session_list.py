@@ -34,6 +34,7 @@ _SAID = """SELECT session FROM traces INDEXED BY traces_in_order
   WHERE id IN (SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rowid DESC LIMIT ?)"""
 _BEYOND = "\U0010ffff"
 _WHOLE = 1 << 63
+"""SQLite's whole numbers have 64 bits, one of them for the sign."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from collector.base.retry import Backoff, Sleep
 LONGEST_RESTART = 10.0
 """Seconds: the longest wait between two starts."""
 _END_TIMEOUT = 3.0
+"""Seconds that a child may take to end when its socket is closed, before it is killed."""
 
 
 def restart_backoff(sleep: Sleep = asyncio.sleep) -> Backoff:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 
 ENOUGH = 16_384
+"""Files that a process may ask for: more connections than one core can serve."""
 
 
 def connections(most: int, *, share: float) -> int:

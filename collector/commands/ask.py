@@ -12,6 +12,7 @@ from typing import Any
 from collector.base.errors import ConfigError
 
 TIMEOUT = 10.0
+"""Seconds for an answer of a service that may be at its limit."""
 
 
 def ask(url: str, path: str, asked: Mapping[str, str], token: str | None) -> bytes:

@@ -23,6 +23,7 @@ from collector.service.recordings import Recordings, requests
 from evaluators.dialects.show import show
 
 TIMEOUT = 10.0
+"""Seconds for an answer of a service on this machine, which may be at its limit."""
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - bound everywhere = reached on loopback
 
 

@@ -27,9 +27,12 @@ _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _OVERHEAD = 256
+"""Bytes that an answer takes besides itself: its key, its row, its place in the index."""
 _HEADROOM = 16 << 20
+"""Bytes that the file may take above twice its limit: pages that are free and not given back."""
 _WAL = 1 << 20
 _PAGES_KEPT = 1 << 20
+"""Bytes of pages in memory. This and the write-ahead log (`_WAL`) are small: an answer is read once in seconds."""
 NAME = "answers.sqlite"
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS answers (number INTEGER PRIMARY KEY, key BLOB, size INTEGER, entry BLOB)",

@@ -16,6 +16,7 @@ LOOK_AGAIN = 0.25
 MAX_SERVICES = 1024
 """Services whose USD are counted apart. Above it the one that spent least is forgotten; the sum stays exact."""
 _HASHES = 1 << 64
+"""How many values the eight bytes of a digest have."""
 
 
 def in_sample(key: bytes, share: float) -> bool:

@@ -43,6 +43,7 @@ from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 from evaluators.run import failed
 
 NICENESS = 5
+"""It mostly waits for a model: more urgent than the workers (10), less than the service (0)."""
 CACHE = "judge-cache"
 _log = logging.getLogger(__name__)
 _trace = msgspec.msgpack.Decoder(Trace).decode

@@ -42,7 +42,9 @@ from collector.judging.port import (
 _log = logging.getLogger(__name__)
 
 START_TIMEOUT = 120.0
+"""Seconds: importing litellm takes some, on a busy machine many."""
 MAX_ATTEMPTS = 3
+"""Deaths of the process on one subject: one may be chance, three are the subject's."""
 PERIOD = "usd_per_day"
 
 

@@ -45,6 +45,7 @@ BACKGROUND_LINGER = 0.1
 _SEED = 0x9747B28C
 _MIX = 0x5BD1E995
 _WORD = 0xFFFFFFFF
+"""Of murmur2, as Kafka's default partitioner uses it: its seed, its multiplier, and 32 bits."""
 
 Headers: TypeAlias = tuple[tuple[str, bytes], ...]
 

@@ -33,6 +33,7 @@ GRACE = 3.0
 SAID_AGAIN = 60.0
 """Seconds between two lines about a target that does not take notices."""
 _MOST_BACKOFF = 60.0
+"""Seconds between two attempts at a target that is down; a notice of a drop is late by a minute at most."""
 
 
 class Messenger:

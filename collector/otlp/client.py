@@ -34,7 +34,7 @@ TRIAL_TIMEOUT = 5.0
 EMPTY = ExportLogsServiceRequest(resource_logs=[ResourceLogs()]).SerializeToString()
 """A request of one resource without a record, which every backend takes; one of traces is the same bytes."""
 _BAD_REQUEST = frozenset({400, 422})
-_TOO_LARGE = 413
+_TOO_LARGE = 413  # HTTP: Content Too Large
 _BAD_CODES = frozenset({grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE})
 
 

@@ -24,7 +24,9 @@ EVENT_KEY = "spanwise.log.event"
 BODY_KEY = "spanwise.log.body"
 _NAME_KEY = "event.name"
 _DEPTH = 32
+"""Arrays and lists nested deeper are cut, as `decode` cuts those of spans."""
 _MOST_ATTRIBUTES, _MOST_PARTS = 1_000, 10_000
+"""Attributes of a record that are looked at, and parts of one value: real records have tens of either."""
 _T = TypeVar("_T")
 _SCALARS = frozenset({"string_value", "bool_value", "int_value", "double_value"})
 _NO_TRACE, _NO_SPAN = bytes(16), bytes(8)

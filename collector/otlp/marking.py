@@ -39,6 +39,7 @@ _WITHIN = re.compile(rb'(?:[^"]*+"(?:[^"\\]|\\.)*+")*+[^"]*+"', re.DOTALL)
 """Whole strings, and the beginning of one more."""
 _ESCAPED_ONCE = re.compile(rb"\\(.)", re.DOTALL)
 _DIGEST = 8
+"""Hex digits that stand for a secret: enough to tell two of them apart, too few to be guessed back."""
 
 
 class Exhausted(Exception):

@@ -23,7 +23,7 @@ from collector.otlp.wire import RequestBudget, fields, header, spliced
 
 MAX_DEPTH = 100
 """As deep as protobuf parsers go."""
-_LENGTH_DELIMITED = 2
+_LENGTH_DELIMITED = 2  # protobuf's wire type of bytes, texts and messages
 _RESOURCE = 0x0A  # field 1 of a request: ResourceSpans, ResourceLogs
 _ITEMS = 0x12  # field 2 of these, and of ScopeSpans and ScopeLogs
 

@@ -60,6 +60,7 @@ from evaluators.trace.runaway import may_be_found, model_calls, repeats_missing
 
 ReadPieces: TypeAlias = Callable[[Sequence[Piece]], tuple[bytes, ...] | None]
 NICENESS = 10
+"""The receiver and the writer go first: a trace may be scored later, a span is lost."""
 UNKNOWN_SERVICE = "unknown_service"
 _log = logging.getLogger(__name__)
 

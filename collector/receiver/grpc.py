@@ -40,6 +40,7 @@ DROPPED_SLOTS = 2
 HEALTH_SLOTS = 4
 """Questions about health that are read at once."""
 HEALTH_TIMEOUT = 5.0
+"""Seconds in which such a question must be here whole; it has a few bytes."""
 _SERVING = b"\x08\x01"  # HealthCheckResponse.status, field 1
 _NOT_SERVING = b"\x08\x02"
 _SERVICE_UNKNOWN = b"\x08\x03"

@@ -49,7 +49,9 @@ LARGE_TO_REDACT = 64 << 10
 IN_FLIGHT = 4
 """Times `max_request`: how many bytes may be in memory at once."""
 BODY_TIMEOUT = 60.0
+"""Seconds in which a body must be here whole: exporters give up after 10, slow links are given six times that."""
 _LOG_EVERY = 60.0
+"""Seconds between two lines about refused requests; every one of them is counted."""
 
 _log = logging.getLogger(__name__)
 

@@ -34,6 +34,7 @@ DEALT_FOR = 300.0
 _LOOKED_AT = 64
 """Spans of a request whose traces are compared."""
 _ONE = 1 << 32
+"""A CRC-32 as a share of 1."""
 
 
 def share(lag: float, limit: float) -> float:

@@ -26,6 +26,7 @@ _UNSUPPORTED = ReceiverReply(
     http=415,
 )
 _SHOWN = 100
+"""Characters of a stranger's path or method that a log line shows."""
 _log = logging.getLogger(__name__)
 
 

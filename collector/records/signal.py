@@ -28,10 +28,14 @@ COMPARED = frozenset({"agent_reliability", "agent_consistency", "work_baseline",
 HEADLINES = {"agent_reliability": "reliability", "agent_consistency": "consistency"}
 """The session evaluators that stand for an agent, with the names of their scores in lists."""
 _MODULUS = 1 << 256
+"""Terms of a window are SHA-256 digests, added modulo 2^256."""
 _encode = msgspec.json.Encoder().encode
 MAX_BYTES = 64 * 1024
+"""Of one signal: far below what any broker or backend refuses (Kafka's default is 1 MB)."""
 _TEXTS = (1024, 64)
+"""Characters to which texts of a signal that is too large are cut, one step after the other."""
 _LISTS = (64, 8, 0)
+"""Members, the last, of each list and mapping of its metadata that are left after that."""
 
 
 class JudgeCost(msgspec.Struct, frozen=True, kw_only=True):

@@ -53,6 +53,7 @@ _POLL = 0.5
 _BUSY_POLL = 0.02
 """The same while workers score: how late outcomes may be."""
 PATIENCE = 0.05
+"""Seconds without an outcome after which records pass those under way: a trace mostly takes a few milliseconds."""
 
 
 class Scorer(Consumer):

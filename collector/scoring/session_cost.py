@@ -19,6 +19,7 @@ OUTCOME_COST = 220
 RESTING_SESSION = 600
 """The same of a session at rest."""
 RESTING_OUTCOME = 25
+"""The same of one outcome of a trace at rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from collector.service.spool import Spool, SpoolPlace
 BATCH_BYTES = 8 << 20
 """Of pieces that are read at once; one trace is never parted."""
 BATCH_TRACES = 512
+"""Traces that are assembled at once: small ones would fill BATCH_BYTES by the ten thousand."""
 
 
 class PieceSpool:

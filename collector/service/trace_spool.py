@@ -23,6 +23,7 @@ from evaluators.model import Trace
 BATCH_BYTES = 4 << 20
 """Of the traces of the sessions that are scored at once; one session is never parted."""
 BATCH_TRACES = 256
+"""Traces that are scored at once, for the same reason."""
 
 
 @dataclass(frozen=True, slots=True)

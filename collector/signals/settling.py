@@ -19,6 +19,7 @@ from collector.signals.entered import Entered
 MAX_SETTLING = 4096
 """Size of what may settle at the same time."""
 FEW = 64
+"""Stale dues that are never worth a sweep."""
 
 
 class Held(Protocol):

@@ -193,6 +193,7 @@ def available_metrics() -> dict[str, object]:
 # --- the verdict -----------------------------------------------------------------------------------------------------
 
 PASS_THRESHOLD = 75.0
+"""Points of 100 from which on a conversation passes (Connexity's default)."""
 
 
 class VerdictError(ValueError):

@@ -87,6 +87,7 @@ def token_usage(usage: Sequence[tuple[int, int]]) -> dict[str, float]:
 # --- bounds on the mean of a window's scores -------------------------------------------------------------------------
 
 CONFIDENCE = 0.95
+"""Of bounds, where nothing else is said."""
 
 
 class ConfidenceInterval(NamedTuple):

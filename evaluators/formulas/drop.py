@@ -16,6 +16,7 @@ from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.past_limits import PastLimits
 
 MIDDLE = 0.5
+"""The mean rank of a score among equals."""
 
 
 class Change(NamedTuple):

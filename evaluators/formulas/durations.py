@@ -16,6 +16,7 @@ STEPS = 8
 _SHORTEST = 0.001
 """Seconds; shorter calls count as this long."""
 _LONGEST = 1e7
+"""Seconds, about four months; longer calls count as this long."""
 
 
 class Durations:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 DAY = 86400.0
+"""Seconds."""
 
 
 class PastLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -57,6 +57,7 @@ def risks(turn: Turn, signals: tuple[str, ...], inputs: Inputs) -> dict[str, flo
 
 
 UNIT = 1 << 60
+"""Steps in 1: floats of 2^-7 and above are exact in them."""
 
 
 def exact(value: float) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from evaluators.formulas.pass_k import combinatorial_pass_at_k, combinatorial_pass_pow_k
 
 KS = (1, 3, 5)
+"""Attempts for which pass@k and pass^k are given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

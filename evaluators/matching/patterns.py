@@ -7,6 +7,7 @@ import re
 ATTEMPTS = 1 << 17
 """Attempts of one pattern on one text; some milliseconds of Python's engine."""
 _ENDLESS = 1 << 40
+"""Ways of a pattern that may take exponential time; sums of ways end there."""
 # Groups that repeat, back-references and extensions can take exponential time.
 _COSTLY = re.compile(r"\)[*+{?]|\\\d|\(\?")
 _TOKEN = re.compile(

@@ -94,6 +94,7 @@ def _dot(left: Vector, right: Vector) -> float:
 # --- Cogitator's comparisons: None for a match, else the reason of a 0 -----------------------------------------------
 
 SHOWN = 200
+"""Characters of a text in a reason."""
 
 
 def exact_match(output: str, expected: str | None, *, case_sensitive: bool = False) -> str | None:

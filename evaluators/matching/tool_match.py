@@ -17,6 +17,7 @@ from evaluators.model import JSON
 PARTS = ("selection", "parameters", "sequence", "utilization")
 DEFAULT_WEIGHTS: Mapping[str, float] = dict.fromkeys(PARTS, 0.25)
 _TOLERANCE = 1e-9
+"""Four quarters may add up to a little less than 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

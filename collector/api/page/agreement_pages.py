@@ -16,6 +16,7 @@ from collector.api.page.rendering import Rendering
 
 ROWS = 100
 DIFFERING = 50
+"""Evaluators, and pairs that differ, on one page; what is beyond is counted."""
 
 
 class AgreementPages:

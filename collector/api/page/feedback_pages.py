@@ -33,6 +33,7 @@ SHOWN = 50
 PATIENCE = 2.0
 """Seconds until the page is shown again, though the index does not have the thumb yet."""
 _LOOK_EVERY = 0.1
+"""Seconds between two looks into the index."""
 _THUMBS = {"up": True, "down": False}
 
 

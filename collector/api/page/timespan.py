@@ -22,6 +22,7 @@ USUAL = LENGTHS["24h"]
 """The most that is shown unless something longer ago is asked for, or matters."""
 _STEPS = (60, 180, 300, 900, 1_800, 3_600, 3 * 3_600, 6 * 3_600, 86_400, 7 * 86_400)
 _MOST_TICKS = 6
+"""Labels below a chart that do not touch each other on a narrow screen; `_STEPS` are seconds between two."""
 
 
 @dataclass(frozen=True, slots=True)

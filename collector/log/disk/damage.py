@@ -9,6 +9,7 @@ from collector.base.telemetry import Telemetry
 from collector.log.port import Position
 
 _MOST = 10_000
+"""Damaged records that are remembered as named; then they may be named and counted once more."""
 _log = logging.getLogger(__name__)
 
 

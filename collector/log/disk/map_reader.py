@@ -19,6 +19,7 @@ from collector.log.disk.frames import read_ranges
 _DATABASES = 64
 """Partitions that can be read: more than the disk log has."""
 _ATTEMPTS = 3
+"""Each after the map was sized or opened again: the process that owns the log makes it larger."""
 
 
 class MapReader:

@@ -49,6 +49,7 @@ _EXISTS = 36
 _RETRYABLE = {7, 41}
 """Error codes: timed out, not the controller."""
 _WEEK = 7 * 86_400_000
+"""Milliseconds: Kafka's own default of `retention.ms`, said so that a broker's other default does not count."""
 REFUSED = (
     AuthenticationFailedError,
     SaslAuthenticationFailed,

@@ -21,6 +21,7 @@ BOTH = frozenset({"work_baseline"})
 TICKETS = frozenset({"work_baseline", "task_agreement"})
 """Session evaluators whose falls never wake anybody."""
 _DIGESTS = 2**64
+"""A digest as a number below 1 breaks the ties between equal scores."""
 
 
 class DropWatch:

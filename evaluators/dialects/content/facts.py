@@ -65,6 +65,7 @@ _KEYS = {
     ),
 }
 _DEPTH = 6
+"""Wrappers around a text that are opened."""
 
 
 def plain_text(value: JSON, side: str, depth: int = 0) -> str | None:
