@@ -29,9 +29,9 @@ from collector.api.rows import (
 )
 from collector.api.session_news import (
     advance,
+    is_shown,
     log_micros,
     note_scores,
-    supersedes,
     takes_its_place,
 )
 from collector.api.store import (
@@ -111,7 +111,9 @@ class IndexChange(Reading):
         """Keep a trace; an older revision, or the same record again, changes nothing."""
         header = seen.trace
         old = self._row_of(header.trace_id)
-        if not self._is_shown(seen, position, old):
+        if not is_shown(
+            seen, position, old, is_other=old is not None and not self._is_in(old, header)
+        ):
             return
         session = self._load(header)
         is_new = old is None or old.offset is None
@@ -240,26 +242,10 @@ class IndexChange(Reading):
 
     # --- within ---
 
-    def _is_shown(self, seen: ListedTrace, position: Position, old: TraceRow | None) -> bool:
-        """Whether it takes its place. A piece of another trace's turn is not a trace, session or agent to show.
-
-        Of two traces with one id, an agent's turn and what its command sent, the one that began first is shown.
-        """
-        header = seen.trace
-        is_other = old is not None and not self._is_in(old, header)
-        if header.is_part and (old is None or is_other):
-            return False
-        start = whole(header.start_time_unix_nano)
-        if old is not None and is_other and old.offset is not None and start != old.start:
-            return start < old.start
-        return old is None or supersedes(seen.revision, position.partition, position.offset, old)
-
     def _is_in(self, row: TraceRow, header: TraceHeader) -> bool:
         """Whether the trace that stands there is of the same session."""
-        held = self._held(row.session)
-        if held is None:
-            return True
-        return (held.after.service, held.after.session_id) == (header.service, header.session_id)
+        held, named = self._held(row.session), (header.service, header.session_id)
+        return held is None or (held.after.service, held.after.session_id) == named
 
     def _row_of(self, trace_id: str) -> TraceRow | None:
         row = self._rows.get(trace_id)

@@ -20,6 +20,27 @@ def supersedes(revision: int, partition: int, offset: int, old: SignalEntry | Tr
     return partition != old.partition or offset > old.offset
 
 
+def is_shown(
+    seen: ListedTrace, position: Position, old: TraceRow | None, *, is_other: bool
+) -> bool:
+    """Whether a trace takes the place of its id. A piece of another trace's turn is not a trace to show.
+
+    Of two traces with one id, an agent's turn and what its command sent, the one that began first is shown.
+
+    Args:
+        seen: The trace.
+        position: Of its record.
+        old: What stands there.
+        is_other: That is of another session.
+    """
+    if seen.trace.is_part and (old is None or is_other):
+        return False
+    start = whole(seen.trace.start_time_unix_nano)
+    if old is not None and is_other and old.offset is not None and start != old.start:
+        return start < old.start
+    return old is None or supersedes(seen.revision, position.partition, position.offset, old)
+
+
 def takes_its_place(
     subject: SubjectHeader, header: SignalHeader, partition: int, offset: int, old: SignalEntry
 ) -> bool:

@@ -283,8 +283,8 @@ class Assembler(Consumer):
             if open_traces.evict():
                 self._counts.evicted()
                 continue
-            if open_traces.is_idle and open_traces.oldest() is not None:
-                await self._pipeline.put(open_traces, [open_traces.close_oldest()])
+            if open_traces.is_idle and (trace := open_traces.oldest()) is not None:
+                await self._pipeline.put(open_traces, [open_traces.close(trace, "memory")])
             return
 
     async def _closed_traces(self, assigned: Assigned) -> ClosedTraces:

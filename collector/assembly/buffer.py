@@ -26,10 +26,9 @@ class Buffer:
         """Close traces until the others fit."""
         while self.shares.size > self._limit:
             service = self.shares.greediest
-            ages = [
-                (oldest, partition)
+            _, partition, trace = min(
+                (oldest.first_time, partition, oldest)
                 for partition, each in self._owned.items()
                 if (oldest := each.oldest(service)) is not None
-            ]
-            open_traces = self._owned[min(ages)[1]]
-            yield open_traces, open_traces.close_oldest(service)
+            )
+            yield self._owned[partition], self._owned[partition].close(trace, "memory")

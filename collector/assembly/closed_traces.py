@@ -8,10 +8,13 @@ from typing import TypeAlias
 from collector.assembly.packed_marks import ClosedTrace, PackedMarks
 from collector.assembly.turns import Turns
 from collector.base.telemetry import OTHER
+from collector.config.tree import TraceWindow
 from collector.records.closings import Mark
 from collector.records.sessions import service_of
 from evaluators.model import Root
 
+REMEMBERED_FOR = 6
+"""Closed traces are remembered for this many times `late`: a span far too late must not open a second trace."""
 IsNeeded: TypeAlias = Callable[[bytes, ClosedTrace], bool]
 """Whether a trace must stay remembered, whatever its age."""
 
@@ -50,11 +53,11 @@ class ClosedTraces:
         if mark.turn is not None:
             self.turns.remember(mark.trace_id, mark.turn)
 
-    def forget(self, *, before: float, is_needed: IsNeeded) -> None:
-        """Drop traces closed before log time `before`, up to the first one that is still needed."""
+    def forget(self, now: float, windows: TraceWindow, *, is_needed: IsNeeded) -> None:
+        """Drop the traces that are forgotten at log time `now`, up to the first one that is still needed."""
         while (oldest := self._traces.oldest()) is not None:
             trace_id, trace = oldest
-            if trace.closed_at >= before or is_needed(trace_id, trace):
+            if not is_forgotten(trace, now, windows) or is_needed(trace_id, trace):
                 return
             self._remove(trace_id)
 
@@ -75,6 +78,20 @@ class ClosedTraces:
         """The offset in `closings` from which a replay finds every remembered trace and every later one."""
         oldest = self._traces.oldest()
         return self._next if oldest is None else oldest[1].offset
+
+
+def may_revise(trace: ClosedTrace, time: float, windows: TraceWindow) -> bool:
+    """Whether a span that came at log time `time` makes a revision of the trace."""
+    return (
+        trace.position is not None
+        and time - trace.closed_at <= windows.late
+        and trace.revision < windows.max_revisions
+    )
+
+
+def is_forgotten(trace: ClosedTrace, now: float, windows: TraceWindow) -> bool:
+    """By log time, not by what is still in memory, so that a reader that lags decides the same."""
+    return now - trace.closed_at > REMEMBERED_FOR * windows.late
 
 
 def _remember(mark: Mark, offset: int) -> ClosedTrace:

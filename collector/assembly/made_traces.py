@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from typing import Protocol
 
 from collector.assembly.held_segment import SEGMENT_COST, HeldSegment
-from collector.assembly.low_water import Hold
+from collector.assembly.low_water import LowWater
 from collector.assembly.open_trace import Closing, OpenTrace
 from collector.assembly.owner import MOST_LOOKS, Owner
 from collector.assembly.take_result import Arrival, TakeResult
@@ -72,26 +72,22 @@ class MakesTraces(Protocol):
         """Its deadline may be earlier than it was."""
         ...
 
-    def hold(self, offset: int) -> Hold:
-        """Claim everything from `offset` on."""
-        ...
-
-    def release(self, hold: Hold) -> None:
-        """Give a claim back."""
-        ...
-
 
 class MadeTraces:
     """The made traces of one partition.
 
     Args:
         traces: All open traces of the partition.
+        low_water: Of the partition: each segment claims its record.
         windows: When traces close.
         turns: What is known of turns; closed ones are remembered and forgotten with their marks.
     """
 
-    def __init__(self, traces: MakesTraces, windows: TraceWindow, turns: Turns) -> None:
+    def __init__(
+        self, traces: MakesTraces, low_water: LowWater, windows: TraceWindow, turns: Turns
+    ) -> None:
         self._traces = traces
+        self._low_water = low_water
         self._windows = windows
         self._turns = turns
         self._owner_of: dict[bytes, bytes] = {}
@@ -125,7 +121,7 @@ class MadeTraces:
             piece=piece,
             offset=offset,
             time=record.time,
-            hold=self._traces.hold(offset),
+            hold=self._low_water.hold(offset),
             service=service,
         )
         is_needed = self._put(owner, held, result)
@@ -148,7 +144,7 @@ class MadeTraces:
             for held in tuple(owner.parked.get(turn, ())):
                 if not self._is_undecided(owner, turn, held):
                     owner.let_go(held)
-                    self._traces.release(held.hold)
+                    self._low_water.release(held.hold)
                     result.dropped.append(held.offset)
             if turn in owner.parked:
                 self._await(owner, turn, owner_id)
@@ -193,7 +189,7 @@ class MadeTraces:
             if self._is_undecided(owner, turn, held):
                 self._park(owner, turn, held)
                 return True
-            self._traces.release(held.hold)
+            self._low_water.release(held.hold)
             return False
         trace.is_made = True
         self._owner_of[turn] = held.segment.owner
@@ -201,7 +197,7 @@ class MadeTraces:
         result.duplicates += len(held.spans) - len(new)
         if not new:
             trace.last_offset = max(trace.last_offset, held.offset)
-            self._traces.release(held.hold)
+            self._low_water.release(held.hold)
             return False
         if trace.pieces and trace.size + size_of(held.piece) > self._windows.max_bytes:
             result.closings.append(self._traces.close(trace, "max_bytes", at=held.time))

@@ -10,9 +10,10 @@ from collections import OrderedDict
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 
-from collector.assembly.closed_traces import ClosedTraces
-from collector.assembly.low_water import Hold, LowWater
+from collector.assembly.closed_traces import ClosedTraces, is_forgotten, may_revise
+from collector.assembly.low_water import LowWater
 from collector.assembly.made_traces import MadeTraces
+from collector.assembly.needed_records import NeededRecords
 from collector.assembly.open_trace import Closing, Glance, OpenTrace
 from collector.assembly.packed_marks import ClosedTrace
 from collector.assembly.scan import piece_of, service_of
@@ -29,8 +30,6 @@ from collector.records.closings import Mark
 from collector.records.span_refs import Piece, size_of
 from evaluators.model import Closed, Root
 
-REMEMBERED_FOR = 6
-"""Closed traces are remembered for this many times `late`: a span far too late must not open a second trace."""
 STEP = 64
 """Traces of one record, or traces that are due together, after which others may work.
 
@@ -74,9 +73,8 @@ class OpenTraces:
         self._glances: list[Glance] = []
         self._is_owned = True
         self._low_water = LowWater()
-        self._shared: dict[int, int] = {}
-        """Records that several traces need, by offset: how many still do."""
-        self._made = MadeTraces(self, windows, closed_traces.turns)
+        self._needed = NeededRecords()
+        self._made = MadeTraces(self, self._low_water, windows, closed_traces.turns)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -129,7 +127,7 @@ class OpenTraces:
             return result
         result.invalid = held.invalid
         hold = self._low_water.hold(offset)
-        self._shared[offset] = len(held.traces) + 1
+        self._needed.begin(offset, len(held.traces))
         takers = 0
         for number, trace_id in enumerate(held.traces, start=1):
             takers += yield from self._take(record, held, trace_id, result)
@@ -137,19 +135,13 @@ class OpenTraces:
                 yield
         self._low_water.release(hold)
         self._made.settle(offset + 1, result)
-        self._taken(offset, len(held.traces) + 1 - takers, result)
+        is_needed = self._needed.taken(offset, takers, len(held.traces))
+        result.needed = is_needed and not self._drop(result, offset)
         return result
-
-    def _taken(self, offset: int, unneeded: int, result: TakeResult) -> None:
-        """The record was taken: `unneeded` of those that may have needed it until then do not."""
-        left = self._shared[offset] = self._shared[offset] - unneeded
-        if left < 2:
-            del self._shared[offset]
-        result.needed = left > 0 and not self._drop(result, offset)
 
     def _drop(self, result: TakeResult, offset: int = -1) -> bool:
         """Free the records that nothing needs of which parts were dropped; returns whether that at `offset` is one."""
-        free = [each for each in result.dropped if self._is_free(each)]
+        free = [each for each in result.dropped if self._needed.release(each)]
         result.dropped.clear()
         result.freed += [Position(SPANS, self.partition, each) for each in free]
         return offset in free
@@ -230,14 +222,6 @@ class OpenTraces:
         """The open trace of that id."""
         return self._open.get(trace_id)
 
-    def hold(self, offset: int) -> Hold:
-        """Claim everything from `offset` on, until it is released."""
-        return self._low_water.hold(offset)
-
-    def release(self, hold: Hold) -> None:
-        """Give a claim back."""
-        self._low_water.release(hold)
-
     def add(
         self,
         trace: OpenTrace,
@@ -280,9 +264,9 @@ class OpenTraces:
         mark = self._newest_mark(trace_id)
         if mark is not None and came.offset <= mark.last_offset:
             return None
-        if mark is None or self._is_forgotten(mark.closed_at, came.time):
+        if mark is None or is_forgotten(mark, came.time, self._windows):
             return self._open_trace(trace_id, came, None)
-        if self._may_revise(mark, came.time):
+        if may_revise(mark, came.time, self._windows):
             return self._open_trace(trace_id, came, mark.root)
         result.ignored[mark.service] = result.ignored.get(mark.service, 0) + came.spans
         return None
@@ -296,17 +280,6 @@ class OpenTraces:
         """The trace's mark. If its closing is still being written, a provisional mark that admits late spans."""
         in_flight = self._closing.get(trace_id)
         return in_flight[-1].provisional_mark if in_flight else self.closed_traces.get(trace_id)
-
-    def _may_revise(self, mark: ClosedTrace, time: float) -> bool:
-        return (
-            mark.position is not None
-            and time - mark.closed_at <= self._windows.late
-            and mark.revision < self._windows.max_revisions
-        )
-
-    def _is_forgotten(self, closed_at: float, now: float) -> bool:
-        """By log time, not by what is still in memory, so that a reader that lags decides the same."""
-        return now - closed_at > REMEMBERED_FOR * self._windows.late
 
     def _open_trace(self, trace_id: bytes, came: Arrival, reopened: Root | None) -> OpenTrace:
         trace = OpenTrace(
@@ -323,19 +296,8 @@ class OpenTraces:
 
     # --- closing -------------------------------------------------------------------------------------------------
 
-    def oldest(self, service: str | None = None) -> float | None:
-        """Log time at which the oldest open trace, of one service or of all, was opened."""
-        trace = self._oldest(service)
-        return None if trace is None else trace.first_time
-
-    def close_oldest(self, service: str | None = None) -> Closing:
-        """Close the oldest open trace, of one service or of all, to free memory; there must be one."""
-        trace = self._oldest(service)
-        if trace is None:
-            raise LookupError(f"partition {self.partition} has no open trace of it")
-        return self.close(trace, "memory", at=self.now)
-
-    def _oldest(self, service: str | None) -> OpenTrace | None:
+    def oldest(self, service: str | None = None) -> OpenTrace | None:
+        """The oldest open trace, of one service or of all."""
         if service is not None:
             return self._queues.oldest(service)
         return next(iter(self._open.values()), None)
@@ -343,12 +305,13 @@ class OpenTraces:
     def drain(self, *, rootless: Closed, rooted: Closed = "root_ended") -> list[Closing]:
         """Close every open trace, at the newest log time known."""
         return [
-            self.close(trace, rootless if trace.root == "missing" else rooted, at=self.now)
+            self.close(trace, rootless if trace.root == "missing" else rooted)
             for trace in list(self._open.values())
         ]
 
-    def close(self, trace: OpenTrace, reason: Closed, *, at: float) -> Closing:
-        """Close an open trace, as due at log time `at`."""
+    def close(self, trace: OpenTrace, reason: Closed, *, at: float | None = None) -> Closing:
+        """Close an open trace, as due at log time `at`; None: at the newest log time known."""
+        at = self.now if at is None else at
         trace.is_closed = True
         del self._open[trace.trace_id]
         self._queues.remove(trace)
@@ -369,7 +332,7 @@ class OpenTraces:
     def revisable_mark(self, closing: Closing) -> ClosedTrace | None:
         """The mark that a late closing builds on, its predecessor being complete; None if it is too late."""
         mark = self.closed_traces.get(closing.trace_id)
-        if mark is None or not self._may_revise(mark, closing.times[0]):
+        if mark is None or not may_revise(mark, closing.times[0], self._windows):
             return None
         return mark
 
@@ -392,14 +355,8 @@ class OpenTraces:
         return [
             Position(SPANS, self.partition, offset)
             for offset in closing.offsets
-            if self._is_free(offset)
+            if self._needed.release(offset)
         ]
-
-    def _is_free(self, offset: int) -> bool:
-        needed = self._shared.pop(offset, 1) - 1
-        if needed:
-            self._shared[offset] = needed
-        return not needed
 
     # --- commits -------------------------------------------------------------------------------------------------
 
@@ -418,8 +375,7 @@ class OpenTraces:
         low_water = self.low_water
         if low_water is None:
             return None
-        horizon = self.now - REMEMBERED_FOR * self._windows.late
-        self.closed_traces.forget(before=horizon, is_needed=self._is_needed)
+        self.closed_traces.forget(self.now, self._windows, is_needed=self._is_needed)
         if (low_water, self.closed_traces.since) == self.committed:
             return None
         return Commit(

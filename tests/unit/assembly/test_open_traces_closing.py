@@ -91,10 +91,12 @@ def test_memory_pressure_closes_the_oldest_first() -> None:
     driver.send(101, child(2, trace=3))
     driver.send(102, child(3, trace=5))
 
-    first, second = driver.open_traces.close_oldest(), driver.open_traces.close_oldest()
+    closings: list[Closing] = []
+    while (oldest := driver.open_traces.oldest()) is not None:
+        closings.append(driver.open_traces.close(oldest, "memory"))
 
-    assert [first.trace_id, second.trace_id] == [trace_id(5), trace_id(3)]
-    assert first.reason == "memory"
+    assert [each.trace_id for each in closings] == [trace_id(5), trace_id(3)]
+    assert closings[0].reason == "memory"
     assert driver.open_traces.size == 0
 
 
@@ -285,7 +287,7 @@ def test_nothing_is_left_when_everything_has_closed() -> None:
     assert len(driver.open_traces) == 0
     assert driver.open_traces.size == 0
     assert driver.open_traces.is_idle
-    assert driver.open_traces._shared == {}
+    assert driver.open_traces._needed._needs == {}
     assert len(driver.open_traces._low_water) == 0
     assert driver.open_traces.low_water == driver.next
     assert len(driver.open_traces._timers) == 0
