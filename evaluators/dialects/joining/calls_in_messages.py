@@ -64,11 +64,24 @@ def add_calls_in_answers(
         ]
     by_name = _grouped(calls, _name) if pending else {}
     by_result = _by_result(calls, pending, exchanges)
-    for matches in (by_result, same_name) if by_result else (same_name,):
+    ways = [(same_name, True)]
+    if by_result is not None:
+        ways = [(by_result, True), (by_result, False), *ways]
+    for matches, timely in ways:
         pending = [
             (c, e)
             for c, e in pending
-            if not _join(by_name.get(c.name, []), c, e, matches, repeated.get(c.name), timely=True)
+            if not (same := by_name.get(c.name))
+            or not _join(same, c, e, matches, repeated.get(c.name), timely=timely)
+        ]
+    # A span that says a name alone, by a clock that is behind: nothing else can join it.
+    names = [c for c in calls if c.id is None and c.arguments is None and not c.requested]
+    if names and pending:
+        by_name = _grouped(names, _name)
+        pending = [
+            (c, e)
+            for c, e in pending
+            if not (same := by_name.get(c.name)) or not _join(same, c, e, same_name, timely=False)
         ]
     for call, exchange in pending:
         calls.append(_only_requested(call, exchange, agents))

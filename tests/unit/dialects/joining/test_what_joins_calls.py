@@ -76,9 +76,32 @@ def test_arguments_join_before_the_time_does() -> None:
     assert [(c[0], c[1]) for c in seen(trace)] == [("c0", {"n": 0}), ("c1", {"n": 1})]
 
 
+@pytest.mark.parametrize("skew", [-120_000, -4_000, 4_000])
+def test_spans_that_say_a_name_alone_are_the_calls_of_that_name_whatever_their_clock(
+    skew: int,
+) -> None:
+    trace = trace_of(
+        SpanSpec(id=1, attributes=AGENT, start=AT - 10, end=AT + 99),
+        SpanSpec(
+            id=2,
+            parent=1,
+            attributes=asking(call("get_issue", "c0", n=0), call("get_issue", "c1", n=1)),
+            start=AT,
+            end=AT + 1,
+        ),
+        *(
+            SpanSpec(id=n, parent=1, attributes=tool("get_issue"), start=AT + skew + n)
+            for n in (3, 4)
+        ),
+    )
+
+    assert [(c[0], c[1]) for c in seen(trace)] == [("c0", {"n": 0}), ("c1", {"n": 1})]
+
+
+@pytest.mark.parametrize("skew", [0, -120_000])
 @pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "a", "b"), ("b", "c", "a")])
 def test_parallel_spans_with_nothing_but_a_result_take_the_id_that_the_model_was_sent(
-    order: tuple[str, ...],
+    order: tuple[str, ...], skew: int
 ) -> None:
     asked = [call("search", f"c-{q}", q=q) for q in "abc"]
     spans = [
@@ -86,18 +109,18 @@ def test_parallel_spans_with_nothing_but_a_result_take_the_id_that_the_model_was
             id=10 + index,
             parent=1,
             attributes=tool("search", **{"gen_ai.tool.call.result": f"found {q}"}),
-            start=2 + index,
-            end=9 - index,
+            start=AT + skew + 2 + index,
+            end=AT + skew + 9 - index,
         )
         for index, q in enumerate(order)
     ]
     history = [json.loads(answered(f"c-{q}", f"found {q}")) for q in "abc"]
     sent = json.dumps([message for messages in history for message in messages])
     trace = trace_of(
-        SpanSpec(id=1, attributes=AGENT, end=20),
-        SpanSpec(id=2, parent=1, attributes=asking(*asked), end=1),
+        SpanSpec(id=1, attributes=AGENT, start=AT, end=AT + 20),
+        SpanSpec(id=2, parent=1, attributes=asking(*asked), start=AT, end=AT + 1),
         *spans,
-        SpanSpec(id=3, parent=1, attributes={**CHAT, "gen_ai.input.messages": sent}, start=15),
+        SpanSpec(id=3, parent=1, attributes={**CHAT, "gen_ai.input.messages": sent}, start=AT + 15),
     )
 
     assert seen(trace) == [(f"c-{q}", {"q": q}, f"found {q}") for q in "abc"]
