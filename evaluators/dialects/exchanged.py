@@ -10,7 +10,7 @@ from evaluators.dialects.content.message_model import Message
 from evaluators.dialects.decoding.decode import decode
 from evaluators.dialects.decoding.room import one_trace
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
-from evaluators.dialects.joining.texts import system_of
+from evaluators.dialects.joining.system_prompt import system_of
 from evaluators.dialects.joining.tree import Tree
 from evaluators.dialects.lending.lend import lend
 from evaluators.dialects.registry import read_facts

@@ -17,7 +17,8 @@ from evaluators.dialects.joining.agent_steps import find_agent_steps
 from evaluators.dialects.joining.hidden_answer import hides_answer
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.running_counts import read_own_counts
-from evaluators.dialects.joining.texts import cap, find_said, find_system, is_cut
+from evaluators.dialects.joining.system_prompt import find_system
+from evaluators.dialects.joining.texts import cap, find_said, is_cut
 from evaluators.dialects.joining.tool_call import function_name, uses_semantic_kernel
 from evaluators.dialects.joining.tool_calls import find_tool_calls, is_servers
 from evaluators.dialects.joining.tree import Agents, Tree

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from evaluators.dialects.content.facts import Facts, last_text
 from evaluators.dialects.joining.model_calls import Exchange
+from evaluators.dialects.joining.system_prompt import system_of
 from evaluators.dialects.joining.tree import Tree
 
 _QUOTED = 3
@@ -24,8 +25,6 @@ _PURPOSES = re.compile(
 """What a system prompt speaks of, in English, when another question is asked than the user's."""
 _TOOL = '"tool'
 """In every history in which a tool was called, as JSON."""
-_OUTERMOST = 4
-"""Agents above a call that may be a turn: those that are farthest from it."""
 _COMPARED = 32
 """Calls of one agent that are compared with one another, the first and the last of them."""
 
@@ -66,23 +65,8 @@ class _Asked(NamedTuple):
         return self.system is not None and _PURPOSES.search(self.system) is not None
 
 
-def own_calls(
-    tree: Tree, exchanges: Sequence[Exchange]
-) -> tuple[list[Exchange], list[list[Exchange]]]:
-    """The calls from which question and answer are taken, and all of the agent's own by turn, where there are several.
-
-    Side calls are left out, unless every call is one.
-    """
-    own = _without_sides(tree, exchanges)
-    if len(own) < 2:
-        return own, []
-    runs = _runs(tree, own)
-    turns = (tree.has_turns and _turns(tree, own)) or runs
-    asked = runs[-1] if runs else own
-    return _of_the_outer_agent(tree, asked), turns
-
-
-def _without_sides(tree: Tree, exchanges: Sequence[Exchange]) -> list[Exchange]:
+def own_calls(tree: Tree, exchanges: Sequence[Exchange]) -> list[Exchange]:
+    """The calls of a trace without side calls, unless every call is one."""
     calls = list(exchanges)
     if tree.has_sides:
         calls = [each for each in exchanges if not _is_side(tree, each)]
@@ -107,58 +91,9 @@ def _about_others(tree: Tree, calls: Sequence[Exchange]) -> list[Exchange]:
     ]
 
 
-def _turns(tree: Tree, own: Sequence[Exchange]) -> list[list[Exchange]]:
-    """By the turns that a dialect names, where there are several: a conversation of a voice agent is one trace."""
-    turns: dict[str, list[Exchange]] = {}
-    for each in own:
-        turn = next((f.turn for f in tree.ancestors(each.layers[-1]) if f.turn), None)
-        if turn is not None:
-            turns.setdefault(turn, []).append(each)
-    return list(turns.values()) if len(turns) > 1 else []
-
-
-def _runs(tree: Tree, own: Sequence[Exchange]) -> list[list[Exchange]]:
-    """Where the same agent was run several times, side by side below a span that asks no model: by run.
-
-    Each run is a turn: a chat under one trace id, an item of a data set.
-    """
-    names = [each.agent for each in tree.order if each.kind == "agent" and each.agent]
-    if len(names) == len(set(names)):
-        return []
-    above = [
-        each
-        for each in tree.ancestors(own[-1].layers[-1])
-        if each.kind == "agent" and each.agent and each.turn is None
-    ]
-    for turn in above[: -_OUTERMOST - 1 : -1]:
-        runs: list[Facts] = []
-        for each in own:
-            run = _run_beside(tree, turn, each)
-            if run is None:
-                break
-            runs.append(run)
-        else:
-            found: dict[int, list[Exchange]] = {}
-            for each, run in zip(own, runs, strict=True):
-                found.setdefault(id(run), []).append(each)
-            if len(found) > 1:
-                last = found.pop(id(turn))
-                return [*found.values(), last]
-    return []
-
-
-def _run_beside(tree: Tree, turn: Facts, exchange: Exchange) -> Facts | None:
-    """The run of the same agent beside `turn` in which the call was made, perhaps `turn`; None: there is none."""
-    parent = tree.parent(turn)
-    for each in tree.ancestors(exchange.layers[-1]):
-        if each.kind == "agent" and each.agent == turn.agent and tree.parent(each) is parent:
-            return each
-    return None
-
-
-def _of_the_outer_agent(tree: Tree, own: list[Exchange]) -> list[Exchange]:
+def of_the_outer_agent(tree: Tree, own: list[Exchange]) -> list[Exchange]:
     """Without what agents below the first one's agent said after its own last answer."""
-    outer = _owner(tree, own[0])
+    outer = _owner(tree, own[0]) if len(own) > 1 else None
     if outer is None or _owner(tree, own[-1]) is outer:
         return own
     answers = [
@@ -184,14 +119,13 @@ def _owner(tree: Tree, exchange: Exchange) -> Facts | None:
 
 def _asked(tree: Tree, exchange: Exchange) -> _Asked:
     messages = exchange.messages_in
-    system = next((m.text for m in messages if m.role == "system" and m.text), None)
     owner = _owner(tree, exchange)
     return _Asked(
         exchange,
         owner,
         tree.parent(owner or exchange.layers[-1]),
         (last_text(messages, "input") or "").strip(),
-        system,
+        system_of(exchange),
         (exchange.text or "").strip(),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.facts import Content
 from evaluators.dialects.decoding.reprs import looks_like_object
 from evaluators.dialects.decoding.values import (
@@ -17,8 +16,14 @@ from evaluators.dialects.decoding.values import (
     unwrap,
 )
 from evaluators.dialects.joining.model_calls import Exchange
-from evaluators.dialects.joining.side_calls import own_calls
+from evaluators.dialects.joining.side_calls import of_the_outer_agent, own_calls
 from evaluators.dialects.joining.tree import Tree
+from evaluators.dialects.joining.turns import (
+    TraceTurn,
+    alike_tops,
+    named_turns,
+    runs_of_one_agent,
+)
 from evaluators.matching.text import QUESTION, clip
 from evaluators.model import JSON, AgentStep, InnerTurn
 
@@ -43,28 +48,58 @@ def find_said(
 
     The question is the user's last words; where a voice agent's conversation is one trace, the first.
     """
+    several: Sequence[TraceTurn] = ()
+    if len(tree.tops) > 1:
+        several = alike_tops(tree, own_calls(tree, exchanges))
+    if several:
+        question, answer = _said_in(several[-1])
+        return _cleaned(question), answer, tuple(map(_inner_turn, several[-TURNS:]))
     asked = [f.input for f in tree.spine if f.input is not None]
     answered = [f.output for f in tree.spine if f.output is not None]
     question = _first_text(asked, cut=False) or _crew_question(tree)
     answer = _first_text(answered, cut=False)
-    turns: tuple[InnerTurn, ...] = ()
     if question is None or answer is None:
-        own, several = own_calls(tree, exchanges)
+        own = own_calls(tree, exchanges)
+        runs = runs_of_one_agent(tree, own) if len(own) > 1 else []
+        several = (tree.has_turns and named_turns(tree, own)) or runs
+        if runs:
+            asked, answered = [*_inputs(runs[-1]), *asked], [*_outputs(runs[-1]), *answered]
+            question = question or _first_text(asked, cut=False)
+            answer = answer or _first_text(answered, cut=False)
+        own = of_the_outer_agent(tree, runs[-1].calls if runs else own)
         question = question or _find_question(tree, asked, own)
         answer = answer or _find_answer(answered, own, steps)
-        turns = tuple(map(_inner_turn, several[-TURNS:]))
-    return None if question is None else _plain_question(question), answer, turns
+    return _cleaned(question), answer, tuple(map(_inner_turn, several[-TURNS:]))
 
 
-def _inner_turn(calls: Sequence[Exchange]) -> InnerTurn:
-    question = _first_text((f.input for e in calls for f in e.layers if f.input), cut=None)
-    answer = _last_answer(calls)
+def _cleaned(question: str | None) -> str | None:
+    return None if question is None else _plain_question(question)
+
+
+def _inputs(turn: TraceTurn) -> list[Content]:
+    return [f.input for f in turn.spans if f.input is not None]
+
+
+def _outputs(turn: TraceTurn) -> list[Content]:
+    return [f.output for f in reversed(turn.spans) if f.output is not None]
+
+
+def _said_in(turn: TraceTurn) -> tuple[str | None, str | None]:
+    """Question and answer of one turn of several: from the spans around its calls where they have them."""
+    sent = (f.input for e in turn.calls for f in e.layers if f.input)
+    question = _first_text(_inputs(turn), cut=False) or _first_text(sent, cut=None)
+    return question, _first_text(_outputs(turn), cut=False) or _last_answer(turn.calls)
+
+
+def _inner_turn(turn: TraceTurn) -> InnerTurn:
+    question, answer = _said_in(turn)
+    span = (turn.spans or turn.calls[0].layers)[0].span
     return InnerTurn(
-        span_id=calls[0].layers[0].span.span_id,
+        span_id=span.span_id,
         input=None if question is None else clip(_plain_question(question), QUESTION),
         output=None if answer is None else clip(answer),
-        start_time_unix_nano=min(each.start for each in calls),
-        end_time_unix_nano=max(each.end for each in calls),
+        start_time_unix_nano=min(each.start for each in turn.calls),
+        end_time_unix_nano=max(each.end for each in turn.calls),
     )
 
 
@@ -135,33 +170,6 @@ def _last_answer(exchanges: Sequence[Exchange]) -> str | None:
         if not any(message.calls for message in exchange.messages_out):
             return text
     return texts[0][1] if texts else None
-
-
-def find_system(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
-    """The system prompt of the first model call, else the first that any span states."""
-    for exchange in exchanges[:1]:
-        if text := system_of(exchange):
-            return text
-    return next((text for f in tree.order if (text := _system_text(f.system))), None)
-
-
-def system_of(exchange: Exchange) -> str | None:
-    """The system prompt of one model call."""
-    for facts in exchange.layers:
-        if text := _system_text(facts.system):
-            return text
-    for message in exchange.messages_in:
-        if message.role == "system" and message.text:
-            return message.text
-    return None
-
-
-def _system_text(value: JSON) -> str | None:
-    """A system prompt given as a text or as a list of parts."""
-    if value is None:
-        return None
-    inner = unwrap(value)
-    return string(inner) if isinstance(inner, str) else read_content(inner).text
 
 
 # --- CrewAI ----------------------------------------------------------------------------------------------------------

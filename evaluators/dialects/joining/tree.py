@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.names import clean_name
@@ -13,7 +12,8 @@ from evaluators.model import Root
 
 _REMOTE = 0x300
 """Span flags: "the parent's remoteness is known" and "it is remote"."""
-_WORK = frozenset({"llm", "tool", "handoff"})
+WORK = frozenset({"llm", "tool", "handoff"})
+"""Kinds of spans that do a piece of a turn's work."""
 _DEEP = 128
 """Ancestors of a span that are looked at: a chain of spans would otherwise cost the square of its length."""
 
@@ -31,6 +31,7 @@ class Tree:
         "root",
         "root_kind",
         "scopes",
+        "tops",
     )
 
     def __init__(self, order: Sequence[Facts]) -> None:
@@ -48,22 +49,21 @@ class Tree:
             self._children.setdefault(facts.span.parent_span_id, []).append(facts)
             self.has_sides = self.has_sides or facts.is_side
             self.has_turns = self.has_turns or facts.turn is not None
+        self.tops: Sequence[Facts]
+        """The spans without a parent; where every span has one, those whose parent is not in the trace."""
         self.root: Facts | None
         self.root_kind: Root
-        self.root, self.root_kind = self._find_root()
+        if parentless := self._children.get(""):
+            self.tops, self.root, self.root_kind = parentless, parentless[0], "parentless"
+        else:
+            self.tops = [each for each in order if each.span.parent_span_id not in self._facts]
+            self.root, self.root_kind = self._local_root()
 
-    def _find_root(self) -> tuple[Facts | None, Root]:
-        parentless = self._children.get("")
-        if parentless:
-            return parentless[0], "parentless"
-        for facts in self._tops():
+    def _local_root(self) -> tuple[Facts | None, Root]:
+        for facts in self.tops:
             if facts.is_root or facts.span.flags & _REMOTE == _REMOTE:
                 return facts, "local"
         return None, "missing"
-
-    def _tops(self) -> Iterator[Facts]:
-        """The spans whose parents are not in the trace."""
-        return (each for each in self.order if each.span.parent_span_id not in self._facts)
 
     def parent(self, facts: Facts) -> Facts | None:
         """The parent, if it is in the trace."""
@@ -101,13 +101,13 @@ class Tree:
             current = self._only_inner(current)
 
     def _one_top(self) -> Facts | None:
-        tops = list(islice(self._tops(), 2))
-        return tops[0] if len(tops) == 1 and tops[0].kind not in _WORK else None
+        only = self.tops[0] if len(self.tops) == 1 else None
+        return None if only is None or only.kind in WORK else only
 
     def _only_inner(self, facts: Facts) -> Facts | None:
         found: Facts | None = None
         for child in self.children(facts):
-            if child.kind not in _WORK and self._wraps(child):
+            if child.kind not in WORK and self._wraps(child):
                 if found is not None:
                     return None
                 found = child
