@@ -9,7 +9,7 @@ import msgspec
 from evaluators.dialects.content import hosted_tools, media
 from evaluators.dialects.content.message_model import Call, Result, Role
 from evaluators.dialects.decoding.reprs import read_repr
-from evaluators.dialects.decoding.values import as_dict, as_list, is_hidden, string, unwrap
+from evaluators.dialects.decoding.values import as_dict, as_list, is_hidden, is_mask, string, unwrap
 from evaluators.model import JSON
 
 CONTENT = frozenset(
@@ -316,7 +316,7 @@ def _typed(value: JSON) -> JSON:
 def read_arguments(value: JSON) -> JSON:
     """Arguments as an object where they are one in whatever wrapping; "" counts as none given."""
     inner = unwrap(value)
-    return None if inner == "" or (isinstance(inner, str) and is_hidden(inner)) else inner
+    return None if inner == "" or is_mask(inner) else inner
 
 
 def _read_result(item: dict[str, JSON]) -> Result:
@@ -382,7 +382,7 @@ def _plain_result(content: JSON) -> JSON:
             return "\n".join(str(text) for text in texts)
         if len(blocks) == 1 and blocks[0].keys() == {"json"}:
             return blocks[0]["json"]
-    return None if isinstance(content, str) and is_hidden(content) else content
+    return None if is_mask(content) else content
 
 
 def _first(item: dict[str, JSON], *keys: str) -> JSON:

@@ -10,7 +10,7 @@ from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.hosted_tools import offered_name
 from evaluators.dialects.content.messages import read_messages
 from evaluators.dialects.decoding.reprs import read_repr
-from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.decoding.values import as_dict, as_list, is_mask, string, unwrap
 from evaluators.model import JSON, ToolDefinition
 
 _SCHEMAS = (
@@ -68,7 +68,8 @@ def _schema(item: dict[str, JSON]) -> JSON:
     for key in _SCHEMAS:
         schema = unwrap(item.get(key))
         if isinstance(schema, dict) and schema:
-            return as_dict(as_dict(schema).get("json")) or as_dict(schema)  # Bedrock nests it
+            known = as_dict(as_dict(schema).get("json")) or as_dict(schema)  # Bedrock nests it
+            return None if any(map(is_mask, as_list(known.get("required")))) else known
     return None
 
 

@@ -19,7 +19,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from evaluators.dialects.decoding.key_sets import KeyQuestion, shape_of_map
-from evaluators.dialects.decoding.values import MASK_BEGINS, is_hidden
+from evaluators.dialects.decoding.values import LONGEST_MASK, MASK_BEGINS, is_hidden
 from evaluators.model import JSON, Event, Span, Status
 
 _Field = descriptor_pb2.FieldDescriptorProto
@@ -164,7 +164,9 @@ class Attributes(Mapping[str, JSON]):
         value = self._raw[key]
         text = value.string_value
         if text:
-            return None if text[0] in MASK_BEGINS and is_hidden(text) else text
+            if len(text) <= LONGEST_MASK and text[0] in MASK_BEGINS and is_hidden(text):
+                return None
+            return text
         return value.int_value or _python(value, 0)
 
     def __getitem__(self, key: str) -> JSON:

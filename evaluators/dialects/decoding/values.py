@@ -21,12 +21,19 @@ from evaluators.model import JSON
 _REPR_LIMIT = 65_536
 """Python reprs longer than this (characters) are left as text: the parser of Python is slow."""
 _REPR_DEPTH = 40
-_MASKS = ("__REDACTED__", "redacted-by-litellm", "<REDACTED>", "[REDACTED]")
-"""What OpenInference (OPENINFERENCE_HIDE_*), LiteLLM (turn_off_message_logging), Claude Code and Codex write in place
-of content."""
-_MASK = re.compile(r"HIDDEN:[\w-]+")
-"""Koog's, unless it is verbose: `HIDDEN:non-empty`, or with a word for what was there."""
-MASK_BEGINS = "_r<[H"
+_WORD = "redacted|masked|hidden|filtered|scrubbed|sanitized|anonymized|withheld"
+_MASK = re.compile(
+    rf"""\*{{3,}} | HIDDEN:[\w-]+ | redacted(?:-by-litellm)? | REDACTED | MASKED
+    | (?i: \*{{3,}}(?:{_WORD})\*{{3,}} | __(?:{_WORD})__
+         | [\[<]{{1,2}} \s* (?:{_WORD}) (?:[:\s_-][^\]>\n]{{0,60}})? [\]>]{{1,2}} )""",
+    re.VERBOSE,
+)
+"""What stands in place of content: OpenInference's `__REDACTED__` (OPENINFERENCE_HIDE_*), LiteLLM's (turn_off_message_
+logging), Koog's `HIDDEN:non-empty` unless it is verbose, the `[REDACTED]` and `<REDACTED>` of Claude Code and Codex,
+`****` of the Collector's redaction processor, `[Filtered]` of Sentry, and what people write in masks of their own."""
+LONGEST_MASK = 100
+"""Characters: what is longer is content."""
+MASK_BEGINS = "_r<[H*RM"
 """How masks begin."""
 _SCRUBBED = "[Scrubbed due to "
 _decode_json = msgspec.json.Decoder().decode
@@ -38,9 +45,14 @@ def is_hidden(text: str) -> bool:
 
     Read as content, every question would be the same question and its answer a perfect echo of it.
     """
-    if text[:1] not in MASK_BEGINS:
+    if len(text) > LONGEST_MASK or text[:1] not in MASK_BEGINS:
         return False
-    return text in _MASKS or _MASK.fullmatch(text) is not None
+    return _MASK.fullmatch(text) is not None
+
+
+def is_mask(value: JSON) -> bool:
+    """The same of any value."""
+    return isinstance(value, str) and is_hidden(value)
 
 
 def is_scrubbed(value: JSON) -> bool:

@@ -14,7 +14,7 @@ from evaluators.dialects.content.usage import CallTokens, without_written
 from evaluators.dialects.decoding.decode import all_names
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.joining.agent_steps import find_agent_steps
-from evaluators.dialects.joining.hidden_answer import hides_answer
+from evaluators.dialects.joining.hidden_answer import hides_answer, masks_answer
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.running_counts import read_own_counts
 from evaluators.dialects.joining.system_prompt import find_system
@@ -67,7 +67,11 @@ def assemble(
         gaps.append("no_root")
     if session is None:
         gaps.append("no_session")
-    if answer is None and (question is None or hides_answer(exchanges, tool_calls, steps, status)):
+    if answer is None and (
+        question is None
+        or hides_answer(exchanges, tool_calls, steps, status)
+        or masks_answer(tree, exchanges)
+    ):
         gaps.append("no_content")
     if not offered and (tool_calls or exchanges):
         gaps.append("no_tool_definitions")

@@ -1,11 +1,43 @@
-"""Whether only the question was exported: an answer that was given and is not there is not the agent's silence."""
+"""Whether an answer was given that is not exported, or a mask stands in its place: that is not the agent's silence."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.decoding.decode import names_of
+from evaluators.dialects.decoding.values import as_dict, as_list, is_mask
 from evaluators.dialects.joining.model_calls import Exchange
-from evaluators.model import AgentStep, Status, ToolCall
+from evaluators.dialects.joining.tree import Tree
+from evaluators.model import JSON, AgentStep, Status, ToolCall
+
+_ANSWERS = re.compile(r"output|completion|response|answer|result", re.IGNORECASE)
+"""In the names of attributes that hold what a span gave."""
+_DEPTH = 8
+"""Levels of a message that are looked at for a mask: a part of it stands three deep."""
+
+
+def masks_answer(tree: Tree, exchanges: Sequence[Exchange]) -> bool:
+    """Whether a mask stands where the root, or the last model call, has its answer."""
+    last = max(exchanges, key=lambda each: each.start).layers if exchanges else []
+    return any(map(_is_masked, (*tree.spine, *last)))
+
+
+def _is_masked(facts: Facts) -> bool:
+    attributes = facts.span.attributes
+    if any(_ANSWERS.search(name) and attributes.get(name) is None for name in names_of(attributes)):
+        return True
+    return facts.output is not None and _holds_mask(facts.output.value)
+
+
+def _holds_mask(value: JSON, depth: int = 0) -> bool:
+    if is_mask(value):
+        return True
+    if depth > _DEPTH:
+        return False
+    inner = [*as_list(value), *as_dict(value).values()]
+    return any(_holds_mask(each, depth + 1) for each in inner)
 
 
 def hides_answer(
