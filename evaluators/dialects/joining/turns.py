@@ -13,7 +13,7 @@ from typing import NamedTuple
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.system_prompt import system_of
-from evaluators.dialects.joining.tree import WORK, Tree
+from evaluators.dialects.joining.tree import WORK, Tree, stable_name
 
 _OUTERMOST = 4
 """Agents above a call that may be a turn: those that are farthest from it."""
@@ -121,7 +121,8 @@ def _top(tree: Tree, exchange: Exchange) -> Facts:
 
 
 def _name(top: Facts) -> tuple[object, ...]:
-    return top.kind, top.agent, top.span.name if top.kind != "llm" else top.span.scope
+    name = top.span.scope if top.kind == "llm" else stable_name(top.span.name)
+    return top.kind, stable_name(top.agent), name
 
 
 def _start(turn: TraceTurn) -> tuple[int, str]:
@@ -134,9 +135,10 @@ def _end(turn: TraceTurn) -> int:
 
 
 def _begins_a_turn(group: TraceTurn) -> bool:
-    """Whether its span has a question, or the last thing that the model was sent is what a user said."""
+    """Whether the last thing that the model was sent is what a user said; where that is not known, its span says it."""
+    # Langfuse writes the tools that are offered among the messages, as a tool's without a result.
+    spoken = [m for m in group.calls[0].messages_in if m.role != "tool" or m.results]
+    if spoken:
+        return spoken[-1].role == "user" and bool(spoken[-1].text)
     (top,) = group.spans
-    if top.kind != "llm" and top.input is not None and top.input.text:
-        return True
-    messages = group.calls[0].messages_in
-    return bool(messages) and messages[-1].role == "user" and bool(messages[-1].text)
+    return top.kind != "llm" and top.input is not None and bool(top.input.text)

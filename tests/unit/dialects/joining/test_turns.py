@@ -95,6 +95,34 @@ def test_what_a_gateway_leaves_of_one_turn_is_one_turn() -> None:
     assert (trace.input, trace.output, trace.turns) == ("one?", "It is 1.", ())
 
 
+def test_steps_of_an_agent_whose_own_span_never_came_are_one_turn() -> None:
+    """It was killed: each step's span holds the whole conversation, the question at its beginning."""
+    lookup = call("lookup", "c1", q="x")
+    later = _joined(asked("one?"), said("", lookup), answered("c1", "1"))
+    trace = trace_of(
+        *(
+            span
+            for number, sent, answer in (
+                (1, asked("one?"), said("", lookup)),
+                (3, later, said("It is 1.")),
+            )
+            for span in (
+                SpanSpec(
+                    id=number,
+                    parent=999,
+                    name="model",
+                    attributes={"openinference.span.kind": "CHAIN", "input.value": "one?"},
+                    start=10 * number,
+                    end=10 * number + 9,
+                ),
+                model(number + 1, 10 * number, sent, answer),
+            )
+        )
+    )
+
+    assert (trace.input, trace.output, trace.turns) == ("one?", "It is 1.", ())
+
+
 @pytest.mark.parametrize(
     "changed",
     [
