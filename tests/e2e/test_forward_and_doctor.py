@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from collector.config.tree import Admin, Config
+from collector.doctor.diagnosis import ExaminedTrace
 from collector.doctor.sources import AdminApi, seen_by_service
 from collector.service import recordings
 from tests.support.eventually import eventually
@@ -41,11 +43,14 @@ async def test_a_recording_sent_is_forwarded_and_diagnosed(tmp_path: Path) -> No
             port = int(service.admin.rpartition(":")[2])
             config = Config(admin=Admin(port=port))
 
-            def settled() -> bool:
-                return len(seen_by_service(AdminApi(config.admin), config, limit=10).traces) == 3
+            def read() -> Sequence[ExaminedTrace]:
+                return seen_by_service(AdminApi(config.admin), config, limit=10).traces
+
+            def settled() -> bool:  # what came after `root_grace` makes a revision
+                return ["no_content" in each.lacks for each in read()] == [True] * 3
 
             await eventually(settled)
-            seen = seen_by_service(AdminApi(config.admin), config, limit=10).traces
+            seen = read()
         finally:
             service.kill()
 
