@@ -89,7 +89,7 @@ def _is_sound(segment: Segment) -> bool:
         and segment.start >= 0
         and (not segment.turn or (len(segment.turn) == _TRACE and any(segment.turn)))
         and len(segment.helper_session) in (0, _SESSION)
-        and all(len(each) == _TRACE for each in segment.traces)
+        and all(len(each) == _TRACE and any(each) for each in segment.traces)
     )
 
 

@@ -48,9 +48,11 @@ def find_said(
 
     The question is the user's last words; where a voice agent's conversation is one trace, the first.
     """
+    own: list[Exchange] | None = None
     several: Sequence[TraceTurn] = ()
-    if len(tree.tops) > 1:
-        several = alike_tops(tree, own_calls(tree, exchanges))
+    if len(tree.tops) > 1 and not tree.has_turns:
+        own = own_calls(tree, exchanges)
+        several = alike_tops(tree, own)
     if several:
         question, answer = _said_in(several[-1])
         return _cleaned(question), answer, tuple(map(_inner_turn, several[-TURNS:]))
@@ -59,7 +61,7 @@ def find_said(
     question = _first_text(asked, cut=False) or _crew_question(tree)
     answer = _first_text(answered, cut=False)
     if question is None or answer is None:
-        own = own_calls(tree, exchanges)
+        own = own_calls(tree, exchanges) if own is None else own
         runs = runs_of_one_agent(tree, own) if len(own) > 1 else []
         several = (tree.has_turns and named_turns(tree, own)) or runs
         if runs:

@@ -27,6 +27,7 @@ def test_a_segment_is_read_back(more: dict[str, Any]) -> None:
         {"turn": b"t"},
         {"turn": bytes(16)},
         {"traces": (b"a" * 16, b"b")},
+        {"traces": (bytes(16),)},
         {"helper_session": b"h"},
     ],
 )

@@ -59,3 +59,18 @@ def test_an_answer_that_was_counted_and_is_not_there_was_not_exported(
     spans: tuple[dict[str, Any], ...], hidden: bool
 ) -> None:
     assert ("no_content" in gaps(*spans)) is hidden
+
+
+@pytest.mark.parametrize("mask", ["***", "[REDACTED]"])
+@pytest.mark.parametrize("whole", [True, False], ids=["the attribute", "a part of the message"])
+def test_a_masked_answer_is_a_gap_though_the_rest_is_seen(mask: str, whole: bool) -> None:
+    """The same with an empty answer is the agent's silence."""
+    said = mask if whole else EMPTY["gen_ai.output.messages"].replace("[]", _text(mask))
+    called = TOOL | {"gen_ai.tool.call.arguments": '{"a": 1}'}
+
+    assert "no_content" in gaps(ASKED, called, ASKED | {"gen_ai.output.messages": said})
+    assert "no_content" not in gaps(ASKED, called, ASKED | EMPTY)
+
+
+def _text(mask: str) -> str:
+    return f'[{{"type":"text","content":"{mask}"}}]'

@@ -19,6 +19,19 @@ def asking(*calls: dict[str, Any]) -> dict[str, Any]:
     return {**CHAT, "gen_ai.output.messages": said("", *calls)}
 
 
+ASKED_FOR_TWO = (
+    SpanSpec(id=1, attributes=AGENT, start=AT - 10, end=AT + 99),
+    SpanSpec(
+        id=2,
+        parent=1,
+        attributes=asking(call("get_issue", "c0", n=0), call("get_issue", "c1", n=1)),
+        start=AT,
+        end=AT + 1,
+    ),
+)
+"""An agent, and its model, which asks for two issues at once."""
+
+
 def ran(number: int, at: int, *, call_id: str | None, parent: int = 1, **given: Any) -> SpanSpec:
     attributes = tool("get_issue", **{"gen_ai.tool.call.arguments": json.dumps(given)})
     attributes["gen_ai.tool.call.result"] = f"issue {given}"
@@ -37,14 +50,7 @@ def seen(trace: Trace) -> list[tuple[str | None, Any, Any]]:
 def test_a_tools_host_with_another_clock_makes_no_second_call(skew: int, with_ids: bool) -> None:
     at = AT + skew
     trace = trace_of(
-        SpanSpec(id=1, attributes=AGENT, start=AT - 10, end=AT + 99),
-        SpanSpec(
-            id=2,
-            parent=1,
-            attributes=asking(call("get_issue", "c0", n=0), call("get_issue", "c1", n=1)),
-            start=AT,
-            end=AT + 1,
-        ),
+        *ASKED_FOR_TWO,
         ran(3, at + 2, call_id="c1" if with_ids else None, n=1),
         ran(4, at + 3, call_id="c0" if with_ids else None, n=0),
     )
@@ -81,14 +87,7 @@ def test_spans_that_say_a_name_alone_are_the_calls_of_that_name_whatever_their_c
     skew: int,
 ) -> None:
     trace = trace_of(
-        SpanSpec(id=1, attributes=AGENT, start=AT - 10, end=AT + 99),
-        SpanSpec(
-            id=2,
-            parent=1,
-            attributes=asking(call("get_issue", "c0", n=0), call("get_issue", "c1", n=1)),
-            start=AT,
-            end=AT + 1,
-        ),
+        *ASKED_FOR_TWO,
         *(
             SpanSpec(id=n, parent=1, attributes=tool("get_issue"), start=AT + skew + n)
             for n in (3, 4)

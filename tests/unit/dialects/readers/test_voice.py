@@ -137,6 +137,14 @@ def test_a_conversation_that_is_one_trace_has_its_turns() -> None:
     assert trace_of(*conversation((QUESTION, ANSWER))).turns == ()
 
 
+def test_it_is_the_same_conversation_where_the_span_around_it_never_came() -> None:
+    said = (QUESTION, ANSWER), ("And in Rome?", "Rain.")
+    trace = trace_of(*conversation(*said)[1:])
+
+    assert [(turn.input, turn.output) for turn in trace.turns] == [*said]
+    assert (trace.input, trace.output) == (QUESTION, "Rain.")
+
+
 def test_of_many_turns_the_newest_are_kept() -> None:
     trace = trace_of(*conversation(*((f"question {n}", "x" * 9_000) for n in range(50))))
 
