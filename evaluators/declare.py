@@ -29,6 +29,7 @@ from evaluators.resources import (
     History,
     Judge,
     Running,
+    Sketch,
 )
 
 Function = Callable[..., Score | Awaitable[Score]]
@@ -85,6 +86,8 @@ class Spec:
     calibrated_locally: bool = True
     """False: with the local embedder its scores have no calibrated scale. They are then held to no default objective,
     and session formulas leave them out unless their option `signals` names them."""
+    sketch: type[Sketch] | None = None
+    """What it keeps of a trace to compare it with later ones; None: it compares the texts of `History`, if it does."""
 
     @property
     def running(self) -> type[Running] | None:
@@ -119,6 +122,7 @@ def evaluator(  # noqa: PLR0913 - one argument for each fact that a declaration 
     reads: Collection[Content] | None = None,
     assumed_counts: bool = False,
     calibrated_locally: bool = True,
+    sketch: type[Sketch] | None = None,
 ) -> Callable[[F], F]:
     """Declare a function as an evaluator; the decorator returns the function itself.
 
@@ -133,6 +137,7 @@ def evaluator(  # noqa: PLR0913 - one argument for each fact that a declaration 
         reads: The content that it needs; None = texts and tool calls, and sessions for what compares traces.
         assumed_counts: A score that it assumes counts in session formulas.
         calibrated_locally: False = its scale is not calibrated with the local embedder.
+        sketch: What it keeps of a trace, where it compares traces of a session by that.
 
     Raises:
         TypeError: The runner cannot serve the signature; the message names evaluator and parameter.
@@ -163,7 +168,9 @@ def evaluator(  # noqa: PLR0913 - one argument for each fact that a declaration 
             reads=_reads(scope, needs) if reads is None else frozenset(reads),
             assumed_counts=assumed_counts,
             calibrated_locally=calibrated_locally,
+            sketch=sketch,
         )
+        _check_sketch(spec)
         for option, default in options.items():
             _check_default(spec, option, default)
         setattr(function, _MARK, spec)
@@ -233,6 +240,13 @@ def _check_scope(name: str, scope: Scope, needs: tuple[Need, ...]) -> None:
             raise TypeError(f"evaluator `{name}`: a session alone is ranked among earlier sessions")
     elif scope == "session" and "judge" not in needs and set(needs) - {"running"}:
         raise TypeError(f"evaluator `{name}`: a session has its turns and a running state only")
+
+
+def _check_sketch(spec: Spec) -> None:
+    if spec.sketch is not None and not ("history" in spec.needs and "text" in spec.reads):
+        raise TypeError(
+            f"evaluator `{spec.name}`: only one that takes History and reads texts has a sketch"
+        )
 
 
 def _reads(scope: Scope, needs: tuple[Need, ...]) -> frozenset[Content]:

@@ -70,17 +70,32 @@ class Expectations:
 
     def find(self, trace: Trace, turn: int | None) -> Expectation | None:
         """The expectation for a trace; None without one. `turn`: its place in the session, 1-based; None: unknown."""
-        values = {
-            "task": trace.task_id,
-            "trace_id": trace.trace_id,
-            "session_id": trace.session_id,
-            "turn": turn,
-            "input": None if trace.input is None else trace.input.strip(),
-        }
+        values = {**_values(trace), "turn": turn}
         for conditions, expectation in self._entries:
             if all(values[key] == value for key, value in conditions.items()):
                 return expectation
         return None
+
+    def turns(self, trace: Trace) -> tuple[int, ...]:
+        """The places in its session at which an entry would fit the trace for that place, in order."""
+        values = _values(trace)
+        found = {
+            cast(int, conditions["turn"])
+            for conditions, _ in self._entries
+            if "turn" in conditions
+            and all(values[key] == value for key, value in conditions.items() if key != "turn")
+        }
+        return tuple(sorted(found))
+
+
+def _values(trace: Trace) -> dict[str, object]:
+    """What `match` is compared with, the turn apart."""
+    return {
+        "task": trace.task_id,
+        "trace_id": trace.trace_id,
+        "session_id": trace.session_id,
+        "input": None if trace.input is None else trace.input.strip(),
+    }
 
 
 def case_of(trace: Trace, *, corrected: str | None = None) -> dict[str, JSON]:

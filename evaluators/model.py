@@ -245,10 +245,6 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     start_time_unix_nano: int
     duration: float
     digest: str
-    output: str | None
-    """The first 8 KiB (UTF-8, cut at a character), kept for the newest traces only."""
-    input: str | None = None
-    """The question's first KiB, kept as long as the output."""
     tokens: Tokens = Tokens()
     cost_usd: float | None = None
     model_calls: int = 0
@@ -362,7 +358,7 @@ class Failure:
     message: str
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of one evaluator on one subject: a value or an error, never both."""
 
     evaluator: str

@@ -15,7 +15,7 @@ from evaluators.errors import SettingsError
 from evaluators.formulas.signals import default_signals
 from evaluators.model import JSON
 from evaluators.registry import Registry
-from evaluators.resources import WINDOW, Block, Running
+from evaluators.resources import Block, Running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,8 @@ class Plan:
     session: tuple[Configured, ...] = ()
     judged: tuple[Configured, ...] = ()
     """Evaluators of either scope that wait for a judge or for hosted embeddings."""
+    compared: tuple[Configured, ...] = ()
+    """Trace evaluators that compare a trace with the texts of those before it: they have no sketch to compare."""
     ranked: tuple[Configured, ...] = ()
     """Session evaluators that rank a session among earlier ones."""
     running: tuple[tuple[Configured, type[Running]], ...] = field(
@@ -70,7 +72,7 @@ class Plan:
 
     def __iter__(self) -> Iterator[Configured]:
         """Every evaluator."""
-        return chain(self.trace, self.session, self.judged, self.ranked)
+        return chain(self.trace, self.session, self.judged, self.compared, self.ranked)
 
 
 def make_plan(
@@ -126,11 +128,6 @@ def signals_of(configured: Configured) -> tuple[str, ...]:
     return tuple(configured.options.get("signals") or ())
 
 
-def needs_history(plan: Plan) -> int:
-    """How many earlier traces of a session the plan's evaluators look at."""
-    return WINDOW if any(map(sees_history, plan.trace)) else 0
-
-
 def sees_history(configured: Configured) -> bool:
     """Whether it compares a trace with those before it."""
     return "history" in configured.spec.needs
@@ -171,10 +168,12 @@ def _arranged(configured: Iterable[Configured], *, hosted: bool) -> Plan:
     judged = tuple(each for each in every if waits(each))
     ranked = tuple(each for each in every if is_ranked(each))
     local = [each for each in every if not waits(each) and each not in ranked]
+    compared = [each for each in local if sees_history(each) and each.spec.sketch is None]
     return Plan(
-        trace=tuple(each for each in local if each.spec.scope == "trace"),
+        trace=tuple(each for each in local if each.spec.scope == "trace" and each not in compared),
         session=tuple(each for each in local if each.spec.scope == "session"),
         judged=judged,
+        compared=tuple(compared),
         ranked=ranked,
     )
 

@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Protocol, Self
+from typing import Annotated, Any, ClassVar, Protocol, Self
 
 import msgspec
 
@@ -15,7 +15,7 @@ from evaluators.formulas.agreement import TaskRunsHistory
 from evaluators.formulas.work import WorkHistory
 from evaluators.judging.answer_schema import strict_schema
 from evaluators.judging.quotations import Quotations
-from evaluators.model import JSON, Previous, Session, Trace, Turn
+from evaluators.model import JSON, Previous, Score, Session, Trace, Turn
 from evaluators.work import Work
 
 UnitInterval = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -54,6 +54,25 @@ class History:
 
 WINDOW = 3
 """How many earlier traces a `History` holds (PandaProbe's loop detection)."""
+
+
+class Sketch(msgspec.Struct, frozen=True, kw_only=True):
+    """What an evaluator that takes `History` keeps of a trace, so that traces are compared without reading them again.
+
+    A subclass holds all that its evaluator needs of one trace, on either side of a comparison.
+    """
+
+    @classmethod
+    def of(cls, trace: Trace, embedder: Embedder) -> Self:
+        """Of a trace, when it is read."""
+        raise NotImplementedError
+
+    def compared(self, previous: Sequence[Any]) -> Score:
+        """The score beside the sketches of the traces before it, oldest first, at most `WINDOW`.
+
+        None in place of a sketch: nothing is known of that trace.
+        """
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,8 @@ from evaluators.model import JSON, Failure, Outcome, Previous, Reason, Score, Se
 from evaluators.plan import Configured, Plan, signals_of
 from evaluators.resources import WINDOW, Embedder, History, Running, Vector
 
+NOT_A_TURN = "neither a model nor a tool was called, and no agent took a step"
+
 
 def score_trace(
     plan: Plan,
@@ -48,8 +50,7 @@ def score_trace(
     """
     due = [each for each in plan.trace if only is None or each.spec.name in only]
     if not trace.is_turn:
-        why = "neither a model nor a tool was called, and no agent took a step"
-        return tuple(not_applicable(each, "not_a_turn", why) for each in due)
+        return tuple(not_applicable(each, "not_a_turn", NOT_A_TURN) for each in due)
     window = History(tuple(history[-WINDOW:]))
     resources: dict[str, object] = {"history": window, "expectations": expectation}
     if embedder is not None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec.structs import replace as with_fields
 
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
@@ -22,10 +23,10 @@ from collector.records.closings import Mark
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.span_refs import Piece, size_of
+from collector.records.trace_outcomes import fitted
 from collector.records.trace_size import cut_trace, kept_spans, marked
-from collector.records.trace_summary import headers_of
+from collector.records.trace_summary import headers_of, packed_trace, unpacked
 from collector.records.traces import PackedTraceRecord, TraceRecord
-from evaluators.model import Trace
 
 LEAST_RECORD = 1 << 20
 """Bytes of a trace whose record every log takes (Kafka's default is a little more)."""
@@ -100,59 +101,29 @@ class ReadRequest:
             stays=revision.stays,
         )
 
-    def result(self, trace: Trace | PackedTrace | None) -> ClosedResult:
+    def result(self, trace: PackedTrace | None) -> ClosedResult:
         """The result for a trace that a worker has read: its record and its mark; None: no worker could read it."""
         if trace is None:
             return self.unreadable("no worker could read it")
-        if self.revision is not None:
-            return self._revised(self.revision, trace)
-        pieces, seen = kept_spans(self.closing.pieces), self.closing.times[-1]
-        if isinstance(trace, PackedTrace):
-            head = trace.head
-            record = PackedTraceRecord(
-                trace=msgspec.Raw(trace.packed), spans=pieces, revision=0, seen=seen
-            )
-        else:
-            head = trace
-            record = TraceRecord(trace=trace, spans=pieces, revision=0, seen=seen)
-        return ClosedResult(
-            request=self,
-            record=record,
-            mark=self._mark(revision=0, key=session_key(head.service, head.session_id)),
-            summary=trace.summary if isinstance(trace, PackedTrace) else b"",
-            service=head.service,
-            gaps=head.gaps,
+        head, revision = trace.head, self.revision
+        number = 0 if revision is None else revision.mark.revision + 1
+        own = session_key(head.service, head.session_id)
+        record = PackedTraceRecord(
+            trace=msgspec.Raw(trace.packed),
+            spans=kept_spans(self.closing.pieces if revision is None else revision.pieces),
+            revision=number,
+            seen=self.closing.times[-1] if revision is None else revision.seen,
+            session_changed=head.session_changed,
         )
-
-    def _revised(self, revision: LateRevision, trace: Trace | PackedTrace) -> ClosedResult:
-        number = revision.mark.revision + 1
-        pieces = kept_spans(revision.pieces)
-        if isinstance(trace, PackedTrace):
-            head = trace.head
-            record = PackedTraceRecord(
-                trace=msgspec.Raw(trace.packed),
-                spans=pieces,
-                revision=number,
-                seen=revision.seen,
-                session_changed=head.session_changed,
-            )
-        else:
-            head, changed = revision.stays.keep(trace)
-            record = TraceRecord(
-                trace=head,
-                spans=pieces,
-                revision=number,
-                seen=revision.seen,
-                session_changed=changed,
-            )
         return ClosedResult(
             request=self,
             record=record,
-            mark=self._mark(revision=number, key=revision.key),
-            summary=trace.summary if isinstance(trace, PackedTrace) else b"",
+            mark=self._mark(revision=number, key=own if revision is None else revision.key),
+            summary=trace.summary,
+            outcomes=trace.outcomes,
             service=head.service,
             gaps=head.gaps,
-            duplicates=revision.duplicates,
+            duplicates=0 if revision is None else revision.duplicates,
         )
 
     def unreadable(self, reason: str) -> ClosedResult:
@@ -192,10 +163,12 @@ class ClosedResult:
     """One closing, ready to be written: its record and its mark, where it has them."""
 
     request: ReadRequest
-    record: TraceRecord | PackedTraceRecord | None = None
+    record: PackedTraceRecord | None = None
     mark: Mark | None = None
     summary: bytes = b""
     """The msgpack of the trace's summary; empty: it has none."""
+    outcomes: bytes = b""
+    """The same of what evaluators say of it."""
     poison: str | None = None
     """Why the trace is passed over."""
     service: str = ""
@@ -214,26 +187,18 @@ class ClosedResult:
         record = self.record
         if record is None:
             return self
-        trace = record.trace
-        if isinstance(trace, msgspec.Raw):
-            trace = msgspec.msgpack.decode(trace, type=Trace)
-        trace = cut_trace(marked(trace), LEAST_RECORD)
-        smaller = TraceRecord(
-            trace=trace,
-            spans=(),
-            revision=record.revision,
-            seen=record.seen,
-            session_changed=record.session_changed,
-        )
-        return replace(self, record=smaller, gaps=trace.gaps, summary=b"")
+        trace = unpacked(record.trace)
+        outcomes = fitted(self.outcomes, LEAST_RECORD // 4)
+        trace = cut_trace(marked(trace), LEAST_RECORD - len(self.summary) - len(outcomes))
+        smaller = with_fields(record, trace=msgspec.Raw(packed_trace(trace)), spans=())
+        return replace(self, record=smaller, gaps=trace.gaps, outcomes=outcomes)
 
     @property
     def size(self) -> int:
-        """Bytes that the normalised trace takes until it is written; of one that was unpacked, about as its spans."""
-        record = self.record
-        if isinstance(record, PackedTraceRecord):
-            return memoryview(record.trace).nbytes
-        return 0 if record is None else sum(map(size_of, record.spans))
+        """Bytes that trace and headers take until they are written."""
+        if self.record is None:
+            return 0
+        return memoryview(self.record.trace).nbytes + len(self.summary) + len(self.outcomes)
 
     @property
     def written(self) -> int:
@@ -253,7 +218,12 @@ class ClosedResult:
             topic=TRACES,
             key=mark.session_key,
             value=encode(self.record),
-            headers=headers_of(self.summary, revision=self.record.revision, seen=self.record.seen),
+            headers=headers_of(
+                self.summary,
+                self.outcomes,
+                revision=self.record.revision,
+                seen=self.record.seen,
+            ),
         )
         return [trace, self._closing(lambda before: encode(with_position(mark, before[-1])))]
 
@@ -264,9 +234,7 @@ class ClosedResult:
 
 def with_position(mark: Mark, position: Position) -> Mark:
     """The mark, with the position of its trace's record."""
-    return msgspec.structs.replace(
-        mark, traces_partition=position.partition, traces_offset=position.offset
-    )
+    return with_fields(mark, traces_partition=position.partition, traces_offset=position.offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ from collector.log.port import Log
 from collector.reading.port import SPANS_MISSING, PackedTrace, ReadJob, Workers
 from collector.records.span_refs import Piece, pieces_read, whole_read
 from collector.records.traces import TraceRecord, decode_traces
-from evaluators.model import Trace
 
 
 class TraceReading:
@@ -24,7 +23,7 @@ class TraceReading:
         self._workers = workers
         self._retry = retry
 
-    async def traces(self, jobs: Sequence[ReadJob]) -> list[Trace | PackedTrace | None]:
+    async def traces(self, jobs: Sequence[ReadJob]) -> list[PackedTrace | None]:
         """The trace of each job; None: it can never be read.
 
         Workers that cannot read a job's spans in the log get their bytes.
@@ -67,14 +66,11 @@ class TraceReading:
             return None
         return decoded if isinstance(decoded, TraceRecord) else None
 
-    async def _read(self, jobs: Sequence[ReadJob]) -> list[Trace | PackedTrace | None]:
+    async def _read(self, jobs: Sequence[ReadJob]) -> list[PackedTrace | None]:
         if not jobs:
             return []
         return [*await self._retry.workers("read traces", lambda: self._workers.read(jobs))]
 
 
-def _lacks_spans(trace: Trace | PackedTrace | None) -> bool:
-    if trace is None:
-        return False
-    unread = trace.head.unread if isinstance(trace, PackedTrace) else trace.unread
-    return unread == SPANS_MISSING
+def _lacks_spans(trace: PackedTrace | None) -> bool:
+    return trace is not None and trace.head.unread == SPANS_MISSING

@@ -147,12 +147,9 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def failed_outcomes(
-    plan: Plan, kind: str, message: str, only: Collection[str] | None = None
-) -> tuple[Outcome, ...]:
+def failed_outcomes(plan: Plan, kind: str, message: str) -> tuple[Outcome, ...]:
     """Every due trace evaluator's outcome when none of them could be run."""
-    due = [each for each in plan.trace if only is None or each.spec.name in only]
-    return tuple(failed(each, Failure(type=kind, message=message)) for each in due)
+    return tuple(failed(each, Failure(type=kind, message=message)) for each in plan.trace)
 
 
 def _settings(chosen: EvaluatorConfig) -> Settings:

@@ -40,7 +40,7 @@ from collector.records.trace_views import (
 )
 from collector.records.traces import SessionRecord, VerdictRecord
 from evaluators.model import Failure, Outcome
-from evaluators.plan import Configured, is_embedded, sees_history
+from evaluators.plan import Configured, sees_history
 from evaluators.resources import WINDOW
 from evaluators.run import failed
 
@@ -96,8 +96,8 @@ class JudgingRoom(Consumer):
             scope: tuple(each for each in judged if each.spec.scope == scope)
             for scope in ("trace", "session")
         }
-        compares = any(is_embedded(each) and sees_history(each) for each in judged)
-        self._history = WINDOW if compares else 0
+        self._names = frozenset(each.spec.name for each in judged)
+        self._history = WINDOW if any(map(sees_history, judged)) else 0
         self._config = config
         self._budget = budget
         self._clock = clock
@@ -218,7 +218,7 @@ class JudgingRoom(Consumer):
     def _restore(self, record: Record, progress: Progress, *, is_below: bool) -> None:
         decoded = decode_raw_trace(record.value)
         if isinstance(decoded, VerdictRecord):
-            progress.judged(decoded.subject, decoded.digest)
+            self._note(decoded, progress)
             self._budget.restore(
                 record.time,
                 decoded.service,
@@ -243,10 +243,15 @@ class JudgingRoom(Consumer):
                 self._turns.closed(record.key, decoded.traces)
                 await self._take_session(record, decoded, progress)
             elif isinstance(decoded, VerdictRecord):
-                progress.judged(decoded.subject, decoded.digest)
+                self._note(decoded, progress)
         except Undecodable as error:
             self._poison.unprocessable(record.position, error)
         progress.taken(record.position.offset)
+
+    def _note(self, verdict: VerdictRecord, progress: Progress) -> None:
+        """A verdict of this room, or of scoring in its place; another room has evaluators of its own."""
+        if any(each.evaluator in self._names for each in verdict.outcomes):
+            progress.judged(verdict.subject, verdict.digest)
 
     async def _take_trace(self, record: Record, raw: RawTrace, progress: Progress) -> None:
         trace = decode_judged_trace(raw.trace)

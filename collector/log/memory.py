@@ -93,10 +93,6 @@ class MemoryLog:
         """See `port.Log.get`."""
         return self._store.records[position[:2]].get(position.offset)
 
-    def newest(self, topic: str, partition: int, key: bytes) -> Record | None:
-        """See `port.Keyed`."""
-        return self._store.newest((topic, partition), key)
-
     def release(self, positions: Iterable[Position]) -> None:
         """See `port.Log.release`."""
         for position in positions:
@@ -220,11 +216,6 @@ class MemoryRecords:
     def replaces(self, prepared: PreparedRecord) -> bool:
         """Whether the topic does not grow by it: a tombstone, or a key that it holds."""
         return prepared.value is None or prepared.key in self._keys[prepared.position[:2]]
-
-    def newest(self, topic_partition: TopicPartition, key: bytes) -> Record | None:
-        """The record of a key of a compacted topic."""
-        offset = self._keys[topic_partition].get(key)
-        return None if offset is None else self.records[topic_partition].get(offset)
 
     def used(self, topic: str) -> int:
         """See `retention.RecordStore.used`."""

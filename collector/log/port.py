@@ -230,19 +230,6 @@ class Ranges(Protocol):
         ...
 
 
-@runtime_checkable
-class Keyed(Protocol):
-    """A log that finds a compacted topic's record by its key, at once. Optional: who has none holds its state whole."""
-
-    def newest(self, topic: str, partition: int, key: bytes) -> Record | None:
-        """The record of this key, as far as writes have returned; None: there is none, or it is damaged (counted).
-
-        Raises:
-            LogUnavailable: the log cannot be read now.
-        """
-        ...
-
-
 class Lag(NamedTuple):
     """What a group has left to do in a topic."""
 

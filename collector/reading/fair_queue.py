@@ -1,6 +1,6 @@
 """Jobs that wait for a worker, and which go next: the fair order between services. Pure: it takes `now`, in seconds.
 
-    put --> the service's line: [traces to score] then [traces to read, second tries] --> take --> a worker's batch
+    put --> the service's line, second tries behind the others --> take --> a worker's batch
 
 Jobs go in the order in which they came, but while several services have jobs, one that used more worker time lately
 than its share, beside the one that used the least, waits. With a share of a half the one that used the least goes
@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 WINDOW = 10.0
@@ -40,11 +39,11 @@ T = TypeVar("T", bound=Queued)
 class _Line(Generic[T]):
     """One service's jobs, and the worker time that it used."""
 
-    __slots__ = ("answered", "at", "first", "running", "seconds", "then")
+    __slots__ = ("answered", "at", "jobs", "running", "seconds")
 
     def __init__(self, now: float) -> None:
-        self.first: deque[tuple[int, T]] = deque()
-        self.then: deque[tuple[int, T]] = deque()
+        self.jobs: deque[tuple[int, T]] = deque()
+        """With their numbers, in the order in which they came."""
         self.running: dict[T, float] = {}
         """A job under way, and since when."""
         self.seconds = 0.0
@@ -54,7 +53,7 @@ class _Line(Generic[T]):
         self.at = now
 
     def __len__(self) -> int:
-        return len(self.first) + len(self.then)
+        return len(self.jobs)
 
     def used(self, now: float) -> float:
         """Worker seconds lately, those of the jobs under way included."""
@@ -70,19 +69,6 @@ class _Line(Generic[T]):
     def expected(self) -> float:
         """Seconds of its next job, by those before it; without any, as long as a batch may take."""
         return self.seconds / self.answered if self.answered > 1e-9 else BATCH_SECONDS
-
-    def next(self) -> tuple[bool, int]:
-        """How its next job compares with those of other services."""
-        return not self.first, (self.first or self.then)[0][0]
-
-    def pop(self, leave: Callable[[T], bool]) -> T:
-        """Its next job, or the first one after it that need not be left to another worker."""
-        jobs = self.first or self.then
-        for place, (_, job) in enumerate(islice(jobs, BATCH)):
-            if not leave(job):
-                del jobs[place]
-                return job
-        return jobs.popleft()[1]
 
 
 class JobQueue(Generic[T]):
@@ -105,29 +91,22 @@ class JobQueue(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         for line in self._lines.values():
-            yield from (job for _, job in (*line.first, *line.then))
+            yield from (job for _, job in line.jobs)
 
-    def put(self, job: T, now: float, *, first: bool) -> None:
-        """Behind the service's jobs; `first`: behind those that are first, before its others."""
-        line = self._line(job.service, now)
+    def put(self, job: T, now: float) -> None:
+        """Behind the service's jobs."""
         self._number += 1
-        (line.first if first else line.then).append((self._number, job))
+        self._line(job.service, now).jobs.append((self._number, job))
         self._size += 1
 
     def put_back(self, jobs: Iterable[T], now: float) -> None:
         """Jobs that were taken and never begun go before all jobs of their services, in their order."""
         for job in reversed(list(jobs)):
-            self._line(job.service, now).first.appendleft((0, job))
+            self._line(job.service, now).jobs.appendleft((0, job))
             self._size += 1
 
-    def take(
-        self, now: float, *, workers: int, leave: Callable[[T], bool] = lambda _job: False
-    ) -> list[T]:
-        """The next batch for one of so many workers: one job if any waits, and no more than its part of all.
-
-        `leave` says whether another worker had better have a job: then one of the few after it in its service's line
-        is taken first, where there is one. It is asked again each time, and must not say so of a job for ever.
-        """
+    def take(self, now: float, *, workers: int) -> list[T]:
+        """The next batch for one of so many workers: one job if any waits, and no more than its part of all."""
         most = min(BATCH, -(-self._size // workers))
         used = {service: line.used(now) for service, line in self._lines.items() if len(line)}
         batch: list[T] = []
@@ -140,7 +119,7 @@ class JobQueue(Generic[T]):
                 break
             left -= seconds
             used[service] += seconds
-            batch.append(line.pop(leave))
+            batch.append(line.jobs.popleft()[1])
             self._size -= 1
             if not len(line):
                 del used[service]
@@ -170,7 +149,7 @@ class JobQueue(Generic[T]):
         least = min(used.values())
         most = least * self._ratio if least else least
         within = (service for service in used if used[service] <= most)
-        return min(within, key=lambda service: self._lines[service].next())
+        return min(within, key=lambda service: self._lines[service].jobs[0][0])
 
     def _line(self, service: str, now: float) -> _Line[T]:
         line = self._lines.get(service)

@@ -1,4 +1,4 @@
-"""Evaluator workers: the port that assembly and scoring call, and its two adapters (processes, inline).
+"""Evaluator workers: the port that rooms call, and its two adapters (processes, inline).
 
 A job is one trace. Ingest never waits for it: decoding and evaluating happen in a small pool of spawned processes
 (collector/reading/worker.py), or inline with `workers: 0`.
@@ -7,16 +7,13 @@ A job is one trace. Ingest never waits for it: decoding and evaluating happen in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import msgspec
 
-from collector.base.errors import Undecodable
-from collector.reading.held_traces import TraceName
 from collector.records.span_refs import Piece
 from collector.records.trace_summary import unpacked
-from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import RunawayRecord
 from evaluators.model import Closed, Outcome, Previous, Trace
 
@@ -45,7 +42,7 @@ class Stays(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadJob(msgspec.Struct, frozen=True, kw_only=True, tag="read"):
-    """Decode and normalise a closed trace."""
+    """Decode and normalise a closed trace, and run every evaluator that needs nothing else."""
 
     trace_id: bytes
     pieces: tuple[Piece, ...]
@@ -57,6 +54,12 @@ class ReadJob(msgspec.Struct, frozen=True, kw_only=True, tag="read"):
     """Of a revision; None: the trace's spans name its session."""
     is_made: bool = False
     """Its id is ours: it goes by the id of the trace in which its turn was sent, where it was sent in one."""
+    is_scored: bool = True
+    """False: its evaluators are not run, because the workers that ran them died."""
+
+    def kept(self, trace: Trace) -> tuple[Trace, bool]:
+        """The trace in the session where a revision stays, and whether it would have moved."""
+        return (trace, False) if self.stays is None else self.stays.keep(trace)
 
 
 class GlanceJob(msgspec.Struct, frozen=True, kw_only=True, tag="glance"):
@@ -88,64 +91,28 @@ class GlanceResult(msgspec.Struct, frozen=True, kw_only=True):
     """Of a part: calls of the tool that was called most with the same arguments."""
 
 
-class PackedScoreJob(msgspec.Struct, frozen=True, kw_only=True, tag="score"):
-    """A `ScoreJob` on its way to a worker."""
+class CompareJob(msgspec.Struct, frozen=True, kw_only=True, tag="compare"):
+    """Run the evaluators that compare a trace with the texts of those before it in its session."""
 
-    name: TraceName
     trace: msgspec.Raw
-    """The msgpack of the `Trace`; `HELD`: the worker holds it."""
-    history: tuple[Previous, ...] = ()
-    only: tuple[str, ...] | None = None
-    turn: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreJob:
-    """Run every trace evaluator that needs no network; `only` limits it to some of them (a rerun of neighbours)."""
-
-    trace: SummarisedTrace
+    """The msgpack of the `Trace`."""
     history: tuple[Previous, ...] = ()
     """The newest last; at most the evaluators' window."""
-    only: tuple[str, ...] | None = None
     turn: int | None = None
     """Its position among the session's turns, 1-based; None = unknown."""
-
-    @property
-    def service(self) -> str:
-        """Whose worker time it uses."""
-        return self.trace.summary.service
-
-    @property
-    def name(self) -> TraceName:
-        """Of the packed trace."""
-        summary = self.trace.summary
-        return TraceName(summary.turn.trace_id, summary.turn.digest, summary.check)
-
-    def packed(self, *, held: bool = False) -> PackedScoreJob:
-        """The job for a worker, which holds the trace or not."""
-        try:
-            trace = HELD if held else self.trace.packed
-        except Undecodable:  # of another program: the worker says so of the trace
-            trace = msgspec.Raw(b"\x80")
-        return PackedScoreJob(
-            name=self.name, trace=trace, history=self.history, only=self.only, turn=self.turn
-        )
+    service: str = ""
+    """Whose worker time it uses."""
 
 
-HELD = msgspec.Raw(b"\xc0")
-"""In place of a trace: the worker holds it."""
-MISSING = b"\xc0"
-"""A worker's answer in place of outcomes: it does not hold the trace."""
-Job = ReadJob | PackedScoreJob | GlanceJob
+Job = ReadJob | CompareJob | GlanceJob
 """On its way to a worker."""
 encode_job_into = msgspec.msgpack.Encoder().encode_into
 decode_job = msgspec.msgpack.Decoder(Job).decode
 
 
 class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
-    """The few fields of a `Trace` that assembly looks at, and the name of its packed bytes."""
+    """The few fields of a `Trace` that assembly looks at."""
 
-    name: TraceName
     service: str
     session_id: str
     gaps: tuple[str, ...] = ()
@@ -162,6 +129,8 @@ class PackedTrace(msgspec.Struct, frozen=True, kw_only=True):
     """The msgpack of the `Trace`."""
     summary: bytes = b""
     """The msgpack of its summary, for its record; empty: there is no room for it."""
+    outcomes: bytes = b""
+    """The same of what evaluators say of it (`TraceOutcomes`)."""
 
     def unpack(self) -> Trace:
         """The whole trace."""
@@ -171,7 +140,7 @@ class PackedTrace(msgspec.Struct, frozen=True, kw_only=True):
 class Workers(Protocol):
     """Port to the workers. Answers are in the order of the jobs."""
 
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | PackedTrace | None]:
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace | None]:
         """The normalised traces; None for a trace that can never be read."""
         ...
 
@@ -183,8 +152,8 @@ class Workers(Protocol):
         """
         ...
 
-    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
-        """The outcomes of each trace; `failed{worker_died}` for every due evaluator when the worker died twice."""
+    async def compare(self, job: CompareJob) -> tuple[Outcome, ...] | None:
+        """The outcomes of a trace; None: its workers died on it."""
         ...
 
     def hasten(self) -> None:

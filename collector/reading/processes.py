@@ -3,8 +3,9 @@
     job --> fair queue --> a worker's batch: a few jobs sent, answered in order --> the call that waits
 
 Because answers come in order, the first unanswered job of a worker that ended is the one it died on: that one is tried
-once more, behind all other jobs of its service; the others lose nothing. A worker that leaves a job unanswered for
-`job_timeout` seconds is killed, and the job's second try gets RETRY_TIMEOUT at most.
+once more, behind all other jobs of its service, and a trace a third time without its evaluators; the others lose
+nothing. A worker that leaves a job unanswered for `job_timeout` seconds is killed, and the job's next try gets
+RETRY_TIMEOUT at most.
 """
 
 from __future__ import annotations
@@ -13,31 +14,30 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from collector.base.child import LENGTH, Child, restart_backoff
 from collector.base.errors import Retryable
 from collector.base.telemetry import Telemetry
 from collector.base.watch import ends
-from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
 from collector.reading.fair_queue import JobQueue
 from collector.reading.families import PoolFamilies
-from collector.reading.held_traces import HeldTraces
 from collector.reading.port import (
-    MISSING,
+    CompareJob,
     GlanceJob,
     GlanceResult,
     Job,
     PackedTrace,
     ReadJob,
-    ScoreJob,
     encode_job_into,
 )
-from collector.reading.worker import bare_trace
-from evaluators.model import Outcome, Trace
+from collector.reading.trace_scoring import unread_outcomes
+from collector.reading.worker import bare_trace, packed
+from collector.records.trace_summary import Summariser
+from evaluators.model import Outcome
 from evaluators.plan import Plan
 
 _log = logging.getLogger(__name__)
@@ -45,18 +45,15 @@ _log = logging.getLogger(__name__)
 JOB_TIMEOUT = 30.0
 START_TIMEOUT = 120.0
 RETRY_TIMEOUT = 5.0
-"""Seconds of the second try of a job that hung."""
+"""Seconds of the next try of a job that hung."""
 MAX_ATTEMPTS = 2
-MOST_LEFT = 2
-"""Times that a job is left to the worker that holds its trace."""
+"""Of a job, as one death may be chance; a trace is then read once more without its evaluators."""
 STOP_GRACE = 3.0
 """Seconds that jobs get once the service stops."""
 _STOPS = "the workers end with the service"
 _packed = msgspec.msgpack.Decoder(PackedTrace).decode
 _seen = msgspec.msgpack.Decoder(GlanceResult)
 _outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
-_Asked: TypeAlias = ReadJob | ScoreJob | GlanceJob
-_Answer: TypeAlias = bytes | PackedTrace
 
 
 class _Call:
@@ -75,27 +72,23 @@ class _Call:
 class _Task:
     """A job and its answer, once there is one; None if its workers died on it."""
 
-    __slots__ = ("answer", "attempts", "call", "job", "left", "service", "timeout", "whole")
+    __slots__ = ("answer", "attempts", "call", "job", "service", "timeout")
 
-    def __init__(self, job: _Asked, call: _Call, timeout: float) -> None:
+    def __init__(self, job: Job, call: _Call, timeout: float) -> None:
         self.job = job
         self.call = call
-        self.answer: _Answer | None = None
+        self.answer: bytes | None = None
         self.service = job.service
         self.timeout = timeout
         """Seconds until a worker that has not answered is killed."""
         self.attempts = 0
-        self.left = 0
-        """How often a worker left it to the one that holds its trace."""
-        self.whole = False
-        """Whether its trace is sent in any case: a worker did not hold it."""
 
     @property
     def is_wanted(self) -> bool:
         """Whether its caller still waits."""
         return not self.call.future.done()
 
-    def resolve(self, answer: _Answer | None) -> None:
+    def resolve(self, answer: bytes | None) -> None:
         """It is answered, or given up."""
         if not self.is_wanted:  # its caller was cancelled meanwhile
             return
@@ -122,6 +115,7 @@ class ProcessWorkers:
         """`up` is called whenever a worker becomes ready for jobs, `down` whenever one has ended."""
         self._config = config.model_dump_json().encode()
         self._plan = plan
+        self._summariser = Summariser(config.tasks.read_only)
         self._count = count
         self._restarts = PoolFamilies(telemetry).worker_restarts
         self._timeout = job_timeout
@@ -134,8 +128,6 @@ class ProcessWorkers:
         self._has_given_up = False
         self._lost: dict[int, tuple[str, float]] = {}
         """Worker number -> the service whose job ended it, and when, until another one is up."""
-        self._held: dict[int, HeldTraces[None]] = {}
-        """Worker number -> the names of the traces that it has read and holds."""
         self.pids: dict[int, int] = {}
         """Worker number -> process id, of those that run now."""
 
@@ -150,31 +142,28 @@ class ProcessWorkers:
         """See `base.watch.Watched`: a child that ends is replaced, by a task that does not."""
         await ends(self._keepers)
 
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | PackedTrace | None]:
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace]:
         """See the port. A job that its workers died on is answered with a bare trace."""
         answers = await self._all(jobs)
         return [
-            each
-            if isinstance(each, PackedTrace)
-            else bare_trace(job.trace_id, job.closed, "worker_died")
+            self._died_on(job) if each is None else _packed(each)
             for job, each in zip(jobs, answers, strict=True)
         ]
 
-    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
+    def _died_on(self, job: ReadJob) -> PackedTrace:
+        trace, changed = job.kept(bare_trace(job.trace_id, job.closed, "worker_died"))
+        outcomes = unread_outcomes(self._plan, "worker_died")
+        return packed(trace, outcomes, job, self._summariser, session_changed=changed)
+
+    async def compare(self, job: CompareJob) -> tuple[Outcome, ...] | None:
         """See the port."""
-        answers = await self._all(jobs)
-        message = f"the worker died or hung {MAX_ATTEMPTS} times on this trace"
-        return [
-            _outcomes(each)
-            if isinstance(each, bytes)
-            else failed_outcomes(self._plan, "worker_died", message, job.only)
-            for job, each in zip(jobs, answers, strict=True)
-        ]
+        (answer,) = await self._all([job])
+        return None if answer is None else _outcomes(answer)
 
     async def glance(self, job: GlanceJob) -> GlanceResult:
         """See the port."""
         (answer,) = await self._all([job])
-        if not isinstance(answer, bytes):
+        if answer is None:
             raise Retryable("the worker died or hung on an open trace")
         return _seen.decode(answer)
 
@@ -196,15 +185,15 @@ class ProcessWorkers:
         for task in self._queue:
             task.call.future.cancel()
 
-    async def _all(self, jobs: Sequence[_Asked]) -> list[_Answer | None]:
+    async def _all(self, jobs: Sequence[Job]) -> list[bytes | None]:
         if self._has_given_up:
             raise Retryable(_STOPS)
         call = _Call(len(jobs))
         tasks = [_Task(job, call, self._timeout) for job in jobs]
         self._asked.add(call)
         now = asyncio.get_running_loop().time()
-        for task in tasks:  # traces that were read are scored before more are read
-            self._queue.put(task, now, first=isinstance(task.job, ScoreJob))
+        for task in tasks:
+            self._queue.put(task, now)
         self._waiting.set()
         try:
             await call.future
@@ -234,18 +223,16 @@ class ProcessWorkers:
                 async with child:
                     is_up = True
                     self.pids[number] = child.pid
-                    self._held[number] = HeldTraces()
                     self._up()
                     self._charge(number, loop.time())
                     while True:
-                        answered += await self._send(number, child, await self._take(number))
+                        answered += await self._send(number, child, await self._take())
             except TimeoutError:
                 reason = "hung"
             except (EOFError, OSError):
                 pass
             finally:
                 self.pids.pop(number, None)
-                self._held.pop(number, None)
                 self._down()
             self._restarts.labels(reason).inc()
             _note_end(number, child, reason if is_up else "never_up")
@@ -259,73 +246,36 @@ class ProcessWorkers:
             service, since = lost
             self._queue.charge(service, now - since, now)
 
-    async def _take(self, number: int) -> list[_Task]:
+    async def _take(self) -> list[_Task]:
         """A batch of jobs, at least one, for which a caller waits."""
         while True:
             while not self._queue:
                 self._waiting.clear()
                 await self._waiting.wait()
-            batch = self._queue.take(
-                asyncio.get_running_loop().time(),
-                workers=self._count,
-                leave=lambda task: self._is_left(task, number),
-            )
+            batch = self._queue.take(asyncio.get_running_loop().time(), workers=self._count)
             if wanted := [task for task in batch if task.is_wanted]:
                 return wanted
-
-    def _is_left(self, task: _Task, number: int) -> bool:
-        """Whether a worker leaves the job to the one that holds its trace: not for ever, that one may be busy."""
-        job = task.job
-        if not isinstance(job, ScoreJob) or task.left >= MOST_LEFT:
-            return False
-        if job.name in self._held[number]:
-            return False
-        is_left = any(job.name in held for held in self._held.values())
-        task.left += is_left
-        return is_left
-
-    def _framed(self, task: _Task, held: HeldTraces[None]) -> bytearray:
-        """The job as a frame, without its trace where the worker holds it."""
-        job = task.job
-        if not isinstance(job, ScoreJob):
-            return framed(job)
-        is_held = job.name in held
-        held.take(job.name)
-        return framed(job.packed(held=is_held and not task.whole))
 
     async def _send(self, number: int, child: Child, tasks: list[_Task]) -> int:
         """Send the jobs, match answers in order, queue unanswered jobs again. Returns how many were answered."""
         loop = asyncio.get_running_loop()
-        unanswered, held = deque(tasks), self._held[number]
+        unanswered = deque(tasks)
         if child.has_ended:  # it ended while idle, so no job caused it
             self._queue.put_back(unanswered, loop.time())
             raise EOFError
         try:
-            child.send_frames([self._framed(task, held) for task in tasks])
+            child.send_frames([framed(task.job) for task in tasks])
             while unanswered:
                 self._queue.began(unanswered[0], loop.time())
                 answers = await child.receive_all(within=unanswered[0].timeout)
                 now = loop.time()
                 for answer in answers:
                     self._queue.ended(unanswered[0], now)
-                    self._answered(unanswered.popleft(), answer, held)
+                    unanswered.popleft().resolve(answer)
         except BaseException as error:
             self._give_back(number, unanswered, hung=isinstance(error, TimeoutError))
             raise
         return len(tasks)
-
-    def _answered(self, task: _Task, answer: bytes, held: HeldTraces[None]) -> None:
-        if isinstance(task.job, ScoreJob) and answer == MISSING:
-            task.whole = True
-            self._queue.put_back([task], asyncio.get_running_loop().time())
-            self._waiting.set()
-            return
-        if isinstance(task.job, ReadJob):
-            read = _packed(answer)
-            held.put(read.head.name, None, len(read.packed))
-            task.resolve(read)
-        else:
-            task.resolve(answer)
 
     def _give_back(self, number: int, unanswered: deque[_Task], *, hung: bool) -> None:
         if not unanswered:
@@ -338,10 +288,14 @@ class ProcessWorkers:
         culprit.attempts += 1
         if hung:
             culprit.timeout = min(culprit.timeout, RETRY_TIMEOUT)
-        if culprit.attempts >= MAX_ATTEMPTS or isinstance(culprit.job, GlanceJob):
+        job = culprit.job
+        if isinstance(job, ReadJob) and job.is_scored:
+            culprit.job = replace(job, is_scored=culprit.attempts < MAX_ATTEMPTS)
+            self._queue.put(culprit, now)
+        elif culprit.attempts >= MAX_ATTEMPTS or isinstance(job, GlanceJob):
             culprit.resolve(None)
         else:
-            self._queue.put(culprit, now, first=False)
+            self._queue.put(culprit, now)
         self._waiting.set()
 
 

@@ -18,7 +18,6 @@ import msgspec
 from msgspec.structs import replace
 
 from collector.base.child import IncompleteFrameError, pack_frame, parent_socket, read_frames
-from collector.base.errors import Undecodable
 from collector.base.heap import trimmed_heap
 from collector.config.plan import (
     embedder_from,
@@ -30,23 +29,22 @@ from collector.config.plan import (
 from collector.config.tree import Config
 from collector.otlp.redaction import redactor
 from collector.otlp.sent_trace import sent_trace_id
-from collector.reading.held_traces import HeldTraces, TraceName
 from collector.reading.piece_reader import PieceReader, only_bytes
 from collector.reading.port import (
-    HELD,
     SPANS_MISSING,
+    CompareJob,
     GlanceJob,
     GlanceResult,
     Job,
-    PackedScoreJob,
     PackedTrace,
     ReadJob,
-    ScoreJob,
     TraceHead,
     decode_job,
 )
+from collector.reading.trace_scoring import TraceScoring
 from collector.records.span_refs import Piece
 from collector.records.subject import Subject
+from collector.records.trace_outcomes import TraceOutcomes, packed_outcomes
 from collector.records.trace_size import fit_record, room_beside
 from collector.records.trace_summary import Summariser, packed_summary, packed_trace, unpacked
 from collector.records.traces import RunawayRecord
@@ -75,11 +73,12 @@ class JobRunner:
         self._read_pieces = read_pieces
         self._plan = plan or plan_from(config)
         self._keys = keys_from(config)
-        embeds = any(each.spec.method == "embedding" for each in self._plan.trace)
-        self._embedder = embedder_from(config) if embeds else None
-        self._expectations = expectations_from(config)
+        due = (*self._plan.trace, *self._plan.compared)
+        embeds = any("embedder" in each.spec.needs for each in due)
+        self._scoring = TraceScoring(
+            self._plan, embedder_from(config) if embeds else None, expectations_from(config)
+        )
         self._summariser = Summariser(config.tasks.read_only)
-        self._held: HeldTraces[Trace] = HeldTraces()
         # Not all spans in the log came through a receiver that had these patterns.
         self._redactor = redactor(config)
 
@@ -94,26 +93,17 @@ class JobRunner:
         return self._read(job, pieces)
 
     def read_packed(self, job: ReadJob) -> PackedTrace:
-        """The same, packed, with all that the main process looks at beside it. It is held for its `ScoreJob`."""
-        trace, changed = self.read(job), False
-        if job.stays is not None:
-            trace, changed = job.stays.keep(trace)
-        packed = packed_trace(trace)
-        summary = self._summariser.summary(trace, packed)
-        name = TraceName(trace.trace_id, trace.digest, summary.check)
-        self._held.put(name, trace, len(packed))
-        return PackedTrace(
-            head=TraceHead(
-                name=name,
-                service=trace.service,
-                session_id=trace.session_id,
-                gaps=trace.gaps,
-                unread=trace.unread,
-                session_changed=changed,
-            ),
-            packed=packed,
-            summary=packed_summary(summary, room_beside(packed, job.pieces)),
-        )
+        """The same, packed and scored, with all that the main process looks at beside it."""
+        trace, changed = job.kept(self.read(job))
+        outcomes = self.outcomes(trace, is_scored=job.is_scored)
+        return packed(trace, outcomes, job, self._summariser, session_changed=changed)
+
+    def outcomes(self, trace: Trace, *, is_scored: bool = True) -> TraceOutcomes:
+        """What evaluators say of a trace; not `is_scored`: that they could not be run."""
+        if is_scored or trace.unread is not None:
+            return self._scoring.outcomes(trace)
+        message = "the worker died or hung each time that it scored this trace"
+        return TraceOutcomes(failed_outcomes(self._plan, "worker_died", message))
 
     def _read(self, job: ReadJob, pieces: tuple[bytes, ...]) -> Trace:
         try:
@@ -126,27 +116,9 @@ class JobRunner:
             _log.warning("Trace `%s` cannot be read: %r", job.trace_id.hex(), error)
             return bare_trace(job.trace_id, job.closed, "undecodable")
 
-    def score(self, job: PackedScoreJob) -> tuple[Outcome, ...] | None:
-        """The outcomes of every due evaluator; None: the trace was not sent, and is not held any more."""
-        trace = self._held.take(job.name)
-        if trace is None and job.trace == HELD:
-            return None
-        try:
-            trace = trace or unpacked(job.trace)
-        except Undecodable as error:  # the main process has looked at the summary alone
-            return failed_outcomes(self._plan, "undecodable", str(error), job.only)
-        unread = trace.unread
-        if unread is not None:
-            message = f"the trace could not be read: {unread}"
-            return failed_outcomes(self._plan, unread, message, job.only)
-        return score_trace(
-            self._plan,
-            trace,
-            history=job.history,
-            embedder=self._embedder,
-            expectation=self._expectations.find(trace, job.turn),
-            only=job.only,
-        )
+    def compare(self, job: CompareJob) -> tuple[Outcome, ...]:
+        """The outcomes of the evaluators that compare texts."""
+        return self._scoring.compared(unpacked(job.trace), job.history, job.turn)
 
     def glance(self, job: GlanceJob) -> GlanceResult:
         """What is to be said of the open trace: nothing, unless it runs away or what is usual for its agent decides."""
@@ -167,11 +139,37 @@ class JobRunner:
                 )
         return GlanceResult(call_share=share)
 
-    def run(self, job: Job) -> PackedTrace | GlanceResult | tuple[Outcome, ...] | None:
+    def run(self, job: Job) -> PackedTrace | GlanceResult | tuple[Outcome, ...]:
         """The answer to any job."""
         if isinstance(job, ReadJob):
             return self.read_packed(job)
-        return self.score(job) if isinstance(job, PackedScoreJob) else self.glance(job)
+        return self.compare(job) if isinstance(job, CompareJob) else self.glance(job)
+
+
+def packed(
+    trace: Trace,
+    outcomes: TraceOutcomes,
+    job: ReadJob,
+    summariser: Summariser,
+    *,
+    session_changed: bool,
+) -> PackedTrace:
+    """The answer to a job: the trace that was read for it, and what is said of it."""
+    raw = packed_trace(trace)
+    room = room_beside(raw, job.pieces)
+    summary = packed_summary(summariser.summary(trace), room)
+    return PackedTrace(
+        head=TraceHead(
+            service=trace.service,
+            session_id=trace.session_id,
+            gaps=trace.gaps,
+            unread=trace.unread,
+            session_changed=session_changed,
+        ),
+        packed=raw,
+        summary=summary,
+        outcomes=packed_outcomes(outcomes, room - len(summary)),
+    )
 
 
 def _runaway_record(job: GlanceJob, trace: Trace, outcome: Outcome) -> RunawayRecord:
@@ -228,13 +226,9 @@ class InlineWorkers:
         """See the port."""
         return [self._runner.read_packed(job) for job in jobs]
 
-    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
+    async def compare(self, job: CompareJob) -> tuple[Outcome, ...]:
         """See the port."""
-        return [self._score(job) for job in jobs]
-
-    def _score(self, job: ScoreJob) -> tuple[Outcome, ...]:
-        outcomes = self._runner.score(job.packed(held=True))
-        return self._runner.score(job.packed()) or () if outcomes is None else outcomes
+        return self._runner.compare(job)
 
     async def glance(self, job: GlanceJob) -> GlanceResult:
         """See the port."""

@@ -71,8 +71,6 @@ class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_de
     agent: str = ""
     agent_version: str | None = None
     session_source: str = "trace"
-    kept: bool = True
-    """False: the output text was dropped from the state; the trace record has it."""
     span_id: str | None = None
     """Of the trace's root."""
     closed: Closed = "root_ended"

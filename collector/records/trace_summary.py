@@ -1,6 +1,6 @@
 """What scoring needs of a trace, made by the worker that read it, so that no one else decodes the whole trace.
 
-    worker: Trace -> summary, packed trace -> record: the one in a header, the other in the value -> scoring
+    worker: Trace -> summary, outcomes, packed trace -> record: those in headers, this in the value -> scoring
 
 To look for a field in the record of a whole trace is to walk all of it, which is why the summary is a header. A record
 without a summary (of an older version, of a trace that no worker could read, or with no room for it) and one
@@ -11,27 +11,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
-from zlib import crc32
 
 import msgspec
 
 from collector.base.errors import Undecodable
 from collector.log.port import Headers
 from collector.records.codec import NOT_A_RECORD, encode
+from collector.records.trace_outcomes import OUTCOMES
 from evaluators.content import has_text
 from evaluators.formulas.agreement import writes
 from evaluators.formulas.trace_calls import first_model
 from evaluators.formulas.work import work_of
 from evaluators.matching.final_answer import gives_up, lacks_answer
 from evaluators.matching.repeats import call_counts
-from evaluators.matching.text import QUESTION, clip
 from evaluators.matching.tool_uses import tool_uses
 from evaluators.model import Closed, Trace, Turn
 from evaluators.trace.runaway import model_calls
 
 HEADER = "spanwise_trace"
 """Of a trace record: its outline."""
-VERSION = 3
+VERSION = 4
 """Of the functions that make a turn: higher whenever one of them says something else of the same trace."""
 _encoder = msgspec.msgpack.Encoder()
 _trace = msgspec.msgpack.Decoder(Trace)
@@ -42,8 +41,6 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     rules: str
     """By which the turn was made (`Summariser.rules`)."""
-    check: int
-    """CRC-32 of the packed trace: with trace id and digest it names these very bytes."""
     turn: Turn
     """Without scores."""
     service: str
@@ -82,11 +79,11 @@ class _PackedOutline(msgspec.Struct, array_like=True):
 _outline = msgspec.msgpack.Decoder(Outline)
 
 
-def headers_of(summary: bytes, *, revision: int, seen: float) -> Headers:
-    """The headers of a trace record; none without a packed summary."""
-    if not summary:
-        return ()
-    return ((HEADER, encode(_PackedOutline(msgspec.Raw(summary), revision, seen))),)
+def headers_of(summary: bytes, outcomes: bytes, *, revision: int, seen: float) -> Headers:
+    """The headers of a trace record: of its packed summary and its packed outcomes, where it has them."""
+    outline = _PackedOutline(msgspec.Raw(summary), revision, seen)
+    headers = ((HEADER, encode(outline)),) if summary else ()
+    return (*headers, (OUTCOMES, outcomes)) if outcomes else headers
 
 
 def packed_outline(headers: Headers) -> bytes | None:
@@ -116,11 +113,10 @@ class Summariser:
         self.rules = hashlib.sha256(names).hexdigest()[:16]
         """Names everything but the trace that decides what a summary says."""
 
-    def summary(self, trace: Trace, packed: bytes | msgspec.Raw) -> TraceSummary:
-        """Of a trace and its msgpack."""
+    def summary(self, trace: Trace) -> TraceSummary:
+        """Of a trace."""
         return TraceSummary(
             rules=self.rules,
-            check=crc32(packed),
             turn=self._turn(trace),
             service=trace.service,
             agent=trace.agent,
@@ -143,8 +139,6 @@ class Summariser:
             start_time_unix_nano=trace.start_time_unix_nano,
             duration=trace.duration,
             digest=trace.digest,
-            output=None if trace.output is None else clip(trace.output),
-            input=None if trace.input is None else clip(trace.input, QUESTION),
             tokens=trace.tokens,
             cost_usd=trace.cost_usd,
             model_calls=0 if trace.is_part else model_calls(trace),

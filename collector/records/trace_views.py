@@ -14,6 +14,7 @@ import msgspec
 from collector.base.errors import Undecodable
 from collector.log.port import Record
 from collector.records.codec import decode, encode, kinds_of
+from collector.records.trace_outcomes import TraceOutcomes, outcomes_of
 from collector.records.trace_summary import (
     Summariser,
     TraceSummary,
@@ -75,30 +76,13 @@ def decode_without_spans(value: bytes) -> TraceRecord | VerdictRecord | Unread:
 
 
 class SummarisedTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace record as scoring reads it: the trace stays packed."""
+    """A trace record as scoring reads it."""
 
     summary: TraceSummary
-    value: bytes
-    """Of the record."""
+    outcomes: TraceOutcomes | None
+    """None: the record holds none, as one that another version wrote."""
     revision: int
     seen: float
-
-    @property
-    def packed(self) -> msgspec.Raw:
-        """The msgpack of the `Trace`, which is looked for in the whole record.
-
-        Raises:
-            Undecodable: the record is not a trace's.
-        """
-        return decode(_with_packed, self.value).trace
-
-    def unpack(self) -> Trace:
-        """The whole trace.
-
-        Raises:
-            Undecodable: it is not one.
-        """
-        return unpacked(self.packed)
 
 
 class _WithPacked(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
@@ -107,7 +91,6 @@ class _WithPacked(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     seen: float
 
 
-_with_packed = msgspec.msgpack.Decoder(_WithPacked)
 _scored = _view(_WithPacked, VerdictRecord)
 
 
@@ -122,9 +105,10 @@ def decode_summarised(
         found = decode(_scored, record.value)
         if not isinstance(found, _WithPacked):
             return found
-        summary = summariser.summary(unpacked(found.trace), found.trace)
+        summary = summariser.summary(unpacked(found.trace))
         revision, seen = found.revision, found.seen
-    return SummarisedTrace(summary=summary, value=record.value, revision=revision, seen=seen)
+    outcomes = outcomes_of(record.headers)
+    return SummarisedTrace(summary=summary, outcomes=outcomes, revision=revision, seen=seen)
 
 
 _packed = msgspec.msgpack.Decoder(PackedTraceRecord)

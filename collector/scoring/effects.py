@@ -84,15 +84,8 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True):
     """(service, reason) of the session that closed."""
 
 
-class Rerun(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn whose predecessors changed: its history-taking evaluators are due again."""
-
-    entry: SessionTurn
-    history: tuple[SessionTurn, ...]
-
-
-class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace that was placed in its session and waits for its outcomes; the session takes no other one meanwhile."""
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """A trace in its session, which finishes it before it takes another one."""
 
     key: bytes
     """Of the session."""
@@ -103,10 +96,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     is_new: bool
     """It opened the session."""
     placement: Placement
-    history: tuple[SessionTurn, ...]
     number: int | None
     """Its place among the turns, 1-based; None: it is not a turn."""
-    reruns: tuple[Rerun, ...]
+    lacking: tuple[SessionTurn, ...] = ()
+    """Turns whose sketches it, or a turn after it, is compared by, and which stand in the log alone."""
 
     @property
     def known(self) -> Collection[str] | None:
@@ -114,13 +107,6 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         if self.earlier is not None:
             return {*self.earlier.counted, *self.earlier.signal_ids}
         return () if self.entry.revision == 0 else None
-
-
-class Rescored(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcomes of a `Rerun`."""
-
-    entry: SessionTurn
-    outcomes: tuple[Outcome, ...]
 
 
 class WriteBatch:

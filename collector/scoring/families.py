@@ -6,7 +6,7 @@ from collector.base.telemetry import Telemetry
 
 
 class ScoringFamilies:
-    """Sessions that are open and that closed, and trace records that wait or are not scored."""
+    """Sessions that are open and that closed, and trace records that are not scored."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         self.sessions_active = telemetry.gauge("sessions_active", "Sessions open now.")
@@ -16,15 +16,8 @@ class ScoringFamilies:
         )
         self.trace_records_dropped = telemetry.counter(
             "trace_records_dropped",
-            "Trace records that scoring passed over, by reason: repeated, outdated, expired.",
+            "Trace records that scoring passed over, by reason: repeated, outdated.",
             "reason",
-        )
-        self.records_waiting = telemetry.gauge(
-            "records_waiting", "Records of traces that were read and are not scored yet."
-        )
-        self.session_texts_lost = telemetry.counter(
-            "session_texts_lost",
-            "Turns whose texts the log could not give back; those of their trace records are read instead.",
         )
         self.starts_clamped = telemetry.counter(
             "starts_clamped",

@@ -1,29 +1,27 @@
 """An open session as its partition holds it: awake while records come, else packed into a tenth of the memory.
 
-Packed it is its head and its turns, as topic `sessions` holds them, and what timers and bounds ask for. Where the log
-finds a record by its key, the texts of the turns stay there alone: all that a session wrote is written by then. Awake
-again it is what a restart makes of these records (rule 5), so no score tells the one from the other.
+Packed it is its head and its turns, as topic `sessions` holds them, and what timers and bounds ask for. Awake again it
+is what a restart makes of these records (rule 5), so no score tells the one from the other. The sketches of its turns
+stand in the records of their traces; they are packed too only where the log takes long to read one.
 """
 
 from __future__ import annotations
 
 import struct
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
 import zstandard
-from msgspec.structs import replace
 
-from collector.base.errors import Undecodable
 from collector.config.tree import SessionWindow
-from collector.records.sessions import SessionHead, SessionTurn, decode_sessions, turn_key
+from collector.records.sessions import SessionHead, SessionTurn
 from collector.scoring.open_session import OpenSession
 from collector.scoring.rules import Rules
 from collector.scoring.session_cost import LONGEST, SessionCosts
-from collector.scoring.sliding_window import without_texts
+from collector.scoring.turn_sketches import KEPT, Sketches
 from evaluators.model import Tokens, Turn
 from evaluators.uses import CallCount
 from evaluators.work import Work
@@ -31,11 +29,11 @@ from evaluators.work import Work
 AWAKE = 32 << 20
 """Bytes that the sessions take which are awake; the others are packed, but for those of more than LONGEST traces."""
 _BRIEF = struct.Struct("<dqqqq?")
-State: TypeAlias = tuple[SessionHead, tuple[SessionTurn, ...], tuple[str, ...], tuple[str, ...]]
-"""Head, traces, the ids of those that wait for a verdict in the order in which they came to wait, and the ids of those
-whose texts stand in the log alone."""
-ReadBack: TypeAlias = Callable[[bytes], bytes | None]
-"""Key -> the newest record of topic `sessions` of this key, in the session's partition; None: it cannot be read."""
+State: TypeAlias = tuple[
+    SessionHead, tuple[SessionTurn, ...], tuple[str, ...], Mapping[str, Sketches]
+]
+"""Head, traces, the ids of those that wait for a verdict, in the order in which they came to wait, and sketches."""
+_NO_SKETCHES: Mapping[str, Sketches] = {}
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(State).decode
 
@@ -46,71 +44,39 @@ class Packer:
     Args:
         rules: The plan.
         limits: Of the sessions' windows.
-        read_back: Where texts are read that stay in the log; None: they are packed too.
-        lost: Called for each trace whose texts could not be read back. They are looked for in its trace record then,
-            as those of older turns are.
+        keeps_sketches: Whether a session that rests keeps its sketches, because the log takes long to read one record.
     """
 
     def __init__(
-        self,
-        rules: Rules,
-        limits: SessionWindow,
-        *,
-        read_back: ReadBack | None = None,
-        lost: Callable[[], None] = lambda: None,
+        self, rules: Rules, limits: SessionWindow, *, keeps_sketches: bool = False
     ) -> None:
         self._rules = rules
         self._limits = limits
-        self._read_back = read_back
-        self._lost = lost
-        self._costs = SessionCosts(outcomes=rules.outcomes, texts_in_log=read_back is not None)
+        self._keeps_sketches = keeps_sketches and bool(rules.sketched)
+        self._costs = SessionCosts(
+            outcomes=rules.outcomes, sketches=KEPT if self._keeps_sketches else 0
+        )
         self._compress, self._expand = _compression(tuple(sorted(rules.emitted)))
 
     def pack(self, session: OpenSession) -> bytes:
-        """Everything of the session, its key apart."""
+        """Everything of the session but its key."""
         head = session.head
         brief = _BRIEF.pack(
             head.last, head.offset, head.since, head.cost, session.seen, bool(session.pending)
         )
-        traces, in_log = session.traces, list[str]()
-        if self._read_back is not None:
-            in_log = [each.turn.trace_id for each in traces if _has_texts(each)]
-            traces = tuple(without_texts(each) if _has_texts(each) else each for each in traces)
-        state: State = (head, traces, tuple(session.pending), tuple(in_log))
+        sketches = session.sketches.kept if self._keeps_sketches else _NO_SKETCHES
+        state: State = (head, session.traces, tuple(session.pending), sketches)
         return brief + self._compress.compress(_encode(state))
 
-    def wake(self, key: bytes, packed: bytes, *, texts: bool = True) -> OpenSession:
-        """The session of these bytes; without `texts` it is only good to be looked at, or to be closed.
-
-        Raises:
-            LogUnavailable: its texts cannot be read back now.
-        """
-        head, traces, pending, in_log = _decode(self._expand.decompress(packed[_BRIEF.size :]))
-        if texts and in_log:
-            of = frozenset(in_log)
-            traces = tuple(
-                self._with_texts(key, each) if each.turn.trace_id in of else each for each in traces
-            )
+    def wake(self, key: bytes, packed: bytes) -> OpenSession:
+        """The session of these bytes."""
+        head, traces, pending, sketches = _decode(self._expand.decompress(packed[_BRIEF.size :]))
         session = self.session(key, head, traces)
+        for trace_id, each in sketches.items():
+            session.sketches.put(trace_id, each)
         session.seen = _BRIEF.unpack_from(packed)[4]
         session.pending = {trace_id: session.pending[trace_id] for trace_id in pending}
         return session
-
-    def _with_texts(self, key: bytes, trace: SessionTurn) -> SessionTurn:
-        stored = self._stored(turn_key(key, trace.turn.trace_id))
-        if stored is None or stored.turn.digest != trace.turn.digest or not stored.kept:
-            self._lost()
-            return replace(trace, kept=False)
-        texts = replace(trace.turn, output=stored.turn.output, input=stored.turn.input)
-        return replace(trace, turn=texts)
-
-    def _stored(self, key: bytes) -> SessionTurn | None:
-        value = None if self._read_back is None else self._read_back(key)
-        try:
-            record = None if value is None else decode_sessions(value)
-        except Undecodable:
-            return None
-        return record if isinstance(record, SessionTurn) else None
 
     def session(
         self, key: bytes, head: SessionHead, traces: Iterable[SessionTurn] = ()
@@ -179,9 +145,9 @@ class HeldSession:
         return self._held
 
     def look(self, packer: Packer) -> OpenSession:
-        """The session as it is, to be read or to be closed: it stays packed, and its texts may be left out."""
+        """The session as it is, to be read or to be closed: it stays packed."""
         held = self._held
-        return packer.wake(self.key, held, texts=False) if isinstance(held, bytes) else held
+        return packer.wake(self.key, held) if isinstance(held, bytes) else held
 
     def pack(self, packer: Packer) -> None:
         """Let the session go, if it is awake: no one may use it any more."""
@@ -192,11 +158,10 @@ class HeldSession:
 class AwakeSessions:
     """The sessions that are awake and may be packed: the least recently used are, when together they take too much."""
 
-    def __init__(self, packer: Packer, *, limit: int, stays: Callable[[bytes], bool]) -> None:
-        """`limit` in bytes; `stays` says of a key that its session must not be packed now."""
+    def __init__(self, packer: Packer, *, limit: int) -> None:
+        """`limit` in bytes."""
         self._packer = packer
         self._limit = limit
-        self._stays = stays
         self._held: OrderedDict[bytes, tuple[HeldSession, int]] = OrderedDict()
         """With its cost, the least recently used first."""
         self._size = 0
@@ -218,13 +183,12 @@ class AwakeSessions:
         cost = session.awake_cost
         self._held[held.key] = held, cost
         self._size += cost
-        self.make_room(held.key)
+        if self._size > self._limit:
+            self._make_room(held.key)
 
-    def make_room(self, used: bytes | None = None) -> None:
-        """Pack what exceeds the limit, but not the session of this key."""
-        if self._size <= self._limit:
-            return
-        for key in self._surplus(used):
+    def _make_room(self, used: bytes) -> None:
+        """Pack the least recently used without which the others fit, but not the session of this key."""
+        while self._size > self._limit and (key := next(iter(self._held))) != used:
             self._held[key][0].pack(self._packer)
             self.forget(key)
 
@@ -232,21 +196,6 @@ class AwakeSessions:
         """The session was packed, or has closed."""
         if (found := self._held.pop(key, None)) is not None:
             self._size -= found[1]
-
-    def _surplus(self, used: bytes | None) -> list[bytes]:
-        """The least recently used without which the others fit."""
-        size, keys = self._size, list[bytes]()
-        for key, (_, cost) in self._held.items():
-            if size <= self._limit:
-                break
-            if key != used and not self._stays(key):
-                size -= cost
-                keys.append(key)
-        return keys
-
-
-def _has_texts(trace: SessionTurn) -> bool:
-    return trace.turn.output is not None or trace.turn.input is not None
 
 
 @lru_cache(maxsize=2)
@@ -262,7 +211,6 @@ def _compression(
             start_time_unix_nano=0,
             duration=1.5,
             digest="",
-            output=None,
             tokens=Tokens(input=1, output=1),
             cost_usd=0.5,
             model_calls=1,

@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn, TaskClaims
 from collector.records.subject import Subject
+from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import RunawayRecord, VerdictRecord, WorkRecord
-from collector.scoring.effects import Change, Effects, Publication, Rerun, Rescored, Task, Tombstone
+from collector.scoring.effects import Change, Effects, Placed, Publication, Tombstone
 from collector.scoring.outcome_signals import (
     OutcomeSignals,
     earlier_beginning,
     named_after,
-    possible_runaway,
     session_outcomes,
     session_subject,
     trace_signal_id,
 )
-from collector.scoring.rules import COMPLETED, RUNAWAY, Rules
+from collector.scoring.rules import Rules, not_read
+from collector.scoring.runaway_handover import without_possible_runaway
 from collector.scoring.session_cost import SessionCosts
 from collector.scoring.session_end import SessionEnd, merge_task_claims, session_end
-from collector.scoring.session_work import calls_of, session_work
-from collector.scoring.sliding_window import (
-    SlidingWindow,
-    is_turn,
-    ordered_start,
-    without_output,
-)
+from collector.scoring.session_work import ranked_work
+from collector.scoring.sliding_window import SlidingWindow, is_turn, ordered_start
+from collector.scoring.turn_sketches import Sketches, TurnSketches, sketches_in
 from collector.scoring.unscored_turn import awaiting, unscored_turn
 from evaluators.model import Outcome, SessionClosed
+from evaluators.resources import WINDOW
 from evaluators.run import SessionScorer
-from evaluators.trace.runaway import LEAST_MODEL_CALLS, is_found, may_be_found
 
 
 class OpenSession:
-    """Takes one trace record at a time: `take`, then `finish` with its outcomes."""
+    """Takes one trace record at a time: `take`, then `finish`."""
 
     __slots__ = (
         "_costs",
@@ -51,6 +48,7 @@ class OpenSession:
         "key",
         "pending",
         "seen",
+        "sketches",
     )
 
     def __init__(
@@ -74,11 +72,13 @@ class OpenSession:
         self._window = SlidingWindow(
             max_traces=limits.max_traces,
             max_age=limits.max_age,
-            history=rules.history if rules.history_takers else 0,
+            history=WINDOW if rules.sketched else 0,
             used={(), *rules.used.values()},
         )
+        self.sketches = TurnSketches(self._window, rules.sketched)
         self._costs = costs
-        self._judged = tuple(each.spec.name for each in rules.judged.trace)
+        judged = rules.judged
+        self._judged = tuple(each.spec.name for each in (*judged.trace, *judged.compared))
 
     @property
     def cost(self) -> int:
@@ -109,7 +109,9 @@ class OpenSession:
     @property
     def awake_cost(self) -> int:
         """Bytes of memory that it takes now."""
-        return self._costs.awake(self.key, self.head, self.head.task, self._window)
+        return self.sketches.size + self._costs.awake(
+            self.key, self.head, self.head.task, self._window
+        )
 
     def restore(self, entry: SessionTurn) -> None:
         """Take a trace back after a restart. It no longer waits for judged evaluators that are off since then."""
@@ -139,8 +141,8 @@ class OpenSession:
         entry = self._window.get(record.summary.turn.trace_id)
         return entry is not None and record.revision < entry.revision
 
-    def take(self, record: SummarisedTrace, *, offset: int, now: float, is_new: bool) -> Task:
-        """Place the trace; the task says what must be scored."""
+    def take(self, record: SummarisedTrace, *, offset: int, now: float, is_new: bool) -> Placed:
+        """Place the trace; what is returned says what must be read before it is finished."""
         head = self.head
         entry = unscored_turn(
             record, service=head.service, session_id=head.session_id, offset=offset, now=now
@@ -153,47 +155,58 @@ class OpenSession:
         began = earlier_beginning(head, entry)
         cost = self._cost(claims)
         self.head = replace(head, last=now, offset=offset, task=claims, cost=cost, began=began)
-        return Task(
+        self.sketches.put(entry.turn.trace_id, sketches_in(record))
+        return Placed(
             key=self.key,
             trace=record,
             entry=entry,
             earlier=earlier,
             is_new=is_new,
             placement=placement,
-            history=self._window.before(entry),
             number=self._window.number_of(entry),
-            reruns=tuple(self._reruns(placement.affected)),
+            lacking=self.sketches.lacking(entry, placement.affected),
         )
 
-    def finish(
-        self, task: Task, outcomes: Sequence[Outcome], rescored: Sequence[Rescored]
-    ) -> Effects:
-        """Apply the outcomes of a task and of its neighbours.
+    def finish(self, placed: Placed, found: Mapping[str, Sketches]) -> Effects:
+        """Score the trace, and the turns after it that are compared with others now.
 
-        The head is the last record of the state: a crash before it repeats the whole, after it nothing.
+        `found`: the sketches that it lacked, by trace id, of those that the log still has. The head is the last record
+        of the state: a crash before it repeats the whole, after it nothing.
         """
         publish: list[Publication] = []
-        changed = task.is_new or (task.placement.inside and is_turn(task.entry))
-        for entry in task.placement.removed:
+        changed = placed.is_new or (placed.placement.inside and is_turn(placed.entry))
+        for entry in placed.placement.removed:
             if entry.due:
                 publish += self._signals.without_verdict(entry, "overload")[0]
             self._forget(entry)
             changed = changed or is_turn(entry)
-        scored, possible = self._score(task, outcomes)
+        for trace_id, sketches in found.items():
+            self.sketches.put(trace_id, sketches)
+        scored, possible = self._score(placed, self._outcomes(placed))
         publish += scored
-        touched = dict.fromkeys(task.placement.text_dropped)
-        for each in rescored:
-            if (signals := self._rescore(each)) is not None:
+        touched: list[str] = []
+        for trace_id in placed.placement.affected:
+            if (signals := self._compare_again(trace_id)) is not None:
                 publish += signals
-                touched[each.entry.turn.trace_id] = None
+                touched.append(trace_id)
                 changed = True
+        self.sketches.let_go()
         work: tuple[WorkRecord | RunawayRecord, ...] = possible
         if changed and not self._window.is_piece:
             subject, outcomes = self._running()
             publish += self._signals.of_session(subject, outcomes, self._window)
-            work = (*possible, *self._work(subject, outcomes, task))
-        changes = (*self._changed_traces(task, touched), self._named_head())
+            work = (*possible, *self._work(subject, outcomes, placed))
+        changes = (*self._changed_traces(placed, touched), self._named_head())
         return Effects(publish=tuple(publish), work=work, changes=changes)
+
+    def _outcomes(self, placed: Placed) -> tuple[Outcome, ...]:
+        """Of the trace, in the order of the plan: what its record says, and what it is compared with."""
+        read = placed.trace.outcomes or TraceOutcomes()
+        known = {each.evaluator: each for each in read.outcomes}
+        if placed.number is not None:
+            known |= {each.evaluator: each for each in read.by_turn.get(placed.number, ())}
+        known |= {each.evaluator: each for each in self.sketches.compared(placed.entry)}
+        return tuple([known.get(each.spec.name) or not_read(each) for each in self._rules.trace])
 
     def on_verdict(self, record: VerdictRecord, *, offset: int) -> Effects | None:
         """Final outcomes of a trace in place of its stand-ins; None when it waits for none of them (rule 6).
@@ -247,14 +260,16 @@ class OpenSession:
         return effects, end.awaited
 
     def _score(
-        self, task: Task, outcomes: Sequence[Outcome]
+        self, task: Placed, outcomes: Sequence[Outcome]
     ) -> tuple[list[Publication], tuple[RunawayRecord, ...]]:
         """The signals of the trace's own outcomes; the window keeps them where it still holds the trace.
 
         That of `runaway` is left out where the model calls of other traces decide it.
         """
         known = task.known
-        unasked, due = self._judgement(task)
+        unasked, due = self._rules.judged.judgement(
+            task.trace.summary, self.key, inside=task.placement.inside
+        )
         counted = self._judged if known is None else tuple(n for n in self._judged if n in known)
         held = self._window.get(task.entry.turn.trace_id)
         entry = held or task.entry
@@ -266,29 +281,9 @@ class OpenSession:
         # A revision may be no turn any more though its earlier one was.
         if task.earlier is not None and not is_turn(entry):
             self._scorer.drop(entry.turn.trace_id)
-        return self._without_possible_runaway(entry, outcomes, publish)
-
-    def _without_possible_runaway(
-        self, entry: SessionTurn, outcomes: Sequence[Outcome], publish: list[Publication]
-    ) -> tuple[list[Publication], tuple[RunawayRecord, ...]]:
-        if not self._rules.counts_calls or entry.turn.model_calls < LEAST_MODEL_CALLS:
+        if not self._rules.counts_calls:
             return publish, ()
-        own = next((each for each in outcomes if each.evaluator == RUNAWAY), None)
-        if own is None or is_found(own) or not may_be_found(own, entry.turn.model_calls):
-            return publish, ()
-        rest = [each for each in publish if each.outcome.evaluator != RUNAWAY]
-        is_first = any(each.is_first for each in publish if each.outcome.evaluator == RUNAWAY)
-        return rest, (possible_runaway(entry, own, is_first=is_first),)
-
-    def _judgement(self, task: Task) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
-        """Outcomes that no judge is needed for, and the names of those that are due."""
-        if not self._judged:
-            return (), ()
-        judged = self._rules.judged
-        unasked = judged.unasked(task.trace.summary, self.key)
-        if not unasked and not task.placement.inside:
-            unasked = judged.skipped("trace", "overload")
-        return unasked, () if unasked else self._judged
+        return without_possible_runaway(entry, outcomes, publish)
 
     def _give_up(self, reason: str) -> list[Publication]:
         """Every trace that waits for a verdict ends without one."""
@@ -302,14 +297,14 @@ class OpenSession:
             publish += more
         return publish
 
-    def _rescore(self, rescored: Rescored) -> list[Publication] | None:
+    def _compare_again(self, trace_id: str) -> list[Publication] | None:
         """The signals of outcomes that changed; None: no outcome did, the ids are the same."""
-        entry = self._window.get(rescored.entry.turn.trace_id)
+        entry = self._window.get(trace_id)
         if entry is None:
             return None
         changed = [
             each
-            for each in rescored.outcomes
+            for each in self.sketches.compared(entry)
             if entry.signal_ids.get(each.evaluator) != trace_signal_id(entry, each)
         ]
         if not changed:
@@ -324,22 +319,9 @@ class OpenSession:
         return subject, session_outcomes(subject, self._window, self._scorer)
 
     def _work(
-        self, subject: Subject, outcomes: Iterable[Outcome], task: Task | None = None
+        self, subject: Subject, outcomes: Iterable[Outcome], placed: Placed | None = None
     ) -> tuple[WorkRecord, ...]:
-        """What is ranked of the session, and of the trace that changed it; empty when no evaluator ranks it."""
-        if not self._rules.ranks:
-            return ()
-        completed = (each for each in outcomes if each.evaluator == COMPLETED)
-        repeated = next(completed, None) if self._rules.completes else None
-        counts = self._rules.counts_calls and task is not None and task.placement.inside
-        trace = calls_of(task.entry) if counts and task and is_turn(task.entry) else None
-        return (session_work(subject, self._window, self.head.task, repeated, trace),)
-
-    def _reruns(self, affected: Sequence[str]) -> Iterator[Rerun]:
-        for trace_id in affected:
-            entry = self._window.get(trace_id)
-            if entry is not None:
-                yield Rerun(entry=entry, history=self._window.before(entry))
+        return ranked_work(self._rules, self._window, self.head.task, subject, outcomes, placed)
 
     def _replace(self, entry: SessionTurn) -> None:
         self._window.replace(entry)
@@ -349,7 +331,7 @@ class OpenSession:
         """Bring the running scores and the pending traces up to date with a trace of the window."""
         trace_id = entry.turn.trace_id
         if is_turn(entry):
-            self._scorer.put(awaiting(without_output(entry.turn), entry.due))
+            self._scorer.put(awaiting(entry.turn, entry.due))
         if entry.due:
             self.pending[trace_id] = entry.placed_at
         else:
@@ -364,7 +346,7 @@ class OpenSession:
         self.head = named_after(self.head, self._window.newest)
         return self.head
 
-    def _changed_traces(self, task: Task, touched: Iterable[str]) -> Iterator[Change]:
+    def _changed_traces(self, task: Placed, touched: Iterable[str]) -> Iterator[Change]:
         """Neighbours that changed, tombstones of those that left, and the trace itself last."""
         own = task.entry.turn.trace_id
         for trace_id in touched:

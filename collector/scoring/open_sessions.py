@@ -1,17 +1,15 @@
 """All sessions of one partition of `traces`. Pure: time is the record's, and decisions are returned as values.
 
-record -> arrive ... make_room (close what is due) -> take -> [outcomes] -> finish -> settle
+record -> make_room (close what is due) -> take -> [sketches that only the log has] -> finish
 restart -> restore (read `sessions` back) -> the same again
 
-Records arrive in the order of offsets. Those of a session are taken in that order, each after the one before it has
-settled; those of other sessions may pass it. A session closes for no record that came after one of its own that has
-not settled, so that its boundaries depend on log times alone.
+Records are taken in the order of offsets, each after the one before it is finished.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Literal, TypeAlias
 
@@ -20,17 +18,18 @@ from collector.records.sessions import (
     SessionHead,
     SessionsTopic,
     SessionTurn,
-    split_session_key,
 )
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import VerdictRecord
-from collector.scoring.effects import Change, Effects, Rescored, Task, Tombstone
+from collector.scoring.effects import Change, Effects, Placed, Tombstone
 from collector.scoring.held_session import AWAKE, AwakeSessions, HeldSession, Packer
 from collector.scoring.open_session import OpenSession
 from collector.scoring.pending_verdicts import PendingVerdicts
 from collector.scoring.rules import Rules
 from collector.scoring.stored_sessions import stored_sessions
-from evaluators.model import Outcome, SessionClosed
+from collector.scoring.turn_sketches import Sketches
+from collector.scoring.unscored_turn import new_head
+from evaluators.model import SessionClosed
 
 AWAITED_COST = 4 << 10
 """Bytes that a closed session takes which waits for its verdict; no more of them wait than fit into the memory."""
@@ -48,14 +47,10 @@ class OpenSessions:
         rules: Rules,
         limits: SessionWindow,
         partitions: int = 1,
-        waits: Callable[[bytes, int], bool] = lambda _key, _offset: False,
         packer: Packer | None = None,
         awake: int = AWAKE,
     ) -> None:
-        """`partitions` of `traces` have equal shares of `limits.max_open`, `limits.memory` and `awake`.
-
-        `waits` says whether a record of the session of this key, before this offset, has arrived and is not done.
-        """
+        """`partitions` of `traces` have equal shares of `limits.max_open`, `limits.memory` and `awake`."""
         self.partition = partition
         self._rules = rules
         self._limits = limits
@@ -70,12 +65,8 @@ class OpenSessions:
         """Sessions past their idle time that still wait for a verdict."""
         self._closed: dict[bytes, SessionHead] = {}
         """Heads of closed sessions that are still in the log: records below their `since` are repeats."""
-        self._in_flight: set[bytes] = set()
-        self._unwritten: set[bytes] = set()
-        """Sessions that changed since the last write."""
-        self._awake = AwakeSessions(self._packer, limit=awake // partitions, stays=self._stays)
+        self._awake = AwakeSessions(self._packer, limit=awake // partitions)
         awaited = max(1, self._memory // AWAITED_COST)
-        self._waits = waits
         self._verdicts = PendingVerdicts(rules=rules, max_sessions=min(self._max_open, awaited))
         self.size = 0
         """Bytes of memory that the open sessions take."""
@@ -109,53 +100,17 @@ class OpenSessions:
         held = self._open[session.key] = HeldSession(session)
         self._awake.keep(held)
 
-    def arrive(self, offset: int) -> None:
-        """A record was read; it is taken later."""
+    def done(self, offset: int) -> None:
+        """The record at this offset is done with."""
         self._next = offset + 1
-
-    def wake(self, key: bytes) -> None:
-        """Before a record of this session is taken: what of the session stands in the log alone is read back.
-
-        Raises:
-            LogUnavailable: the log cannot be read now.
-        """
-        if (held := self._find(key)) is not None:
-            self._awake.wake(held)
 
     def close_due(self, now: float) -> Iterator[Effects]:
         """Close the sessions that are due at this log time; a session that waits for a verdict closes with it.
 
-        One whose records have not settled closes when they have. Verdicts that are too late by now are given here,
+        Verdicts that are too late by now are given here,
         through the log: the first one there wins (rule 6).
         """
         yield from self._reach(self._next, now)
-
-    def has_room(self, key: bytes, offset: int, *, may_pass: bool = False) -> bool:
-        """Whether the record may be taken, or only after outcomes that are under way.
-
-        It waits for the sessions that close for it, because it opens one too many or because memory is short. One that
-        may pass others waits only where no other sessions can close in their place.
-        """
-        session = self._find(key)
-        opens = session is None and len(self) >= self._max_open
-        if not opens and self.size <= self._memory:  # as mostly: nothing has to close
-            return True
-        if self._is_read_again(key, offset):
-            return True
-        surplus = [*self._surplus(key)]
-        idle = [each for each in surplus if not self._is_busy(each, offset)]
-        if not may_pass:
-            oldest = next(self._by_age(), None) if opens else None
-            return idle == surplus and (oldest is None or not self._is_busy(oldest, offset))
-        if len(idle) < len(surplus):
-            idle = [each for each in self._by_age() if not self._is_busy(each, offset)]
-            own = 0 if session is None else session.cost
-            if (
-                self.size - own - sum(each.cost for each in idle if each is not session)
-                > self._memory
-            ):
-                return False
-        return not opens or self._oldest(offset) is not None
 
     def make_room(
         self, record: SummarisedTrace, *, key: bytes, offset: int, now: float
@@ -171,24 +126,16 @@ class OpenSessions:
             yield from self._expire(session, since=offset)
         if self._reason_to_drop(record, key, offset) is not None:
             return
-        for each in tuple(self._surplus(key, offset)):
+        for each in tuple(self._surplus(key)):
             yield self._close(each, "memory", since=offset)
         if self._find(key) is not None:
             return
-        while len(self) >= self._max_open and (oldest := self._oldest(offset)) is not None:
-            yield self._close(oldest, "memory", since=offset)
-
-    def settle(self, key: bytes) -> Iterator[Effects]:
-        """A record of the session is done: it closes if it became due meanwhile."""
-        session = self._open.get(key)
-        if session is None or not self._is_due(session, self._now):
-            return
-        if not self._is_busy(session, self._next):
-            yield from self._expire(session, since=self._next)
+        while len(self) >= self._max_open:
+            yield self._close(next(self._by_age()), "memory", since=offset)
 
     def take(
         self, record: SummarisedTrace, *, key: bytes, offset: int, now: float
-    ) -> Task | Dropped:
+    ) -> Placed | Dropped:
         """Place a trace in its session, which it may open; or the reason why the record is not scored.
 
         Raises:
@@ -202,27 +149,24 @@ class OpenSessions:
         if dropped is not None:
             return dropped
         is_new = held is None
-        held = held or HeldSession(self._packer.session(key, self._new_head(key, record, now)))
+        if held is None:
+            head = new_head(key, record.summary, self._closed.get(key), now=now)
+            held = HeldSession(self._packer.session(key, head))
         session = self._awake.wake(held)
         before = 0 if is_new else session.cost
-        task = session.take(record, offset=offset, now=now, is_new=is_new)
+        placed = session.take(record, offset=offset, now=now, is_new=is_new)
         self.size += session.cost - before
         self._touch(held)
-        self._in_flight.add(key)
-        return task
+        return placed
 
-    def finish(
-        self, task: Task, outcomes: Sequence[Outcome], rescored: Sequence[Rescored]
-    ) -> Effects:
-        """The outcomes of a task, and of those of its reruns whose record the log still has."""
-        self._in_flight.discard(task.key)
-        self._unwritten.add(task.key)
-        held = self._open[task.key]
+    def finish(self, placed: Placed, found: Mapping[str, Sketches]) -> Effects:
+        """Score a trace that was placed; `found`: see `OpenSession.finish`."""
+        held = self._open[placed.key]
         session = held.wake(self._packer)
-        effects = session.finish(task, outcomes, rescored)
-        trace_id = task.entry.turn.trace_id
+        effects = session.finish(placed, found)
+        trace_id = placed.entry.turn.trace_id
         if (time := session.pending.get(trace_id)) is not None:
-            self._verdicts.add_trace(task.key, trace_id, time)
+            self._verdicts.add_trace(placed.key, trace_id, time)
         self._awake.keep(held)
         return effects
 
@@ -242,7 +186,6 @@ class OpenSessions:
         effects = session.on_verdict(record, offset=offset)
         if effects is None:
             return
-        self._unwritten.add(key)
         if record.subject not in session.pending:
             self._verdicts.remove_trace(key, record.subject)
         yield effects
@@ -259,8 +202,6 @@ class OpenSessions:
 
         Returns the tombstones of heads of sessions that closed before it.
         """
-        self._unwritten.clear()
-        self._awake.make_room()
         passed = {key: head for key, head in self._closed.items() if head.since <= offset}
         for key in passed:
             del self._closed[key]
@@ -277,8 +218,7 @@ class OpenSessions:
         for session in self._open.values():
             if not self._is_due(session, now):
                 break
-            if not self._is_busy(session, offset):
-                due.append(session)
+            due.append(session)
         for session in due:
             yield from self._expire(session, since=offset)
 
@@ -293,7 +233,6 @@ class OpenSessions:
         session = held.look(self._packer)
         self._open.pop(session.key, None)
         self._overdue.pop(session.key, None)
-        self._unwritten.discard(session.key)
         self._awake.forget(session.key)
         self.size -= session.cost
         for trace_id in session.pending:
@@ -309,34 +248,21 @@ class OpenSessions:
         held = self._find(key)
         return None if held is None else held.look(self._packer).pending_trace(trace_id)
 
-    def _stays(self, key: bytes) -> bool:
-        """Whether its session is scored now, or has changes that are not written yet."""
-        return key in self._in_flight or key in self._unwritten
-
     def _find(self, key: bytes) -> HeldSession | None:
         return self._open.get(key) or self._overdue.get(key)
 
     def _by_age(self) -> Iterator[HeldSession]:
         return chain(self._overdue.values(), self._open.values())
 
-    def _surplus(self, key: bytes, offset: int | None = None) -> Iterator[HeldSession]:
-        """The oldest sessions without which the others fit into memory; not the session of this key.
-
-        With the offset of a record: of those sessions that can close for it.
-        """
+    def _surplus(self, key: bytes) -> Iterator[HeldSession]:
+        """The oldest sessions without which the others fit into memory; not the session of this key."""
         size = self.size
         for session in self._by_age():
             if size <= self._memory:
                 return
-            can_close = offset is None or not self._is_busy(session, offset)
-            if session.key != key and can_close:
+            if session.key != key:
                 size -= session.cost
                 yield session
-
-    def _is_read_again(self, key: bytes, offset: int) -> bool:
-        """Whether it is known without the record that it places nothing."""
-        session = self._find(key)
-        return self._is_past(key, offset) or (session is not None and offset <= session.offset)
 
     def _reason_to_drop(self, record: SummarisedTrace, key: bytes, offset: int) -> Dropped | None:
         """Why the record places nothing; None: it places its trace."""
@@ -350,14 +276,6 @@ class OpenSessions:
             return "repeated"
         return "outdated" if session.outdated(record) else None
 
-    def _oldest(self, offset: int) -> HeldSession | None:
-        """The session that closes when a record at this offset opens one too many."""
-        return next((each for each in self._by_age() if not self._is_busy(each, offset)), None)
-
-    def _is_busy(self, session: HeldSession, offset: int) -> bool:
-        """Whether a record of the session before this offset is not done."""
-        return session.key in self._in_flight or self._waits(session.key, offset)
-
     def _is_past(self, key: bytes, offset: int) -> bool:
         """Whether the record belongs to an earlier life of its session, which has closed."""
         life = self._find(key) or self._closed.get(key)
@@ -370,20 +288,3 @@ class OpenSessions:
         self._overdue.pop(session.key, None)
         self._open.pop(session.key, None)
         self._open[session.key] = session
-
-    def _new_head(self, key: bytes, record: SummarisedTrace, now: float) -> SessionHead:
-        # A revised trace stays in the session of its key, whatever it names itself.
-        service, session_id = split_session_key(key)
-        trace = record.summary
-        closed = self._closed.get(key)
-        return SessionHead(
-            service=service,
-            session_id=session_id,
-            session_source=trace.session_source,
-            agent=trace.agent,
-            agent_version=trace.agent_version,
-            opened=now,
-            last=now,
-            offset=-1,
-            since=0 if closed is None else closed.since,
-        )

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn
 from collector.records.signal import signal_id, trace_input_digest
 from collector.records.subject import Subject, shared_fields
-from collector.records.traces import RunawayRecord
 from collector.scoring.effects import Publication
 from collector.scoring.rules import Rules
 from collector.scoring.sliding_window import SlidingWindow, ordered_start
@@ -110,18 +109,6 @@ def trace_signal_id(entry: SessionTurn, outcome: Outcome) -> str:
 
 _input_digest = lru_cache(maxsize=64)(trace_input_digest)
 """The outcomes of a trace that compare it with nothing have one input."""
-
-
-def possible_runaway(entry: SessionTurn, outcome: Outcome, *, is_first: bool) -> RunawayRecord:
-    """A trace whose outcome of `runaway` is decided where the model calls of its agent's traces are known."""
-    return RunawayRecord(
-        subject=trace_subject(entry),
-        model=entry.turn.model,
-        model_calls=entry.turn.model_calls,
-        digest=entry.turn.digest,
-        outcome=outcome,
-        is_first=is_first,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

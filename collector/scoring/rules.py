@@ -9,8 +9,8 @@ from typing import TypeAlias
 from collector.records.trace_summary import Summariser, TraceSummary
 from evaluators.content import NO_CONTENT
 from evaluators.model import Failure, Outcome, Turn
-from evaluators.plan import Configured, Plan, sees_history
-from evaluators.run import SessionScorer, failed, not_applicable, skipped
+from evaluators.plan import Configured, Plan
+from evaluators.run import NOT_A_TURN, SessionScorer, failed, not_applicable, skipped
 
 COMPLETED = "repeated_calls"
 """The session evaluator whose outcome the agent's earlier sessions complete."""
@@ -22,13 +22,15 @@ NewScorer: TypeAlias = Callable[[], SessionScorer]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedRules:
-    """The judged evaluators of the plan and the judge's own settings; the default has no judge.
+    """The evaluators whose outcomes come as verdicts, and the judge's own settings; the default has none.
 
     Scoring decides which subjects a judge is asked about, so that a dead judge still ends in outcomes.
     """
 
     trace: Sequence[Configured] = ()
     session: Sequence[Configured] = ()
+    compared: Sequence[Configured] = ()
+    """Trace evaluators that ask no judge: workers compare the trace with the texts of those before it."""
     max_lag: float = float("inf")
     """Seconds of log time that a verdict may take."""
     samples: Callable[[bytes], bool] = lambda _key: True
@@ -36,18 +38,32 @@ class JudgedRules:
     probability: float = 1.0
     """Of a session being judged."""
 
-    def unasked(self, trace: TraceSummary, key: bytes) -> tuple[Outcome, ...]:
-        """Outcomes of a trace that no judge has to be asked for; empty: all of them are due."""
+    def judgement(
+        self, trace: TraceSummary, key: bytes, *, inside: bool
+    ) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
+        """Outcomes of a trace that need no verdict, and the names of the evaluators whose verdict is due.
+
+        `inside`: the trace is in its session's window. Scoring waits for no verdict about another one.
+        """
+        every = (*self.trace, *self.compared)
+        if not every:
+            return (), ()
         if trace.unread is not None:
             message = f"the trace could not be read: {trace.unread}"
             error = Failure(type=trace.unread, message=message)
-            return tuple(failed(each, error) for each in self.trace)
+            return tuple(failed(each, error) for each in every), ()
         if not trace.is_turn:
-            why = "neither a model nor a tool was called, and no agent took a step"
-            return tuple(not_applicable(each, "not_a_turn", why) for each in self.trace)
+            return tuple(not_applicable(each, "not_a_turn", NOT_A_TURN) for each in every), ()
+        unasked: tuple[Outcome, ...] = ()
         if not trace.turn.has_text:
-            return tuple(not_applicable(each, "no_content", NO_CONTENT) for each in self.trace)
-        return () if self.samples(key) else self.skipped("trace", "sampled_out")
+            unasked = tuple(not_applicable(each, "no_content", NO_CONTENT) for each in self.trace)
+        elif not self.samples(key):
+            unasked = tuple(skipped(each, "sampled_out") for each in self.trace)
+        known = {each.evaluator for each in unasked}
+        due = tuple(each for each in every if each.spec.name not in known)
+        if inside:
+            return unasked, tuple(each.spec.name for each in due)
+        return (*unasked, *(skipped(each, "overload") for each in due)), ()
 
     def unasked_session(self, key: bytes, turns: Collection[Turn]) -> tuple[Outcome, ...]:
         """Outcomes of a closed session that no judge has to be asked for; empty: all of them are due."""
@@ -61,8 +77,8 @@ class JudgedRules:
     def skipped(
         self, scope: str, reason: str, only: Collection[str] | None = None
     ) -> tuple[Outcome, ...]:
-        """Final outcomes of judged evaluators that were due and did not run."""
-        due = self.trace if scope == "trace" else self.session
+        """Final outcomes of evaluators that were due and did not run."""
+        due = (*self.trace, *self.compared) if scope == "trace" else self.session
         return tuple(
             skipped(each, reason) for each in due if only is None or each.spec.name in only
         )
@@ -73,10 +89,10 @@ class Rules:
     """The plan as scoring reads it."""
 
     new_scorer: NewScorer
-    history: int
-    """How many earlier turns an evaluator may see."""
-    history_takers: tuple[str, ...]
-    """Trace evaluators that see them: they run again when the turns before a trace change."""
+    trace: tuple[Configured, ...] = ()
+    """Trace evaluators whose outcomes the record of a trace holds, but for those that are sketched."""
+    sketched: tuple[Configured, ...] = ()
+    """Those of them that compare a trace with the turns before it: again when these change."""
     emitted: frozenset[str]
     """Evaluators whose outcomes are published; the others are computed for those that read them."""
     used: Mapping[str, tuple[str, ...]]
@@ -104,7 +120,6 @@ class Rules:
         cls,
         plan: Plan,
         new_scorer: NewScorer,
-        history: int,
         judged: JudgedRules | None = None,
         *,
         task_evaluator: str = "agentic",
@@ -113,19 +128,18 @@ class Rules:
         """Read the plan once."""
         judged = judged or JudgedRules()
         scorer = new_scorer()
-        every = (*plan.trace, *plan.session, *judged.trace, *judged.session)
+        every = (*plan.trace, *plan.session, *judged.trace, *judged.session, *judged.compared)
         emitted = frozenset(each.spec.name for each in every if each.emit)
-        takers = (each.spec.name for each in plan.trace if sees_history(each))
         return cls(
             new_scorer=new_scorer,
-            history=history,
-            history_takers=tuple(takers) if history else (),
+            trace=plan.trace,
+            sketched=tuple(each for each in plan.trace if each.spec.sketch is not None),
             emitted=emitted - {COMPLETED},
             used={
                 each.spec.name: tuple(sorted(scorer.signals_used(each.spec.name)))
                 for each in plan.session
             },
-            outcomes=len(plan.trace) + len(judged.trace),
+            outcomes=len(plan.trace) + len(judged.trace) + len(judged.compared),
             judged=judged,
             judged_methods=frozenset((each.spec.name, each.spec.method) for each in judged.trace),
             assumed=frozenset(each.spec.name for each in every if each.spec.assumed_counts),
@@ -135,3 +149,9 @@ class Rules:
             completes=COMPLETED in emitted,
             counts_calls=RUNAWAY in emitted,
         )
+
+
+def not_read(configured: Configured) -> Outcome:
+    """Of an evaluator of which the record of a trace says nothing."""
+    message = "the trace was read by a version or a configuration without this evaluator"
+    return failed(configured, Failure(type="not_read", message=message))

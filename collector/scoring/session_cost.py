@@ -20,6 +20,8 @@ RESTING_SESSION = 600
 """The same of a session at rest."""
 RESTING_OUTCOME = 25
 """The same of one outcome of a trace at rest."""
+RESTING_SKETCHES = 1_800
+"""The same of the sketches of a turn at rest: a vector of 256 numbers, and an answer of some hundred words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +30,8 @@ class SessionCosts:
 
     outcomes: int
     """Of one trace, by how many evaluators it is scored."""
-    texts_in_log: bool = False
-    """Whether the texts of a session at rest stay in the log alone."""
+    sketches: int = 0
+    """Of how many turns a session at rest keeps them."""
 
     def charged(
         self, key: bytes, head: SessionHead, claims: TaskClaims | None, window: SlidingWindow
@@ -37,9 +39,9 @@ class SessionCosts:
         """Bytes that the session is charged: at rest, or awake where it is too long to be packed."""
         if len(window) > LONGEST:
             return self.awake(key, head, claims, window)
-        texts = 0 if self.texts_in_log else window.texts
         traces = window.resting + RESTING_OUTCOME * self.outcomes * len(window)
-        return RESTING_SESSION + _names(key, head, claims) + traces + texts
+        sketches = RESTING_SKETCHES * min(self.sketches, len(window))
+        return RESTING_SESSION + _names(key, head, claims) + traces + sketches
 
     def awake(
         self, key: bytes, head: SessionHead, claims: TaskClaims | None, window: SlidingWindow

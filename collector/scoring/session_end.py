@@ -17,7 +17,7 @@ from collector.records.trace_summary import TraceSummary
 from collector.records.traces import RunRecord, SessionRecord
 from collector.scoring.outcome_signals import session_outcomes, session_subject
 from collector.scoring.rules import Rules
-from collector.scoring.sliding_window import SlidingWindow, without_output
+from collector.scoring.sliding_window import SlidingWindow
 from evaluators.formulas.task_runs import succeeded
 from evaluators.model import Outcome, SessionClosed
 
@@ -89,7 +89,7 @@ def _final_outcomes(
     """Computed from scratch, so that they do not depend on the order in which turns arrived."""
     scorer = rules.new_scorer()
     for turn in window.turns:
-        scorer.put(without_output(turn))
+        scorer.put(turn)
     return session_outcomes(subject, window, scorer, closed=reason)
 
 

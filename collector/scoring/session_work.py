@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from collector.records.sessions import SessionTurn, TaskClaims
 from collector.records.subject import Subject, shared_fields
 from collector.records.traces import TraceCalls, WorkRecord
-from collector.scoring.sliding_window import SlidingWindow
+from collector.scoring.effects import Placed
+from collector.scoring.rules import COMPLETED, Rules
+from collector.scoring.sliding_window import SlidingWindow, is_turn
 from evaluators.model import Outcome, Turn
 
 _LATEST = (1 << 64) - 1
@@ -36,7 +40,25 @@ def session_work(
     )
 
 
-def calls_of(entry: SessionTurn) -> TraceCalls:
+def ranked_work(
+    rules: Rules,
+    window: SlidingWindow,
+    task: TaskClaims | None,
+    subject: Subject,
+    outcomes: Iterable[Outcome],
+    placed: Placed | None = None,
+) -> tuple[WorkRecord, ...]:
+    """What is ranked of a session, and of the trace that changed it; empty when no evaluator ranks it."""
+    if not rules.ranks:
+        return ()
+    completed = (each for each in outcomes if each.evaluator == COMPLETED)
+    repeated = next(completed, None) if rules.completes else None
+    counts = rules.counts_calls and placed is not None and placed.placement.inside
+    trace = _calls_of(placed.entry) if counts and placed and is_turn(placed.entry) else None
+    return (session_work(subject, window, task, repeated, trace),)
+
+
+def _calls_of(entry: SessionTurn) -> TraceCalls:
     """The model calls of a trace that closed."""
     turn = entry.turn
     return TraceCalls(

@@ -1,7 +1,6 @@
 """The sliding window of one session. Pure: its content depends on the set of traces, never on their arrival.
 
     (start, trace id)  ->  oldest ............................ newest
-                                                               output text kept for the newest 8
     (seen, start, ...) ->  slides out by max_traces, max_age
 
 The start is the sender's word, so it only orders, and counts as at most a day after the trace was seen. Age is a
@@ -14,27 +13,24 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from heapq import merge
 from typing import overload
 
 import msgspec
-from msgspec.structs import replace
 
 from collector.records.sessions import SessionTurn
 from collector.records.signal import session_input_digest, turn_term
+from collector.scoring.running_input import RunningInput, Used
 from collector.scoring.running_uses import TOOL_COST, RunningUses
 from collector.scoring.running_work import WRITE_COST, RunningWork
 from evaluators.model import Turn
 
-TEXTS_KEPT = 8
-"""Turns of a session, the newest, whose output text stays in its state."""
 TURN_COST = 1_950
-"""Bytes that a trace of the window takes besides its texts and its outcomes, from what tracemalloc says."""
+"""Bytes that a trace of the window takes besides its outcomes, from what tracemalloc says."""
 CALL_COST = 400
 """Bytes of a distinct tool call of a turn, here and in the running states."""
 RESTING_TURN = 100
-"""Bytes that a trace takes while its session rests, besides its texts and its outcomes."""
+"""Bytes that a trace takes while its session rests, besides its outcomes."""
 RESTING_CALL = 20
 """Bytes of a distinct tool call, or of a write, of such a trace."""
 LATEST_START = 86_400.0
@@ -43,8 +39,6 @@ Key = tuple[tuple[int, int], str]
 """((start as it counts, start as it was sent), trace id); starts in unix nanoseconds."""
 Age = tuple[float, Key]
 """(log time at which the newest span was seen, place in the order)"""
-Used = tuple[str, ...]
-"""Names of the trace evaluators that a session evaluator reads, sorted."""
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,8 +50,6 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """Traces that left the window."""
     affected: tuple[str, ...] = ()
     """Turns whose predecessors changed, in order, without the placed one."""
-    text_dropped: tuple[str, ...] = ()
-    """Turns whose output text is no longer kept."""
 
 
 class SlidingWindow:
@@ -75,7 +67,6 @@ class SlidingWindow:
         "_turns",
         "cost",
         "resting",
-        "texts",
         "uses",
         "work",
     )
@@ -92,7 +83,7 @@ class SlidingWindow:
         self._others: list[Key] = []
         self._turn_ages: list[Age] = []
         self._other_ages: list[Age] = []
-        self._input = _RunningInput(used)
+        self._input = RunningInput(used)
         self.work = RunningWork()
         """Of the turns."""
         self.uses = RunningUses()
@@ -100,9 +91,7 @@ class SlidingWindow:
         self.cost = 0
         """Bytes of memory that its traces take, their outcomes apart: a function of what the log holds of them."""
         self.resting = 0
-        """The same while the session rests, without their texts."""
-        self.texts = 0
-        """Bytes of their texts."""
+        """The same while the session rests."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -146,6 +135,10 @@ class SlidingWindow:
     def get(self, trace_id: str) -> SessionTurn | None:
         """The trace, if it is in the window."""
         return self._entries.get(trace_id)
+
+    def newest_turns(self, count: int) -> tuple[str, ...]:
+        """The trace ids of the newest turns, in order."""
+        return tuple(trace_id for _start, trace_id in self._turns[-count:])
 
     def before(self, entry: SessionTurn) -> tuple[SessionTurn, ...]:
         """Its History: the turns right before it, the newest last; empty for a trace that is not a turn."""
@@ -192,7 +185,6 @@ class SlidingWindow:
             inside=inside,
             removed=removed,
             affected=self._in_order(affected - {entry.turn.trace_id}) if affected else (),
-            text_dropped=tuple(self._drop_texts(entry)),
         )
 
     def replace(self, entry: SessionTurn) -> None:
@@ -230,13 +222,11 @@ class SlidingWindow:
 
     def _charge(self, entry: SessionTurn, sign: int) -> None:
         turn = entry.turn
-        texts = text_size(turn.output) + text_size(turn.input)
         calls, writes = len(turn.call_counts), len(turn.writes)
         others = text_size(entry.agent) + CALL_COST * calls + WRITE_COST * writes
         others += TOOL_COST * len(turn.tools)
-        self.cost += sign * (TURN_COST + texts + others)
+        self.cost += sign * (TURN_COST + others)
         self.resting += sign * (RESTING_TURN + RESTING_CALL * (calls + writes))
-        self.texts += sign * texts
 
     def _slide(self) -> Iterator[SessionTurn]:
         for ages in (self._turn_ages, self._other_ages):
@@ -249,30 +239,6 @@ class SlidingWindow:
     def _is_too_old(self, ages: Sequence[Age]) -> bool:
         """Whether the oldest is further from the newest than the window reaches."""
         return bool(ages) and ages[0][0] < ages[-1][0] - self._max_age
-
-    def _drop_texts(self, entry: SessionTurn) -> Iterator[str]:
-        """Only the newest turns keep their text.
-
-        At most two lose it: the turn that was pushed out of the newest, and the placed one when it is older still.
-        """
-        candidates = [entry.turn.trace_id]
-        if len(self._turns) <= TEXTS_KEPT:
-            if is_turn(entry):
-                return  # all of them do
-        else:
-            candidates.append(self._turns[-TEXTS_KEPT - 1][1])
-        for trace_id in candidates:
-            held = self._entries.get(trace_id)
-            if held is None or not held.kept or self._keeps_text(held):
-                continue
-            self._entries[trace_id] = without_text = _without_text(held)
-            self._charge(held, -1)
-            self._charge(without_text, 1)
-            yield trace_id
-
-    def _keeps_text(self, entry: SessionTurn) -> bool:
-        first = max(0, len(self._turns) - TEXTS_KEPT)
-        return is_turn(entry) and _key(entry) >= self._turns[first]
 
     def _after(self, key: Key) -> list[str]:
         """The turns whose History reaches back to this key."""
@@ -310,53 +276,6 @@ class _Turns(Sequence[Turn]):
         return self._entries[self._order[index][1]].turn
 
 
-class _RunningInput:
-    """The window's input digests, kept incrementally: one running sum per distinct set of trace evaluators read.
-
-    A sum does not depend on the order in which turns are added and removed.
-    """
-
-    __slots__ = ("_sums",)
-
-    def __init__(self, used: Iterable[Used]) -> None:
-        self._sums: dict[Used, int] = dict.fromkeys(used, 0)
-
-    def add(self, entry: SessionTurn) -> None:
-        for used in self._sums:
-            self._sums[used] += _term(entry, used)
-
-    def remove(self, entry: SessionTurn) -> None:
-        """Subtract the turn exactly as it was added."""
-        for used in self._sums:
-            self._sums[used] -= _term(entry, used)
-
-    def replace(self, earlier: SessionTurn, entry: SessionTurn) -> None:
-        """The same turn with other signals: only sums that read them change."""
-        for used in self._sums:
-            was, now = _read(earlier, used), _read(entry, used)
-            if was != now:
-                turn = entry.turn
-                more = _turn_term(turn.trace_id, turn.digest, now)
-                self._sums[used] += more - _turn_term(turn.trace_id, turn.digest, was)
-
-    def digest(self, used: Used) -> str:
-        return session_input_digest([self._sums[used]])
-
-
-def _read(entry: SessionTurn, used: Used) -> tuple[str, ...]:
-    """The ids of the turn's signals that are read of it."""
-    ids = entry.signal_ids
-    return tuple([ids[name] for name in used if name in ids]) if ids else ()
-
-
-def _term(entry: SessionTurn, used: Used) -> int:
-    return _turn_term(entry.turn.trace_id, entry.turn.digest, _read(entry, used))
-
-
-_turn_term = lru_cache(maxsize=64)(turn_term)
-"""A turn without signals has one term, whatever reads them."""
-
-
 def ordered_start(entry: SessionTurn) -> int:
     """The start by which the trace is ordered, unix nanoseconds: the one sent, or LATEST_START where that is later."""
     return min(entry.turn.start_time_unix_nano, int((entry.seen + LATEST_START) * 1e9))
@@ -380,20 +299,3 @@ def text_size(text: str | None) -> int:
 def is_turn(entry: SessionTurn) -> bool:
     """Whether the trace called a model or a tool, or agents took steps in it; session formulas read no other traces."""
     return bool(entry.turn.model_calls or entry.turn.tool_calls)
-
-
-def _without_text(entry: SessionTurn) -> SessionTurn:
-    """The trace without its texts; History reads that from the trace record when it is needed."""
-    return replace(entry, turn=replace(entry.turn, output=None, input=None), kept=False)
-
-
-def without_texts(entry: SessionTurn) -> SessionTurn:
-    """The trace with its turn as session formulas get it."""
-    return replace(entry, turn=without_output(entry.turn))
-
-
-def without_output(turn: Turn) -> Turn:
-    """The turn as session formulas get it: numbers, no text."""
-    if turn.output is None and turn.input is None:
-        return turn
-    return replace(turn, output=None, input=None)

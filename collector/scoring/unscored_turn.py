@@ -1,4 +1,4 @@
-"""What a session keeps of a trace before its outcomes are there. Pure."""
+"""What a session is before its first trace, and what it keeps of a trace before its outcomes are there. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,33 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from collector.records.sessions import SessionTurn
+from collector.records.sessions import SessionHead, SessionTurn, split_session_key
+from collector.records.trace_summary import TraceSummary
 from collector.records.trace_views import SummarisedTrace
 from evaluators.model import PENDING, Turn
+
+
+def new_head(
+    key: bytes, trace: TraceSummary, closed: SessionHead | None, *, now: float
+) -> SessionHead:
+    """The head of a session that this trace opens; `closed` is that of an earlier one of the same key.
+
+    Raises:
+        Undecodable: the key is not a session's.
+    """
+    # A revised trace stays in the session of its key, whatever it names itself.
+    service, session_id = split_session_key(key)
+    return SessionHead(
+        service=service,
+        session_id=session_id,
+        session_source=trace.session_source,
+        agent=trace.agent,
+        agent_version=trace.agent_version,
+        opened=now,
+        last=now,
+        offset=-1,
+        since=0 if closed is None else closed.since,
+    )
 
 
 def unscored_turn(

@@ -203,6 +203,9 @@ class App:
         roles = self._config.roles
         if "score" in roles:
             stages.start("score", rooms.scorer().run)
+        if "score" in roles and self._plan.compared:
+            compare = self._supervisor.keep("compare", lambda: rooms.comparing().run)
+            stages.start("compare", compare)
         if "judge" in roles and self._plan.judged:
             stages.start("judge", self._supervisor.keep("judge", lambda: rooms.judging().run))
         unwritten: Callable[[], Lag] = Lag
@@ -230,7 +233,7 @@ class App:
         await stages.stop("assemble", "forward", "lag")
         if hands_over and "assemble" in config.roles:
             await rooms.assembler().drain("shutdown")
-        await stages.stop("score", "judge")
+        await stages.stop("score", "compare", "judge")
         if hands_over and "score" in config.roles:
             await rooms.scorer().drain("shutdown")
         await stages.stop("rank")
@@ -286,7 +289,8 @@ class App:
 
     def _workers(self, log: Log) -> Workers:
         """Processes only where a role gives them jobs."""
-        has_jobs = bool({"assemble", "score"} & set(self._config.roles))
+        roles = self._config.roles
+        has_jobs = "assemble" in roles or ("score" in roles and bool(self._plan.compared))
         count = self._config.worker_count if has_jobs else 0
         self._health.has_worker = count == 0
 

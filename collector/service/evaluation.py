@@ -169,7 +169,7 @@ def _worker_count(config: Config, plan: Plan, files: Iterable[Path]) -> int:
 
 def has_foreign_code(plan: Plan) -> bool:
     """Whether third parties' evaluators score traces: one that hangs or dies must end a worker, never the command."""
-    return any(each.spec.method == "custom" for each in plan.trace)
+    return any(each.spec.method == "custom" for each in (*plan.trace, *plan.compared))
 
 
 def _size(files: Iterable[Path]) -> int:

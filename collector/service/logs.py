@@ -11,6 +11,7 @@ from collector.api import feed
 from collector.base.clock import Clock
 from collector.base.steady_clock import SteadyClock
 from collector.base.telemetry import Telemetry
+from collector.config.plan import plan_from
 from collector.config.tree import Config, Role
 from collector.log.disk.disk_log import DiskLog
 from collector.log.families import LogFamilies
@@ -29,7 +30,7 @@ from collector.log.port import (
     Log,
 )
 from collector.receiver import log_requests
-from collector.service.rooms import ASSEMBLY, JUDGING, SCORING
+from collector.service.rooms import ASSEMBLY, COMPARING, JUDGING, SCORING
 from collector.service.sinks import delivery_groups, feedback_groups
 from collector.signals.faults import fault_reader
 from collector.signals.prometheus import exporter, trace_metrics
@@ -49,6 +50,7 @@ _ROLES: Mapping[str, Role] = {
     log_requests.GROUP: "receive",
     ASSEMBLY: "assemble",
     SCORING: "score",
+    COMPARING: "score",
     JUDGING: "judge",
 }
 """By group, the role that reads for it; every other group is of role `publish`."""
@@ -121,7 +123,7 @@ def groups(config: Config) -> Mapping[str, frozenset[str]]:
                 trace_metrics.GROUP,
                 fault_reader.GROUP,
                 ranking_room.GROUP,
-                *_judging(config),
+                *_verdicts(config),
             }
         ),
         SIGNALS: frozenset({feed.SIGNALS_GROUP, exporter.GROUP, *delivery_groups(config)}),
@@ -171,6 +173,8 @@ def _answers_for(group: str, config: Config) -> bool:
     return _ROLES.get(group) in config.roles
 
 
-def _judging(config: Config) -> frozenset[str]:
-    is_on = config.judge.model is not None or config.embedder.kind == "litellm"
-    return frozenset({JUDGING}) if is_on else frozenset()
+def _verdicts(config: Config) -> frozenset[str]:
+    """The groups of the rooms that make verdicts, as far as they have evaluators."""
+    plan = plan_from(config)
+    found = {JUDGING: plan.judged, COMPARING: plan.compared}
+    return frozenset(group for group, due in found.items() if due)

@@ -9,7 +9,7 @@ The log holds what one call works on and is empty between calls: give it whole t
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import cast
 
 from collector.base.clock import wall
@@ -84,6 +84,7 @@ class OfflineService:
         self._judging = (
             rooms.judging(log_clock=self._log_clock, only=names) if plan.judged else None
         )
+        self._comparing = rooms.comparing(log_clock=self._log_clock) if plan.compared else None
         self._judges_sessions = any(each.spec.scope == "session" for each in plan.judged)
 
     def split(self, request: bytes, signal: OtlpSignal) -> SplitRequest:
@@ -115,11 +116,10 @@ class OfflineService:
     @asynccontextmanager
     async def standing(self) -> AsyncGenerator[None]:
         """Keep the judge's process, if a judge is asked; around any number of `score`."""
-        if self._judging is None:
-            yield
-            return
         try:
-            async with self._judging.standing():
+            async with AsyncExitStack() as rooms:
+                for room in filter(None, (self._judging, self._comparing)):
+                    await rooms.enter_async_context(room.standing())
                 yield
         except BaseExceptionGroup as group:
             raise _first(group) from group
@@ -131,8 +131,8 @@ class OfflineService:
         then the signals. The judge is asked before the sessions are closed, so that a session closes with its verdicts.
         """
         await self._log_port.write(list(traces))
-        if self._judging is not None:
-            await self._judging.drain()
+        for room in filter(None, (self._judging, self._comparing)):
+            await room.drain()
         await self._scorer.drain("idle")
         if self._judging is not None and self._judges_sessions:
             await self._judging.drain()

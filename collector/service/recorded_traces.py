@@ -24,6 +24,7 @@ from collector.service.piece_spool import PieceSpool
 from collector.service.recordings import requests, signal_of
 from collector.service.rooms import start_workers
 from collector.service.trace_spool import TraceSpool
+from evaluators.plan import Plan
 
 MAX_REASONS = 5
 Progress = Callable[[Path], None]
@@ -72,7 +73,7 @@ class RecordedTraces:
     async def _close(self, service: OfflineService) -> None:
         for pieces in self._pieces.batches():
             for record in await service.assemble(pieces):
-                self.closed.add(record.key, record.value)
+                self.closed.add(record.key, record.value, record.headers)
 
     def every_piece(self) -> Iterator[Piece]:
         """All spans as they were taken in: what `put` takes."""
@@ -106,9 +107,10 @@ def read_recordings(
     Raises:
         ConfigError: see `RecordedTraces.read`.
     """
-    every, telemetry = plan_from(config), Telemetry()
-    workers = start_workers(config, every, telemetry, count=0)
+    plan_from(config)  # a mistake in the configuration is one here, too
+    nothing, telemetry = Plan(), Telemetry()
+    workers = start_workers(config, nothing, telemetry, count=0)
     with RecordedTraces() as recorded:
-        service = OfflineService(config, every, workers, telemetry)
+        service = OfflineService(config, nothing, workers, telemetry)
         asyncio.run(recorded.read(service, files, progress))
         yield recorded

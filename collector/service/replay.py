@@ -8,6 +8,7 @@ and their cost, so that the budget of the day counts them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -18,13 +19,19 @@ from collector.config.tree import Config
 from collector.judging.budget import DAY
 from collector.log.consumer import PoisonReport
 from collector.log.disk.disk_log import DiskLog
-from collector.log.port import TRACES, Log, New
-from collector.reading.port import ReadJob
+from collector.log.port import TRACES, Headers, Log, New
+from collector.reading.port import PackedTrace, ReadJob, Workers
 from collector.reading.worker import JobRunner
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.span_refs import whole_read
-from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
+from collector.records.trace_summary import headers_of
+from collector.records.traces import (
+    PackedTraceRecord,
+    TraceRecord,
+    VerdictRecord,
+    decode_traces,
+)
 from collector.service.evaluation import (
     Closed,
     ClosedSession,
@@ -51,7 +58,6 @@ async def rescore(
         DataFolderInUse: the service runs.
     """
     telemetry = Telemetry()
-    runner = JobRunner(config, plan)
     log = await DiskLog.open(
         config.data_dir / "log",
         max_size=config.log.disk.max_size,
@@ -62,10 +68,11 @@ async def rescore(
     cost = Cost()
     try:
         with TraceSpool() as traces:
-            spent = await _read_history(log, runner, since, PoisonReport(telemetry), traces)
             count = config.worker_count if has_foreign_code(plan) else 0
             workers = start_workers(config, plan, telemetry, count=count)
             try:
+                again = _ReadingAgain(config, plan, log, workers)
+                spent = await _read_history(log, again, since, PoisonReport(telemetry), traces)
                 service = OfflineService(config, plan, workers, telemetry, only=only)
                 await service.put(_spent(0, spent))
                 await score_sessions(service, traces, cost.then(closed))
@@ -97,7 +104,7 @@ class Cost:
 
 
 async def _read_history(
-    log: Log, runner: JobRunner, since: float, poison: PoisonReport, traces: TraceSpool
+    log: Log, again: _ReadingAgain, since: float, poison: PoisonReport, traces: TraceSpool
 ) -> float:
     """Put the newest revision of every trace into the spool; returns the USD that the judge was paid today."""
     cost_usd = 0.0
@@ -112,22 +119,50 @@ async def _read_history(
             if isinstance(decoded, VerdictRecord) and record.time >= today:
                 cost_usd += decoded.cost_usd
             elif isinstance(decoded, TraceRecord) and record.time >= since:
-                spans = await whole_read(log, decoded.spans)
-                traces.add(record.key, encode(_read_again(decoded, spans, runner)))
+                value, headers = await again.read(decoded)
+                traces.add(record.key, value, headers)
     return cost_usd
 
 
-def _read_again(record: TraceRecord, spans: Sequence[bytes], runner: JobRunner) -> TraceRecord:
-    if (
-        not spans
-    ):  # they did not fit into the record, or have expired: the trace is as it was read then
-        return msgspec.structs.replace(record, spans=())
-    job = ReadJob(
-        trace_id=bytes.fromhex(record.trace.trace_id),
-        pieces=(*spans,),
-        closed=record.trace.closed,
-    )
-    return msgspec.structs.replace(record, trace=runner.read(job), spans=())
+class _ReadingAgain:
+    """Reads traces of the log again from their raw spans, and runs the evaluators that are due now."""
+
+    def __init__(self, config: Config, plan: Plan, log: Log, workers: Workers) -> None:
+        self._log = log
+        self._workers = workers
+        # Of a trace without spans, in this process, which third parties' evaluators must not end.
+        own = tuple(each for each in plan.trace if each.spec.method != "custom")
+        self._runner = JobRunner(config, replace(plan, trace=own))
+
+    async def read(self, record: TraceRecord) -> tuple[bytes, Headers]:
+        """The record that the trace has now, without its spans: value and headers."""
+        if spans := await whole_read(self._log, record.spans):
+            job = ReadJob(
+                trace_id=bytes.fromhex(record.trace.trace_id),
+                pieces=(*spans,),
+                closed=record.trace.closed,
+                service=record.trace.service,
+            )
+            (read,) = await self._workers.read([job])
+            if read is not None:
+                return self._packed(record, read)
+        # They did not fit into the record, or have expired: the trace is as it was read then.
+        outcomes = encode(self._runner.outcomes(record.trace))
+        headers = headers_of(b"", outcomes, revision=record.revision, seen=record.seen)
+        return encode(msgspec.structs.replace(record, spans=())), headers
+
+    def _packed(self, record: TraceRecord, read: PackedTrace) -> tuple[bytes, Headers]:
+        value = PackedTraceRecord(
+            trace=msgspec.Raw(read.packed),
+            spans=(),
+            revision=record.revision,
+            seen=record.seen,
+            session_changed=record.session_changed,
+        )
+        headers = headers_of(
+            read.summary, read.outcomes, revision=record.revision, seen=record.seen
+        )
+        return encode(value), headers
 
 
 def _spent(calls: int, cost_usd: float) -> New:

@@ -18,10 +18,11 @@ from collector.reading.worker import InlineWorkers, JobRunner
 from collector.records.handed import Handed
 from collector.scoring.rules import RUNAWAY, JudgedRules, Rules
 from collector.scoring.scorer import Scorer
-from evaluators.plan import Plan, needs_history
+from collector.service.comparing import ComparingWorkers
+from evaluators.plan import Plan
 from evaluators.run import SessionScorer
 
-ASSEMBLY, SCORING, JUDGING = "assembly", "scoring", "judging"
+ASSEMBLY, SCORING, JUDGING, COMPARING = "assembly", "scoring", "judging", "comparing"
 """The group of each room."""
 
 
@@ -84,18 +85,15 @@ class Rooms:
         plan = self._plan
         return Scorer(
             log=self._log_port,
-            workers=self._workers,
             rules=Rules.of(
                 plan,
                 lambda: SessionScorer(plan),
-                needs_history(plan),
                 judged_rules(self._config, plan),
                 task_evaluator=self._config.tasks.evaluator,
                 read_only=self._config.tasks.read_only,
             ),
             windows=self._config.windows,
             telemetry=self._telemetry,
-            share=self._config.fairness.share,
             redact=self._config.redaction.content == "drop",
             group=SCORING,
         )
@@ -135,13 +133,28 @@ class Rooms:
             session_age=self._config.windows.session.max_age,
         )
 
+    def comparing(self, *, log_clock: Clock | None = None) -> JudgingRoom:
+        """The room that compares traces with the texts of those before them: verdicts that cost nothing."""
+        return JudgingRoom(
+            log=self._log_port,
+            judges=ComparingWorkers(self._workers, self._plan.compared),
+            judged=self._plan.compared,
+            config=self._config.judge.model_copy(update={"sample": 1.0}),
+            budget=Budget(usd_per_day=None, calls_per_minute=1),
+            telemetry=self._telemetry,
+            clock=log_clock or self._clock,
+            group=COMPARING,
+            session_age=self._config.windows.session.max_age,
+        )
+
 
 def judged_rules(config: Config, plan: Plan) -> JudgedRules:
-    """Which judged outcomes a session waits for, and how long."""
+    """Which outcomes of verdicts a session waits for, and how long."""
     judge = config.judge
     return JudgedRules(
         trace=tuple(each for each in plan.judged if each.spec.scope == "trace"),
         session=tuple(each for each in plan.judged if each.spec.scope == "session"),
+        compared=plan.compared,
         max_lag=judge.max_lag,
         samples=lambda key: in_sample(key, judge.sample),
         probability=judge.sample,

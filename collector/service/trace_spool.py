@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from collector.log.port import TRACES, New
+import msgspec
+
+from collector.log.port import TRACES, Headers, New
 from collector.records.sessions import split_session_key
 from collector.records.trace_views import (
     CountedTrace,
@@ -24,6 +26,10 @@ BATCH_BYTES = 4 << 20
 """Of the traces of the sessions that are scored at once; one session is never parted."""
 BATCH_TRACES = 256
 """Traces that are scored at once, for the same reason."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[Headers, bytes]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +60,11 @@ class TraceSpool:
     def __exit__(self, *_: object) -> None:
         self._spool.__exit__()
 
-    def add(self, key: bytes, value: bytes) -> None:
+    def add(self, key: bytes, value: bytes, headers: Headers = ()) -> None:
         """Keep a trace record of the session of this key; a later revision takes the place of an earlier one."""
         counted = decode_counted_trace(value)
         if isinstance(counted, CountedTrace):
-            place = self._spool.add(without_spans(value))
+            place = self._spool.add(_encode((headers, without_spans(value))))
             self._stored[key, counted.trace.trace_id] = _Stored(key, counted.trace, place)
 
     def keep(self, trace_ids: Collection[str]) -> None:
@@ -73,7 +79,8 @@ class TraceSpool:
     def traces(self) -> Iterator[Trace]:
         """Every trace, in the order of (start, trace id)."""
         for each in sorted(self._stored.values(), key=_order):
-            record = decode_without_spans(self._spool.read(each.place))
+            _, value = _decode(self._spool.read(each.place))
+            record = decode_without_spans(value)
             if isinstance(record, TraceRecord):
                 yield record.trace
 
@@ -106,10 +113,11 @@ class TraceSpool:
             yield batch, self._read(records)
 
     def _read(self, stored: list[_Stored]) -> list[New]:
-        return [
-            New(topic=TRACES, key=each.key, value=self._spool.read(each.place))
-            for each in sorted(stored, key=_order)
-        ]
+        return [self._record(each) for each in sorted(stored, key=_order)]
+
+    def _record(self, each: _Stored) -> New:
+        headers, value = _decode(self._spool.read(each.place))
+        return New(topic=TRACES, key=each.key, value=value, headers=headers)
 
 
 def _order(each: _Stored) -> tuple[int, str]:

@@ -20,7 +20,7 @@ from evaluators.judging.transcript import conversation_recording, trace_recordin
 from evaluators.model import Failure, Outcome, Session, Trace
 from evaluators.plan import Configured
 from evaluators.resources import Conversation
-from evaluators.run import failed, not_applicable
+from evaluators.run import NOT_A_TURN, failed, not_applicable
 
 Calls = Literal["shared", "separate"]
 Marker = Callable[[], str]
@@ -77,8 +77,9 @@ async def judge_trace(
         failure = Failure(type=trace.unread, message="the trace's spans could not be read")
         return Verdict(outcomes=tuple(failed(each, failure) for each in due))
     if not trace.is_turn:
-        why = "neither a model nor a tool was called, and no agent took a step"
-        return Verdict(outcomes=tuple(not_applicable(each, "not_a_turn", why) for each in due))
+        return Verdict(
+            outcomes=tuple(not_applicable(each, "not_a_turn", NOT_A_TURN) for each in due)
+        )
     if not has_text(trace):
         return Verdict(
             outcomes=tuple(not_applicable(each, "no_content", NO_CONTENT) for each in due)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Self, TypeAlias
 
-from msgspec import structs
+import msgspec
+from msgspec.structs import replace
 
 from evaluators.counts import amount
 from evaluators.declare import pandaprobe
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.matching.questions import asked_again
 from evaluators.matching.repeats import repeats
-from evaluators.matching.text import clip, cosine_distance, jaccard, words
-from evaluators.model import JSON, InnerTurn, Previous, Score, ToolCall, Trace
-from evaluators.resources import WINDOW, Embedder, History
+from evaluators.matching.text import QUESTION, clip, cosine_distance, jaccard, words
+from evaluators.matching.vectors import packed_vector, unpacked_vector
+from evaluators.model import JSON, Score, ToolCall, Trace
+from evaluators.resources import WINDOW, Embedder, History, Sketch, Vector
 
 LOOP = 0.5
 """Similarity above which an output counts as a repetition of an earlier one in session formulas."""
@@ -27,7 +30,54 @@ TELLING = 24
 _NUMBER = re.compile(r"\d+")
 
 
-@pandaprobe(version="2", reads={"text", "session"}, assumed_counts=True)
+class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One turn, as far as it is compared with others."""
+
+    output: str = ""
+    """What is compared of it: the first 8 KiB; empty: it has none."""
+    input: str | None = None
+    """The question's first KiB; None: it is not known."""
+    vector: bytes = b""
+    """Of the output (`packed_vector`); empty: it is embedded when it is compared."""
+    has_looked: bool = False
+    """Whether it looked at the facts: it called tools, all of which succeeded, no two alike."""
+    span_id: str | None = None
+    """Of a turn that is a part of its trace."""
+
+
+Embed: TypeAlias = Callable[[Sequence[Said]], Sequence[Vector]]
+"""The vectors of outputs, in order."""
+
+
+class LoopSketch(Sketch, frozen=True, kw_only=True, omit_defaults=True):
+    """What later turns are compared with, and what of the trace itself is compared with earlier ones."""
+
+    said: Said
+    """The trace's own question and answer."""
+    turns: tuple[Said, ...] = ()
+    """Of a trace that holds several turns, the first ones, which earlier traces are compared with."""
+    later: Score | None = None
+    """The worst score of its other turns; None: it has no others, or they have none."""
+    count: int = 0
+    """Turns that it holds."""
+
+    @classmethod
+    def of(cls, trace: Trace, embedder: Embedder) -> Self:
+        """See `Sketch`."""
+        said, *turns = _embedded((_own(trace), *_parts(trace)), embedder)
+        scores = _scores(turns, (), _packed, range(WINDOW, len(turns)))
+        return cls(said=said, turns=tuple(turns[:WINDOW]), later=_worst(scores), count=len(turns))
+
+    def compared(self, previous: Sequence[Self | None]) -> Score:
+        """See `Sketch`."""
+        before = [None if each is None else each.said for each in previous]
+        if not self.count:
+            return _compared(self.said, before, _packed)
+        scores = _scores(self.turns, before, _packed, range(len(self.turns)), self.count)
+        return _worst(scores, self.later) or _no_two()
+
+
+@pandaprobe(version="2", reads={"text", "session"}, assumed_counts=True, sketch=LoopSketch)
 def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Score:
     """1 - the greatest cosine similarity x word overlap with an earlier output; the first 8 KiB each are read.
 
@@ -37,23 +87,119 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
     not known, the first repetition counts. Of a trace that holds several turns, each is compared with those before it,
     and the worst one is the score.
     """
-    if trace.turns:
-        return _of_turns(trace, history, embedder)
-    current = clip(trace.output or "")
-    if not history.previous:
+    before = [
+        Said(output=clip(each.output or ""), input=_question(each.input))
+        for each in history.previous
+    ]
+
+    def embed(said: Sequence[Said]) -> Sequence[Vector]:
+        return embedder.embed([each.output for each in said])
+
+    if not trace.turns:
+        return _compared(_own(trace), before, embed)
+    turns = _parts(trace)
+    return _worst(_scores(turns, before, embed, range(len(turns)))) or _no_two()
+
+
+def _own(trace: Trace) -> Said:
+    return _said(trace.output, trace.input, trace.tool_calls)
+
+
+def _parts(trace: Trace) -> list[Said]:
+    """The turns that the trace holds, each with the calls that began within it."""
+    return [
+        _said(
+            turn.output,
+            turn.input,
+            [
+                call
+                for call in trace.tool_calls
+                if turn.start_time_unix_nano <= call.start_time_unix_nano <= turn.end_time_unix_nano
+            ],
+            turn.span_id,
+        )
+        for turn in trace.turns
+    ]
+
+
+def _said(
+    output: str | None, question: str | None, calls: Sequence[ToolCall], span_id: str | None = None
+) -> Said:
+    return Said(
+        output=clip(output or ""),
+        input=_question(question),
+        has_looked=bool(calls)
+        and all(call.error is None and call.arguments is not None for call in calls)
+        and not repeats(calls),
+        span_id=span_id,
+    )
+
+
+def _question(text: str | None) -> str | None:
+    return None if text is None else clip(text, QUESTION)
+
+
+def _embedded(turns: Sequence[Said], embedder: Embedder) -> list[Said]:
+    """The turns with the vectors of their outputs."""
+    texts = [each.output for each in turns if each.output]
+    vectors = iter(embedder.embed(texts) if texts else ())
+    return [
+        replace(each, vector=packed_vector(next(vectors))) if each.output else each
+        for each in turns
+    ]
+
+
+def _packed(said: Sequence[Said]) -> Sequence[Vector]:
+    return [unpacked_vector(each.vector) for each in said]
+
+
+def _scores(
+    turns: Sequence[Said],
+    before: Sequence[Said | None],
+    embed: Embed,
+    places: Iterable[int],
+    count: int | None = None,
+) -> Iterator[Score]:
+    """The scores of the turns at these places of one trace of `count` turns; `before` are the traces before it."""
+    every = [*before, *turns]
+    for place in places:
+        end = len(before) + place
+        score = _compared(turns[place], every[max(0, end - WINDOW) : end], embed)
+        if score.value is not None:
+            at = f"turn {place + 1} of {len(turns) if count is None else count}"
+            span_id = turns[place].span_id
+            yield replace(
+                score,
+                explanation=f"{at}: {score.explanation}",
+                evidence=(span_id,) if span_id is not None else (),
+            )
+
+
+def _worst(scores: Iterable[Score], *more: Score | None) -> Score | None:
+    """The first of the worst; None: there is none."""
+    return max(chain(scores, filter(None, more)), key=_badness, default=None)
+
+
+def _badness(score: Score) -> tuple[float, float]:
+    return score.risk or 0.0, 1 - (score.value or 0.0)
+
+
+def _compared(mine: Said, previous: Sequence[Said | None], embed: Embed) -> Score:
+    """The score of one turn beside those before it."""
+    if not previous:
         return _nothing("no session context provided", "the first trace of its session")
-    if not current:
+    if not mine.output:
         return _nothing("empty_output", "the trace has no output text")
-    earlier = [(index, clip(p.output)) for index, p in enumerate(history.previous) if p.output]
+    earlier = [(index, each) for index, each in enumerate(previous) if each and each.output]
     if not earlier:
         return _nothing("no_previous_outputs", "no earlier trace of the session has output text")
-    mine, *others = embedder.embed([current, *(text for _, text in earlier)])
-    said = words(current)
+    vector, *others = embed([mine, *(each for _, each in earlier)])
+    said = words(mine.output)
     hybrids: list[float] = []
     comparisons: list[JSON] = []
-    for (index, text), other in zip(earlier, others, strict=True):
-        similarity = 1 - cosine_distance(mine, other)
-        overlap = jaccard(said, words(text))
+    for (index, each), other in zip(earlier, others, strict=True):
+        similarity = 1 - cosine_distance(vector, other)
+        overlap = jaccard(said, words(each.output))
         hybrids.append(similarity * overlap)
         comparisons.append(
             {
@@ -67,13 +213,13 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
     looped: dict[int, float] = {}
     excuse = None
     if worst > LOOP:
-        again = asked_again(trace.input, [previous.input for previous in history.previous])
+        again = asked_again(mine.input, [each and each.input for each in previous])
         looped = {
             index: hybrid
-            for (index, _), hybrid in zip(earlier, hybrids, strict=True)
-            if hybrid > LOOP and index in again and not _progressed(trace, history.previous[index])
+            for (index, each), hybrid in zip(earlier, hybrids, strict=True)
+            if hybrid > LOOP and index in again and not _progressed(mine, each)
         }
-        excuse = _excuse(trace, history, looped)
+        excuse = _excuse(mine, previous, looped)
     return Score(
         value=rounded(clamp(1 - worst)),
         risk=0.0 if excuse else max(looped.values(), default=0.0),
@@ -88,77 +234,36 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
     )
 
 
-def _of_turns(trace: Trace, history: History, embedder: Embedder) -> Score:
-    """The score of the worst turn; turns without earlier ones have none."""
-    earlier = list(history.previous)
-    worst: Score | None = None
-    for number, turn in enumerate(trace.turns, start=1):
-        score = loop_detection(
-            replace(
-                trace, turns=(), input=turn.input, output=turn.output, tool_calls=_of(trace, turn)
-            ),
-            history=History(tuple(earlier[-WINDOW:])),
-            embedder=embedder,
-        )
-        if score.value is not None and (worst is None or _badness(score) > _badness(worst)):
-            place = f"turn {number} of {len(trace.turns)}: {score.explanation}"
-            worst = structs.replace(score, explanation=place, evidence=(turn.span_id,))
-        earlier.append(
-            Previous(
-                trace_id=trace.trace_id, digest=trace.digest, output=turn.output, input=turn.input
-            )
-        )
-    return worst or _nothing("empty_output", "no two turns of the trace have output text")
-
-
-def _of(trace: Trace, turn: InnerTurn) -> tuple[ToolCall, ...]:
-    """The calls that began within the turn."""
-    begun, ended = turn.start_time_unix_nano, turn.end_time_unix_nano
-    return tuple(c for c in trace.tool_calls if begun <= c.start_time_unix_nano <= ended)
-
-
-def _badness(score: Score) -> tuple[float, float]:
-    return score.risk or 0.0, 1 - (score.value or 0.0)
-
-
-def _excuse(trace: Trace, history: History, looped: Collection[int]) -> str | None:
+def _excuse(mine: Said, previous: Sequence[Said | None], looped: Collection[int]) -> str | None:
     """Why a repeated output is not a loop; None when it is one.
 
     Args:
-        trace: Whose output it is.
-        history: The turns before it.
+        mine: Whose output it is.
+        previous: The turns before it.
         looped: The places of those that gave the same answer to the same question.
     """
     if not looped:
         return "to another question, or with other numbers"
-    if trace.input is None or any(history.previous[index].input is None for index in looped):
+    before = (previous[index] for index in looped)
+    if mine.input is None or any(each is None or each.input is None for each in before):
         return None
     if len(looped) <= ONCE_MORE:
         return "asked for once more"
-    if (
-        sum(len(word.encode(errors="replace")) for word in words(clip(trace.output or "")))
-        < TELLING
-    ):
+    if sum(len(word.encode(errors="replace")) for word in words(mine.output)) < TELLING:
         return "too short to tell"
-    calls = trace.tool_calls
-    if (
-        calls
-        and not repeats(calls)
-        and all(c.error is None and c.arguments is not None for c in calls)
-    ):
-        return "after a new look at the facts"
-    return None
+    return "after a new look at the facts" if mine.has_looked else None
 
 
-def _progressed(trace: Trace, earlier: Previous) -> bool:
+def _progressed(mine: Said, earlier: Said) -> bool:
     """Whether the answer has other numbers than the earlier one, where both questions are known."""
-    if trace.input is None or earlier.input is None:
+    if mine.input is None or earlier.input is None:
         return False
-    now, before = (
-        set(_NUMBER.findall(clip(text or ""))) for text in (trace.output, earlier.output)
-    )
-    return now != before
+    return set(_NUMBER.findall(mine.output)) != set(_NUMBER.findall(earlier.output))
 
 
 def _nothing(note: str, explanation: str) -> Score:
     return Score.assume(1.0, explanation, {"note": note})
+
+
+def _no_two() -> Score:
+    return _nothing("empty_output", "no two turns of the trace have output text")

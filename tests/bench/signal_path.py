@@ -18,6 +18,7 @@ from statistics import median
 from time import process_time
 
 import msgspec
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from collector.api.families import ApiFamilies
@@ -28,7 +29,6 @@ from collector.config.tree import Config
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SIGNALS, Batch, New, Record
 from collector.otlp.split import split_by_trace
-from collector.reading.port import ScoreJob
 from collector.reading.worker import JobRunner
 from collector.records.published_signals import PublishedSignals
 from collector.records.sessions import session_key
@@ -36,14 +36,12 @@ from collector.records.signal import Signal, decode_signal
 from collector.records.signal_batch import signals_in
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import TraceRecord
-from collector.scoring.effects import Task, WriteBatch
+from collector.scoring.effects import Placed, WriteBatch
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.signals.sinks.jsonl import JsonlSink
 from evaluators.dialects.read import read_trace
-from evaluators.model import Outcome
-from evaluators.resources import WINDOW
 from evaluators.run import SessionScorer
 from tests.bench.load import requests
 from tests.support.faulty_log import FaultyLog
@@ -55,10 +53,8 @@ TRACES, AT_ONCE, ROUNDS = 240, 32, 5
 MARK = 15.0
 _encode = msgspec.json.Encoder().encode
 
-Scored = tuple[SummarisedTrace, tuple[Outcome, ...]]
 
-
-def scored_traces(count: int) -> list[Scored]:
+def scored_traces(count: int) -> list[SummarisedTrace]:
     """The load of the service's own bench, read and scored."""
     pieces: dict[str, list[bytes]] = {}
     for each in requests(count, 64):
@@ -69,7 +65,10 @@ def scored_traces(count: int) -> list[Scored]:
     records = [
         summarised(TraceRecord(trace=trace, spans=(), revision=0, seen=START)) for trace in read
     ]
-    return [(each, runner.score(ScoreJob(trace=each).packed()) or ()) for each in records]
+    return [
+        replace(each, outcomes=runner.outcomes(trace))
+        for each, trace in zip(records, read, strict=True)
+    ]
 
 
 class Desk:
@@ -77,24 +76,24 @@ class Desk:
 
     def __init__(self, *, joined: bool = True) -> None:
         plan = plan_from(CONFIG)
-        rules = Rules.of(plan, lambda: SessionScorer(plan), WINDOW)
+        rules = Rules.of(plan, lambda: SessionScorer(plan))
         limits = CONFIG.windows.session
         self.sessions = OpenSessions(partition=0, rules=rules, limits=limits)
         self.batch = WriteBatch(joined=joined)
         self._offset = 0
 
-    def place(self, trace: SummarisedTrace) -> Task:
+    def place(self, trace: SummarisedTrace) -> Placed:
         """The trace in its session, which takes no other one until it is finished."""
         key = session_key(trace.summary.service, trace.summary.session_id)
         now = START + self._offset
         task = self.sessions.take(trace, key=key, offset=self._offset, now=now)
-        assert isinstance(task, Task)
+        assert isinstance(task, Placed)
         self._offset += 1
         return task
 
-    def finish(self, task: Task, outcomes: tuple[Outcome, ...]) -> None:
+    def finish(self, task: Placed) -> None:
         """Add what it publishes to the batch."""
-        self.batch.add(self.sessions.finish(task, outcomes, ()), partition=0)
+        self.batch.add(self.sessions.finish(task, {}), partition=0)
 
     def taken(self) -> list[New]:
         """The signals of the batch, which is empty then, as records of the log."""
@@ -140,7 +139,7 @@ class Spent:
         return (sum(self.seconds.values()) - encode) / encode
 
 
-async def measured(traces: Sequence[Scored], folder: Path) -> Spent:
+async def measured(traces: Sequence[SummarisedTrace], folder: Path) -> Spent:
     """One round over these traces, in a fresh log and fresh sinks."""
     log = await DiskLog.open(
         folder / "log",
@@ -156,10 +155,10 @@ async def measured(traces: Sequence[Scored], folder: Path) -> Spent:
     reader = log.read("bench", SIGNALS)
     await reader.poll()
     for at in range(0, len(traces), AT_ONCE):
-        for trace, outcomes in traces[at : at + AT_ONCE]:
+        for trace in traces[at : at + AT_ONCE]:
             task = desk.place(trace)
             with spent.on("desk"):
-                desk.finish(task, outcomes)
+                desk.finish(task)
         made = desk.taken()
         with spent.on("log"):
             await log.write(made)

@@ -9,28 +9,30 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from collector.config.plan import embedder_from, plan_from
 from collector.config.tree import Config, SessionWindow
 from collector.log.port import TRACES, Position, Record
 from collector.otlp.split import split_by_trace
+from collector.reading.trace_scoring import TraceScoring
 from collector.records.codec import encode
 from collector.records.sessions import session_key
+from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.trace_views import SummarisedTrace, decode_summarised
 from collector.records.traces import TraceRecord
-from collector.scoring.effects import Task
-from collector.scoring.held_session import Packer
+from collector.scoring.effects import Placed
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from evaluators.dialects.read import read_trace
 from evaluators.digest import trace_digest
-from evaluators.model import Outcome, Trace
-from evaluators.plan import needs_history
-from evaluators.run import SessionScorer, score_trace
+from evaluators.expectations import Expectations
+from evaluators.model import Trace
+from evaluators.run import SessionScorer
 from tests.bench.load import requests
 
 PLAN = plan_from(Config())
-RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN), needs_history(PLAN))
+RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN))
 SESSIONS = 200
 SAMPLE = 30
 """Traces that are read and scored; the sessions are made of their copies."""
@@ -43,13 +45,8 @@ def test_a_session_that_rests_takes_little(turns: int, mark: int) -> None:
 
 
 def session_bytes(turns: int) -> float:
-    """By tracemalloc, the mean of some hundred sessions of so many traces each, when all of them rest.
-
-    Their texts stand in the log, as with the one on disk.
-    """
-    limits = SessionWindow()
-    packer = Packer(RULES, limits, read_back=lambda _key: None)
-    sessions = OpenSessions(partition=0, rules=RULES, limits=limits, packer=packer, awake=0)
+    """By tracemalloc, the mean of some hundred sessions of so many traces each, when all of them rest."""
+    sessions = OpenSessions(partition=0, rules=RULES, limits=SessionWindow(), awake=0)
     copies = _copies(
         _sample()
     )  # read and scored before: tracing allocations makes that many times slower
@@ -73,7 +70,7 @@ def session_bytes(turns: int) -> float:
 def _take(
     sessions: OpenSessions,
     trace: Trace,
-    outcomes: tuple[Outcome, ...],
+    outcomes: TraceOutcomes,
     *,
     session: str,
     offset: int,
@@ -84,14 +81,15 @@ def _take(
     assert isinstance(record, SummarisedTrace)
     key, now = session_key(trace.service, session), 1.7e9 + offset / 1e4
     assert not [*sessions.make_room(record, key=key, offset=offset, now=now)]
+    record = with_fields(record, outcomes=outcomes)
     task = sessions.take(record, key=key, offset=offset, now=now)
-    assert isinstance(task, Task)
-    sessions.finish(task, outcomes, ())
+    assert isinstance(task, Placed)
+    sessions.finish(task, {})
 
 
 def _copies(
-    sample: Sequence[tuple[Trace, tuple[Outcome, ...]]],
-) -> Iterator[tuple[Trace, tuple[Outcome, ...]]]:
+    sample: Sequence[tuple[Trace, TraceOutcomes]],
+) -> Iterator[tuple[Trace, TraceOutcomes]]:
     """The sample again and again, each time as traces of their own."""
     number = 0
     while True:
@@ -110,14 +108,14 @@ def _copies(
 
 
 @cache
-def _sample() -> list[tuple[Trace, tuple[Outcome, ...]]]:
+def _sample() -> list[tuple[Trace, TraceOutcomes]]:
     pieces: dict[bytes, list[bytes]] = {}
     for each in requests(SAMPLE, 64):
         for piece in split_by_trace(each.body, max_item=1 << 22, strict=False).pieces:
             pieces.setdefault(piece.key, []).append(piece.value)
-    embedder = embedder_from(Config())
-    found: list[tuple[Trace, tuple[Outcome, ...]]] = []
+    scoring = TraceScoring(PLAN, embedder_from(Config()), Expectations(()))
+    found: list[tuple[Trace, TraceOutcomes]] = []
     for trace_id, parts in pieces.items():
         trace = read_trace(tuple(parts), trace_id=trace_id.hex(), closed="root_ended")
-        found.append((trace, score_trace(PLAN, trace, embedder=embedder)))
+        found.append((trace, scoring.outcomes(trace)))
     return found

@@ -18,13 +18,13 @@ from collector.config.tree import AgentWindow
 from collector.log.port import SIGNALS, New, Record
 from collector.records.signal_batch import made
 from collector.records.trace_views import SummarisedTrace
-from collector.scoring.effects import Task
+from collector.scoring.effects import Placed
 from collector.signals.prometheus.exporter import PrometheusExporter
 from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.targets import Targets
 from collector.signals.prometheus.window import MOST_WAITING
 from collector.signals.sinks.jsonl import JsonlSink
-from tests.bench.signal_path import Desk, Scored, new_exporter, published_signals, scored_traces
+from tests.bench.signal_path import Desk, new_exporter, published_signals, scored_traces
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import BASE, signal
 
@@ -58,17 +58,17 @@ def calls(action: Callable[[], object]) -> int:
     return sum(each.callcount for each in profile.getstats())
 
 
-def published(found: Sequence[Scored]) -> tuple[list[New], int, int]:
+def published(found: Sequence[SummarisedTrace]) -> tuple[list[New], int, int]:
     """The records of all their signals; the calls in which the traces are placed, and those for the signals."""
-    desk, tasks = Desk(), list[Task]()
+    desk, tasks = Desk(), list[Placed]()
     placed = finished = 0
-    for trace, outcomes in found:
+    for trace in found:
         placed += calls(partial(_place, desk, trace, tasks))
-        finished += calls(partial(desk.finish, tasks.pop(), outcomes))
+        finished += calls(partial(desk.finish, tasks.pop()))
     return desk.taken(), placed, finished
 
 
-def _place(desk: Desk, trace: SummarisedTrace, tasks: list[Task]) -> None:
+def _place(desk: Desk, trace: SummarisedTrace, tasks: list[Placed]) -> None:
     tasks.append(desk.place(trace))
 
 

@@ -9,17 +9,19 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.msgpack import decode
 
 from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.reading.port import ScoreJob
+from collector.otlp.split import split_by_trace
+from collector.reading.port import ReadJob
 from collector.reading.processes import ProcessWorkers
-from evaluators.model import ModelCall, Outcome, Trace
+from collector.records.trace_outcomes import TraceOutcomes
+from evaluators.model import Outcome
 from tests.support import plugin
 from tests.support.asking import asked, trace_id
 from tests.support.eventually import eventually
-from tests.support.scoring_fakes import score_job
 from tests.support.sender import send
 from tests.support.service import Service, children
 
@@ -29,20 +31,19 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
 
 
-def job(question: str) -> ScoreJob:
-    return score_job(
-        Trace(
-            trace_id=question.encode().hex().ljust(32, "0")[:32],
-            service="bot",
-            agent="bot",
-            session_id="s",
-            session_source="session.id",
-            closed="root_ended",
-            input=question,
-            output="an answer",
-            model_calls=(ModelCall(span_id="1" * 16),),
-        )
-    )
+def job(question: str) -> ReadJob:
+    """A trace that was asked this."""
+    request = asked(question, question)
+    id_ = bytes.fromhex(trace_id(question))
+    pieces = split_by_trace(request, max_item=1 << 22).pieces
+    (piece,) = (each.value for each in pieces)
+    return ReadJob(trace_id=id_, pieces=(piece,), closed="root_ended", service="bot")
+
+
+async def scored(pool: ProcessWorkers, *jobs: ReadJob) -> list[tuple[Outcome, ...]]:
+    """What evaluators say of each."""
+    read = await pool.read(jobs)
+    return [decode(each.outcomes, type=TraceOutcomes).outcomes for each in read]
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def error_types(outcomes: Sequence[Outcome]) -> set[str | None]:
 
 
 async def test_a_trace_that_kills_its_worker_twice_is_given_up(workers: ProcessWorkers) -> None:
-    deadly, harmless = await workers.score([job("die"), job("hello")])
+    deadly, harmless = await scored(workers, job("die"), job("hello"))
 
     assert error_types(deadly) == {"worker_died"}
     assert {each.state for each in deadly} == {"failed"}
@@ -82,7 +83,7 @@ async def test_a_trace_that_kills_its_worker_twice_is_given_up(workers: ProcessW
 async def test_a_trace_whose_worker_died_once_is_scored_again(
     workers: ProcessWorkers, tmp_path: Path
 ) -> None:
-    (outcomes,) = await workers.score([job(f"die-once {tmp_path / 'mark'}")])
+    (outcomes,) = await scored(workers, job(f"die-once {tmp_path / 'mark'}"))
 
     assert "worker_died" not in error_types(outcomes)
     assert restarts(workers, "died") == 1
@@ -91,7 +92,7 @@ async def test_a_trace_whose_worker_died_once_is_scored_again(
 async def test_a_worker_that_hangs_is_killed_and_its_trace_given_up_the_second_time(
     workers: ProcessWorkers,
 ) -> None:
-    stuck, harmless = await workers.score([job("sleep 60"), job("hello")])
+    stuck, harmless = await scored(workers, job("sleep 60"), job("hello"))
 
     assert error_types(stuck) == {"worker_died"}
     assert "worker_died" not in error_types(harmless)
@@ -103,7 +104,7 @@ async def test_a_worker_killed_while_scoring_is_replaced(
 ) -> None:
     begun = tmp_path / "begun"
     async with asyncio.TaskGroup() as tasks:
-        scoring = tasks.create_task(workers.score([job(f"mark-once {begun}"), job("hello")]))
+        scoring = tasks.create_task(scored(workers, job(f"mark-once {begun}"), job("hello")))
         await eventually(begun.exists)
         os.kill(workers.pids[0], signal.SIGKILL)
 
@@ -155,7 +156,7 @@ async def test_a_job_that_hung_is_tried_again_after_those_that_wait(
     order: list[str] = []
 
     async def score(question: str) -> None:
-        await workers.score([job(question)])
+        await scored(workers, job(question))
         order.append(question)
 
     async with asyncio.TaskGroup() as tasks:
@@ -166,3 +167,32 @@ async def test_a_job_that_hung_is_tried_again_after_those_that_wait(
         tasks.create_task(score("sleep 61"))
 
     assert order[:3] == ["sleep 0.1"] * 3
+
+
+ECHOES = """
+from evaluators import History, Score, Trace, evaluator
+
+
+@evaluator(version="1")
+def echoes(trace: Trace, *, history: History) -> Score:
+    return Score(value=len(history.previous) / 3, explanation=" | ".join(each.input for each in history.previous))
+"""
+
+
+def test_an_evaluator_that_reads_the_texts_before_is_scored_by_a_verdict(tmp_path: Path) -> None:
+    installed = plugin.install(tmp_path / "installed", ECHOES)
+    settings = ("windows.trace.root_grace=100ms", "embedder.kind=none")
+    with Service(
+        tmp_path / "data", *settings, environment={"PYTHONPATH": str(installed)}
+    ) as service:
+
+        def echoes() -> list[tuple[float | None, str | None]]:
+            found = [each for each in service.signals() if each["evaluator"] == "this_test/echoes"]
+            return [(each["score"], each["explanation"]) for each in found if each["final"]]
+
+        send(service.grpc, asked("talk", "Where is it?"))
+        service.wait_for("the first turn is scored", lambda: len(echoes()) == 1)
+        send(service.grpc, asked("talk", "And now?", number=1))
+        service.wait_for("the second one, too", lambda: len(echoes()) == 2)
+
+        assert echoes() == [(0.0, ""), (0.3333, "Where is it?")]

@@ -9,14 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.log.port import SIGNALS
-from collector.reading.port import ScoreJob
 from collector.records.signal import Signal
 from collector.records.traces import TraceRecord
-from evaluators.model import Outcome
 from tests.support.examples import examples
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
-    FakeWorkers,
     append,
     latest,
     make_record,
@@ -124,20 +121,6 @@ def _ids(newest: dict[tuple[str, str, str], Signal]) -> dict[tuple[str, str, str
     return {key: each.id for key, each in newest.items()}
 
 
-class SlowWorkers(FakeWorkers):
-    """Some traces take long, so that later ones of other sessions pass them."""
-
-    def __init__(self, delays: Sequence[int]) -> None:
-        super().__init__()
-        self.delays = delays
-
-    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
-        number = int(jobs[0].trace.unpack().digest[:4], 16) + len(jobs[0].history)
-        for _ in range(self.delays[number % len(self.delays)]):
-            await asyncio.sleep(0)
-        return await super().score(jobs)
-
-
 async def _lived(
     arrived: Sequence[Arrival],
     fuses: Sequence[int],
@@ -145,9 +128,8 @@ async def _lived(
     atomic: bool,
     max_open: int,
     memory: int = 1 << 30,
-    delays: Sequence[int] = (),
 ) -> FaultyLog:
-    """Feed in stages, be killed by each fuse in turn, end by draining; with delays, traces pass one another."""
+    """Feed in stages, be killed by each fuse in turn, end by draining."""
     log = scored_log(atomic=atomic)
     limits = windows(idle=5.0, max_age=20.0, max_traces=3, max_open=max_open, memory=memory)
     left = list(fuses)
@@ -158,9 +140,7 @@ async def _lived(
         while True:
             log.restart()
             log.crash_after = left.pop(0) if left else None
-            workers = SlowWorkers(delays) if delays else FakeWorkers()
-            patience = 0.0 if delays else 60.0
-            scorer = make_scorer(log, workers=workers, limits=limits, patience=patience)
+            scorer = make_scorer(log, limits=limits)
             try:
                 await (scorer.drain("idle") if stage is None else run_to_end(scorer, log))
             except Crash:
@@ -187,20 +167,3 @@ def test_a_crash_at_any_write_changes_no_signal(
     assert final(stormy) == final(calm)
     if atomic:
         assert len(signals(stormy)) == len(signals(calm))
-
-
-@settings(max_examples=examples(200), deadline=None)
-@given(
-    arrived=arrivals(),
-    fuses=st.lists(st.integers(0, 60), max_size=6),
-    delays=st.lists(st.integers(0, 40), min_size=1, max_size=5),
-    atomic=st.booleans(),
-)
-def test_traces_that_pass_others_of_other_sessions_change_no_signal(
-    arrived: list[Arrival], fuses: list[int], delays: list[int], *, atomic: bool
-) -> None:
-    calm = asyncio.run(_lived(arrived, [], atomic=True, max_open=1000))
-    stormy = asyncio.run(_lived(arrived, fuses, atomic=atomic, max_open=1000, delays=delays))
-
-    assert set(jsons_in(stormy.history(SIGNALS))) == set(jsons_in(calm.history(SIGNALS)))
-    assert final(stormy) == final(calm)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, session_key
 from collector.records.traces import TraceRecord, WorkRecord
-from collector.scoring.effects import Effects, Task, Tombstone
+from collector.scoring.effects import Effects, Placed, Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from evaluators.model import ToolCall
 from evaluators.work import Work
@@ -94,8 +94,8 @@ def lived(records: Sequence[TraceRecord], *, crash_at: int | None = None) -> lis
         task = sessions.take(
             summarised(record, read_only={"mine"}), key=KEY, offset=offset, now=0.0
         )
-        if isinstance(task, Task):
-            apply(sessions.finish(task, (), ()))
+        if isinstance(task, Placed):
+            apply(sessions.finish(task, {}))
     for effects in sessions.close_all("idle"):
         apply(effects)
     return work

@@ -70,7 +70,7 @@ async def _lived(
     for stage in [*stages, None, None]:
         for now, each in stage or ():
             if isinstance(each, TraceRecord):
-                append(log, each, now)
+                append(log, each, now, stand_in=True)
             else:
                 append_verdict(log, each, now)
         while True:

@@ -46,7 +46,7 @@ def a_tool(name: str = "search", parameters: JSON = None) -> ToolDefinition:
 
 def a_turn(trace_id: str, start: int, scores: Mapping[str, float], **fields: Any) -> Turn:
     """A turn of one second."""
-    defaults: dict[str, Any] = {"duration": 1.0, "digest": "", "output": None}
+    defaults: dict[str, Any] = {"duration": 1.0, "digest": ""}
     return Turn(
         trace_id=trace_id, start_time_unix_nano=start, scores=scores, **{**defaults, **fields}
     )

@@ -22,7 +22,7 @@ from collector.log.commits import Committed
 from collector.log.embedded.polling import PollingReader, _PollBuffer
 from collector.log.embedded.prepared_record import PreparedRecord, TopicPartition
 from collector.log.memory import MemoryLog, MemoryRecords
-from collector.log.port import Assigned, Batch, Commit, New, Position, Record
+from collector.log.port import Assigned, Batch, Commit, Headers, New, Position, Record
 from tests.support.ticking import SetClock
 
 START = 1_700_000_000.0
@@ -107,9 +107,18 @@ class FaultyLog(MemoryLog):
 
     # --- the test's own --------------------------------------------------------------------------------------------
 
-    def append(self, topic: str, value: bytes, *, key: bytes = b"", partition: int = 0) -> Position:
+    def append(
+        self,
+        topic: str,
+        value: bytes,
+        *,
+        key: bytes = b"",
+        partition: int = 0,
+        headers: Headers = (),
+    ) -> Position:
         """A record of another process: no fault meets it."""
-        (position,) = self._write([New(topic=topic, key=key, value=value, partition=partition)], ())
+        new = New(topic=topic, key=key, value=value, partition=partition, headers=headers)
+        (position,) = self._write([new], ())
         return position
 
     def skip_to(self, offset: int, topic: str, partition: int = 0) -> None:

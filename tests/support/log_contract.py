@@ -21,7 +21,6 @@ from collector.log.port import (
     TRACES,
     WINDOWS,
     Commit,
-    Keyed,
     Lag,
     Lags,
     Log,
@@ -244,11 +243,6 @@ class LogContract:
             if not record.value:
                 del state[record.key]
         assert state == {b"a": b"a2", b"c": b"c1"}
-        if isinstance(log, Keyed):
-            found = {key: log.newest(SESSIONS, 0, key) for key in (b"a", b"b", b"c", b"d")}
-            read = {key: each.value for key, each in found.items() if each is not None}
-            assert read == state
-            assert log.newest(SESSIONS, 1, b"a") is None
 
     async def test_replay_ends_where_the_log_ended_at_the_call(self, log: Log) -> None:
         positions = await log.write([new(TRACES, b"%d" % n) for n in range(3)])

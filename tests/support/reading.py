@@ -11,9 +11,18 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.reading.piece_reader import only_bytes
-from collector.reading.port import SPANS_MISSING, GlanceJob, GlanceResult, ReadJob, ScoreJob
-from collector.reading.worker import bare_trace, trace_id_of
+from collector.reading.port import (
+    SPANS_MISSING,
+    CompareJob,
+    GlanceJob,
+    GlanceResult,
+    PackedTrace,
+    ReadJob,
+)
+from collector.reading.worker import bare_trace, packed, trace_id_of
 from collector.records.subject import Subject
+from collector.records.trace_outcomes import TraceOutcomes
+from collector.records.trace_summary import Summariser
 from collector.records.traces import RunawayRecord
 from evaluators.digest import trace_digest
 from evaluators.model import Gap, Outcome, Root, Trace
@@ -33,16 +42,16 @@ class ReadingWorkers:
     glances: list[GlanceJob] = field(default_factory=list[GlanceJob])
     suspicious: int = 1_000_000
 
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace | None]:
         self.jobs += jobs
         await asyncio.sleep(0)
         if self.gate is not None:
             await self.gate.wait()
         if self.failures:
             raise self.failures.pop(0)
-        return [None if job.trace_id in self.poison else read(job) for job in jobs]
+        return [None if job.trace_id in self.poison else packed_read(job) for job in jobs]
 
-    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
+    async def compare(self, job: CompareJob) -> tuple[Outcome, ...]:
         raise NotImplementedError
 
     async def glance(self, job: GlanceJob) -> GlanceResult:
@@ -56,6 +65,11 @@ class ReadingWorkers:
 
     async def close(self) -> None:
         return
+
+
+def packed_read(job: ReadJob) -> PackedTrace:
+    trace, changed = job.kept(read(job))
+    return packed(trace, TraceOutcomes(), job, Summariser(), session_changed=changed)
 
 
 def read(job: ReadJob) -> Trace:

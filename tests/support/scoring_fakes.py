@@ -5,20 +5,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Sequence
-
-import msgspec
+from typing import Self
 
 from collector.base.telemetry import Telemetry
 from collector.config.tree import SessionWindow, Windows
-from collector.log.port import SIGNALS, TRACES
-from collector.reading.port import GlanceJob, GlanceResult, ReadJob, ScoreJob
+from collector.log.port import SIGNALS, TRACES, Headers
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.signal import Signal
-from collector.records.trace_summary import (
-    Summariser,
-    packed_trace,
-)
+from collector.records.trace_outcomes import TraceOutcomes
+from collector.records.trace_summary import Summariser, headers_of
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord
 from collector.scoring.held_session import AWAKE
@@ -27,60 +23,39 @@ from collector.scoring.scorer import Scorer
 from evaluators.declare import declared, evaluator
 from evaluators.digest import trace_digest
 from evaluators.judge_use import JudgeUse
-from evaluators.model import Failure, ModelCall, Outcome, Score, Session, Trace, Turn
+from evaluators.model import JSON, Failure, ModelCall, Outcome, Score, Session, Trace, Turn
 from evaluators.plan import Configured, Plan, make_plan
 from evaluators.registry import Registry
-from evaluators.resources import Block, History, UnitInterval
+from evaluators.resources import Block, Embedder, History, Sketch, UnitInterval
 from evaluators.run import SessionScorer
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import decoded_in, published_in
 from tests.support.ticking import SetClock
-
-HISTORY = 3
-
-
-class FakeWorkers:
-    """Scores are hashes of all that an evaluator may see; `stand_in` = a judge has the last word on confidence."""
-
-    def __init__(self, *, stand_in: bool = False) -> None:
-        self.stand_in = stand_in
-        self.jobs: list[ScoreJob] = []
-
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
-        return [None for _ in jobs]
-
-    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
-        await asyncio.sleep(0)
-        self.jobs += jobs
-        return [outcomes_of(job, stand_in=self.stand_in) for job in jobs]
-
-    async def glance(self, job: GlanceJob) -> GlanceResult:
-        return GlanceResult()
-
-    def hasten(self) -> None:
-        pass
-
-    async def close(self) -> None:
-        pass
 
 
 def unit(text: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32
 
 
-def outcomes_of(job: ScoreJob, *, stand_in: bool = False) -> tuple[Outcome, ...]:
-    trace = job.trace.unpack()
-    compared = tuple(each.digest for each in job.history)
-    texts = [each.output or "" for each in job.history]
-    loop = Outcome(
-        evaluator="loop_detection",
-        version="1",
-        method="deterministic",
-        state="scored" if texts else "not_applicable",
-        score=unit(repr([trace.digest, texts])) if texts else None,
-        assumed=None if texts else 1.0,
-        compared=compared,
-    )
+class LoopSketch(Sketch, frozen=True, kw_only=True):
+    """All that the fake of `loop_detection` compares."""
+
+    digest: str
+    output: str | None
+
+    @classmethod
+    def of(cls, trace: Trace, embedder: Embedder) -> Self:
+        return cls(digest=trace.digest, output=trace.output)
+
+    def compared(self, previous: Sequence[Self | None]) -> Score:
+        texts: list[JSON] = ["" if each is None else each.output or "" for each in previous]
+        if not texts:
+            return Score.assume(1.0, "nothing comes before it")
+        return Score(value=unit(repr([self.digest, texts])), metadata={"texts": texts})
+
+
+def read_outcomes(trace: Trace, *, stand_in: bool = False) -> TraceOutcomes:
+    """Scores that are hashes of all that an evaluator may see; `stand_in`: a judge has the last word on confidence."""
     hidden = Outcome(
         evaluator="hidden",
         version="1",
@@ -98,8 +73,8 @@ def outcomes_of(job: ScoreJob, *, stand_in: bool = False) -> tuple[Outcome, ...]
         explanation=f"of {trace.output}",
         metadata={"text": trace.output, "n": 1},
     )
-    every = (confidence, loop, hidden)
-    return tuple(each for each in every if job.only is None or each.evaluator in job.only)
+    sketch = LoopSketch(digest=trace.digest, output=trace.output)
+    return TraceOutcomes((confidence, hidden), {"loop_detection": encode(sketch)})
 
 
 class Verdict(Block, frozen=True, kw_only=True):
@@ -110,7 +85,7 @@ class Verdict(Block, frozen=True, kw_only=True):
 
 @evaluator(version="1", name="confidence")
 def judged_confidence(trace: Trace, *, verdict: Verdict) -> Score:
-    """The verdict for which `outcomes_of` gives a stand-in."""
+    """The verdict for which `read_outcomes` gives a stand-in."""
     return Score(value=verdict.score)
 
 
@@ -124,7 +99,7 @@ def confidence(trace: Trace) -> Score:
     return Score(value=0.0)
 
 
-def loop_detection(trace: Trace, *, history: History) -> Score:
+def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Score:
     return Score(value=0.0)
 
 
@@ -135,7 +110,15 @@ def agent_reliability(session: Session) -> Score:
 def configured(function: Callable[..., Score], name: str = "", *, emit: bool = True) -> Configured:
     """An evaluator of the plan; the fakes answer in its place."""
     name = name or function.__name__
-    evaluator(version="1", name=name, assumed_counts=name == "loop_detection")(function)
+    is_loop = name == "loop_detection"
+    evaluator(
+        version="1",
+        name=name,
+        method="deterministic",
+        threshold=None,
+        assumed_counts=is_loop,
+        sketch=LoopSketch if is_loop else None,
+    )(function)
     spec = declared(function)
     assert spec is not None
     return Configured(spec=spec, options={}, threshold=None, options_digest="", emit=emit)
@@ -159,7 +142,6 @@ class FakeSessionScorer(SessionScorer):
         self.turns: dict[str, Turn] = {}
 
     def put(self, turn: Turn) -> None:
-        assert turn.output is None
         self.turns[turn.trace_id] = turn
 
     def drop(self, trace_id: str) -> None:
@@ -196,7 +178,7 @@ class FakeSessionScorer(SessionScorer):
 
 
 def rules(judged: JudgedRules | None = None) -> Rules:
-    return Rules.of(PLAN, FakeSessionScorer, HISTORY, judged)
+    return Rules.of(PLAN, FakeSessionScorer, judged)
 
 
 def judged_rules(
@@ -247,20 +229,16 @@ def make_record(
     return TraceRecord(trace=trace, spans=(), revision=revision, seen=seen)
 
 
-def summarised(record: TraceRecord, *, read_only: Collection[str] = ()) -> SummarisedTrace:
+def summarised(
+    record: TraceRecord, *, read_only: Collection[str] = (), stand_in: bool = False
+) -> SummarisedTrace:
     """The record as scoring reads it."""
-    packed = msgspec.Raw(packed_trace(record.trace))
     return SummarisedTrace(
-        summary=Summariser(read_only).summary(record.trace, packed),
-        value=encode(record),
+        summary=Summariser(read_only).summary(record.trace),
+        outcomes=read_outcomes(record.trace, stand_in=stand_in),
         revision=record.revision,
         seen=record.seen,
     )
-
-
-def score_job(trace: Trace) -> ScoreJob:
-    """The job that scores the trace."""
-    return ScoreJob(trace=summarised(TraceRecord(trace=trace, spans=(), revision=0, seen=0.0)))
 
 
 def scored_log(*, atomic: bool = True) -> FaultyLog:
@@ -268,17 +246,21 @@ def scored_log(*, atomic: bool = True) -> FaultyLog:
     return FaultyLog(clock=SetClock(0.0), atomic=atomic)
 
 
-def append_bytes(log: FaultyLog, key: bytes, value: bytes) -> int:
+def append_bytes(log: FaultyLog, key: bytes, value: bytes, headers: Headers = ()) -> int:
     """A record at the next multiple of 100, whatever the scorer has written in between."""
     log.skip_to((log.end_offset(TRACES) + 99) // 100 * 100, TRACES)
-    return log.append(TRACES, value, key=key).offset
+    return log.append(TRACES, value, key=key, headers=headers).offset
 
 
-def append(log: FaultyLog, record: TraceRecord, now: float | None = None) -> int:
+def append(
+    log: FaultyLog, record: TraceRecord, now: float | None = None, *, stand_in: bool = False
+) -> int:
     log.clock.now = log.clock.now if now is None else now
     trace = record.trace
     key = session_key(trace.service, trace.session_id)
-    return append_bytes(log, key, encode(record))
+    outcomes = encode(read_outcomes(trace, stand_in=stand_in))
+    headers = headers_of(b"", outcomes, revision=record.revision, seen=record.seen)
+    return append_bytes(log, key, encode(record), headers)
 
 
 def windows(**session: float) -> Windows:
@@ -292,25 +274,20 @@ async def _no_pause(_seconds: float) -> None:
 def make_scorer(
     log: FaultyLog,
     *,
-    workers: FakeWorkers | None = None,
     limits: Windows | None = None,
     telemetry: Telemetry | None = None,
     redact: bool = False,
     judged: JudgedRules | None = None,
     pause: Callable[[float], Awaitable[None]] = _no_pause,
-    patience: float = 60.0,
     awake: int = AWAKE,
 ) -> Scorer:
-    """`patience`: the default is above what a fake takes on the slowest machine, so that no test depends on it."""
     return Scorer(
         log=log,
-        workers=workers or FakeWorkers(stand_in=judged is not None),
         rules=rules(judged=judged),
         windows=limits or windows(),
         telemetry=telemetry or Telemetry(),
         redact=redact,
         sleep=pause,
-        patience=patience,
         awake=awake,
     )
 

@@ -28,7 +28,6 @@ from collector.log.disk.frames import (
 from collector.log.disk.lmdb_check import check
 from collector.log.disk.store import REMEDY, DiskStore, LockFile, map_size_of
 from collector.log.disk.tail import Tail
-from collector.log.disk.transaction import key_digest
 from collector.log.disk.unusable import without_lock, without_map
 from collector.log.disk.writer import Answer, Appended, DiskWriter, WriteCall
 from collector.log.embedded.polling import (
@@ -175,20 +174,6 @@ class DiskLog:
         topic, partition, offset = position
         records = self.slice(topic, partition, offset, end=offset + 1, most=1).records
         return records[0] if records else None
-
-    def newest(self, topic: str, partition: int, key: bytes) -> Record | None:
-        """See `port.Keyed`; one short read transaction."""
-        try:
-            with self._store.reading() as txn:
-                at = txn.get(key_digest(key), db=self._store.keys[topic, partition])
-                if at is None:
-                    return None
-                cursor = txn.cursor(self._store.records[topic, partition])
-                return self._record_at(
-                    cursor, Position(topic, partition, int.from_bytes(at, "big"))
-                )
-        except lmdb.Error as error:
-            raise LogUnavailable(f"the log cannot be read: {error}") from error
 
     def _record_at(self, cursor: lmdb.Cursor[memoryview], position: Position) -> Record | None:
         try:

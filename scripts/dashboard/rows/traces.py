@@ -94,14 +94,14 @@ TRACES = Row(
             ),
             over_time(
                 "Open now",
-                "Traces and sessions that are open, and read traces that wait to be scored.",
+                "Traces and sessions that are open, and records of traces that wait to be scored.",
                 "short",
                 Query(expr="sum(spanwise_traces_active)", legend="open traces", variables=PROCESS),
                 Query(
                     expr="sum(spanwise_sessions_active)", legend="open sessions", variables=PROCESS
                 ),
                 Query(
-                    expr="sum(spanwise_records_waiting)",
+                    expr='sum(spanwise_log_lag_records{group="scoring"})',
                     legend="wait to be scored",
                     variables=PROCESS,
                 ),

@@ -59,7 +59,6 @@ def _turn(number: int, result: Any) -> Turn:
         start_time_unix_nano=number,
         duration=result["duration"] / 1000,
         digest="",
-        output=None,
         cost_usd=None if usage is None else usage["cost"],
         tokens=Tokens()
         if usage is None

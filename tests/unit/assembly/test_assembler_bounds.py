@@ -11,11 +11,10 @@ from collector.assembly.closed_result import ReadRequest
 from collector.assembly.closing_pipeline import READERS
 from collector.base.errors import LogUnavailable
 from collector.log.port import SPANS, TRACES, Commit, Lag, New, Position
-from collector.reading.port import ReadJob
-from evaluators.model import Trace
+from collector.reading.port import PackedTrace, ReadJob
 from tests.support.assembling import Site
 from tests.support.faulty_log import FaultyLog, unavailable
-from tests.support.reading import ReadingWorkers, read
+from tests.support.reading import ReadingWorkers, packed_read
 from tests.support.spans import Made, child, root, trace_id
 
 
@@ -129,10 +128,10 @@ class _SlowWorkers(ReadingWorkers):
 
     slow: bytes
 
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace | None]:
         if self.gate is not None and any(job.trace_id == self.slow for job in jobs):
             await self.gate.wait()
-        return [read(job) for job in jobs]
+        return [packed_read(job) for job in jobs]
 
 
 async def test_a_slow_batch_delays_the_others_not_and_each_trace_is_written_once(
@@ -159,11 +158,11 @@ async def test_a_slow_batch_delays_the_others_not_and_each_trace_is_written_once
 class _StuckWorkers(ReadingWorkers):
     """Reads traces of the service `stuck` only once the gate is open, the others at once."""
 
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace | None]:
         self.jobs += jobs
         if self.gate is not None and any(job.service == "stuck" for job in jobs):
             await self.gate.wait()
-        return [read(job) for job in jobs]
+        return [packed_read(job) for job in jobs]
 
 
 async def test_traces_of_one_service_that_take_long_hold_up_no_other_service(

@@ -12,12 +12,11 @@ import pytest
 from collector.assembly import glance_queue
 from collector.base.errors import Retryable
 from collector.log.port import TRACES
-from collector.reading.port import GlanceJob, GlanceResult, ReadJob
+from collector.reading.port import GlanceJob, GlanceResult, PackedTrace, ReadJob
 from collector.records.traces import RunawayRecord, TraceRecord, decode_traces
-from evaluators.model import Trace
 from tests.support.assembling import WINDOWS, Site
 from tests.support.faulty_log import Crash
-from tests.support.reading import ReadingWorkers, read
+from tests.support.reading import ReadingWorkers, packed_read
 from tests.support.spans import child, root, trace_id
 
 
@@ -75,8 +74,8 @@ class _Slow(ReadingWorkers):
         await self.gate.wait()
         return await super().glance(job)
 
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[Trace | None]:
-        return [read(job) for job in jobs]
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace | None]:
+        return [packed_read(job) for job in jobs]
 
 
 async def test_a_glance_that_comes_after_the_closing_says_nothing_and_delays_nothing() -> None:

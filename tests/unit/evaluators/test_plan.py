@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from evaluators.declare import declared, evaluator
 from evaluators.errors import SettingsError
-from evaluators.model import JSON
-from evaluators.plan import Configured, Plan, Settings, make_plan, needs_history
+from evaluators.model import JSON, Score, Trace
+from evaluators.plan import Configured, Plan, Settings, make_plan
+from evaluators.registry import Registry
+from evaluators.resources import History
 from tests.support.evaluating import OURS
 
 MODEL = "wordllama/l2_supercat_256"
@@ -36,11 +39,21 @@ def test_without_an_embedder_evaluators_that_embed_are_off() -> None:
     plan = make_plan(OURS, {}, embedder=None)
 
     assert "coherence" not in names(plan.trace)
-    assert needs_history(plan) == 0
+    assert "loop_detection" not in names(plan.trace)
 
 
-def test_loop_detection_wants_the_last_three_traces() -> None:
-    assert needs_history(make_plan(OURS, {}, embedder=MODEL)) == 3
+def test_who_compares_texts_and_keeps_no_sketch_waits_for_a_verdict() -> None:
+    @evaluator(version="1", name="echoes")
+    def echoes(trace: Trace, *, history: History) -> Score:
+        return Score(value=float(len(history.previous)))
+
+    spec = declared(echoes)
+    assert spec is not None
+    plan = make_plan(Registry([*OURS, spec]), {}, embedder=MODEL)
+
+    assert names(plan.compared) == ["echoes"]
+    assert "echoes" not in names(plan.trace)
+    assert "loop_detection" in names(plan.trace), "it has a sketch"
 
 
 def test_expectations_turn_their_evaluators_on() -> None:

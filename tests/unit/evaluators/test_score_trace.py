@@ -10,7 +10,7 @@ import pytest
 from evaluators.declare import declared, evaluator
 from evaluators.expectations import Expectation
 from evaluators.model import JSON, Method, Outcome, Previous, Score, ToolCall, Trace
-from evaluators.plan import Settings, make_plan
+from evaluators.plan import Plan, Settings, make_plan
 from evaluators.providers.scripted import HashEmbedder, ScriptedEmbedder
 from evaluators.registry import Registry
 from evaluators.resources import History
@@ -148,7 +148,9 @@ def test_history_is_the_newest_three_and_named_in_the_outcome() -> None:
     assert spec is not None
     plan = make_plan(Registry([spec]), {}, embedder=None)
 
-    (outcome,) = score_trace(plan, a_trace(), history=previous("a", "b", "c", "d"))
+    (outcome,) = score_trace(
+        Plan(trace=plan.compared), a_trace(), history=previous("a", "b", "c", "d")
+    )
 
     assert [each.output for each in seen[0].previous] == ["b", "c", "d"]
     assert outcome.compared == ("d1", "d2", "d3")

@@ -8,7 +8,9 @@ import pytest
 
 from collector.judging.port import JudgeDiedError, JudgeLateError, SessionJob, TraceJob
 from collector.log.port import TRACES
-from collector.records.traces import TraceRecord, decode_traces
+from collector.records.codec import encode
+from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
+from evaluators.model import Outcome
 from tests.support.judging_stand import KEY, NOW, Stand, turn
 
 
@@ -41,6 +43,28 @@ async def test_a_restart_asks_only_for_what_has_no_verdict_and_restores_the_spen
     assert asked == [f"trace/bot/{turn(3).trace_id}/d3"]
     assert second.budget.remaining(NOW) == pytest.approx(10.0 - 2 * 0.5)
     assert sorted(each.subject for each in second.verdicts) == [turn(n).trace_id for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("name", "asked"), [("echoes", 1), ("helpfulness", 0)])
+async def test_a_verdict_of_other_evaluators_is_not_this_rooms(name: str, asked: int) -> None:
+    """Workers give verdicts of their own about the same traces."""
+    stand = Stand()
+    trace = turn(1)
+    outcome = Outcome(evaluator=name, version="1", method="custom", state="scored", score=0.5)
+    verdict = VerdictRecord(
+        scope="trace",
+        service="bot",
+        session_id="s-1",
+        subject=trace.trace_id,
+        digest=trace.digest,
+        outcomes=(outcome,),
+    )
+    stand.log.append(TRACES, encode(verdict), key=KEY)
+    stand.put(trace)
+
+    await stand.drain()
+
+    assert len(stand.judges.jobs) == asked
 
 
 async def test_what_was_under_way_at_the_stop_is_asked_again_and_not_committed_over() -> None:

@@ -104,7 +104,7 @@ def a_trace_without_tokens() -> ExaminedTrace:
 def test_assumed_scores_count_where_the_declaration_says_so(with_this_test: Registry) -> None:
     planned = make_plan(with_this_test, {}, embedder=MODEL)
 
-    rules = Rules.of(planned, lambda: SessionScorer(planned), history=0)
+    rules = Rules.of(planned, lambda: SessionScorer(planned))
     assert rules.assumed == {"coherence", "loop_detection", "this_test/thrift"}
 
 

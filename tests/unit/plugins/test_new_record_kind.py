@@ -38,7 +38,7 @@ from collector.signals.prometheus.exporter import PrometheusExporter
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 from tests.support.eventually import eventually
-from tests.support.scoring_fakes import FakeWorkers, rules, windows
+from tests.support.scoring_fakes import rules, windows
 
 TRACE = make.trace()
 KEY = session_key(TRACE.service, TRACE.session_id)
@@ -74,9 +74,7 @@ class NoJudges:
 
 
 async def score(log: Log, telemetry: Telemetry) -> None:
-    scorer = Scorer(
-        log=log, workers=FakeWorkers(), rules=rules(), windows=windows(), telemetry=telemetry
-    )
+    scorer = Scorer(log=log, rules=rules(), windows=windows(), telemetry=telemetry)
     await scorer.drain()
     assert [record async for record in log.replay(SIGNALS, 0)]
 

@@ -18,10 +18,10 @@ class Job:
     seconds: float = 1.0
 
 
-def queue_of(*jobs: Job, share: float = 0.5, first: bool = True) -> JobQueue[Job]:
+def queue_of(*jobs: Job, share: float = 0.5) -> JobQueue[Job]:
     queue: JobQueue[Job] = JobQueue(share)
     for job in jobs:
-        queue.put(job, 0.0, first=first)
+        queue.put(job, 0.0)
     return queue
 
 
@@ -41,7 +41,7 @@ def test_a_service_that_used_workers_waits_while_another_has_jobs() -> None:
     batch, now = work(queue, 0.0)
     good = [Job("good", f"g{n}", 0.3) for n in range(2)]
     for job in good:
-        queue.put(job, now, first=True)
+        queue.put(job, now)
 
     order: list[Job] = []
     while len(queue):
@@ -56,8 +56,8 @@ def test_a_service_is_charged_for_a_job_that_is_still_under_way() -> None:
     hung, waits, good = Job("bad"), Job("bad"), Job("good")
     queue = queue_of(hung)
     queue.began(queue.take(0.0, workers=2)[0], 0.0)
-    queue.put(waits, 1.0, first=True)
-    queue.put(good, 1.0, first=False)
+    queue.put(waits, 1.0)
+    queue.put(good, 1.0)
 
     assert queue.take(2.0, workers=2) == [good]
 
@@ -66,25 +66,6 @@ def test_a_service_alone_uses_every_worker() -> None:
     queue = queue_of(*(Job("only") for _ in range(3)))
 
     assert [work(queue, float(n))[0] != [] for n in range(3)] == [True] * 3
-
-
-def test_traces_that_were_read_are_scored_before_more_are_read() -> None:
-    read, score = Job("bot", "read"), Job("bot", "score")
-    queue = queue_of(read, first=False)
-    queue.put(score, 0.0, first=True)
-
-    assert queue.take(0.0, workers=1) == [score]
-
-
-def test_a_second_try_goes_behind_all_jobs_of_its_service() -> None:
-    hung, read, score = Job("bot", "hung"), Job("bot", "read"), Job("bot", "score")
-    queue = queue_of(read, first=False)
-    queue.put(score, 0.0, first=True)
-    queue.put(hung, 0.0, first=False)
-
-    taken = [queue.take(0.0, workers=1)[0] for _ in range(3)]
-
-    assert taken == [score, read, hung]
 
 
 def test_jobs_that_were_never_begun_go_back_to_the_front() -> None:
@@ -145,7 +126,7 @@ def test_a_service_has_its_share_while_another_one_waits(share: float, most: flo
     """As many seconds of one service's jobs came first as are worked off in all."""
     queue = queue_of(*(Job("early") for _ in range(100)), share=share)
     for _ in range(100):
-        queue.put(Job("late"), 0.0, first=True)
+        queue.put(Job("late"), 0.0)
 
     now, chosen = 0.0, list[str]()
     while now < 100:
@@ -158,7 +139,7 @@ def test_a_service_has_its_share_while_another_one_waits(share: float, most: flo
 def test_many_names_leave_another_service_its_part() -> None:
     queue = queue_of(*(Job(f"alias{n % 9}") for n in range(900)))
     for _ in range(100):
-        queue.put(Job("late"), 0.0, first=True)
+        queue.put(Job("late"), 0.0)
 
     now, chosen = 0.0, list[str]()
     while now < 100:
@@ -166,23 +147,6 @@ def test_many_names_leave_another_service_its_part() -> None:
         chosen += [job.service for job in batch]
 
     assert chosen.count("late") >= 9
-
-
-def test_a_job_that_another_worker_had_better_have_lets_a_few_after_it_pass() -> None:
-    one, two, three = (Job("bot", str(n)) for n in range(3))
-    queue = queue_of(one, two, three)
-
-    assert queue.take(0.0, workers=3, leave=lambda job: job is one) == [two]
-    assert queue.take(0.0, workers=3, leave=lambda _job: True) == [one], "no worker stays idle"
-    assert list(queue) == [three]
-
-
-def test_leaving_a_job_changes_no_services_turn() -> None:
-    mine, other = Job("mine"), Job("other")
-    queue = queue_of(mine, other)
-    queue.charge("other", 9.0, 0.0)
-
-    assert queue.take(0.0, workers=2, leave=lambda job: job is mine) == [mine]
 
 
 @settings(max_examples=100, deadline=None)
@@ -204,7 +168,7 @@ def test_the_one_that_used_least_goes_first_and_every_job_is_answered(
         while coming and (coming[0][0] <= now or not len(queue)):
             at, job = coming.pop(0)
             now = max(now, at)
-            queue.put(job, now, first=True)
+            queue.put(job, now)
         waiting = {job.service for job in queue}
         used = {service: queue.used(service, now) for service in waiting}
         batch, now = work(queue, now)

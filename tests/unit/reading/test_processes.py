@@ -16,30 +16,19 @@ from collector.base.watch import PartEnded
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.reading import processes
-from collector.reading.port import ScoreJob
+from collector.reading.port import ReadJob
 from collector.reading.processes import ProcessWorkers
-from evaluators.model import Trace
-from tests.support.scoring_fakes import score_job
 
 CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
 
 
-def job() -> ScoreJob:
-    return score_job(
-        Trace(
-            trace_id="1" * 32,
-            service="bot",
-            agent="bot",
-            session_id="s",
-            session_source="session.id",
-            closed="root_ended",
-        )
-    )
+def job() -> ReadJob:
+    return ReadJob(trace_id=b"1" * 16, pieces=(), closed="root_ended", service="bot")
 
 
 async def test_jobs_that_are_not_answered_at_a_stop_fail_and_wait_in_the_log() -> None:
     pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
-    asked = asyncio.ensure_future(pool.score([job(), job()]))
+    asked = asyncio.ensure_future(pool.read([job(), job()]))
     await asyncio.sleep(0)
 
     pool.hasten(within=0.0)
@@ -48,13 +37,13 @@ async def test_jobs_that_are_not_answered_at_a_stop_fail_and_wait_in_the_log() -
         with pytest.raises(Retryable):
             await asked
         with pytest.raises(Retryable):
-            await pool.score([job()])
+            await pool.read([job()])
     await pool.close()
 
 
 async def test_a_caller_that_is_cancelled_is_cancelled() -> None:
     pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
-    asked = asyncio.ensure_future(pool.score([job()]))
+    asked = asyncio.ensure_future(pool.read([job()]))
     await asyncio.sleep(0)
 
     asked.cancel()

@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
-from collector.records.sessions import turn_key
-from collector.scoring.effects import Change, change_record
+from collector.records.sessions import session_key
+from collector.scoring.effects import Placed
 from collector.scoring.held_session import HeldSession, Packer
 from collector.scoring.open_session import OpenSession
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.session_cost import LONGEST
-from tests.support.scoring_fakes import judged_rules, rules
+from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised
 from tests.unit.scoring.test_session_memory import RULES, recorded, take
 
 LIMITS = SessionWindow()
@@ -80,7 +80,7 @@ def test_a_session_that_is_woken_while_awake_was_used() -> None:
     sessions = opened(1 << 40)
     scored(sessions, *"abc")
 
-    sessions.wake(b"bot\0a")
+    sessions._awake.wake(held(sessions)[b"bot\0a"])
 
     assert [key[-1:] for key in sessions._awake._held] == [b"b", b"c", b"a"]
 
@@ -96,31 +96,11 @@ def test_who_fits_stays_awake() -> None:
     assert packed(again) == ["a"]
 
 
-def test_a_session_that_is_scored_is_not_packed() -> None:
-    sessions = opened(0)
-    scored(sessions, "a")
-    sessions._in_flight.add(b"bot\0a")
-    sessions.wake(b"bot\0a")
-    scored(sessions, *"bc", first=1)
-
-    assert packed(sessions) == ["b", "c"]
-
-
-def test_what_is_not_written_yet_is_not_packed() -> None:
-    sessions = opened(0)
-    for offset, name in enumerate("ab"):
-        take(sessions, recorded(offset, name, ""), offset=offset)
-    assert packed(sessions) == []
-
-    sessions.committed(0)
-    assert packed(sessions) == ["a", "b"]
-
-
 def test_a_long_session_is_not_packed() -> None:
     sessions = opened(0)
     scored(sessions, *("a" * (LONGEST + 1)), *("b" * LONGEST), "c")
 
-    assert packed(sessions) == ["b", "c"]
+    assert packed(sessions) == ["b"], "the last one was used just now"
 
 
 def test_a_closed_session_makes_room() -> None:
@@ -143,86 +123,6 @@ def test_a_restart_wakes_no_more_than_fit() -> None:
     assert packed(again) == ["a", "b"]
 
 
-class Stored:
-    """The records of `sessions` by key."""
-
-    def __init__(self) -> None:
-        self.records: dict[bytes, bytes | None] = {}
-        self.lost = 0
-
-    def write(self, *changes: Change) -> None:
-        for each in changes:
-            record = change_record(each, 0)
-            assert not callable(record.value)
-            self.records[record.key] = record.value
-
-    def lose(self) -> None:
-        self.lost += 1
-
-    def packer(self) -> Packer:
-        return Packer(RULES, LIMITS, read_back=self.records.get, lost=self.lose)
-
-
-def with_texts_in_the_log(stored: Stored) -> OpenSessions:
-    """A session of three traces that is packed: texts of 8 KB each, which are nowhere but in the log."""
-    sessions = OpenSessions(
-        partition=0, rules=RULES, limits=LIMITS, packer=stored.packer(), awake=0
-    )
-    for offset in range(3):
-        for effects in take(
-            sessions, recorded(offset, "a", f"{offset} " + "é" * 3000), offset=offset
-        ):
-            stored.write(*effects.changes)
-    sessions.committed(0)
-    (one,) = held(sessions).values()
-    assert one.is_packed
-    return sessions
-
-
-def test_texts_are_read_back_from_the_log() -> None:
-    stored = Stored()
-    sessions = with_texts_in_the_log(stored)
-    (one,) = held(sessions).values()
-    (looked_at,) = {each.turn.output for each in one.look(stored.packer()).traces}
-    assert looked_at is None
-    assert one.is_packed
-
-    sessions.wake(b"bot\0a")
-
-    texts = [each.turn.output or "" for each in one.wake(stored.packer()).traces]
-    assert [each[:3] for each in texts] == ["0 é", "1 é", "2 é"]
-    assert [change_record(each, 0).value for each in one.wake(stored.packer()).traces] == [
-        *stored.records.values()
-    ][:1] + [*stored.records.values()][2:]
-    assert stored.lost == 0
-
-
-@pytest.mark.parametrize("instead", [None, b"damaged", b"other"])
-def test_texts_that_the_log_has_not_are_counted_and_looked_for_in_the_trace(
-    instead: bytes | None,
-) -> None:
-    stored = Stored()
-    sessions = with_texts_in_the_log(stored)
-    (one,) = held(sessions).values()
-    first, second, _ = (turn_key(b"bot\0a", f"{n:032x}") for n in range(3))
-    stored.records[second] = stored.records[first] if instead == b"other" else instead
-
-    sessions.wake(b"bot\0a")
-
-    kept = [(each.kept, each.turn.output is None) for each in one.wake(stored.packer()).traces]
-    assert kept == [(True, False), (False, True), (True, False)]
-    assert stored.lost == 1
-
-
-def test_a_session_closes_without_its_texts() -> None:
-    stored = Stored()
-    sessions = with_texts_in_the_log(stored)
-    stored.records.clear()
-
-    assert [each.closed for each in sessions.close_all("idle")] == [("bot", "idle")]
-    assert stored.lost == 0
-
-
 def test_a_packed_session_takes_a_fifth() -> None:
     count, turns, text = 40, 5, "What is said in a session of a real agent, in words. " * 12
     taken: list[float] = []
@@ -239,3 +139,24 @@ def test_a_packed_session_takes_a_fifth() -> None:
             tracemalloc.stop()
 
     assert taken[1] < taken[0] / 5, taken
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_sketches_are_packed_where_the_log_takes_long_to_read_them(*, keeps: bool) -> None:
+    packer = Packer(rules(), LIMITS, keeps_sketches=keeps)
+    sessions = OpenSessions(partition=0, rules=rules(), limits=LIMITS, packer=packer, awake=0)
+    lacking: list[list[str]] = []
+    for offset in range(7):
+        for name in "ab":  # each packs the other one
+            record = summarised(make_record(f"{name}{offset}", start=offset, session=name))
+            key = session_key("bot", name)
+            placed = sessions.take(record, key=key, offset=offset, now=0.0)
+            assert isinstance(placed, Placed)
+            sessions.finish(placed, {})
+            lacking.append([each.turn.trace_id for each in placed.lacking])
+
+    assert packed(sessions) == ["a"]
+    assert lacking[-1] == ([] if keeps else ["b3", "b4", "b5"])
+    (one,) = (each for each in held(sessions).values() if each.is_packed)
+    found = one.look(packer).sketches.kept
+    assert [*found] == (["a3", "a4", "a5", "a6"] if keeps else [])

@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from msgspec.structs import replace
-
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionHead, SessionTurn, session_key
 from collector.records.signal import SessionTraces, Signal
 from collector.records.traces import SessionRecord, VerdictRecord
-from collector.scoring.effects import Effects, Publication, Task, Tombstone
+from collector.scoring.effects import Effects, Placed, Publication, Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import JudgedRules
 from collector.scoring.unscored_turn import unscored_turn
-from evaluators.model import Outcome
 from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised, verdict_of
 
 
@@ -21,10 +16,9 @@ def make_sessions(
     max_open: int = 100,
     memory: int = 1 << 30,
     judged: JudgedRules | None = None,
-    waits: Callable[[bytes, int], bool] = lambda _key, _offset: False,
 ) -> OpenSessions:
     limits = SessionWindow(max_open=max_open, memory=memory)
-    return OpenSessions(partition=0, rules=rules(judged=judged), limits=limits, waits=waits)
+    return OpenSessions(partition=0, rules=rules(judged=judged), limits=limits)
 
 
 def make_head(session: str, *, offset: int, since: int = 0, closed: bool = False) -> SessionHead:
@@ -52,8 +46,8 @@ def take(sessions: OpenSessions, trace_id: str, *, session: str, offset: int) ->
     record = summarised(make_record(trace_id, session=session))
     before = list(sessions.make_room(record, key=key, offset=offset, now=0.0))
     task = sessions.take(record, key=key, offset=offset, now=0.0)
-    assert isinstance(task, Task)
-    return [*before, sessions.finish(task, (), ())]
+    assert isinstance(task, Placed)
+    return [*before, sessions.finish(task, {})]
 
 
 def closed(effects: list[Effects]) -> list[str]:
@@ -106,50 +100,6 @@ def test_after_a_restart_the_oldest_touched_session_closes_first() -> None:
     assert closed(take(sessions, "t", session="c", offset=9)) == ["a"]
 
 
-def test_a_session_whose_trace_is_under_way_does_not_close() -> None:
-    sessions = make_sessions(max_open=1)
-    key, other = session_key("bot", "a"), session_key("bot", "b")
-    task = sessions.take(summarised(make_record("t1", session="a")), key=key, offset=0, now=0.0)
-    assert isinstance(task, Task)
-
-    assert list(sessions.close_due(1e9)) == []
-    assert not sessions.has_room(other, 1)
-    sessions.finish(task, (), ())
-
-    assert sessions.has_room(other, 1)
-    assert closed(list(sessions.settle(key))) == ["a"]
-
-
-def test_a_session_whose_records_wait_closes_for_none_after_them() -> None:
-    """Closed, they would be repeats. A record that comes after another one's does not keep its session open for it."""
-    waiting: dict[bytes, int] = {}
-    sessions = make_sessions(
-        max_open=1, waits=lambda key, offset: waiting.get(key, offset) < offset
-    )
-    take(sessions, "t1", session="a", offset=0)
-    waiting[session_key("bot", "a")] = 2
-
-    sessions.arrive(3)
-    assert list(sessions.close_due(1e9)) == []
-    assert not sessions.has_room(session_key("bot", "b"), 3)
-    assert sessions.has_room(session_key("bot", "c"), 1)
-    assert closed(take(sessions, "t2", session="c", offset=1)) == ["a"]
-
-
-def test_a_record_that_may_pass_closes_another_session_than_one_that_is_under_way() -> None:
-    sessions = make_sessions(max_open=2)
-    task = sessions.take(
-        summarised(make_record("t1", session="a")), key=session_key("bot", "a"), offset=0, now=0.0
-    )
-    assert isinstance(task, Task)
-    take(sessions, "t2", session="b", offset=1)
-    key = session_key("bot", "c")
-
-    assert not sessions.has_room(key, 2)
-    assert sessions.has_room(key, 2, may_pass=True)
-    assert closed(take(sessions, "t3", session="c", offset=2)) == ["b"]
-
-
 def test_a_session_closes_before_its_own_record_that_came_too_late() -> None:
     sessions = make_sessions()
     take(sessions, "t1", session="a", offset=0)
@@ -160,7 +110,7 @@ def test_a_session_closes_before_its_own_record_that_came_too_late() -> None:
     task = sessions.take(record, key=key, offset=5, now=1e9)
 
     assert closed(effects) == ["a"]
-    assert isinstance(task, Task)
+    assert isinstance(task, Placed)
     assert task.is_new
 
 
@@ -177,19 +127,19 @@ def test_a_record_that_was_passed_is_no_repeat_of_a_session_that_closed_since() 
         == "repeated"
     )
     assert isinstance(
-        sessions.take(summarised(make_record("t3", session="b")), key=key, offset=8, now=0.0), Task
+        sessions.take(summarised(make_record("t3", session="b")), key=key, offset=8, now=0.0),
+        Placed,
     )
 
 
 def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:
     sessions = make_sessions(judged=judged_rules(max_lag=2e9))
     key = session_key("bot", "a")
-    task = sessions.take(summarised(make_record("t1", session="a")), key=key, offset=0, now=0.0)
-    assert isinstance(task, Task)
-    stand_in = Outcome(
-        evaluator="confidence", version="1", method="deterministic", state="scored", score=1.0
+    task = sessions.take(
+        summarised(make_record("t1", session="a"), stand_in=True), key=key, offset=0, now=0.0
     )
-    sessions.finish(task, [replace(stand_in, final=False)], ())
+    assert isinstance(task, Placed)
+    sessions.finish(task, {})
 
     assert list(sessions.close_due(1e9)) == []
     assert len(sessions) == 1
@@ -201,16 +151,11 @@ def test_a_revision_older_than_the_one_in_the_window_is_not_scored() -> None:
     task = sessions.take(
         summarised(make_record("t", session="a", revision=2)), key=key, offset=0, now=0.0
     )
-    assert isinstance(task, Task)
-    sessions.finish(task, (), ())
+    assert isinstance(task, Placed)
+    sessions.finish(task, {})
 
     older = summarised(make_record("t", session="a", revision=1))
     assert sessions.take(older, key=key, offset=1, now=0.0) == "outdated"
-
-
-SCORED = Outcome(
-    evaluator="confidence", version="1", method="deterministic", state="scored", score=0.5
-)
 
 
 def published(publish: tuple[Publication, ...]) -> list[tuple[str, str, bool, bool]]:
@@ -225,18 +170,19 @@ def test_a_trace_gives_signals_and_its_head_last() -> None:
     sessions = make_sessions()
     key = session_key("bot", "a")
     task = sessions.take(summarised(make_record("t", session="a")), key=key, offset=4, now=2.0)
-    assert isinstance(task, Task)
+    assert isinstance(task, Placed)
 
-    effects = sessions.finish(task, [SCORED], ())
+    effects = sessions.finish(task, {})
 
     assert published(effects.publish) == [
         ("trace", "confidence", True, True),
+        ("trace", "loop_detection", True, True),
         ("session", "agent_reliability", False, False),
         ("session", "latency", False, False),
     ]
     turn, head = effects.changes
     assert isinstance(turn, SessionTurn)
-    assert turn.turn.scores == {"confidence": 0.5}
+    assert turn.turn.scores.keys() == {"confidence", "loop_detection"}
     assert isinstance(head, SessionHead)
     assert (head.offset, head.last) == (4, 2.0)
 
@@ -248,8 +194,8 @@ def take_started(
     made = make_record(trace_id, start=start * 10**9, seen=60.0, revision=revision)
     record = summarised(made)
     task = sessions.take(record, key=session_key("bot", "s"), offset=offset, now=60.0)
-    assert isinstance(task, Task)
-    return [each.signal for each in sessions.finish(task, [SCORED], ()).publish]
+    assert isinstance(task, Placed)
+    return [each.signal for each in sessions.finish(task, {}).publish]
 
 
 def test_a_session_names_the_trace_that_began_it_and_its_newest_in_whatever_order_they_came() -> (
@@ -259,7 +205,8 @@ def test_a_session_names_the_trace_that_began_it_and_its_newest_in_whatever_orde
 
     take_started(sessions, "middle", start=20, offset=1)
     take_started(sessions, "last", start=30, offset=2)
-    of_trace, of_session, *_ = take_started(sessions, "first", start=10, offset=3)
+    signals = take_started(sessions, "first", start=10, offset=3)
+    of_trace, of_session = signals[0], next(each for each in signals if each.scope == "session")
 
     assert (of_trace.traces, of_trace.started) == (None, "1970-01-01T00:00:10.000000Z")
     assert of_session.traces == SessionTraces(first="first", newest="last")
@@ -268,7 +215,7 @@ def test_a_session_names_the_trace_that_began_it_and_its_newest_in_whatever_orde
 
 def test_the_trace_that_began_a_session_is_still_named_when_it_has_left_the_window() -> None:
     limits = SessionWindow(max_traces=2)
-    sessions = OpenSessions(partition=0, rules=rules(), limits=limits, waits=lambda _k, _o: False)
+    sessions = OpenSessions(partition=0, rules=rules(), limits=limits)
 
     signals = [take_started(sessions, f"t{n}", start=n, offset=n)[-1] for n in range(1, 5)]
 
@@ -291,10 +238,12 @@ def test_a_verdict_replaces_a_stand_in_and_the_head_goes_first() -> None:
     sessions = make_sessions(judged=judged_rules(max_lag=2e9))
     key = session_key("bot", "a")
     record = make_record("t", session="a")
-    task = sessions.take(summarised(record), key=key, offset=4, now=0.0)
-    assert isinstance(task, Task)
-    stand_in = sessions.finish(task, [replace(SCORED, final=False)], ())
-    assert not any(each.is_first for each in stand_in.publish)
+    task = sessions.take(summarised(record, stand_in=True), key=key, offset=4, now=0.0)
+    assert isinstance(task, Placed)
+    stand_in = sessions.finish(task, {})
+    assert [each.outcome.evaluator for each in stand_in.publish if each.is_first] == [
+        "loop_detection"
+    ]
 
     (effects,) = sessions.on_verdict(verdict_of(record), key=key, offset=5, now=0.0)
     again = list(sessions.on_verdict(verdict_of(record), key=key, offset=6, now=0.0))
@@ -315,9 +264,9 @@ def test_a_verdict_that_is_too_late_is_given_through_the_log() -> None:
     sessions = make_sessions(judged=judged_rules(max_lag=10.0))
     record = make_record("t", session="a")
     key = session_key("bot", "a")
-    task = sessions.take(summarised(record), key=key, offset=4, now=0.0)
-    assert isinstance(task, Task)
-    sessions.finish(task, [replace(SCORED, final=False)], ())
+    task = sessions.take(summarised(record, stand_in=True), key=key, offset=4, now=0.0)
+    assert isinstance(task, Placed)
+    sessions.finish(task, {})
 
     (effects,) = sessions.close_due(10.0)
 

@@ -10,21 +10,15 @@ from msgspec.structs import replace as with_fields
 from collector.config.tree import SessionWindow
 from collector.records.sessions import session_key
 from collector.records.trace_views import SummarisedTrace
-from collector.scoring.effects import Effects, Task
+from collector.scoring.effects import Effects, Placed
 from collector.scoring.open_sessions import OpenSessions
-from evaluators.model import Outcome
 from tests.support.scoring_fakes import make_record, rules, summarised
 
 KEY = session_key("bot", "s")
-SCORED = Outcome(
-    evaluator="confidence", version="1", method="deterministic", state="scored", score=0.5
-)
 
 
 def made() -> OpenSessions:
-    return OpenSessions(
-        partition=0, rules=rules(), limits=SessionWindow(), waits=lambda _key, _offset: False
-    )
+    return OpenSessions(partition=0, rules=rules(), limits=SessionWindow())
 
 
 def piece(trace_id: str, **fields: Any) -> SummarisedTrace:
@@ -34,8 +28,8 @@ def piece(trace_id: str, **fields: Any) -> SummarisedTrace:
 
 def take(sessions: OpenSessions, trace: SummarisedTrace, offset: int) -> Effects:
     task = sessions.take(trace, key=KEY, offset=offset, now=0.0)
-    assert isinstance(task, Task)
-    return sessions.finish(task, [SCORED], ())
+    assert isinstance(task, Placed)
+    return sessions.finish(task, {})
 
 
 def test_neither_a_piece_nor_a_session_of_pieces_has_signals() -> None:
@@ -61,7 +55,10 @@ def test_a_piece_that_late_spans_make_a_turn_is_scored_for_the_first_time() -> N
     sessions = made()
     take(sessions, piece("t"), 0)
     effects = take(sessions, summarised(make_record("t", revision=1)), 1)
-    assert [each.is_first for each in effects.publish if each.signal.scope == "trace"] == [True]
+    assert [each.is_first for each in effects.publish if each.signal.scope == "trace"] == [
+        True,
+        True,
+    ]
 
 
 def test_a_piece_that_comes_again_as_a_turn_is_no_repeat_and_a_turn_that_comes_again_is_one() -> (
@@ -77,6 +74,9 @@ def test_a_piece_that_comes_again_as_a_turn_is_no_repeat_and_a_turn_that_comes_a
     take(sessions, part, 0)
     effects = take(sessions, turn, 1)
 
-    assert [each.is_first for each in effects.publish if each.signal.scope == "trace"] == [True]
+    assert [each.is_first for each in effects.publish if each.signal.scope == "trace"] == [
+        True,
+        True,
+    ]
     assert sessions.take(part, key=KEY, offset=2, now=0.0) == "repeated"
     assert sessions.take(turn, key=KEY, offset=3, now=0.0) == "repeated"

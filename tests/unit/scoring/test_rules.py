@@ -16,7 +16,7 @@ from tests.support.scoring_fakes import judged_rules, make_record, rules, summar
 def test_the_rules_are_read_off_the_plan() -> None:
     read = rules(judged_rules())
 
-    assert read.history_takers == ("loop_detection",)
+    assert [each.spec.name for each in read.sketched] == ["loop_detection"]
     assert "hidden" not in read.emitted
     assert {"confidence", "agent_reliability", "tone"} <= read.emitted
     assert read.used["agent_reliability"] == ("confidence", "loop_detection")
@@ -24,23 +24,23 @@ def test_the_rules_are_read_off_the_plan() -> None:
     assert read.judged_methods == {("confidence", "llm_judge")}
 
 
-def test_without_history_no_evaluator_runs_again() -> None:
+def test_without_an_embedder_no_trace_is_compared_with_others() -> None:
     plan = make_plan(Registry.discover(), {}, embedder=None)
 
-    assert Rules.of(plan, lambda: SessionScorer(plan), 0).history_takers == ()
+    assert Rules.of(plan, lambda: SessionScorer(plan)).sketched == ()
 
 
 def test_of_our_own_evaluators_two_declare_that_an_assumed_score_counts() -> None:
     plan = make_plan(Registry.discover(), {}, embedder="local")
 
-    assert Rules.of(plan, lambda: SessionScorer(plan), 3).assumed == {"loop_detection", "coherence"}
+    assert Rules.of(plan, lambda: SessionScorer(plan)).assumed == {"loop_detection", "coherence"}
 
 
 def test_an_evaluator_that_waits_for_hosted_embeddings_keeps_its_assumed_score() -> None:
     plan = make_plan(Registry.discover(), {}, embedder="hosted", hosted=True)
     judged = JudgedRules(trace=plan.judged)
 
-    assert "coherence" in Rules.of(Plan(), lambda: SessionScorer(Plan()), 0, judged).assumed
+    assert "coherence" in Rules.of(Plan(), lambda: SessionScorer(Plan()), judged).assumed
 
 
 def trace(*, unread: str | None = None, turn: bool = True, text: bool = True) -> TraceSummary:
@@ -57,14 +57,15 @@ def turn(*, has_text: bool = True) -> Turn:
         start_time_unix_nano=1,
         duration=1.0,
         digest="d",
-        output=None,
         model_calls=1,
         has_text=has_text,
     )
 
 
 def outcomes(judged: JudgedRules, subject: TraceSummary) -> list[tuple[str, str | None]]:
-    return [(each.state, each.reason) for each in judged.unasked(subject, b"bot\0s")]
+    found, due = judged.judgement(subject, b"bot\0s", inside=True)
+    assert due == (() if found else ("confidence",))
+    return [(each.state, each.reason) for each in found]
 
 
 def test_a_judge_is_asked_about_traces_in_the_sample_that_called_something() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
+from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.traces import RunawayRecord, TraceRecord, WorkRecord
 from collector.scoring.effects import Effects
 from collector.scoring.open_sessions import OpenSessions
@@ -16,7 +18,7 @@ from tests.support.evaluating import OURS, a_trace
 from tests.support.scoring_fakes import summarised
 
 PLAN = make_plan(OURS, {}, embedder=None, only=["runaway"])
-RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN), 0)
+RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN))
 
 
 def finished(models: int, *, tools: int = 2, revision: int = 0) -> Effects:
@@ -33,9 +35,10 @@ def finished(models: int, *, tools: int = 2, revision: int = 0) -> Effects:
     )
     sessions = OpenSessions(partition=0, rules=RULES, limits=SessionWindow())
     record = TraceRecord(trace=trace, spans=(), revision=revision, seen=100.0)
-    task = sessions.take(summarised(record), key=b"bot\0s-1", offset=0, now=100.0)
-    assert not isinstance(task, str)
-    return sessions.finish(task, score_trace(PLAN, trace), ())
+    read = replace(summarised(record), outcomes=TraceOutcomes(score_trace(PLAN, trace)))
+    placed = sessions.take(read, key=b"bot\0s-1", offset=0, now=100.0)
+    assert not isinstance(placed, str)
+    return sessions.finish(placed, {})
 
 
 def handed(effects: Effects) -> list[RunawayRecord]:

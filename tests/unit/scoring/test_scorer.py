@@ -1,20 +1,17 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-
 import pytest
 
 from collector.base.telemetry import Telemetry
 from collector.log.port import SESSIONS, SIGNALS, TRACES, Position
-from collector.reading.port import ScoreJob
-from collector.records.sessions import SessionTurn, decode_sessions
+from collector.records.codec import encode
+from collector.records.sessions import SessionTurn, decode_sessions, session_key
 from collector.records.traces import SessionRecord, decode_traces
-from evaluators.model import Outcome, Previous
+from collector.scoring.held_session import AWAKE
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
-    FakeWorkers,
     append,
+    append_bytes,
     counted,
     first_counts,
     latest,
@@ -52,34 +49,33 @@ async def test_a_trace_gives_its_signals_then_its_session(log: FaultyLog) -> Non
     }
 
 
-async def test_history_is_the_three_turns_before_in_order(log: FaultyLog) -> None:
+def compared(log: FaultyLog, trace_id: str) -> list[object]:
+    """The outputs that a trace was compared with, each time."""
+    found = [each for each in shown(log, "loop_detection") if each.trace_id == trace_id]
+    return [each.metadata.get("texts") for each in found]
+
+
+async def test_a_turn_is_compared_with_the_three_before_it_in_order(log: FaultyLog) -> None:
     for n in range(5):
         append(log, make_record(f"t{n}", start=n))
-    workers = FakeWorkers()
 
-    await run_to_end(make_scorer(log, workers=workers), log)
+    await run_to_end(make_scorer(log), log)
 
-    last = workers.jobs[-1]
-    assert [each.trace_id for each in last.history] == ["t1", "t2", "t3"]
-    assert last.history[-1].output == "out t3 0"
+    assert compared(log, "t4") == [["out t1 0", "out t2 0", "out t3 0"]]
 
 
 async def test_a_late_trace_scores_its_followers_again(log: FaultyLog) -> None:
     for n in (1, 2, 3, 4, 5):
         append(log, make_record(f"t{n}", start=n))
     append(log, make_record("t0", start=0))
-    workers = FakeWorkers()
 
-    await run_to_end(make_scorer(log, workers=workers), log)
+    await run_to_end(make_scorer(log), log)
 
-    again = workers.jobs[-3:]
-    assert [(each.trace.unpack().trace_id, each.only) for each in again] == [
-        ("t1", ("loop_detection",)),
-        ("t2", ("loop_detection",)),
-        ("t3", ("loop_detection",)),
-    ]
-    assert [each.trace_id for each in again[0].history] == ["t0"]
-    assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 2
+    assert compared(log, "t1") == [None, ["out t0 0"]]
+    assert compared(log, "t2") == [["out t1 0"], ["out t0 0", "out t1 0"]]
+    assert len(compared(log, "t3")) == 2
+    assert len(compared(log, "t4")) == 1
+    assert len([each for each in shown(log, "confidence") if each.trace_id == "t1"]) == 1
     assert first_counts(log)["t1", "loop_detection"] == 1
 
 
@@ -94,19 +90,45 @@ async def test_a_follower_that_has_expired_stays_as_it_was(log: FaultyLog) -> No
     assert len([each for each in shown(log, "loop_detection") if each.trace_id == "t1"]) == 1
 
 
-async def test_text_that_state_let_go_of_is_read_from_the_log(log: FaultyLog) -> None:
+async def test_a_late_turn_is_compared_with_old_ones_as_the_log_has_them(log: FaultyLog) -> None:
     for n in range(20):
         append(log, make_record(f"t{n:02}", start=2 * n))
     append(log, make_record("late", start=7))
-    workers = FakeWorkers()
 
-    await run_to_end(make_scorer(log, workers=workers), log)
+    await run_to_end(make_scorer(log), log)
 
-    late = next(each for each in workers.jobs if each.trace.unpack().trace_id == "late")
-    assert [each.output for each in late.history] == ["out t01 0", "out t02 0", "out t03 0"]
-    stored = {each.key: decode_sessions(each.value) for each in log.history(SESSIONS)}
-    texts = [each.turn.output for each in stored.values() if isinstance(each, SessionTurn)]
-    assert len([each for each in texts if each is not None]) == 8
+    assert compared(log, "late") == [["out t01 0", "out t02 0", "out t03 0"]]
+    assert compared(log, "t04")[1:] == [["out t02 0", "out t03 0", "out late 0"]]
+    assert not any(b"out t" in each.value for each in log.history(SESSIONS))
+
+
+@pytest.mark.parametrize("awake", [0, AWAKE])
+async def test_a_turn_after_a_restart_or_of_a_packed_session_is_compared_alike(
+    log: FaultyLog, awake: int
+) -> None:
+    for n in range(3):
+        append(log, make_record(f"t{n}", start=n))
+        append(log, make_record(f"o{n}", start=n, session="other"))
+    await run_to_end(make_scorer(log, awake=awake), log)
+    append(log, make_record("t3", start=3))
+
+    await run_to_end(make_scorer(log, awake=awake), log)
+
+    assert compared(log, "t2") == [["out t0 0", "out t1 0"]]
+    assert compared(log, "t3") == [["out t0 0", "out t1 0", "out t2 0"]]
+
+
+async def test_a_record_without_outcomes_is_kept_and_its_evaluators_fail(log: FaultyLog) -> None:
+    record = make_record("t1")
+    append_bytes(log, session_key("bot", "s"), encode(record))
+    append(log, make_record("t2", start=1))
+
+    await run_to_end(make_scorer(log), log)
+
+    outcomes = {(each.trace_id, each.evaluator): each.outcome for each in signals(log)}
+    assert outcomes["t1", "confidence"] == outcomes["t1", "loop_detection"] == "failed"
+    assert outcomes["t2", "confidence"] == "scored"
+    assert compared(log, "t2") == [[""]]
 
 
 async def test_a_trace_that_is_no_turn_is_scored_and_left_out_of_its_session(
@@ -115,15 +137,12 @@ async def test_a_trace_that_is_no_turn_is_scored_and_left_out_of_its_session(
     append(log, make_record("t1", start=1))
     append(log, make_record("t2", start=2, turn=False))
     append(log, make_record("t3", start=3))
-    workers = FakeWorkers()
 
-    await run_to_end(make_scorer(log, workers=workers), log)
+    await run_to_end(make_scorer(log), log)
 
     assert {each.trace_id for each in shown(log, "confidence")} == {"t1", "t2", "t3"}
     assert len(shown(log, "agent_reliability")) == 2
-    history = workers.jobs[-1].history
-    assert [each.trace_id for each in history] == ["t1"]
-    assert isinstance(history[0], Previous)
+    assert compared(log, "t3") == [["out t1 0"]]
 
 
 async def test_a_trace_counts_once(log: FaultyLog) -> None:
@@ -202,29 +221,6 @@ async def test_a_torn_write_loses_no_signal(fuse: int) -> None:
     await run_to_end(make_scorer(log), log)
 
     assert {each.trace_id for each in shown(log, "confidence")} == {f"t{n}" for n in range(5)}
-
-
-class TogetherWorkers(FakeWorkers):
-    """Answers once so many traces are being scored."""
-
-    def __init__(self, many: int) -> None:
-        super().__init__()
-        self.barrier = asyncio.Barrier(many)
-
-    async def score(self, jobs: Sequence[ScoreJob]) -> Sequence[tuple[Outcome, ...]]:
-        await self.barrier.wait()
-        return await super().score(jobs)
-
-
-async def test_sessions_of_a_batch_are_scored_together(log: FaultyLog) -> None:
-    for n in range(12):
-        append(log, make_record(f"t{n:02}", start=n, session=f"s{n % 4}"))
-    workers = TogetherWorkers(4)
-
-    await run_to_end(make_scorer(log, workers=workers), log)
-
-    assert len(workers.jobs) == 12
-    assert workers.barrier.n_waiting == 0
 
 
 async def test_an_idle_session_closes_at_log_time(log: FaultyLog) -> None:

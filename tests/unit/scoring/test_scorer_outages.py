@@ -47,6 +47,7 @@ async def test_a_full_log_is_tried_again_and_state_applied_once(log: FaultyLog) 
 
 async def test_a_log_that_does_not_answer_is_asked_again(log: FaultyLog) -> None:
     append(log, make_record("t1", start=1))
+    await run_to_end(make_scorer(log), log)
     append(log, make_record("t0", start=0))
     log.get_failures = unavailable(2)
 

@@ -8,26 +8,26 @@ import random
 import tracemalloc
 
 import pytest
+from msgspec.structs import replace
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config, EmbedderConfig, SessionWindow
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import encode
 from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, session_key
+from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.trace_views import SummarisedTrace, decode_summarised
-from collector.records.traces import SessionRecord, TraceRecord
-from collector.scoring.effects import Effects, Task, Tombstone
-from collector.scoring.held_session import Packer
+from collector.records.traces import SessionRecord, TraceRecord, decode_traces
+from collector.scoring.effects import Effects, Placed, Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.scoring.session_cost import LONGEST
 from evaluators.digest import trace_digest
 from evaluators.model import ModelCall, Trace
-from evaluators.plan import needs_history
 from evaluators.run import SessionScorer, score_trace
 
 PLAN = plan_from(Config(embedder=EmbedderConfig(kind="none")))
-RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN), needs_history(PLAN))
+RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN))
 
 
 def opened(memory: int = 1 << 30, *, partitions: int = 1) -> OpenSessions:
@@ -56,7 +56,9 @@ def read(value: bytes) -> SummarisedTrace:
         Record(position=position, key=b"", value=value, time=0.0), RULES.summariser
     )
     assert isinstance(record, SummarisedTrace)
-    return record
+    trace = decode_traces(value)
+    assert isinstance(trace, TraceRecord)
+    return replace(record, outcomes=TraceOutcomes(score_trace(PLAN, trace.trace)))
 
 
 def room(sessions: OpenSessions, value: bytes, *, offset: int) -> list[Effects]:
@@ -65,19 +67,13 @@ def room(sessions: OpenSessions, value: bytes, *, offset: int) -> list[Effects]:
     return [*sessions.make_room(record, key=key, offset=offset, now=1.0)]
 
 
-def begin(sessions: OpenSessions, value: bytes, *, offset: int) -> tuple[list[Effects], Task]:
+def take(sessions: OpenSessions, value: bytes, *, offset: int) -> list[Effects]:
     record = read(value)
     key = session_key("bot", record.summary.session_id)
     effects = room(sessions, value, offset=offset)
-    task = sessions.take(record, key=key, offset=offset, now=1.0)
-    assert isinstance(task, Task)
-    return effects, task
-
-
-def take(sessions: OpenSessions, value: bytes, *, offset: int) -> list[Effects]:
-    effects, task = begin(sessions, value, offset=offset)
-    outcomes = score_trace(PLAN, task.trace.unpack(), history=(), embedder=None, expectation=None)
-    return [*effects, sessions.finish(task, outcomes, ())]
+    placed = sessions.take(record, key=key, offset=offset, now=1.0)
+    assert isinstance(placed, Placed)
+    return [*effects, sessions.finish(placed, {})]
 
 
 def closed(effects: list[Effects]) -> list[str]:
@@ -90,16 +86,12 @@ def noise(number: int, size: int) -> str:
     return base64.b64encode(random.Random(number).randbytes(size * 3 // 4)).decode()
 
 
-@pytest.mark.parametrize(
-    ("turns", "size", "in_log"),
-    [(1, 0, False), (6, 0, False), (6, 3000, False), (12, 3000, True), (LONGEST + 1, 0, True)],
-)
-def test_the_charge_is_what_tracemalloc_measures(turns: int, size: int, *, in_log: bool) -> None:
+@pytest.mark.parametrize(("turns", "size"), [(1, 0), (6, 0), (12, 3000), (LONGEST + 1, 0)])
+def test_the_charge_is_what_tracemalloc_measures(turns: int, size: int) -> None:
     count = 100 if turns <= LONGEST else 4
     values = [recorded(n, f"s{n % count}", noise(n, size)) for n in range(count * turns)]
     limits = SessionWindow()
-    packer = Packer(RULES, limits, read_back=(lambda _: None) if in_log else None)
-    sessions = OpenSessions(partition=0, rules=RULES, limits=limits, packer=packer, awake=0)
+    sessions = OpenSessions(partition=0, rules=RULES, limits=limits, awake=0)
     tracemalloc.start()
     try:
         for number in range(100):  # what is remembered of any trace is full then
@@ -121,7 +113,7 @@ def test_the_charge_is_what_tracemalloc_measures(turns: int, size: int, *, in_lo
 def room_for(count: int) -> int:
     """Bytes for so many sessions of one long text each, and a half."""
     sessions = opened()
-    take(sessions, recorded(0, "a", "x" * 3000), offset=0)
+    take(sessions, recorded(0, "a", "x"), offset=0)
     return sessions.size * (2 * count + 1) // 2
 
 
@@ -130,7 +122,7 @@ def test_when_memory_is_short_the_sessions_that_were_quiet_longest_close() -> No
     effects: list[Effects] = []
 
     for offset, session in enumerate("abcadefb"):
-        effects += take(sessions, recorded(offset, session, "x" * 3000), offset=offset)
+        effects += take(sessions, recorded(offset, session, "x"), offset=offset)
 
     assert closed(effects) == ["b", "c", "a", "d"]
     assert {each.closed for each in effects if each.closed} == {("bot", "memory")}
@@ -155,16 +147,6 @@ def test_partitions_share_the_memory() -> None:
     take(sessions, recorded(1, "a", ""), offset=1)
 
     assert closed(take(sessions, recorded(2, "b", ""), offset=2)) == ["a"]
-
-
-def test_a_record_waits_for_the_outcomes_of_a_session_that_must_close_for_it() -> None:
-    sessions = opened(1)
-    _, task = begin(sessions, recorded(1, "a", ""), offset=1)
-
-    assert not sessions.has_room(session_key("bot", "b"), 2)
-
-    sessions.finish(task, (), ())
-    assert sessions.has_room(session_key("bot", "b"), 2)
 
 
 def test_a_restart_charges_the_same() -> None:

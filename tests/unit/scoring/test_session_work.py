@@ -11,7 +11,8 @@ from collector.records.traces import WorkRecord
 from collector.scoring.session_work import session_work
 from collector.scoring.sliding_window import SlidingWindow
 from collector.scoring.unscored_turn import unscored_turn
-from tests.support.scoring_fakes import HISTORY, make_record, summarised
+from evaluators.resources import WINDOW
+from tests.support.scoring_fakes import make_record, summarised
 
 LATEST = (1 << 64) - 1
 
@@ -19,7 +20,7 @@ LATEST = (1 << 64) - 1
 def test_a_session_that_ends_at_the_end_of_time_has_a_record() -> None:
     record = make_record("t", start=0)
     trace = replace(record.trace, start_time_unix_nano=1, end_time_unix_nano=LATEST)
-    window = SlidingWindow(max_traces=10, max_age=1e6, history=HISTORY, used=[(), ()])
+    window = SlidingWindow(max_traces=10, max_age=1e6, history=WINDOW, used=[(), ()])
     record = msgspec.structs.replace(record, trace=trace)
     window.place(unscored_turn(summarised(record), service="bot", session_id="s", offset=0))
     subject = Subject(

@@ -7,14 +7,13 @@ import msgspec
 from collector.records.sessions import SessionTurn
 from collector.scoring.outcome_signals import with_outcomes
 from collector.scoring.sliding_window import (
-    TEXTS_KEPT,
     SlidingWindow,
     ordered_start,
 )
 from collector.scoring.unscored_turn import awaiting, unscored_turn
-from evaluators.matching.text import LIMIT
 from evaluators.model import Failure, Outcome, Turn
-from tests.support.scoring_fakes import HISTORY, make_record, summarised
+from evaluators.resources import WINDOW
+from tests.support.scoring_fakes import make_record, summarised
 
 USED = ("confidence",)
 NANO = 1_000_000_000
@@ -22,7 +21,7 @@ DAY = 86_400
 
 
 def make_window(*, max_traces: int = 1000, max_age: float = 1e6) -> SlidingWindow:
-    return SlidingWindow(max_traces=max_traces, max_age=max_age, history=HISTORY, used=[USED, ()])
+    return SlidingWindow(max_traces=max_traces, max_age=max_age, history=WINDOW, used=[USED, ()])
 
 
 def make_entry(trace_id: str, start: int, *, seen: float = 0.0, turn: bool = True) -> SessionTurn:
@@ -143,18 +142,6 @@ def test_windows_without_a_turn_differ_by_what_they_hold() -> None:
     assert len({empty, one, window.input_digest(USED)}) == 3
 
 
-def test_only_the_newest_eight_keep_their_text() -> None:
-    window = make_window()
-    for n in range(TEXTS_KEPT):
-        window.place(make_entry(f"{n:02}", n))
-
-    placement = window.place(make_entry("99", 99))
-
-    assert placement.text_dropped == ("00",)
-    assert [each.kept for each in window] == [False] + [True] * TEXTS_KEPT
-    assert window.place(make_entry("0a", 0)).text_dropped == ("0a",)
-
-
 def test_the_input_digest_forgets_the_way_there() -> None:
     straight, winding = make_window(max_traces=2), make_window(max_traces=2)
     for n in (1, 2):
@@ -262,23 +249,6 @@ def test_a_stand_in_is_no_score_and_keeps_the_session_waiting() -> None:
     assert entry.turn.scores == {}
     assert entry.signal_ids == {}
     assert [each.evaluator for each in entry.outcomes] == ["x"]
-
-
-def test_an_output_is_cut_at_a_character() -> None:
-    def kept(text: str) -> str | None:
-        record = make_record("t", output=text)
-        return unscored_turn(
-            summarised(record), service="bot", session_id="s", offset=0
-        ).turn.output
-
-    text = "€" * LIMIT
-
-    cut = kept(text)
-
-    assert cut is not None
-    assert text.startswith(cut)
-    assert LIMIT - 3 < len(cut.encode()) <= LIMIT
-    assert kept("short") == "short"
 
 
 def _cost(turns: int) -> float:

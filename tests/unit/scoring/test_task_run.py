@@ -131,7 +131,7 @@ async def test_without_a_claim_or_a_verdict_success_is_unknown() -> None:
 async def test_a_judged_evaluator_decides_with_its_verdict(success: bool | None) -> None:
     log = scored_log()
     judged = judged_rules(max_lag=1e9)
-    append(log, claiming("t1", 1, "a"), 0.0)
+    append(log, claiming("t1", 1, "a"), 0.0, stand_in=True)
 
     async def live() -> None:
         scorer = make_scorer(log, limits=LIMITS, judged=judged)

@@ -10,12 +10,12 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config, EmbedderConfig, JudgeConfig, SessionWindow
 from collector.records.sessions import session_key
 from collector.records.signal import Coverage, Signal
+from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.traces import VerdictRecord
-from collector.scoring.effects import Effects, Task
+from collector.scoring.effects import Effects, Placed
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import JudgedRules, Rules
 from evaluators.model import Failure
-from evaluators.plan import needs_history
 from evaluators.run import SessionScorer, score_trace
 from tests.support.scoring_fakes import make_record, summarised, verdict_of
 
@@ -25,14 +25,17 @@ KEY = session_key("bot", "s")
 
 def make_sessions() -> OpenSessions:
     judged = JudgedRules(trace=tuple(c for c in PLAN.judged if c.spec.scope == "trace"))
-    rules = Rules.of(PLAN, lambda: SessionScorer(PLAN), needs_history(PLAN), judged)
+    rules = Rules.of(PLAN, lambda: SessionScorer(PLAN), judged)
     return OpenSessions(partition=0, rules=rules, limits=SessionWindow())
 
 
 def take(sessions: OpenSessions, trace_id: str, offset: int) -> Effects:
-    task = sessions.take(summarised(make_record(trace_id)), key=KEY, offset=offset, now=1.0)
-    assert isinstance(task, Task)
-    return sessions.finish(task, score_trace(PLAN, task.trace.unpack()), ())
+    record = make_record(trace_id)
+    outcomes = TraceOutcomes(score_trace(PLAN, record.trace))
+    read = replace(summarised(record), outcomes=outcomes)
+    placed = sessions.take(read, key=KEY, offset=offset, now=1.0)
+    assert isinstance(placed, Placed)
+    return sessions.finish(placed, {})
 
 
 def verdict(trace_id: str, *, score: float | None) -> VerdictRecord:

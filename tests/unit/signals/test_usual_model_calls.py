@@ -83,7 +83,7 @@ def test_scoring_leaves_its_publication_to_where_earlier_sessions_are_known(
 ) -> None:
     plan = make_plan(OURS, {}, embedder=None, only=only)
 
-    rules = Rules.of(plan, lambda: SessionScorer(plan), 0)
+    rules = Rules.of(plan, lambda: SessionScorer(plan))
 
     assert rules.ranks
     assert rules.completes
@@ -93,7 +93,7 @@ def test_scoring_leaves_its_publication_to_where_earlier_sessions_are_known(
 def test_without_it_nothing_is_left() -> None:
     plan = make_plan(OURS, {}, embedder=None, only=["agent_reliability"])
 
-    rules = Rules.of(plan, lambda: SessionScorer(plan), 0)
+    rules = Rules.of(plan, lambda: SessionScorer(plan))
 
     assert not rules.ranks
     assert not rules.completes

@@ -1,0 +1,159 @@
+"""Traces compared by their sketches score as traces compared by their texts, to the digit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collector.records.traces import previous_trace
+from evaluators.model import InnerTurn, Outcome, ToolCall, Trace
+from evaluators.plan import Plan, make_plan
+from evaluators.providers.scripted import HashEmbedder
+from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
+from evaluators.resources import Embedder
+from evaluators.run import score_trace
+from evaluators.sketches import Before, compare, sketches_of
+from tests.support.evaluating import OURS, a_trace
+from tests.support.examples import examples
+
+PLAN = make_plan(OURS, {}, embedder=MODEL, only=["loop_detection"])
+(LOOPS,) = PLAN.trace
+ANSWERS = [
+    None,
+    "",
+    "I could not find the status of your order 4711. Please try again later.",
+    "I could not find the status of your order 4712. Please try again later, or call us.",
+    "Done.",
+    "é" * 9000,
+]
+QUESTIONS = [None, "Has my order 4711 shipped?", "Again: has my order 4711 shipped?", "Thanks"]
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> list[Trace]:
+    """A session, in order: some of its traces hold several turns, or call tools."""
+    made: list[Trace] = []
+    for number in range(draw(st.integers(1, 5))):
+        said = [
+            (draw(st.sampled_from(QUESTIONS)), draw(st.sampled_from(ANSWERS)))
+            for _ in range(draw(st.sampled_from([1, 1, 1, 2, 5])))
+        ]
+        inner = tuple(
+            InnerTurn(
+                span_id=f"s{at}",
+                input=question,
+                output=answer,
+                start_time_unix_nano=10 * at,
+                end_time_unix_nano=10 * at + 5,
+            )
+            for at, (question, answer) in enumerate(said)
+        )
+        calls = tuple(
+            ToolCall(
+                name="find",
+                arguments={"n": draw(st.integers(0, 1))},
+                result="x",
+                start_time_unix_nano=draw(st.integers(0, 50)),
+            )
+            for _ in range(draw(st.integers(0, 2)))
+        )
+        made.append(
+            a_trace(
+                trace_id=f"{number:032x}",
+                digest=f"d{number}",
+                input=said[0][0],
+                output=said[-1][1],
+                turns=inner if len(inner) > 1 else (),
+                tool_calls=calls,
+            )
+        )
+    return made
+
+
+def by_texts(session: Sequence[Trace], embedder: Embedder) -> list[Outcome]:
+    found: list[Outcome] = []
+    for number, trace in enumerate(session):
+        history = [
+            previous_trace(each.trace_id, each.digest, each.input, each.output)
+            for each in session[:number]
+        ]
+        found += score_trace(PLAN, trace, history=history, embedder=embedder)
+    return found
+
+
+def by_sketches(session: Sequence[Trace], embedder: Embedder) -> list[Outcome]:
+    kept: list[Before] = []
+    found: list[Outcome] = []
+    for trace in session:
+        sketches, without = sketches_of(PLAN.trace, trace, embedder)
+        found += without
+        if sketch := sketches.get("loop_detection"):
+            found.append(compare(LOOPS, sketch, kept))
+        kept.append(Before(trace.digest, sketches))
+    return found
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(traces())
+def test_sketches_say_what_texts_say(session: list[Trace]) -> None:
+    assert by_sketches(session, HashEmbedder()) == by_texts(session, HashEmbedder())
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(traces())
+def test_vectors_of_the_local_model_are_kept_to_the_bit(session: list[Trace]) -> None:
+    embedder = WordLlamaEmbedder()
+    assert by_sketches(session, embedder) == by_texts(session, embedder)
+
+
+def test_a_trace_before_of_which_nothing_is_known_is_one_without_an_answer() -> None:
+    sketches, _ = sketches_of(PLAN.trace, a_trace(), HashEmbedder())
+
+    (unknown,) = (compare(LOOPS, sketches["loop_detection"], [Before("d", {})]),)
+
+    assert unknown.state == "not_applicable"
+    assert unknown.compared == ("d",)
+
+
+@pytest.mark.parametrize(
+    ("trace", "reason"),
+    [
+        (a_trace(model_calls=()), "not_a_turn"),
+        (a_trace(gaps=("no_content",)), "no_content"),
+    ],
+)
+def test_what_there_is_nothing_to_compare_of_has_its_outcome_at_once(
+    trace: Trace, reason: str
+) -> None:
+    sketches, outcomes = sketches_of(PLAN.trace, trace, HashEmbedder())
+
+    assert sketches == {}
+    assert [each.reason for each in outcomes] == [reason]
+    assert list(outcomes) == list(score_trace(PLAN, trace, embedder=HashEmbedder()))
+
+
+class Broken(HashEmbedder):
+    def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        raise OSError("no model")
+
+
+def test_an_embedder_that_fails_is_the_evaluators_outcome() -> None:
+    sketches, (outcome,) = sketches_of(PLAN.trace, a_trace(), Broken())
+
+    assert sketches == {}
+    assert outcome.error is not None
+    assert outcome.error.message == "OSError: no model"
+
+
+def test_a_sketch_that_cannot_be_read_is_the_evaluators_outcome() -> None:
+    assert compare(LOOPS, b"\xc1", []).state == "failed"
+
+
+def test_without_an_embedder_nothing_is_kept() -> None:
+    due = Plan(trace=(replace(LOOPS),)).trace
+
+    assert sketches_of(due, a_trace(), None) == ({}, [])
