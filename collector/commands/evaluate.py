@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -13,9 +14,9 @@ from typing import Annotated, Any, TextIO
 import msgspec
 import typer
 
+from collector.base.csv_cell import cell
 from collector.base.errors import ConfigError
 from collector.commands.aggregates import Aggregates, passing
-from collector.commands.csv_rows import CsvRows, csv_rows
 from collector.commands.junit import JUnitReport
 from collector.commands.options import (
     Evaluators,
@@ -38,10 +39,48 @@ from collector.commands.output import (
     summary_table,
     width_of,
 )
-from collector.commands.signal_table import SignalTable, fails
+from collector.commands.signal_table import SignalTable, fails, reason
 from collector.config.plan import plan_from
 from collector.records.sessions import split_session_key
 from collector.service.evaluation import ClosedSession, evaluate_recordings
+
+COLUMNS = (
+    *("service", "agent", "agent_version", "session_id", "trace_id", "evaluator", "method"),
+    *("outcome", "score", "threshold", "success"),
+)
+"""Fields of the signal; `why` stands behind them."""
+
+
+class CsvRows:
+    """Writes rows to a stream."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._writer = csv.writer(stream)
+        self._writer.writerow((*COLUMNS, "why"))
+
+    def add(self, signals: Iterable[Mapping[str, Any]]) -> None:
+        """One row for each."""
+        for each in signals:
+            self._writer.writerow([*(cell(each[name]) for name in COLUMNS), cell(reason(each))])
+
+
+@contextmanager
+def csv_rows(path: Path | None) -> Generator[CsvRows | None]:
+    """The file's rows; None: no file is wanted.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    if path is None:
+        yield None
+        return
+    try:
+        stream = path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise ConfigError(f"--csv: {path}: {error.strerror}") from error
+    with stream:
+        yield CsvRows(stream)
+
 
 BELOW = 1
 """Exit status when --fail-under is not met."""

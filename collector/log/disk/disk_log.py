@@ -16,7 +16,7 @@ from collector.base.errors import ConfigError, DataDamaged, LogUnavailable, Unde
 from collector.base.telemetry import Telemetry
 from collector.base.thread_callers import ThreadCallers
 from collector.log.commits import Committed
-from collector.log.disk.damage import DamagedRecords
+from collector.log.disk.damage import DamagedRecords, without_lock, without_map
 from collector.log.disk.frames import (
     count_of,
     offset_of,
@@ -28,7 +28,6 @@ from collector.log.disk.frames import (
 from collector.log.disk.lmdb_check import check
 from collector.log.disk.store import REMEDY, DiskStore, LockFile, map_size_of
 from collector.log.disk.tail import Tail
-from collector.log.disk.unusable import without_lock, without_map
 from collector.log.disk.writer import Answer, Appended, DiskWriter, WriteCall
 from collector.log.embedded.polling import (
     FOREVER,

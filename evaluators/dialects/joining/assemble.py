@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+import msgspec
+
 from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts, raised
 from evaluators.dialects.content.names import clean, clean_name
 from evaluators.dialects.content.sessions import Keys, find_id, find_values, task_success
@@ -16,7 +18,6 @@ from evaluators.dialects.decoding.values import string
 from evaluators.dialects.joining.agent_steps import find_agent_steps
 from evaluators.dialects.joining.hidden_answer import hides_answer, masks_answer
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
-from evaluators.dialects.joining.running_counts import read_own_counts
 from evaluators.dialects.joining.system_prompt import find_system
 from evaluators.dialects.joining.texts import cap, find_said, is_cut
 from evaluators.dialects.joining.tool_call import function_name, uses_semantic_kernel
@@ -25,6 +26,47 @@ from evaluators.dialects.joining.tree import Agents, Tree
 from evaluators.digest import trace_digest
 from evaluators.model import Closed, Gap, ModelCall, Span, Status, Tokens, ToolDefinition, Trace
 from evaluators.prices import cost
+
+
+def read_own_counts(tree: Tree) -> None:
+    """Give each model call of such a loop its own counts: the difference to the one before it under the same parent."""
+    for parent in {
+        f.span.parent_span_id: tree.parent(f) for f in tree.order if f.counts_on
+    }.values():
+        if parent is not None:
+            _take_apart(tree.children(parent))
+
+
+def _take_apart(steps: list[Facts]) -> None:
+    """`steps` are in order of start. A call goes on from the one before it only after a tool of the loop ran."""
+    before: Tokens | None = None
+    went_on = False
+    for facts in steps:
+        if facts.counts_on:
+            went_on = True
+        elif facts.kind == "llm" and facts.tokens is not NO_TOKENS:
+            so_far = facts.tokens
+            if before is not None and went_on and _goes_on(before, so_far):
+                facts.tokens = _difference(before, so_far)
+            before, went_on = so_far, False
+
+
+def _goes_on(before: Tokens, so_far: Tokens) -> bool:
+    return (so_far.input or 0) >= (before.input or 0) and (so_far.output or 0) >= (
+        before.output or 0
+    )
+
+
+def _difference(before: Tokens, so_far: Tokens) -> Tokens:
+    """A kind of count that one of both lacks stays as it is."""
+    own = {
+        name: count - earlier
+        for name in Tokens.__struct_fields__
+        if (count := getattr(so_far, name)) is not None
+        and (earlier := getattr(before, name)) is not None
+        and count >= earlier
+    }
+    return msgspec.structs.replace(so_far, **own)
 
 
 def assemble(

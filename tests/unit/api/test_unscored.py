@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.api.unscored import LENGTH, why_unscored
+from collector.api.session_news import LENGTH, why_unscored
 from collector.records.signal import Coverage, Signal, SignalError
 from tests.support import api_records as make
 from tests.support.api_stand import Stand

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from collector.assembly import glance_queue
+from collector.assembly import glances
 from collector.base.errors import Retryable
 from collector.log.port import TRACES
 from collector.reading.port import GlanceJob, GlanceResult, PackedTrace, ReadJob
@@ -131,7 +131,7 @@ async def test_a_trace_that_late_spans_opened_again_is_told_under_its_next_revis
 async def test_under_pressure_glances_are_passed_over_and_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(glance_queue, "WAITING", 2)
+    monkeypatch.setattr(glances, "WAITING", 2)
     it = site()
     for trace in range(1, 6):
         it.send(100, child(2, trace=trace), child(3, trace=trace))
@@ -148,7 +148,7 @@ async def test_under_pressure_glances_are_passed_over_and_counted(
 async def test_the_traces_with_the_most_new_spans_are_looked_at_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(glance_queue, "WAITING", 3)
+    monkeypatch.setattr(glances, "WAITING", 3)
     workers = ReadingWorkers()
     it = site(workers=workers)
     for trace in range(1, 9):
@@ -178,7 +178,7 @@ async def test_new_model_calls_come_before_other_new_spans(monkeypatch: pytest.M
     async with it.running():
         it.clock.now = 131
         await it.until(lambda: it.count("trace_glances_total", result="nothing") == 5)
-        monkeypatch.setattr(glance_queue, "WAITING", 1)
+        monkeypatch.setattr(glances, "WAITING", 1)
         for trace in range(1, 6):
             new = 3 if trace == 1 else 3 + trace
             it.send(140, *(child(3 + number, trace=trace) for number in range(new)))
@@ -189,7 +189,7 @@ async def test_new_model_calls_come_before_other_new_spans(monkeypatch: pytest.M
 
 
 async def test_no_trace_is_passed_over_four_times_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(glance_queue, "WAITING", 2)
+    monkeypatch.setattr(glances, "WAITING", 2)
     workers = ReadingWorkers()
     it = site(workers=workers)
     traces, looks = range(1, 8), 0

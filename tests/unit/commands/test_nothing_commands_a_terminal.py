@@ -25,6 +25,7 @@ from collector.base.printable import (
 from collector.commands import cli
 from collector.commands.aggregates import passing
 from collector.commands.doctor import print_diagnosis
+from collector.commands.inspect import trace_list
 from collector.commands.output import (
     find_recordings,
     note,
@@ -32,7 +33,6 @@ from collector.commands.output import (
     summary_table,
 )
 from collector.commands.signal_table import SignalTable
-from collector.commands.trace_list import trace_list
 from collector.doctor.diagnosis import Diagnosis, Finding, Stack
 from collector.records.signal import encode_signal
 from collector.records.traces import RunRecord

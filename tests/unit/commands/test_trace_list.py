@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from collector.commands.trace_list import trace_list
+from collector.commands.inspect import trace_list
 from evaluators.model import AgentStep, ToolCall, Trace
 from tests.support.api_records import trace
 

@@ -19,8 +19,15 @@ from collector.config.crosscheck import crosscheck
 from collector.config.tree import Config, OtlpTarget
 from collector.otlp.signal import OtlpSignal
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.forward import PATIENCE, RESULTS, SENDERS, Forwarder, forwarders
-from collector.receiver.forwarded import KEPT, Forwarded
+from collector.receiver.forward import (
+    KEPT,
+    PATIENCE,
+    RESULTS,
+    SENDERS,
+    Forwarded,
+    Forwarder,
+    forwarders,
+)
 from collector.records.otlp_signals import LOGS, OTLP_SIGNALS, TRACES
 from tests.support.eventually import eventually
 from tests.support.otlp import body, span

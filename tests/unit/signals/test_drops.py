@@ -10,8 +10,8 @@ import pytest
 from collector.config.tree import AgentWindow
 from collector.records.signal import Signal
 from collector.records.signal_batch import made
+from collector.signals.comparisons import HOLD
 from collector.signals.entered import MOST, TAIL, Entered
-from collector.signals.log_time import HOLD
 from collector.signals.prometheus.drops import Drops, is_fed
 from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.target import Labels

@@ -9,7 +9,7 @@ from collector.log.port import WINDOWS
 from collector.records.faults import faults_key
 from collector.records.standing import FailingTool
 from collector.signals.faults.agent_faults import ENDED_SHOWN, MAX_TOOLS
-from evaluators.matching.error_class import LONGEST
+from evaluators.matching.tool_uses import LONGEST
 from evaluators.uses import LONGEST_NAME, SessionUses
 from tests.support.fault_watches import AGENT, FAILED, FINE, SETTLE, Watcher, used, work
 

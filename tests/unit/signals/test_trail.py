@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from collector.signals.prometheus.trail import AGE, MOST, Trail
+from collector.signals.prometheus.drop_watch import AGE, MOST, Trail
 
 NOW = 1_700_000_000.0
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evaluators.matching.error_class import error_class
-from evaluators.matching.tool_uses import is_nothing, tool_uses
+from evaluators.matching.tool_uses import error_class, is_nothing, tool_uses
 from evaluators.model import JSON, ToolCall
 from evaluators.uses import MOST_TOOLS
 
