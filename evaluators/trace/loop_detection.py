@@ -34,15 +34,34 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One turn, as far as it is compared with others."""
 
     output: str = ""
-    """What is compared of it: the first 8 KiB; empty: it has none."""
+    """What is compared of it: the first 8 KiB; empty: it has none, or is packed."""
+    vector: bytes = b""
+    """Of a packed output, its vector (`packed_vector`)."""
+    words: str = ""
+    """The same: its different words, between spaces."""
+    numbers: tuple[str, ...] = ()
+    """The same: the different numbers in it, in order."""
     input: str | None = None
     """The question's first KiB; None: it is not known."""
-    vector: bytes = b""
-    """Of the output (`packed_vector`); empty: it is embedded when it is compared."""
     has_looked: bool = False
     """Whether it looked at the facts: it called tools, all of which succeeded, no two alike."""
     span_id: str | None = None
     """Of a turn that is a part of its trace."""
+
+    @property
+    def has_output(self) -> bool:
+        """Whether there is an answer to compare."""
+        return bool(self.output or self.vector)
+
+    def packed(self, vector: Vector) -> Said:
+        """What is kept of it in a sketch."""
+        return replace(
+            self,
+            output="",
+            vector=packed_vector(vector),
+            words=" ".join(sorted(words(self.output))),
+            numbers=tuple(sorted(_numbers(self))),
+        )
 
 
 Embed: TypeAlias = Callable[[Sequence[Said]], Sequence[Vector]]
@@ -140,13 +159,10 @@ def _question(text: str | None) -> str | None:
 
 
 def _embedded(turns: Sequence[Said], embedder: Embedder) -> list[Said]:
-    """The turns with the vectors of their outputs."""
+    """The turns, packed."""
     texts = [each.output for each in turns if each.output]
     vectors = iter(embedder.embed(texts) if texts else ())
-    return [
-        replace(each, vector=packed_vector(next(vectors))) if each.output else each
-        for each in turns
-    ]
+    return [each.packed(next(vectors)) if each.output else each for each in turns]
 
 
 def _packed(said: Sequence[Said]) -> Sequence[Vector]:
@@ -188,18 +204,18 @@ def _compared(mine: Said, previous: Sequence[Said | None], embed: Embed) -> Scor
     """The score of one turn beside those before it."""
     if not previous:
         return _nothing("no session context provided", "the first trace of its session")
-    if not mine.output:
+    if not mine.has_output:
         return _nothing("empty_output", "the trace has no output text")
-    earlier = [(index, each) for index, each in enumerate(previous) if each and each.output]
+    earlier = [(index, each) for index, each in enumerate(previous) if each and each.has_output]
     if not earlier:
         return _nothing("no_previous_outputs", "no earlier trace of the session has output text")
     vector, *others = embed([mine, *(each for _, each in earlier)])
-    said = words(mine.output)
+    said = _words(mine)
     hybrids: list[float] = []
     comparisons: list[JSON] = []
     for (index, each), other in zip(earlier, others, strict=True):
         similarity = 1 - cosine_distance(vector, other)
-        overlap = jaccard(said, words(each.output))
+        overlap = jaccard(said, _words(each))
         hybrids.append(similarity * overlap)
         comparisons.append(
             {
@@ -249,7 +265,7 @@ def _excuse(mine: Said, previous: Sequence[Said | None], looped: Collection[int]
         return None
     if len(looped) <= ONCE_MORE:
         return "asked for once more"
-    if sum(len(word.encode(errors="replace")) for word in words(mine.output)) < TELLING:
+    if sum(len(word.encode(errors="replace")) for word in _words(mine)) < TELLING:
         return "too short to tell"
     return "after a new look at the facts" if mine.has_looked else None
 
@@ -258,7 +274,15 @@ def _progressed(mine: Said, earlier: Said) -> bool:
     """Whether the answer has other numbers than the earlier one, where both questions are known."""
     if mine.input is None or earlier.input is None:
         return False
-    return set(_NUMBER.findall(mine.output)) != set(_NUMBER.findall(earlier.output))
+    return _numbers(mine) != _numbers(earlier)
+
+
+def _numbers(said: Said) -> frozenset[str]:
+    return frozenset(said.numbers if said.vector else _NUMBER.findall(said.output))
+
+
+def _words(said: Said) -> frozenset[str]:
+    return frozenset(said.words.split()) if said.vector else words(said.output)
 
 
 def _nothing(note: str, explanation: str) -> Score:

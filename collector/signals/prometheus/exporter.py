@@ -46,9 +46,10 @@ from collector.signals.faults.faults import Faults
 from collector.signals.prometheus.counted_ids import CountedIds
 from collector.signals.prometheus.drop_gauges import DropGauges
 from collector.signals.prometheus.drops import Drops, is_fed
-from collector.signals.prometheus.families import AgentFamilies, RunawayFamilies, RunawayGauges
+from collector.signals.prometheus.families import AgentFamilies
 from collector.signals.prometheus.gauges import AgentGauges, TaskGauges
 from collector.signals.prometheus.known_names import KnownLabels, KnownNames
+from collector.signals.prometheus.runaway_families import RunawayFamilies, RunawayGauges
 from collector.signals.prometheus.runaways import RUNAWAY, OpenRunaways
 from collector.signals.prometheus.seen import Seen
 from collector.signals.prometheus.standings import with_facts

@@ -1,62 +1,16 @@
-"""The metric families about agents that count, which begin at 0 with the process, and of open traces that run away."""
+"""The metric families about agents that count: counters and histograms, which begin at 0 with the process."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 from msgspec.structs import asdict
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from collector.base.telemetry import Buckets, Tally, Telemetry
-from collector.records.standing import AgentLabels, OpenRunaway
 from collector.records.trace_views import TraceUsage
 from collector.signals.prometheus.label_counts import LabelCounts
 from collector.signals.prometheus.target import Labels
-
-
-class RunawayFamilies:
-    """Traces that are no longer shown although their outcome has not come."""
-
-    def __init__(self, telemetry: Telemetry) -> None:
-        self.dropped = telemetry.counter(
-            "runaway_traces_dropped",
-            "Open traces that ran away and are forgotten before their final outcome, by reason.",
-            "reason",
-        )
-        """By reason: `max_traces`, `max_age`."""
-
-
-class RunawayGauges(Collector):
-    """How many open traces run away. Registered once; reads the live state."""
-
-    def __init__(self, shown: Callable[[], Mapping[AgentLabels, Sequence[OpenRunaway]]]) -> None:
-        """`shown`: the open traces that run away now, by the labels of their agent."""
-        self._shown = shown
-
-    def describe(self) -> Iterable[Metric]:
-        """The family without samples."""
-        return (_gauge(),)
-
-    def collect(self) -> Iterator[Metric]:
-        """One sample for each agent and reason that has such traces."""
-        gauge = _gauge()
-        for agent, some in self._shown().items():
-            for reason, count in sorted(Counter(each.reason for each in some).items()):
-                gauge.add_metric((*agent, reason), count)
-        yield gauge
-
-
-def _gauge() -> GaugeMetricFamily:
-    return GaugeMetricFamily(
-        "spanwise_runaway_traces",
-        "Open traces that are running away, by reason.",
-        labels=("service", "agent", "reason"),
-    )
-
 
 _F = TypeVar("_F", Tally, Buckets)
 _T = ("service", "agent", "evaluator", "scope")
