@@ -13,7 +13,6 @@ from typing import Protocol
 import msgspec
 
 from collector.records.span_refs import Piece
-from collector.records.trace_summary import unpacked
 from collector.records.traces import RunawayRecord
 from evaluators.model import Closed, Outcome, Previous, Trace
 
@@ -131,10 +130,6 @@ class PackedTrace(msgspec.Struct, frozen=True, kw_only=True):
     """The msgpack of its summary, for its record; empty: there is no room for it."""
     outcomes: bytes = b""
     """The same of what evaluators say of it (`TraceOutcomes`)."""
-
-    def unpack(self) -> Trace:
-        """The whole trace."""
-        return unpacked(self.packed)
 
 
 class Workers(Protocol):

@@ -21,7 +21,7 @@ from tests.support.sender import send
 from tests.support.service import Service
 
 TRACE_WORD, OUTCOME_WORD = "quartztrace", "quartzoutcome"
-MOST_PASSES = 8
+MOST_PASSES = 7
 ENOUGH = "x" * 2000
 """So that the trace is no smaller than what is written beside it."""
 

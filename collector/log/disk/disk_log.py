@@ -174,15 +174,6 @@ class DiskLog:
         records = self.slice(topic, partition, offset, end=offset + 1, most=1).records
         return records[0] if records else None
 
-    def _record_at(self, cursor: lmdb.Cursor[memoryview], position: Position) -> Record | None:
-        try:
-            if not cursor.set_key(piece_key(position.offset)):
-                return None
-            return read_record(cursor, position.topic, position.partition)[0]
-        except Undecodable as error:
-            self._damaged.pass_over(position, error)
-            return None
-
     async def value_range(self, position: Position, start: int, end: int) -> bytes | None:
         """See `port.Ranges`."""
         topic, partition, offset = position

@@ -77,7 +77,7 @@ def test_a_worker_and_the_reader_of_an_old_record_say_the_same() -> None:
 
     assert len(found) == 12
     for each in found:
-        new, old = seen(record_of(each)), seen(old_record_of(each.unpack()))
+        new, old = seen(record_of(each)), seen(old_record_of(trace_summary.unpacked(each.packed)))
         assert new.summary == old.summary
         assert (new.revision, new.seen) == (old.revision, old.seen) == (2, 3.0)
         assert new.outcomes == outcomes_of(record_of(each).headers)
@@ -114,7 +114,7 @@ def test_a_summary_by_other_rules_is_made_again(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_summary_stands_beside_what_older_readers_know() -> None:
     (read, *_) = read_traces()
-    whole, old = record_of(read), old_record_of(read.unpack())
+    whole, old = record_of(read), old_record_of(trace_summary.unpacked(read.packed))
 
     assert whole.value == old.value
     assert decode_traces(whole.value) == decode_traces(old.value)
