@@ -169,12 +169,19 @@ def run_transport(file: Path, *options: str, passes: int = 1) -> Run:
 
 
 def run_service(
-    label: str, file: Path, *settings: str, options: tuple[str, ...] = (), passes: int = 1
+    label: str,
+    file: Path,
+    *settings: str,
+    options: tuple[str, ...] = (),
+    passes: int = 1,
+    **how: Any,
 ) -> Run:
-    """Spanwise with these settings: from the first request until nothing is left to do."""
+    """Spanwise with these settings: from the first request until nothing is left to do. `how`: see `Service`."""
     folder = Path(tempfile.mkdtemp(prefix="spanwise-bench-", dir=CACHE))
     try:
-        with Service(folder / "data", MEMORY_SHARE, "windows.trace.root_grace=1s", *settings) as it:
+        with Service(
+            folder / "data", MEMORY_SHARE, "windows.trace.root_grace=1s", *settings, **how
+        ) as it:
             send(it.grpc, file, "--requests", "20", base=9000)
             settled(it)
             before = usage(it.pid)

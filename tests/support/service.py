@@ -34,15 +34,20 @@ class Service:
         says: frozenset[str] = frozenset({"gRPC", "HTTP", "page"}),
         module: str = "collector.commands.start",
         cwd: Path = ROOT,
+        tree: Path = ROOT,
         safe_path: bool = False,
     ) -> None:
-        """Settings are `path=value`; `says` names the lines that make it ready: its roles serve no more than those."""
+        """Settings are `path=value`; `says` names the lines that make it ready: its roles serve no more than those.
+
+        `tree`: the checkout whose packages it runs.
+        """
         self.data = data
         self._command = command
         self._environment = environment or {}
         self._says = says
         self._module = module
         self._cwd = cwd
+        self._tree = tree
         self._python = [sys.executable, *(["-P"] if safe_path else [])]
         self._settings = [
             f"data_dir={data}",
@@ -70,7 +75,7 @@ class Service:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                env=environment_of({"PYTHONUNBUFFERED": "1", **self._environment}),
+                env=environment_of({"PYTHONUNBUFFERED": "1", **self._environment}, self._tree),
             )
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
@@ -216,10 +221,10 @@ class Service:
         return value
 
 
-def environment_of(given: Mapping[str, str]) -> dict[str, str]:
-    """This process's with what is given, and this tree's packages before any that is installed."""
+def environment_of(given: Mapping[str, str], tree: Path = ROOT) -> dict[str, str]:
+    """This process's with what is given, and a tree's packages before any that is installed."""
     path = given.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
-    return {**os.environ, **given, "PYTHONPATH": os.pathsep.join((str(ROOT), path)).rstrip(":")}
+    return {**os.environ, **given, "PYTHONPATH": os.pathsep.join((str(tree), path)).rstrip(":")}
 
 
 def children(pid: int) -> Sequence[int]:
