@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from evaluators.content import (
     NO_CONTENT,
     has_text,
@@ -372,6 +374,9 @@ def _number(value: object) -> float:
 def _is_json(value: JSON) -> bool:
     try:
         json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
+        msgspec.msgpack.encode(
+            value
+        )  # as a record holds it: whole numbers of 64 bits, text that is UTF-8
+    except (TypeError, ValueError, OverflowError, RecursionError):
         return False
     return True

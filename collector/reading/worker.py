@@ -12,12 +12,14 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable, Sequence
+from dataclasses import replace as replace_plan
 from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from collector.base.child import IncompleteFrameError, pack_frame, parent_socket, read_frames
+from collector.base.errors import Undecodable
 from collector.base.heap import trimmed_heap
 from collector.config.plan import (
     embedder_from,
@@ -118,7 +120,12 @@ class JobRunner:
 
     def compare(self, job: CompareJob) -> tuple[Outcome, ...]:
         """The outcomes of the evaluators that compare texts."""
-        return self._scoring.compared(unpacked(job.trace), job.history, job.turn)
+        try:
+            trace = unpacked(job.trace)
+        except Undecodable as error:  # the main process has looked at a few of its fields alone
+            due = replace_plan(self._plan, trace=self._plan.compared)
+            return failed_outcomes(due, "undecodable", str(error))
+        return self._scoring.compared(trace, job.history, job.turn)
 
     def glance(self, job: GlanceJob) -> GlanceResult:
         """What is to be said of the open trace: nothing, unless it runs away or what is usual for its agent decides."""

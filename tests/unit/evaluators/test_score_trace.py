@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from evaluators.declare import declared, evaluator
 from evaluators.expectations import Expectation
-from evaluators.model import JSON, Method, Outcome, Previous, Score, ToolCall, Trace
+from evaluators.model import Method, Outcome, Previous, Score, ToolCall, Trace
 from evaluators.plan import Plan, Settings, make_plan
 from evaluators.providers.scripted import HashEmbedder, ScriptedEmbedder
 from evaluators.registry import Registry
@@ -68,10 +69,9 @@ def test_a_third_party_s_nan_fails() -> None:
     assert outcome_of(lambda: Score(value=math.nan), method="custom").state == "failed"
 
 
-def test_a_third_party_s_metadata_must_be_json() -> None:
-    metadata: dict[str, JSON] = {"set": {1, 2}}
-
-    outcome = outcome_of(lambda: Score(value=1.0, metadata=metadata), method="custom")
+@pytest.mark.parametrize("value", [{1, 2}, 1 << 70, math.nan, "\ud800"])
+def test_a_third_party_s_metadata_must_be_json_that_a_record_can_hold(value: Any) -> None:
+    outcome = outcome_of(lambda: Score(value=1.0, metadata={"it": value}), method="custom")
 
     assert outcome.error is not None
     assert outcome.error.type == "invalid_metadata"

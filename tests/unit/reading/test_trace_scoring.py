@@ -8,7 +8,10 @@ import msgspec
 import pytest
 
 from collector.config.plan import failed_outcomes
+from collector.config.tree import Config
+from collector.reading.port import CompareJob
 from collector.reading.trace_scoring import TraceScoring
+from collector.reading.worker import JobRunner
 from collector.records.codec import encode
 from collector.records.trace_outcomes import (
     OUTCOMES,
@@ -92,6 +95,18 @@ def test_who_compares_texts_is_asked_with_the_texts() -> None:
 
     assert "echoes" not in {each.evaluator for each in made.outcomes(a_trace()).outcomes}
     assert [each.score for each in made.compared(a_trace(), (), None)] == [0.0]
+
+
+def test_a_trace_that_cannot_be_unpacked_fails_who_compares_and_ends_no_worker() -> None:
+    spec = declared(echoes)
+    assert spec is not None
+    plan = make_plan(Registry([*OURS, spec]), {}, embedder=None)
+    runner = JobRunner(Config.model_validate({"embedder": {"kind": "none"}}), plan)
+
+    (outcome,) = runner.compare(CompareJob(trace=msgspec.Raw(b"\x80")))
+
+    assert outcome.error is not None
+    assert (outcome.evaluator, outcome.error.type) == ("echoes", "undecodable")
 
 
 MANY = TraceOutcomes(
