@@ -22,7 +22,7 @@ from evaluators.coverage import is_low, low_coverage
 from evaluators.expectations import Expectation
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.matching.text import clip
-from evaluators.model import JSON, Failure, Outcome, Previous, Reason, Score, Session, Trace, Turn
+from evaluators.model import Failure, Outcome, Previous, Reason, Score, Session, Trace, Turn
 from evaluators.plan import Configured, Plan, signals_of
 from evaluators.resources import WINDOW, Embedder, History, Running, Vector
 
@@ -233,8 +233,10 @@ def settle(
     if not isinstance(score, Score):
         message = f"returned {type(score).__name__}, not a Score"
         return failed(configured, Failure(type="invalid_score", message=message), **more)
-    if configured.spec.method == "custom" and not _is_json(score.metadata):
-        message = "metadata is not JSON"
+    if configured.spec.method == "custom" and not _is_json(
+        (score.metadata, score.explanation, score.evidence)
+    ):
+        message = "metadata, explanation or evidence is not JSON"
         return failed(configured, Failure(type="invalid_metadata", message=message), **more)
     if score.coverage is not None:
         more["coverage"] = score.coverage
@@ -371,7 +373,7 @@ def _number(value: object) -> float:
         return math.nan
 
 
-def _is_json(value: JSON) -> bool:
+def _is_json(value: object) -> bool:
     try:
         json.dumps(value, allow_nan=False)
         msgspec.msgpack.encode(

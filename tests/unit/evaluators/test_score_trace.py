@@ -77,6 +77,13 @@ def test_a_third_party_s_metadata_must_be_json_that_a_record_can_hold(value: Any
     assert outcome.error.type == "invalid_metadata"
 
 
+def test_a_third_party_s_explanation_must_be_text_that_a_record_can_hold() -> None:
+    outcome = outcome_of(lambda: Score(value=1.0, explanation="\ud800"), method="custom")
+
+    assert outcome.error is not None
+    assert outcome.error.type == "invalid_metadata"
+
+
 def test_an_exception_is_one_evaluator_s_outcome_only() -> None:
     def broken() -> Score:
         raise RuntimeError("x" * 5000)
