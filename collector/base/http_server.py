@@ -62,11 +62,20 @@ class GuestServer(uvicorn.Server):
         super().__init__(config)
         self.ready = asyncio.Event()
         """Set once connections are accepted."""
+        self._ending = asyncio.Event()
 
     def stop(self, grace: float) -> None:
         """Close the port and give open requests `grace` seconds; `serve` returns then."""
         self.config.timeout_graceful_shutdown = grace  # type: ignore[assignment] # any float will do
         self.should_exit = True
+        self._ending.set()
+
+    async def main_loop(self) -> None:
+        """Keep the date of answers. uvicorn's own looks ten times a second whether it should end."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await self._ending.wait()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:

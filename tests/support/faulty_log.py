@@ -374,15 +374,12 @@ class FaultyReader(PollingReader):
         if records:
             buffer.add(partition, records)
 
-    async def _wait(self, timeout: float) -> bool:
+    async def _wait(self, timeout: float) -> None:
         """Turns of the event loop, not seconds."""
-        if timeout <= 0:
-            return False
         for _ in range(TURNS):
             if self._appended.is_set():
                 break
             await asyncio.sleep(0)
-        return True
 
 
 class _RememberingRecords(MemoryRecords):

@@ -6,6 +6,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from collector.base.clock import Clock
@@ -78,6 +79,8 @@ class PollingReader:
         """Partitions in which the group has committed or read: a gap behind that place is a loss."""
         self._rotated = 0
         self._appended = asyncio.Event()
+        self._has_read_all = False
+        """The last look came to the end of every partition: only an append, or a later end, is worth another one."""
         self._open = True
 
     def position(self, partition: int) -> int:
@@ -98,10 +101,12 @@ class PollingReader:
             return self._revoke()
         if not self._positions:
             return self._assign()
-        await self._pace(timeout)
-        batch = await self._collect(max_records)
-        if batch.records or not await self._wait(timeout):
-            return batch
+        if self._appended.is_set() or not self._has_read_all or timeout <= 0:
+            await self._pace(timeout)
+            batch = await self._collect(max_records)
+            if batch.records or timeout <= 0:
+                return batch
+        await self._wait(timeout)
         await self._pace(timeout)
         return await self._collect(max_records) if self._open else self._revoke()
 
@@ -134,19 +139,15 @@ class PollingReader:
         if pause > 0:
             await asyncio.sleep(pause)
 
-    async def _wait(self, timeout: float) -> bool:
-        """Wait for an append or the timeout; True: look again, for records or for later ends."""
-        if timeout <= 0:
-            return False
-        try:
+    async def _wait(self, timeout: float) -> None:
+        """Wait for an append or the timeout; then there may be records, and there are later ends."""
+        with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 await self._appended.wait()
-        except TimeoutError:
-            pass
-        return True
 
     async def _collect(self, max_records: int) -> Batch:
         self._appended.clear()
+        self._has_read_all = False
         buffer = _PollBuffer(max_records)
         for partition in self._rotation():
             await self._take(partition, buffer)
@@ -154,6 +155,7 @@ class PollingReader:
                 break
         # Positions move only when the batch is handed over: a cancelled poll loses nothing.
         self._positions.update(buffer.positions)
+        self._has_read_all = not buffer.full
         now = asyncio.get_running_loop().time()
         self._next_look = now if buffer.full else now + self._linger
         self._has_place |= buffer.positions.keys()

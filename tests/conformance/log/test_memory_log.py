@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from collector.base.telemetry import Telemetry
+from collector.log.embedded.polling import FOREVER, Slice
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, SPANS, TRACES, Commit, Log
 from tests.support.deletes_spans_contract import DeletesSpans
@@ -71,4 +72,30 @@ async def test_a_reader_that_nobody_waits_for_gathers(
 
     assert [each.value for each in first.records] == [b"1"]
     assert [each.value for each in (await second).records] == [b"2", b"3"]
+    await log.close()
+
+
+class _CountingLog(MemoryLog):
+    looks = 0
+
+    def slice(
+        self, topic: str, partition: int, since: int, *, end: int = FOREVER, most: int = FOREVER
+    ) -> Slice:
+        self.looks += 1
+        return super().slice(topic, partition, since, end=end, most=most)
+
+
+async def test_a_reader_at_the_end_looks_once_in_a_poll(clock: SetClock) -> None:
+    """What is idle for hours wakes up for its ends alone."""
+    log = _CountingLog(clock=clock, groups=GROUPS)
+    reader = log.read("sink.jsonl", SIGNALS)
+    await reader.poll()
+    await reader.poll(timeout=0.01)
+    before = log.looks
+    batch = await reader.poll(timeout=0.01)
+
+    assert batch.ends
+    assert log.looks == before + 1
+    await log.write([new(SIGNALS, b"1")])
+    assert [each.value for each in (await reader.poll(timeout=0)).records] == [b"1"]
     await log.close()
