@@ -68,7 +68,6 @@ class IndexFile:
             sqlite3.Error: it cannot be opened.
             OSError: the same.
         """
-        sqlite_file.discard_earlier_form(self.folder, "index")
         try:
             self._open()
         except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""One SQLite file that fills again by itself: opened, told damaged from full from failing, removed.
+"""One SQLite file that fills again by itself: opened, classified as damaged, full or failing, removed.
 
 SQLite checks what it reads, so a damaged page is an error and never a signal. The file is in WAL mode: readers see what
 is committed while one connection writes. The process may be killed at any time; after a loss of power the file holds
@@ -8,14 +8,12 @@ what was committed before the last checkpoint or the last `sync`.
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_log = logging.getLogger(__name__)
 PAGE = 4096
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT})
 _OF_DISK = _DAMAGED | {
@@ -27,7 +25,6 @@ _OF_DISK = _DAMAGED | {
     sqlite3.SQLITE_BUSY,
 }
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
-_EARLIER = ("data.mdb", "lock.mdb")
 _NEEDED = 64 << 10
 """Free bytes without which SQLite cannot work: twice the file over which its connections share the log's state."""
 _BUSY = 5.0
@@ -158,16 +155,3 @@ def discard(path: Path) -> None:
     """
     for suffix in _SUFFIXES:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
-
-
-def discard_earlier_form(folder: Path, name: str) -> None:
-    """Remove the LMDB files that versions before this one kept in the folder.
-
-    Raises:
-        OSError: they cannot be removed.
-    """
-    found = [folder / each for each in _EARLIER if (folder / each).exists()]
-    if found:
-        _log.info("The %s has a new form and starts empty.", name)
-    for each in found:
-        each.unlink()

@@ -79,7 +79,6 @@ class AnswerCache:
         self._connection: sqlite3.Connection | None = None
         self._size = 0
         try:
-            sqlite_file.discard_earlier_form(folder, "answer cache")
             self._open()
         except (sqlite3.Error, OSError) as error:
             _log.warning(

@@ -49,9 +49,9 @@ class SessionHead(msgspec.Struct, frozen=True, kw_only=True, tag="head", omit_de
     """Offset of the newest verdict that changed it."""
     task: TaskClaims | None = None
     cost: int = 0
-    """Bytes of memory that the session took when its newest trace record had been placed; 0: not measured yet."""
+    """Bytes of memory that the session took when its newest trace record had been placed; 0: it has none yet."""
     began: tuple[int, str] | None = None
-    """Start (unix nanoseconds) and id of the trace that began it; None: an older version wrote it."""
+    """Start (unix nanoseconds) and id of the trace that began it; None: it has no trace yet."""
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_defaults=True):

@@ -98,11 +98,6 @@ class OpenSession:
         """Traces of its window."""
         return len(self._window)
 
-    def measure(self) -> None:
-        """Set the cost of a session whose head has none: an older version wrote it."""
-        if not self.head.cost:
-            self.head = replace(self.head, cost=self._cost(self.head.task))
-
     def _cost(self, claims: TaskClaims | None) -> int:
         return self._costs.charged(self.key, self.head, claims, self._window)
 

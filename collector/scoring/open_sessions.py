@@ -93,7 +93,6 @@ class OpenSessions:
         return (*stored.orphans, *changes)
 
     def _restore_session(self, session: OpenSession) -> None:
-        session.measure()
         self.size += session.cost
         for trace_id, time in session.pending.items():
             self._verdicts.add_trace(session.key, trace_id, time)

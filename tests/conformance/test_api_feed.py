@@ -162,19 +162,6 @@ def overwrite(folder: Path, value: object) -> None:
         connection.execute("UPDATE signals SET signals = ?", (value,))
 
 
-async def test_an_index_of_an_earlier_form_starts_empty(tmp_path: Path) -> None:
-    (tmp_path / "data.mdb").write_bytes(b"an LMDB file of an earlier version")
-    (tmp_path / "lock.mdb").write_bytes(b"")
-    stand = Stand(tmp_path)
-    stand.take_traces(make.trace_value(make.trace(1)))
-    shown = await stand.get(f"/api/v1/traces/{1:032x}")
-    stand.close()
-
-    assert shown.status_code == 200
-    assert not (tmp_path / "data.mdb").exists()
-    assert not (tmp_path / "lock.mdb").exists()
-
-
 async def test_an_index_that_is_larger_than_it_may_be_gives_pages_back(tmp_path: Path) -> None:
     stand = Stand(tmp_path, "serve.index=64MiB")
     for number in range(1, 700):

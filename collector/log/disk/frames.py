@@ -13,9 +13,8 @@ Each piece has a CRC of its own, so that a range of the value can be read, and c
 over the piece's key and all of the piece but itself, those of later pieces going on from the first one's: damage
 anywhere in a record is seen, also a piece that belongs to another.
 
-The two highest bits in the length of the headers say which CRCs there are: none in the first versions, then one in the
-first piece over the whole record (and none in the others), now one per piece. The next bit says that there is a count:
-a record without one takes one offset.
+The two highest bits in the length of the headers are set: they name this form. The next bit says that there is a
+count: a record without one takes one offset.
 """
 
 from __future__ import annotations
@@ -37,12 +36,13 @@ _DOUBLE = struct.Struct("<d")
 _HEAD = struct.Struct("<dIII")
 _CRC = struct.Struct("<I")
 _COUNT = struct.Struct("<I")
+_BESIDE = _HEAD.size + _CRC.size
+"""Where count, headers and key begin in a first piece."""
 _AT_ONCE = 4096
 """Bytes: for more than 5 KiB zlib gives Python's lock away, and has to wait for it after each record."""
-_CHECKED = 1 << 31
-_PER_PIECE = 1 << 30
+_FORM = 3 << 30
 _COUNTED = 1 << 29
-_FLAGS = _CHECKED | _PER_PIECE | _COUNTED
+_FLAGS = _FORM | _COUNTED
 _KEY = struct.Struct(">QH")
 _PAGE_HEADER = 16
 _INLINE = 2022
@@ -75,10 +75,9 @@ def time_of(first: bytes | memoryview) -> float:
 
 def count_of(first: bytes | memoryview) -> int:
     """How many offsets the record takes whose first piece this is; 1 of one that is seen to be damaged."""
-    at = _HEAD.size + _CRC.size
-    if len(first) < at + _COUNT.size or not _HEAD.unpack_from(first)[3] & _COUNTED:
+    if len(first) < _BESIDE + _COUNT.size or not _HEAD.unpack_from(first)[3] & _COUNTED:
         return 1
-    count = _COUNT.unpack_from(first, at)[0]
+    count = _COUNT.unpack_from(first, _BESIDE)[0]
     return count if 1 < count <= MAX_COUNT else 1
 
 
@@ -95,13 +94,13 @@ def pieces(
     """The keys and values to be stored, in order. `page`: LMDB's page size."""
     packed = _encode(headers) if headers else b""
     at, beside = _KEY.pack(offset, 0), packed + key
-    flags = _CHECKED | _PER_PIECE
+    flags = _FORM
     if count > 1:
         flags, beside = flags | _COUNTED, _COUNT.pack(count) + beside
     fields = _HEAD.pack(time, len(value), len(key), len(packed) | flags)
     size = page - _PAGE_HEADER
     crc_of = crc32 if size <= _AT_ONCE else _crc
-    space = size - _HEAD.size - _CRC.size - len(beside)
+    space = size - _BESIDE - len(beside)
     if len(value) <= space:  # most records are one piece
         crc = crc_of(value, crc32(at + fields + beside))
         return [(at, b"".join((fields, _CRC.pack(crc), beside, value)))]
@@ -119,7 +118,7 @@ def pieces(
 
 def footprint(size: int, *, page: int) -> int:
     """Bytes that a record of `size` bytes takes on disk, rounded up."""
-    whole, rest = divmod(size + _HEAD.size + _CRC.size, page - _PAGE_HEADER - _CRC.size)
+    whole, rest = divmod(size + _BESIDE, page - _PAGE_HEADER - _CRC.size)
     return whole * page + (page if rest > _INLINE - _CRC.size else rest + _NODE + _CRC.size)
 
 
@@ -142,7 +141,7 @@ def read_ranges(
 ) -> list[bytes] | None:
     """These ranges, from and below, of the value of the record at `offset`; None: it does not exist.
 
-    Only the pieces that hold them are read and checked, of a record of an earlier version all.
+    Only the pieces that hold them are read and checked.
 
     Raises:
         Undecodable: one of these pieces is damaged, or the value is not as long.
@@ -151,11 +150,8 @@ def read_ranges(
     if not cursor.set_key(at):
         return None
     try:
-        head = _Head(cursor.value())
-        if not head.per_piece:
-            value = memoryview(_read(cursor, Position("", 0, offset))[0].value)
-            return [bytes(value[start:end]) for start, end in ranges]
         first = cursor.value()
+        head = _Head(first)
         head.check(at, first)
         return [_range(cursor, offset, head, first, start, end) for start, end in ranges]
     except struct.error as error:
@@ -194,40 +190,30 @@ def _range(
 class _Head:
     """The fields of a first piece."""
 
-    __slots__ = (
-        "crc",
-        "of_count",
-        "of_headers",
-        "of_key",
-        "of_value",
-        "per_piece",
-        "size",
-        "start",
-        "time",
-    )
+    __slots__ = ("crc", "of_count", "of_headers", "of_key", "of_value", "start", "time")
 
     def __init__(self, first: memoryview) -> None:
         self.time, self.of_value, self.of_key, last = _HEAD.unpack_from(first)
         self.of_headers = last & ~_FLAGS
-        self.crc: int | None = _CRC.unpack_from(first, _HEAD.size)[0] if last & _CHECKED else None
-        self.per_piece = bool(last & _PER_PIECE)
-        self.size = _HEAD.size + (_CRC.size if last & _CHECKED else 0)
+        (self.crc,) = _CRC.unpack_from(first, _HEAD.size)
         self.of_count = _COUNT.size if last & _COUNTED else 0
-        self.start = self.size + self.of_count + self.of_headers + self.of_key
+        self.start = _BESIDE + self.of_count + self.of_headers + self.of_key
         """Where the value begins, or would if the first piece were long enough."""
+        if last & _FORM != _FORM:
+            raise Undecodable("it is damaged: its form is not known")
         if self.start + self.of_value > _LARGEST:
             raise Undecodable(f"it is damaged: its head says {self.start + self.of_value} bytes")
 
     def check(self, at: bytes, first: memoryview) -> None:
         """Compare the first piece with its own CRC."""
         beside = min(self.start, len(first))
-        seed = crc32(first[self.size : beside], crc32(at + first[: _HEAD.size]))
+        seed = crc32(first[_BESIDE:beside], crc32(at + first[: _HEAD.size]))
         _compare(self.crc, _crc(first[beside:], seed))
 
     def checked(self, at: bytes, piece: memoryview) -> memoryview:
         """What a later piece holds, once it was compared with its CRC."""
         part = piece[_CRC.size :]
-        _compare(_CRC.unpack_from(piece)[0], _crc(part, crc32(at, self.crc or 0)))
+        _compare(_CRC.unpack_from(piece)[0], _crc(part, crc32(at, self.crc)))
         return part
 
 
@@ -237,12 +223,8 @@ def _read(cursor: lmdb.Cursor[memoryview], position: Position) -> tuple[Record, 
     if head.start > len(parts[0]):
         parts = [memoryview(b"".join(parts))]
     first = parts[0]
-    beside = bytes(first[head.size : head.start])
+    beside = bytes(first[_BESIDE : head.start])
     value = b"".join((first[head.start :], *parts[1:]))
-    if head.crc is not None and not head.per_piece:
-        fields = bytes(first[: _HEAD.size])
-        at = _KEY.pack(position.offset, 0)
-        _compare(head.crc, _crc(memoryview(value), crc32(at + fields + beside)))
     of_headers, named = head.of_headers, beside[head.of_count :]
     record = Record(
         position=position,
@@ -260,13 +242,11 @@ def _parts(cursor: lmdb.Cursor[memoryview], head: _Head) -> tuple[list[memoryvie
     size = head.start + head.of_value
     offset = offset_of(cursor.key())
     parts = [cursor.value()]
-    if head.per_piece:
-        head.check(bytes(cursor.key()), parts[0])
+    head.check(bytes(cursor.key()), parts[0])
     missing = size - len(parts[0])
     alive = cursor.next()
     while alive and offset_of(cursor.key()) == offset:
-        piece = cursor.value()
-        parts.append(head.checked(bytes(cursor.key()), piece) if head.per_piece else piece)
+        parts.append(head.checked(bytes(cursor.key()), cursor.value()))
         missing -= len(parts[-1])
         alive = cursor.next()
     if missing:
@@ -274,7 +254,7 @@ def _parts(cursor: lmdb.Cursor[memoryview], head: _Head) -> tuple[list[memoryvie
     return parts, alive
 
 
-def _compare(stored: int | None, crc: int) -> None:
+def _compare(stored: int, crc: int) -> None:
     if stored != crc:
         raise Undecodable("it is damaged: its CRC does not match")
 

@@ -120,17 +120,6 @@ def test_one_whose_pages_are_damaged_is_begun_anew(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_one_of_an_earlier_form_is_begun_anew(tmp_path: Path) -> None:
-    (tmp_path / "data.mdb").write_bytes(b"an LMDB file of an earlier version")
-
-    cache = AnswerCache(tmp_path, 1 << 20)
-
-    cache.put("d", "m", make_entry())
-    assert cache.get("d", "m", "me") is not None
-    assert not (tmp_path / "data.mdb").exists()
-    cache.close()
-
-
 def test_the_file_stays_bounded_and_what_is_evicted_makes_room(tmp_path: Path) -> None:
     cache = AnswerCache(tmp_path, 1 << 20)
     for number in range(400):

@@ -203,20 +203,3 @@ def test_a_repeat_that_is_read_again_after_a_crash_closes_no_session() -> None:
 
     assert closed(room(again, recorded(0, "a", ""), offset=1)) == []
     assert closed(room(again, recorded(3, "a", ""), offset=3)) == ["b"]
-
-
-def test_a_session_that_an_older_version_wrote_is_measured() -> None:
-    head = SessionHead(
-        service="bot",
-        session_id="a",
-        session_source="session.id",
-        agent="bot",
-        agent_version=None,
-        opened=0.0,
-        last=0.0,
-    )
-    sessions = opened()
-
-    sessions.restore([head])
-
-    assert sessions.size > 600
