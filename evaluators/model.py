@@ -120,7 +120,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     rejected: Rejection | None = None
     """Who refused it; `error` then has the text. The tool never ran: neither it nor the agent is at fault."""
     unanswered: bool = False
-    """Whether it was let run and no end of it was told: what ran it broke off, or has not finished."""
+    """Whether it was allowed to run and never ended: what ran it broke off, or has not finished."""
 
     @property
     def failed(self) -> bool:

@@ -1,6 +1,6 @@
 """The words of traces, by which sessions are searched: written and taken out with the traces themselves.
 
-FTS5 keeps no text of its own here, so what is taken out is told to it again, from the trace as the index has it.
+FTS5 keeps no text of its own here, so a text that is removed is given to it again, from the trace as the index has it.
 """
 
 from __future__ import annotations

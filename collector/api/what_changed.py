@@ -39,7 +39,7 @@ def sides(
 ) -> Sides:
     """The sessions of both.
 
-    A session is told apart by when it changed last and when it began: one that began long before the moment, and has
+    When a session changed last and when it began decide its side: one that began long before the moment, and has
     changed since, is of neither side.
     """
     before = looking.points(versions, 0.0, since, COMPARED)

@@ -148,7 +148,7 @@ class OpenTrace:
         self.is_made = False
         """Made of segments: it ends when its turn does, whatever its spans call their parents."""
         self.is_told = False
-        """A signal has told of it by its id, which it keeps."""
+        """A signal has named it by its id, which it keeps."""
         self.more_holds: list[Hold] = NO_HOLDS
         """Of its segments, each of which may have come before it."""
         self._missing: dict[bytes, bool] = {}
@@ -351,7 +351,7 @@ class Closing:
     turn: TurnFacts | None = None
     """Of a made trace."""
     is_told: bool = False
-    """A signal has told of it by its id while it was open."""
+    """A signal named it by its id while it was open."""
 
     @property
     def provisional_mark(self) -> ClosedTrace:

@@ -1,4 +1,4 @@
-"""The frames that come over a socket, as whole payloads; what is on the wire is told in `collector.base.child`."""
+"""The frames that come over a socket, as whole payloads; `collector.base.child` describes what is on the wire."""
 
 from __future__ import annotations
 

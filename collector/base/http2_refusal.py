@@ -1,7 +1,7 @@
 """The end of a connection that speaks HTTP/2 where only HTTP/1 is served, in words that its sender shows.
 
 A gRPC call gets a status of its own; a mere GOAWAY would have the client come back at once, again and again. Whoever
-makes no call is told by GOAWAY alone.
+makes no call is refused by GOAWAY alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is told of all sessions together: the aggregates of scores, of latency, cost and tokens, and of task runs."""
+"""What is printed of all sessions together: the aggregates of scores, of latency, cost and tokens, and of task runs."""
 
 from __future__ import annotations
 

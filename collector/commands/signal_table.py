@@ -15,7 +15,7 @@ from evaluators.counts import amount
 LONGEST = 1_000
 """Characters of a cell that are looked at: an explanation may be long."""
 MOST_ERRORS = 20
-"""Different errors that are told in full; all stand in their rows."""
+"""Different errors that are printed in full; all stand in their rows."""
 Shows: TypeAlias = Callable[[Mapping[str, Any]], bool]
 COLUMNS = ("trace", "evaluator", "method", "score", "reason")
 _FIXED = (8, 20, 13, 14)

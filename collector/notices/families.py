@@ -12,5 +12,5 @@ class NoticeFamilies:
         self.notices = telemetry.counter(
             "notices", "Notices about alerts, by target and result.", "target", "result"
         )
-        """By result: `sent`; `retried`: not taken now; `superseded`: over before the target could be told; `dropped`:
-        refused, or not taken for an hour."""
+        """By result: `sent`; `retried`: not taken now; `superseded`: over before the target could be reached;
+        `dropped`: refused, or not taken for an hour."""

@@ -1,4 +1,4 @@
-"""What an agent's exporter is told: endpoint and protocol, which only go together."""
+"""The settings of an agent's exporter: endpoint and protocol, which only go together."""
 
 from __future__ import annotations
 

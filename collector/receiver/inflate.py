@@ -95,7 +95,7 @@ def protobuf(inflate: Inflate) -> Decode:
 
 
 def sniff(body: bytes, limit: int) -> bytes:
-    """A gRPC message as it came: gzip and deflate are told by their first bytes, which grpc does not name to handlers.
+    """A gRPC message as it came: gzip and deflate are known by their first bytes: grpc names them to no handler.
 
     No protobuf message begins like gzip. One that begins like zlib (a varint in field 15) is taken as it is when it
     does not inflate.

@@ -1,4 +1,4 @@
-"""Records as msgpack, their kinds told apart by a tag (`type`)."""
+"""Records as msgpack, a tag (`type`) names the kind of each."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class OutcomeSignals:
     ) -> tuple[list[Publication], SessionTurn]:
         """The signals of a trace's outcomes, and the trace with these outcomes.
 
-        `known` are the evaluators that had a final outcome of the trace before. None: that cannot be told, because the
+        `known` are the evaluators that had a final outcome of the trace before. None: this is unknown, because the
         record is a revision of a trace that the window does not hold; then no outcome counts as the first.
         A piece of another trace's turn has none.
         """

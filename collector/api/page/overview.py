@@ -24,7 +24,7 @@ BEHIND = 25
 COMPARED = 100
 """Sessions before a drop and since, whose means are told."""
 ALARMS = 20
-"""Agents whose drops are told with the means before and since."""
+"""Agents whose drops are shown with the means before and since."""
 VERSIONS = 4
 """Versions that stand under an agent; its page has more."""
 RUNAWAYS = 6

@@ -15,7 +15,7 @@ from evaluators.counts import amount
 LATE = 60.0
 """Seconds of lag, or of an undelivered signal, from which on somebody should look."""
 AGREED = 3
-"""Agents of which is told how far an evaluator and people agree: those with the most pairs."""
+"""Agents for which the page shows how far an evaluator and people agree: those with the most pairs."""
 STACKS = 30
 """Stacks whose findings are shown."""
 _SCOPES = {"trace": "Of a trace", "session": "Of a session"}

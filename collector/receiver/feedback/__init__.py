@@ -1,1 +1,1 @@
-"""Feedback as it arrives: posted to a path of its own, or told by OTLP events and attributes."""
+"""Feedback as it arrives: posted to a path of its own, or carried by OTLP events and attributes."""

@@ -15,7 +15,7 @@ from collector.signals.prometheus.drops import Drops
 UNKNOWN = ("unknown", "")
 """(fault, tool) of a drop that no fault explains."""
 NEAR = 0.5
-"""Progress towards an alarm that is told whatever the number of agents."""
+"""Progress towards an alarm that is shown whatever the number of agents."""
 
 
 def drop_gauges() -> Mapping[str, GaugeMetricFamily]:

@@ -20,7 +20,7 @@ from collector.records.windows import VERSIONS, VersionsRecord
 MAX_VERSIONS = 8
 """Versions of an agent that can be current: the newest so many."""
 MOMENTS = 60
-"""Moments that are told apart in one `silence`: a version ends at most one moment early."""
+"""Moments that are distinguished in one `silence`: a version ends at most one moment early."""
 
 
 class AgentVersions:

@@ -73,7 +73,7 @@ class JsonlSink:
             raise Refused(refused)
 
     async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
-        """See `TakesFeedback`: lines among those of signals, told apart by their `type`."""
+        """See `TakesFeedback`: lines among those of signals; `type` distinguishes them."""
         await self._in_thread(self._append, [each.json + b"\n" for each in feedback])
 
     async def _in_thread(self, write: Callable[[_G], _T], given: _G) -> _T:

@@ -92,7 +92,7 @@ class KafkaSink:
             await self._deliver([_handed_on(each) for each in signals])
 
     async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
-        """See `TakesFeedback`: records of the same topic, told apart by `ce_type`."""
+        """See `TakesFeedback`: records of the same topic; `ce_type` distinguishes them."""
         async with self._delivering:
             await self._deliver(feedback)
 

@@ -42,7 +42,7 @@ class CallRecords:
         Args:
             record: In order of time.
             call_id: "" where it has none: it then stands for a call of its own.
-            ends: Whether nothing more of the call is told but what it said.
+            ends: Whether this is the last that is recorded of the call.
         """
         self.is_empty = False
         told = lasting(record)
@@ -60,7 +60,7 @@ class CallRecords:
         return home if not is_record(home) else self._stretched(home, told)
 
     def _stretched(self, home: Span, told: Span) -> Span:
-        """A record that stands for the call, as long as all that is told of it, and failed where that did."""
+        """A record that stands for the call, as long as all its records, and failed where one of them did."""
         home = msgspec.structs.replace(
             home,
             start_time_unix_nano=min(home.start_time_unix_nano, told.start_time_unix_nano),

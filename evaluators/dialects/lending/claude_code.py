@@ -1,4 +1,4 @@
-"""Claude Code's log events: a prompt, a call of a model and a call of a tool, each told by several records.
+"""Claude Code's log events: a prompt, a call of a model and a call of a tool, each described by several records.
 
 Records of one call are joined by its id. They are lent to the call's beta span; where it did not come, the first of
 them stands for the call. The answer of a turn is what the main agent said without calling a tool, last: not what the
@@ -58,7 +58,7 @@ class _Turn:
         self.tools = CallRecords(ledger, _spans(ledger, "tool", "tool_use_id"))
         self.bodies: list[Span] = []
         self.refusals: list[Span] = []
-        """Answers in which the model refused: they are told beside the call that they end."""
+        """Answers in which the model refused: they are reported beside the call that they end."""
         self._prompt: Span | None = None
         self._said: list[Span] = []
         """What the main agent said."""
@@ -99,7 +99,7 @@ class _Turn:
             self._ledger.put(msgspec.structs.replace(home, attributes=joined))
 
     def take_error(self, record: Span) -> None:
-        """A call that failed; that its retries are exhausted is told once more, without its id."""
+        """A call that failed; a second record without its id says that its retries are exhausted."""
         agent, call_id = text_of(record, "agent_id"), text_of(record, "request_id")
         known = self._ledger.get(self._failed.get(agent, "")) if not call_id else None
         if known is not None:
@@ -167,7 +167,7 @@ class _Turn:
                 self._ledger.lend(record, home, {key: get("body"), **cut})
 
     def _name_helpers(self, records: Iterable[Span]) -> None:
-        """Calls of helpers carry the helper's id; its name is told by some of its records."""
+        """Calls of helpers carry the helper's id; some of its records name it."""
         names = {
             text_of(record, "agent_id"): name
             for record in records

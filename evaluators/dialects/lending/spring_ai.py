@@ -40,7 +40,7 @@ def words(record: Span) -> Mapping[str, JSON]:
     if messages := _entries(listed):
         return {"gen_ai.input.messages": messages}
     texts = listed[2:-2].split('", "')
-    if listed.count('"') != 2 * len(texts):  # quotes of its own: where a text ends cannot be told
+    if listed.count('"') != 2 * len(texts):  # quotes of its own: where a text ends is unknown
         return {}
     said = [text for text in texts if text not in _UNSAID]
     return {"gen_ai.prompt": said[-1:]} if said else {}

@@ -1,6 +1,6 @@
 """Quarkus LangChain4j: the conventions' older names; a prompt is the texts of all messages, joined by line ends.
 
-Its messages have no roles, so that a question can only be told where it is all that was sent.
+Its messages have no roles, so a question can only be recognised where nothing else was sent.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def _place(event: AgentEvent) -> Place | Dropped:
         return _link(event, owner)
     session = text(event, "conversation.id")
     if name == "codex.sse_event":
-        # The end of an answer is told twice: by a record for the event, then by one with its counts.
+        # The end of an answer is recorded twice: by a record for the event, then by one with its counts.
         if "input_token_count" not in event.attributes and not text(event, "error.message"):
             return "streamed_token"
     elif name not in _WORK and not _has_not_connected(event):
