@@ -25,6 +25,8 @@ _BITS = {READ: 3, WRITE: 4}
 """Of the operations in an answer: org.apache.kafka.common.acl.AclOperation's numbers."""
 _NOT_SAID = -(2**31)
 """The bits of a broker that does not say what is allowed."""
+_NOT_READY = frozenset({14, 15, 16})
+"""A group's coordinator loads its groups, is not there yet, or is another one now: it says nothing of rights."""
 _NO_SUCH_TOPIC = 3
 _DENIED = {29, 30, 31}
 """Error codes: not authorized for the topic, the group, the cluster."""
@@ -127,6 +129,9 @@ async def _may_join(admin: AIOKafkaAdminClient, group: str) -> bool:
             await asyncio.sleep(0.1)
             continue
         answer: Any = await client.send(coordinator, _Groups(group))
+        if any(each[0] in _NOT_READY for each in answer.groups):
+            await asyncio.sleep(0.1)
+            continue
         return all(_is_allowed(READ, each[0], each[-1]) for each in answer.groups)
 
 
