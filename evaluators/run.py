@@ -376,9 +376,7 @@ def _number(value: object) -> float:
 def _is_json(value: object) -> bool:
     try:
         json.dumps(value, allow_nan=False)
-        msgspec.msgpack.encode(
-            value
-        )  # as a record holds it: whole numbers of 64 bits, text that is UTF-8
+        msgspec.msgpack.encode(value)  # records hold whole numbers of 64 bits and UTF-8 alone
     except (TypeError, ValueError, OverflowError, RecursionError):
         return False
     return True

@@ -1,7 +1,7 @@
 """Where a trace went wrong first: the step before its first tool error.
 
-Over 159 labelled runs the step is the decisive one in .42, its agent in .62 of those in which a tool failed, which no
-model call did better (docs/evidence.md). Without a tool error nothing is pointed at.
+Over 159 labelled runs the step is the decisive one in .42, its agent in .62 of those in which a tool failed; no
+model that was asked did better (docs/evidence.md). Without a tool error nothing is pointed at.
 """
 
 from __future__ import annotations

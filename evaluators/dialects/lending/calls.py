@@ -42,7 +42,7 @@ class CallRecords:
         Args:
             record: In order of time.
             call_id: "" where it has none: it then stands for a call of its own.
-            ends: Whether this is the last that is recorded of the call.
+            ends: Whether no later record is about the call, but for what it said.
         """
         self.is_empty = False
         told = lasting(record)
