@@ -5,14 +5,9 @@ From a shell, `spanwise` begins at `main`, as does `python -m collector.commands
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
-
-GC_THRESHOLDS = 20_000, 20, 50
-"""Imports make 160,000 objects that stay, and records are trees: at Python's 700 new objects a collection walks each of
-them several times over."""
 
 
 def begin() -> None:
@@ -30,7 +25,6 @@ def begin() -> None:
 def main() -> int:
     """The console script."""
     begin()
-    gc.set_threshold(*GC_THRESHOLDS)
     from collector.commands.cli import main as command  # noqa: PLC0415
 
     return command()
