@@ -35,8 +35,8 @@ def low_coverage(coverage: tuple[int, int], missing: Mapping[str, int]) -> str:
     expected, present = coverage
     text = f"only {present} of {amount(expected, 'score')} that it reads {'is' if expected == 1 else 'are'} there"
     causes = sorted(missing.items(), key=lambda each: (-each[1], each[0]))
-    told = [f"{_said(why)} ({count})" for why, count in causes]
-    return f"{text}: {'; '.join(told)}" if told else text
+    reasons = [f"{_said(why)} ({count})" for why, count in causes]
+    return f"{text}: {'; '.join(reasons)}" if reasons else text
 
 
 def _said(why: str) -> str:

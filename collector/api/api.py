@@ -59,7 +59,7 @@ class Api:
         evaluators: What `/api/v1/evaluators` lists.
         standings: How agents stand, from the state behind the gauges; called on the event loop.
         versions: The sessions of each version of an agent; called on the event loop.
-        joined: Told of feedback that was joined with a session; called on the event loop.
+        joined: Called with feedback that was joined with a session; called on the event loop.
         health: What `/readyz` says.
         clock: Unix seconds.
         about: What the layers above know of the service.

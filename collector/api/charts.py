@@ -21,7 +21,7 @@ from collector.records.trace_views import TraceHeader
 VERSIONS = 12
 """Versions of an agent that charts look at: the latest seen."""
 COVERED = 10
-"""Sessions of each version whose coverage is told."""
+"""Sessions of each version whose coverage is shown."""
 LOOKED_AT = 8
 """Traces of a session that are looked at for what they use."""
 _POINT = """
@@ -196,8 +196,8 @@ class Looking:
         if entry is None:
             return None
         answer = None if newest is None else newest.header.output
-        told = [(names.get(each.evaluator, ""), each) for each in self.outcomes(row)]
-        return ShownSession(entry, answer, told)
+        outcomes = [(names.get(each.evaluator, ""), each) for each in self.outcomes(row)]
+        return ShownSession(entry, answer, outcomes)
 
     def oldest(self) -> float | None:
         """When the session that was quiet for longest changed last, Unix seconds."""

@@ -39,7 +39,7 @@ class Errors:
     async def _refused(self, request: Request, refused: Exception) -> Response:
         if not isinstance(refused, RequestRefused):
             raise refused
-        return self._told(request, refused.status, refused.message, refused.headers)
+        return self._answer(request, refused.status, refused.message, refused.headers)
 
     async def _http(self, request: Request, raised: Exception) -> Response:
         if not isinstance(raised, HTTPException):
@@ -48,14 +48,14 @@ class Errors:
             404: f"there is nothing at {request.url.path[:200]}",
             405: f"{request.method} is not possible here",
         }.get(raised.status_code, HTTPStatus(raised.status_code).phrase)
-        return self._told(request, raised.status_code, message, raised.headers)
+        return self._answer(request, raised.status_code, message, raised.headers)
 
     async def _unexpected(self, request: Request, raised: Exception) -> Response:
         _log.error("A request for %s failed", request.url.path, exc_info=raised)
         message = "this request failed inside Spanwise; the log of the service says why"
-        return self._told(request, 500, message)
+        return self._answer(request, 500, message)
 
-    def _told(
+    def _answer(
         self, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None
     ) -> Response:
         if self._page is None or not _is_read_by_a_person(request):

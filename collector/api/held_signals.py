@@ -105,7 +105,7 @@ class HeldSignals:
         self._subjects.clear()
 
     def _note_forgotten(self, run: int) -> None:
-        """Who asks for what came after an earlier run is told that some of it is gone."""
+        """Whoever asks for what came after an earlier run learns that some of it is gone."""
         if run > max(self._forgotten, self._reading.forgotten_run()):
             self._forgotten = run
             self._reading.connection.execute(

@@ -43,7 +43,7 @@ class SignalNumbers(msgspec.Struct, frozen=True):
 
 
 _FAILED = "SELECT failed FROM outcomes WHERE session = ? AND failed != 0"
-_told = msgspec.json.Decoder(SignalNumbers).decode
+_decode_numbers = msgspec.json.Decoder(SignalNumbers).decode
 
 
 def pack(outcomes: Iterable[HeldOutcome]) -> bytes:
@@ -92,8 +92,8 @@ def counting(signals: Iterable[SignalEntry]) -> dict[str, SignalNumbers]:
         old = found.get(each.evaluator)
         if old is None or (each.final, each.sequence) > (old.final, old.sequence):
             found[each.evaluator] = each
-    told = {name: _told(each.json) for name, each in found.items()}
-    return {name: each for name, each in told.items() if each.score is not None}
+    scored = {name: _decode_numbers(each.json) for name, each in found.items()}
+    return {name: each for name, each in scored.items() if each.score is not None}
 
 
 class HeldOutcomes:

@@ -39,8 +39,8 @@ def taken(header: TraceHeader) -> tuple[object, ...]:
 
 def columns(entry: SessionEntry, agent: int, row: int) -> tuple[object, ...]:
     """Of `NEW_SESSION` and `CHANGED_SESSION`; `row` is the session's, `agent` its agent's."""
-    told = entry.coverage
-    coverage = None if told is None else f"{told['expected']} {told['present']}"
+    covered = entry.coverage
+    coverage = None if covered is None else f"{covered['expected']} {covered['present']}"
     return (
         agent,
         entry.last,

@@ -188,12 +188,12 @@ def key_after(sort: str, place: Sequence[Given]) -> bytes:
 def place_after(sort: str, key: bytes | None) -> list[Given] | None:
     """The place of a cursor; None: it is of another order or another list, which starts at the top."""
     try:
-        told = msgspec.msgpack.decode(key or b"")
+        given = msgspec.msgpack.decode(key or b"")
     except msgspec.DecodeError:
         return None
-    if not isinstance(told, list):
+    if not isinstance(given, list):
         return None
-    name, *place = cast(list[Any], told) or [None]
+    name, *place = cast(list[Any], given) or [None]
     if name != sort or len(place) != len(SORTS[sort].keys) + 1 or not all(map(_is_key, place)):
         return None
     return place

@@ -18,7 +18,7 @@ LENGTH = 300
 """Characters of a reason; the signal has the whole."""
 
 
-class _Told(msgspec.Struct):
+class _Reasons(msgspec.Struct):
     """What a session's signal without a score says of itself."""
 
     reason: str | None = None
@@ -27,19 +27,19 @@ class _Told(msgspec.Struct):
     error: dict[str, str | None] | None = None
 
 
-_decode = msgspec.json.Decoder(_Told).decode
+_decode = msgspec.json.Decoder(_Reasons).decode
 
 
 def why_unscored(signal: bytes) -> str | None:
     """The explanation of a published signal without a score, else what its reason or its error says; None: nothing."""
-    told = _decode(signal)
-    if told.error is not None:
-        return f"failed with {told.error.get('type')}"[:LENGTH]
-    if told.explanation:
-        return told.explanation[:LENGTH]
-    if told.reason == "low_coverage" and told.coverage is not None:
-        return low_coverage((told.coverage["expected"], told.coverage["present"]), {})
-    return told.reason and told.reason.replace("_", " ")
+    said = _decode(signal)
+    if said.error is not None:
+        return f"failed with {said.error.get('type')}"[:LENGTH]
+    if said.explanation:
+        return said.explanation[:LENGTH]
+    if said.reason == "low_coverage" and said.coverage is not None:
+        return low_coverage((said.coverage["expected"], said.coverage["present"]), {})
+    return said.reason and said.reason.replace("_", " ")
 
 
 def supersedes(revision: int, partition: int, offset: int, old: SignalEntry | TraceRow) -> bool:

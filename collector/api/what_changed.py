@@ -11,7 +11,7 @@ from collector.api.outcomes import HeldOutcome
 from collector.api.store import AgentEntry
 from collector.base.clock import Clock
 from collector.base.telemetry import short
-from collector.records.moved import Told
+from collector.records.moved import EvaluatorScores
 from collector.records.standing import AgentLabels, Standing, Standings
 from collector.records.trace_views import TraceHeader
 from collector.records.what_changed import SessionSide, failed_by_tool, what_changed
@@ -102,18 +102,20 @@ def session_side(looking: Looking, point: Point, names: Mapping[int, str]) -> Se
     """What is compared of one session."""
     traces = looking.traces(point.row)
     failed = failed_by_tool(call for trace in traces for call in trace.tool_calls)
-    told = told_by(looking.outcomes(point.row), names)
-    return SessionSide(facts_of(traces), failed, point.seconds, point.cost, told)
+    scores = scores_of(looking.outcomes(point.row), names)
+    return SessionSide(facts_of(traces), failed, point.seconds, point.cost, scores)
 
 
-def told_by(outcomes: Iterable[HeldOutcome], names: Mapping[int, str]) -> dict[str, Told]:
+def scores_of(
+    outcomes: Iterable[HeldOutcome], names: Mapping[int, str]
+) -> dict[str, EvaluatorScores]:
     """By evaluator, what it said of one session and its traces."""
-    found: dict[str, Told] = {}
+    found: dict[str, EvaluatorScores] = {}
     for evaluator, score, passed in outcomes:
         if score is None:
             continue
         name = names.get(evaluator, "")
-        one = Told(score, 1, passed is not None, passed is False)
+        one = EvaluatorScores(score, 1, passed is not None, passed is False)
         old = found.get(name)
         found[name] = one if old is None else old.and_also(one)
     return found

@@ -91,7 +91,7 @@ class ReadRequest:
                 pieces=closing.pieces,
                 closed=closing.reason,
                 service=self.service,
-                is_made=closing.turn is not None and not closing.is_told,
+                is_made=closing.turn is not None and not closing.is_named,
             )
         return ReadJob(
             trace_id=bytes.fromhex(revision.old.trace.trace_id),

@@ -147,7 +147,7 @@ class ClosingPipeline:
         suspects, self._suspects = self._suspects, []
         still = [each for each in suspects if each.open_traces.is_open(each.trace)]
         for each in still:
-            each.trace.is_told = True
+            each.trace.is_named = True
         records = [each.new for each in still]
         try:
             await self._append(records)

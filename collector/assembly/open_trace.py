@@ -85,7 +85,7 @@ class OpenTrace:
         "ids",
         "is_closed",
         "is_made",
-        "is_told",
+        "is_named",
         "last_offset",
         "last_time",
         "local_at",
@@ -147,7 +147,7 @@ class OpenTrace:
         self.is_closed = False
         self.is_made = False
         """Made of segments: it ends when its turn does, whatever its spans call their parents."""
-        self.is_told = False
+        self.is_named = False
         """A signal has named it by its id, which it keeps."""
         self.more_holds: list[Hold] = NO_HOLDS
         """Of its segments, each of which may have come before it."""
@@ -243,7 +243,7 @@ class OpenTrace:
             size=self.size,
             cost=self.cost,
             hold=self.hold,
-            is_told=self.is_told,
+            is_named=self.is_named,
         )
 
     def let_go(self) -> None:
@@ -350,7 +350,7 @@ class Closing:
     more_holds: Sequence[Hold] = ()
     turn: TurnFacts | None = None
     """Of a made trace."""
-    is_told: bool = False
+    is_named: bool = False
     """A signal named it by its id while it was open."""
 
     @property

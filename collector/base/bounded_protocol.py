@@ -48,7 +48,7 @@ class BoundedProtocol(HttpToolsProtocol):
     Args:
         limits: Of this listener.
         closed: Called with the reason whenever a connection is closed, except when it is idle only.
-        http2: What a connection is told that begins as HTTP/2 does.
+        http2: The answer to a connection that begins as HTTP/2 does.
         given: What uvicorn passes to its protocol.
     """
 

@@ -23,7 +23,7 @@ _MOST = 1 << 17
 
 
 class Http2Refusal:
-    """What one connection is told. `received` gets its bytes from the first one on."""
+    """The answer to one connection. `received` gets its bytes from the first one on."""
 
     def __init__(self, transport: asyncio.Transport, text: str) -> None:
         self._transport = transport

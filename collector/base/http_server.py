@@ -29,7 +29,7 @@ class GuestServer(uvicorn.Server):
         limits: Of its connections.
         closed: Called with the reason whenever a connection is closed because of them.
         tls: Set = HTTPS.
-        http2: What a connection is told that begins as HTTP/2 does; None: nothing that it could read.
+        http2: The answer to a connection that begins as HTTP/2 does; None: nothing that it could read.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ _BUSY = 5.0
 
 
 def connect(path: Path, *, cache: int, create: bool = False) -> sqlite3.Connection:
-    """A connection that begins and ends transactions only when told to; any thread may use it, one at a time.
+    """A connection that begins and ends transactions only when asked to; any thread may use it, one at a time.
 
     Args:
         path: Of the file.

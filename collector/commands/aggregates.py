@@ -72,7 +72,7 @@ class Aggregates:
 
 def passing(runs: Sequence[RunRecord], *, window: int) -> dict[str, Any]:
     """pass@k and pass^k by service, agent and k; recordings have one log time, so the spans' own tells the newest."""
-    told = [
+    judged = [
         Run(
             service=each.service,
             agent=each.agent,
@@ -86,10 +86,10 @@ def passing(runs: Sequence[RunRecord], *, window: int) -> dict[str, Any]:
     ]
     return {
         "runs": len(runs),
-        "without_success": len(runs) - len(told),
+        "without_success": len(runs) - len(judged),
         "passing": [
             {"service": service, "agent": agent, **asdict(each)}
-            for (service, agent), every in task_passing(told, window=window).items()
+            for (service, agent), every in task_passing(judged, window=window).items()
             for each in every
         ],
     }

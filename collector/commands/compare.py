@@ -26,7 +26,7 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.config.values import parse_duration
 from collector.records.comparison import EVALUATOR, ScoredSession, VersionSide, comparison, in_words
-from collector.records.moved import Told
+from collector.records.moved import EvaluatorScores
 from collector.records.what_changed import in_words as changed_in_words
 from collector.records.what_changed import what_changed
 from collector.service.evaluation import ClosedSession, evaluate_recordings
@@ -163,7 +163,7 @@ def _of_recordings(
     if found["verdict"] == "inconclusive":
         return {**found, "changed": None}
     sides = (
-        recorded_side(settings, find(paths).files, _told(each))
+        recorded_side(settings, find(paths).files, _scores(each))
         for paths, each in zip((old, new), signals, strict=True)
     )
     return {**found, "changed": what_changed(*sides)}
@@ -175,13 +175,13 @@ def _scored(signals: Sequence[dict[str, Any]], evaluator: str) -> list[dict[str,
     return [each for each in signals if own.items() <= each.items()]
 
 
-def _told(signals: Sequence[Mapping[str, Any]]) -> dict[SessionKey, dict[str, Told]]:
+def _scores(signals: Sequence[Mapping[str, Any]]) -> dict[SessionKey, dict[str, EvaluatorScores]]:
     """What all evaluators said, by session."""
-    found: dict[SessionKey, dict[str, Told]] = {}
+    found: dict[SessionKey, dict[str, EvaluatorScores]] = {}
     for each in signals:
         if each["score"] is not None:
             judged = each["success"] is not None
-            one = Told(each["score"], 1, judged, judged and not each["success"])
+            one = EvaluatorScores(each["score"], 1, judged, judged and not each["success"])
             of = found.setdefault((each["service"], each["session_id"]), {})
             old = of.get(each["evaluator"])
             of[each["evaluator"]] = one if old is None else old.and_also(one)

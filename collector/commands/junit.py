@@ -82,18 +82,18 @@ class JUnitReport:
 def _add(suite: ElementTree.Element, service: str, case: _Case) -> None:
     node = ElementTree.SubElement(suite, "testcase", name=_clean(case.name), classname=service)
     if case.failed:
-        _told(node, "failure", [*case.failed, *case.errors])
+        _complain(node, "failure", [*case.failed, *case.errors])
     elif case.errors:
-        _told(node, "error", case.errors)
+        _complain(node, "error", case.errors)
     elif _is_skipped(case):
         ElementTree.SubElement(node, "skipped", message="nothing was scored")
 
 
-def _told(node: ElementTree.Element, kind: str, reasons: Sequence[str]) -> None:
-    told = ElementTree.SubElement(node, kind, message=_clean(reasons[0]))
+def _complain(node: ElementTree.Element, kind: str, reasons: Sequence[str]) -> None:
+    complaint = ElementTree.SubElement(node, kind, message=_clean(reasons[0]))
     rest = len(reasons) - MOST
     lines = [*reasons[:MOST], *([f"and {rest} more"] if rest > 0 else [])]
-    told.text = _clean("\n".join(lines))
+    complaint.text = _clean("\n".join(lines))
 
 
 def _is_skipped(case: _Case) -> bool:

@@ -40,7 +40,7 @@ def run(
     beside: Callable[[Endpoints], None] | None = None,
     drops: PastLimits | None = None,
 ) -> None:
-    """Serve until told to stop. `beside` is called once everything is bound (the demo starts its agent there).
+    """Serve until asked to stop. `beside` is called once everything is bound (the demo starts its agent there).
 
     `drops`: how scores are compared with their own past, where that differs from the default.
 
@@ -109,7 +109,7 @@ def _port(where: str | None) -> int:
 
 
 def first(group: BaseExceptionGroup[SpanwiseError]) -> SpanwiseError:
-    """The one error of ours that the user is told about."""
+    """The one error of ours that the user is shown."""
     error = group.exceptions[0]
     return first(error) if isinstance(error, BaseExceptionGroup) else error
 

@@ -13,7 +13,7 @@ import sys
 def begin() -> None:
     """Import nothing from the working directory, and let Ctrl-C end the process at once until a command begins.
 
-    An interrupt in the middle of an import would be told as a traceback, of this module or of any that it imports.
+    An interrupt in the middle of an import would be shown as a traceback, of this module or of any that it imports.
     """
     own = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - pathlib takes its time
     if not sys.flags.safe_path and sys.path[0] != own and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109

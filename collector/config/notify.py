@@ -1,4 +1,4 @@
-"""Section `notify`: who is told of alerts without a Prometheus."""
+"""Section `notify`: who is notified of alerts without a Prometheus."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = ("slack", "teams", "pagerduty", "alertmanager", "webhook")
 
 
 class NotifyTarget(Section):
-    """One of the kinds, and which alerts it is told of."""
+    """One of the kinds, and which alerts it is sent."""
 
     slack: SecretStr | None = None
     teams: SecretStr | None = None

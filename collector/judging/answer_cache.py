@@ -66,7 +66,7 @@ class AnswerCache:
     Args:
         folder: Its own.
         limit: Bytes of answers.
-        failed: Told each failure of its disk.
+        failed: Called with each failure of its disk.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class AnswerCache:
         return connection
 
     def _transact(self, work: Callable[[sqlite3.Connection], _T]) -> _T | None:
-        """What `work` returns, in a transaction of its own; None when the disk fails, which is told."""
+        """What `work` returns, in a transaction of its own; None when the disk fails, which is reported."""
         size = self._size
         try:
             with sqlite_file.transaction(self._open()) as connection:

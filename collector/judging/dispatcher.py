@@ -29,7 +29,7 @@ class Dispatcher:
 
     Args:
         config: Concurrency, `max_lag`, the rate.
-        budget: Says which services are within their share, and is told which ones wait.
+        budget: Says which services are within their share, and learns which ones wait.
         clock: The log's clock, for the age of subjects.
         budget_clock: The budget's clock.
         judge: Judges one subject.

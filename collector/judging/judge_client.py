@@ -219,7 +219,7 @@ class JudgeClientPool:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _pause(self, own: float, asked: float | None) -> float:
-        """Seconds to wait; those whom the provider told the same do not come back at once."""
+        """Seconds to wait; those that got the same number do not all come back at once."""
         if asked is None or asked <= own:
             return own
         return min(asked, LONGEST_ASKED) * (1 + SPREAD * self._chance())

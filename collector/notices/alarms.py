@@ -1,8 +1,8 @@
-"""The alerts that fire, and what each target has been told of them. Pure; kept in topic `windows`.
+"""The alerts that fire, and what each target was sent of them. Pure; kept in topic `windows`.
 
     found -> pending, for as long as the rule's `for` -> firing -> ended -> forgotten once every target knows
 
-A target that was away is told the newest state alone: an alert that has begun and ended meanwhile is `superseded`.
+A target that was away is sent the newest state alone: an alert that has begun and ended meanwhile is `superseded`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collector.notices.conditions import FoundAlert
 from collector.notices.series import GAP, Series
 from collector.notices.words import LiveWords
 from collector.records.codec import encode
-from collector.records.notices import AlarmRecord, Labels, State, Told, alarm_key
+from collector.records.notices import AlarmRecord, Labels, Sent, State, alarm_key
 
 Result: TypeAlias = Literal["sent", "retried", "superseded", "dropped"]
 LONGEST = 3600.0
@@ -39,9 +39,9 @@ class RaisedAlert:
     summary: str = ""
     description: str = ""
     page: str = ""
-    told: dict[str, Told] = field(default_factory=dict[str, Told])
+    sent: dict[str, Sent] = field(default_factory=dict[str, Sent])
     waits: dict[str, float] = field(default_factory=dict[str, float])
-    """By target, since when it waits to be told the state."""
+    """By target, since when it waits for the state."""
     sending: set[str] = field(default_factory=set[str])
     """Targets to which a message about it is under way: whether they know is not known yet."""
 
@@ -55,7 +55,7 @@ class Alarms:
     """Every alert of a process."""
 
     def __init__(self, targets: Mapping[str, Callable[[Labels], bool]]) -> None:
-        """`targets`: which alerts each is told of."""
+        """`targets`: which alerts each is sent."""
         self._targets = targets
         self._alarms: dict[Labels, RaisedAlert] = {}
         self._changed: set[Labels] = set()
@@ -65,7 +65,7 @@ class Alarms:
         """By (target, result), what the caller has not counted yet."""
 
     def restore(self, records: Iterable[AlarmRecord]) -> None:
-        """Take back what the log holds. What a target that is gone was told is forgotten."""
+        """Take back what the log holds. What a target that is gone was sent is forgotten."""
         for each in records:
             self._alarms[each.labels] = RaisedAlert(
                 labels=each.labels,
@@ -75,7 +75,7 @@ class Alarms:
                 summary=each.summary,
                 description=each.description,
                 page=each.page,
-                told={name: told for name, told in each.told.items() if name in self._targets},
+                sent={name: sent for name, sent in each.sent.items() if name in self._targets},
             )
         self._restored = {*self._alarms}
         self._changed |= self._restored
@@ -98,7 +98,7 @@ class Alarms:
             self._wait(target, now)
 
     def due(self, target: str) -> list[RaisedAlert]:
-        """What the target is to be told, ends first, then in the order in which they began."""
+        """What the target is to be sent, ends first, then in the order in which they began."""
         alarms = [each for each in self._alarms.values() if self._is_due(target, each)]
         return sorted(alarms, key=lambda each: (each.end is None, each.start, each.labels))
 
@@ -107,10 +107,10 @@ class Alarms:
         return [
             each
             for each in self._alarms.values()
-            if each.state == "firing" and each.told.get(target) == "firing"
+            if each.state == "firing" and each.sent.get(target) == "firing"
         ]
 
-    def told(self, target: str, alarm: RaisedAlert, state: State) -> None:
+    def was_sent(self, target: str, alarm: RaisedAlert, state: State) -> None:
         """The target knows this state of an alert."""
         self._settle(target, alarm, state, "sent")
 
@@ -125,17 +125,17 @@ class Alarms:
         finally:
             for each in sent:
                 each.sending.discard(target)
-                if each.end is not None and target not in each.told:
+                if each.end is not None and target not in each.sent:
                     self._supersede(target, each)
                     self._changed.add(each.labels)
 
     def drop(self, target: str, alarm: RaisedAlert) -> None:
-        """The target will not be told."""
+        """The target will not be sent it."""
         state = "dropped" if alarm.state == "firing" else "resolved"
         self._settle(target, alarm, state, "dropped")
 
     def expire(self, target: str, now: float) -> int:
-        """Drop what could not be told for an hour; how many these were."""
+        """Drop what could not be sent for an hour; how many these were."""
         old = [each for each in self.due(target) if now - each.waits.get(target, now) > LONGEST]
         for each in old:
             self.drop(target, each)
@@ -172,11 +172,11 @@ class Alarms:
         return labels
 
     def _go_on(self, alarm: RaisedAlert, now: float) -> None:
-        """For a target that was not told of the end there was none; for the others it fires once more."""
+        """For a target that was not sent the end there was none; for the others it fires once more."""
         for target in self._targets:
             if self._is_due(target, alarm):
                 self._supersede(target, alarm)
-        alarm.told = {name: told for name, told in alarm.told.items() if told == "firing"}
+        alarm.sent = {name: sent for name, sent in alarm.sent.items() if sent == "firing"}
         alarm.start, alarm.end = now, None
         self._changed.add(alarm.labels)
 
@@ -194,8 +194,8 @@ class Alarms:
         alarm.waits.pop(target, None)
         self.counts[target, "superseded"] += 1
 
-    def _settle(self, target: str, alarm: RaisedAlert, told: Told, result: Result) -> None:
-        alarm.told[target] = told
+    def _settle(self, target: str, alarm: RaisedAlert, sent: Sent, result: Result) -> None:
+        alarm.sent[target] = sent
         alarm.waits.pop(target, None)
         self.counts[target, result] += 1
         self._changed.add(alarm.labels)
@@ -211,8 +211,8 @@ class Alarms:
     def _is_due(self, target: str, alarm: RaisedAlert) -> bool:
         if alarm.start is None or not self._targets[target](alarm.labels):
             return False
-        told = alarm.told.get(target)
-        return told == "firing" if alarm.state == "resolved" else told not in ("firing", "dropped")
+        sent = alarm.sent.get(target)
+        return sent == "firing" if alarm.state == "resolved" else sent not in ("firing", "dropped")
 
     def _is_settled(self, alarm: RaisedAlert) -> bool:
         is_over = alarm.end is not None and not alarm.sending
@@ -231,6 +231,6 @@ def _record(alarm: RaisedAlert) -> bytes | None:
             summary=alarm.summary,
             description=alarm.description,
             page=alarm.page,
-            told=alarm.told,
+            sent=alarm.sent,
         )
     )

@@ -56,7 +56,7 @@ class Messenger:
         await self._client.ask("POST", request.url, request.body, headers=request.headers)
 
     async def trial(self) -> str | None:
-        """What an Alertmanager answers to a question; None: all right, or a kind that is only told."""
+        """What an Alertmanager answers to a question; None: all right, or a kind that answers none."""
         if isinstance(self.kind, Alertmanager):
             try:
                 await self._client.ask("GET", self.kind.status_url)
@@ -82,7 +82,7 @@ class Telling:
         clock: Clock,
         wall: Clock,
     ) -> None:
-        """`notice`: what an alarm says now; `store`: keeps what was told; `wall`: the machine's clock."""
+        """`notice`: what an alarm says now; `store`: keeps what was sent; `wall`: the machine's clock."""
         self._messenger = messenger
         self._alarms = alarms
         self._notice = notice
@@ -105,7 +105,7 @@ class Telling:
             await self._messenger.close()
 
     async def _step(self, stopping: asyncio.Event) -> float:
-        """A step, of which a stop cuts off what takes longer than `GRACE`: it is told after the next start."""
+        """A step, of which a stop cuts off what takes longer than `GRACE`: it is sent after the next start."""
         step, stop = asyncio.create_task(self.step()), asyncio.create_task(stopping.wait())
         try:
             await asyncio.wait((step, stop), return_when=asyncio.FIRST_COMPLETED)
@@ -141,7 +141,7 @@ class Telling:
             else:
                 self._backoff.reset()
                 for each, state in zip(due, states, strict=True):
-                    self._alarms.told(name, each, state)
+                    self._alarms.was_sent(name, each, state)
         if repeats:
             self._repeated = now
         await self._store()

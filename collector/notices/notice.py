@@ -1,4 +1,4 @@
-"""What a target is told: an alert fires, or is over."""
+"""What a target is sent: an alert fires, or is over."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Notice:
     @property
     def id(self) -> str:
         """The same whenever this notice is sent again."""
-        told = f"{self.identity} {self.start:.3f} {self.state}"
-        return hashlib.sha256(told.encode()).hexdigest()[:32]
+        content = f"{self.identity} {self.start:.3f} {self.state}"
+        return hashlib.sha256(content.encode()).hexdigest()[:32]
 
     @property
     def subject(self) -> str:

@@ -1,7 +1,7 @@
-"""The alerts of this process, told to the targets of `notify`. Role `publish` alone, which holds their state.
+"""The alerts of this process, sent to the targets of `notify`. Role `publish` alone, which holds their state.
 
 every 15 s: the families' samples -> what holds -> alarms -> topic `windows`
-per target, at most once a second: what it has not been told -> sent -> topic `windows`
+per target, at most once a second: what it was not sent yet -> sent -> topic `windows`
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class NoticesRoom:
         for name in settings.to:
             for result in get_args(Result):
                 self._families.notices.labels(name, result)
-        self._alarms = Alarms({name: told_of(each) for name, each in settings.to.items()})
+        self._alarms = Alarms({name: wanted_by(each) for name, each in settings.to.items()})
         self._series = Series(GROWTHS)
         self._slice = TimeSlice()
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Look and tell until `stopping` is set."""
         self._retry.stopping = stopping
-        await self._retry.log("read back what was told", self._restore)
+        await self._retry.log("read back what was sent", self._restore)
         tellings = (
             Telling(
                 Messenger(name, each),
@@ -113,7 +113,7 @@ class NoticesRoom:
         pending = self._alarms.pending()
         records = [New(topic=WINDOWS, key=key, value=each) for key, each in pending.items()]
         if records:
-            await self._retry.log("store what was told", lambda: self._log_port.write(records))
+            await self._retry.log("store what was sent", lambda: self._log_port.write(records))
 
     def _notice(self, alarm: RaisedAlert) -> Notice:
         page = self._settings.page and self._settings.page.rstrip("/")
@@ -152,8 +152,8 @@ class NoticesRoom:
                     self._poison.unprocessable(record.position, error)
 
 
-def told_of(settings: NotifyTarget) -> Callable[[Labels], bool]:
-    """Which alerts a target is told of."""
+def wanted_by(settings: NotifyTarget) -> Callable[[Labels], bool]:
+    """Which alerts a target is sent."""
 
     def accepts(labels: Labels) -> bool:
         given = dict(labels)

@@ -88,7 +88,7 @@ _REASONS: dict[type[Exception], Reason] = {
 
 
 def reason(error: Exception) -> Reason:
-    """Why a request is told to come back, as `spanwise_requests_refused_total` names it."""
+    """Why a request is refused for now, as `spanwise_requests_refused_total` names it."""
     for kind, why in _REASONS.items():
         if isinstance(error, kind):
             return why

@@ -45,13 +45,13 @@ class ReceiverFamilies:
         )
         self.refused = telemetry.counter(
             "requests_refused",
-            "Export requests that were told to come back, by reason.",
+            "Export requests that were refused for now, by reason.",
             "transport",
             "reason",
         )
         self.misdirected = telemetry.counter(
             "requests_misdirected",
-            "Export requests to a wrong port or path, which were told the right one, by what was wrong.",
+            "Export requests to a wrong port or path, which were answered with the right one, by what was wrong.",
             "transport",
             "reason",
         )

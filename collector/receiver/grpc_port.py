@@ -65,7 +65,7 @@ class GrpcPort:
         self._waiting: dict[socket.socket, TimerHandle] = {}
         """The oldest first, each with the end of its time."""
         self._pause: TimerHandle | None = None
-        self._was_told = False
+        self._is_reported = False
 
     def open(self) -> None:
         """Begin to accept."""
@@ -92,7 +92,7 @@ class GrpcPort:
                 return
             except ConnectionAbortedError:
                 continue
-            except OSError:  # no file is left: the connection stays where it is, and would be told of without end
+            except OSError:  # no file is left: the connection stays where it is, and would be reported without end
                 loop = asyncio.get_running_loop()
                 loop.remove_reader(self._listener)
                 self._pause = loop.call_later(_PAUSE, self.open)
@@ -140,8 +140,8 @@ class GrpcPort:
         """Answer, and read on until the sender closes: what it sends afterwards must not take the answer from it."""
         text = self._refusal()
         self._closed("http1")
-        if not self._was_told:
-            self._was_told = True
+        if not self._is_reported:
+            self._is_reported = True
             _log.warning("The gRPC port got an HTTP/1 request. It was answered: %s", text)
         body = f"{text}\n".encode()
         head = (

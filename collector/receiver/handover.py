@@ -33,7 +33,7 @@ def is_known(version: str = grpc.__version__, platform: str = sys.platform) -> b
 
 
 class Handover:
-    """The hook of one server. It must live as long as the server, and hand nothing over once that was told to stop."""
+    """The hook of one server. It must live as long as the server, and hand nothing over once that was stopped."""
 
     def __init__(self) -> None:
         self._taker = ctypes.c_void_p()

@@ -87,7 +87,7 @@ class HttpApp:
         await reply(scope, receive, send)
 
     def http2(self) -> str:
-        """What a connection is told that speaks HTTP/2."""
+        """The answer to a connection that speaks HTTP/2."""
         return self._wrong_door.http2()
 
     async def _serve(self, request: Request) -> Response:

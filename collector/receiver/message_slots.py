@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 SLOTS = 8
 """Messages that are read at once, each at most `receiver.max_request` and a quarter."""
 WAIT = 1.0
-"""Seconds that a call waits for a slot; then its sender is told to come back."""
+"""Seconds that a call waits for a slot; then its sender is asked to come back."""
 PATIENCE = 5.0
 """Seconds that a message may take while other calls wait for its slot."""
 

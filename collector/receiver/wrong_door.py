@@ -1,4 +1,4 @@
-"""Export requests that came to the wrong door: told the right one, counted, and the first of each kind is logged."""
+"""Export requests to the wrong door: answered with the right one and counted; the first of each kind is logged."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class WrongDoor:
         return self._counted("media_type", _UNSUPPORTED, shown)
 
     def http2(self) -> str:
-        """What a connection is told that begins as HTTP/2 does."""
+        """The answer to a connection that begins as HTTP/2 does."""
         text = (
             f"this is Spanwise's HTTP port; gRPC is served on port {self._grpc_port()}:"
             " set the endpoint, or OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"

@@ -17,7 +17,7 @@ CLEAR = 3.0
 """Standard errors from which on a move is more than chance, with some twenty evaluators looked at."""
 
 
-class Told(NamedTuple):
+class EvaluatorScores(NamedTuple):
     """What one evaluator said of one session, over all its traces."""
 
     total: float
@@ -32,9 +32,9 @@ class Told(NamedTuple):
         """The mean."""
         return self.total / self.scores
 
-    def and_also(self, other: Told) -> Told:
+    def and_also(self, other: EvaluatorScores) -> EvaluatorScores:
         """Both together."""
-        return Told(
+        return EvaluatorScores(
             self.total + other.total,
             self.scores + other.scores,
             self.judged + other.judged,
@@ -42,7 +42,7 @@ class Told(NamedTuple):
         )
 
 
-Sessions: TypeAlias = Sequence[Mapping[str, Told]]
+Sessions: TypeAlias = Sequence[Mapping[str, EvaluatorScores]]
 """Of each session, by evaluator."""
 
 
@@ -91,20 +91,20 @@ def mean_rank(before: Iterable[float], since: Sequence[float]) -> float:
     return math.fsum(ranks) / len(ranks)
 
 
-def share_failing(told: Iterable[Told]) -> float | None:
+def share_failing(scores: Iterable[EvaluatorScores]) -> float | None:
     """Of the scores that pass or fail, how many failed."""
     judged = failed = 0
-    for each in told:
+    for each in scores:
         judged += each.judged
         failed += each.failed
     return failed / judged if judged else None
 
 
-def _of(evaluator: str, sessions: Sessions) -> list[Told]:
+def _of(evaluator: str, sessions: Sessions) -> list[EvaluatorScores]:
     return [session[evaluator] for session in sessions if evaluator in session]
 
 
-def _moved(evaluator: str, before: list[Told], since: list[Told]) -> Moved:
+def _moved(evaluator: str, before: list[EvaluatorScores], since: list[EvaluatorScores]) -> Moved:
     rank = None
     is_clear = False
     if min(len(before), len(since)) >= LEAST:
@@ -116,8 +116,8 @@ def _moved(evaluator: str, before: list[Told], since: list[Told]) -> Moved:
     )
 
 
-def _side(told: list[Told]) -> EvaluatorSide | None:
-    if not told:
+def _side(scores: list[EvaluatorScores]) -> EvaluatorSide | None:
+    if not scores:
         return None
-    mean = math.fsum(each.score for each in told) / len(told)
-    return EvaluatorSide(sessions=len(told), mean=mean, failing=share_failing(told))
+    mean = math.fsum(each.score for each in scores) / len(scores)
+    return EvaluatorSide(sessions=len(scores), mean=mean, failing=share_failing(scores))

@@ -1,4 +1,4 @@
-"""What topic `windows` holds of alerts: which fire, and who has been told what (`collector/notices/alarms.py`)."""
+"""What topic `windows` holds of alerts: which fire, and what each target was sent (`collector/notices/alarms.py`)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from collector.records.codec import decode
 NOTICES = b"\0notices\0"
 """Prefix of the keys."""
 State: TypeAlias = Literal["firing", "resolved"]
-Told: TypeAlias = Literal["firing", "resolved", "dropped"]
-"""`dropped`: that it fires could not be told, and its end will not be."""
+Sent: TypeAlias = Literal["firing", "resolved", "dropped"]
+"""`dropped`: the notice that it fires could not be sent, and its end will not be."""
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 """In order of name, with `alertname` and `severity`: an alert's identity, as in Alertmanager."""
 
@@ -29,8 +29,8 @@ class AlarmRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     description: str
     page: str
     """Behind the page's address."""
-    told: dict[str, Told] = {}
-    """By target, what it was told last."""
+    sent: dict[str, Sent] = {}
+    """By target, the newest notice."""
 
 
 _alarm = msgspec.msgpack.Decoder(AlarmRecord)

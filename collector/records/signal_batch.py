@@ -109,7 +109,7 @@ class _Error(msgspec.Struct, frozen=True, gc=False):
     type: str
 
 
-class _Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class _HeaderFields(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The fields of `Signal` that the headers have. Names that a newer version has are taken as they are."""
 
     id: str
@@ -136,7 +136,7 @@ class _Told(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 _batch = msgspec.msgpack.Decoder(SignalBatch)
-_told = msgspec.json.Decoder(_Told)
+_fields = msgspec.json.Decoder(_HeaderFields)
 _JSON = b"{"
 
 
@@ -154,10 +154,10 @@ def made_before(json: bytes, headers: Headers) -> Made:
     Raises:
         Undecodable: it is not a signal.
     """
-    told = decode(_told, json)
-    coverage = told.coverage and (told.coverage.expected, told.coverage.present)
-    header = _header(told, json, first=FIRST in headers, coverage=coverage)
-    return Made(_subject(told, start_in(headers)), header, json)
+    fields = decode(_fields, json)
+    coverage = fields.coverage and (fields.coverage.expected, fields.coverage.present)
+    header = _header(fields, json, first=FIRST in headers, coverage=coverage)
+    return Made(_subject(fields, start_in(headers)), header, json)
 
 
 def headers_of(signal: Made) -> Headers:
@@ -303,7 +303,7 @@ def _grouped(signals: Iterable[Made]) -> Iterator[OfSubject]:
         yield OfSubject(subject, tuple(headers))
 
 
-def _subject(signal: Signal | _Told, start: int) -> SubjectHeader:
+def _subject(signal: Signal | _HeaderFields, start: int) -> SubjectHeader:
     return SubjectHeader(
         scope=signal.scope,
         service=signal.service,
@@ -320,7 +320,7 @@ def _subject(signal: Signal | _Told, start: int) -> SubjectHeader:
 
 
 def _header(
-    signal: Signal | _Told, json: bytes, *, first: bool, coverage: tuple[int, int] | None
+    signal: Signal | _HeaderFields, json: bytes, *, first: bool, coverage: tuple[int, int] | None
 ) -> SignalHeader:
     return SignalHeader(
         id=signal.id,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple, Protocol
 
-from collector.records.moved import Moved, Told, moved
+from collector.records.moved import EvaluatorScores, Moved, moved
 from evaluators.formulas.differences import Fact, differences
 from evaluators.formulas.fault_watch import EXPLAINS, evidence
 
@@ -28,7 +28,7 @@ class SessionSide(NamedTuple):
     seconds: float | None
     """Of its traces together, as is the cost in US dollars; None: unknown."""
     cost: float | None
-    told: Mapping[str, Told] = {}
+    scores: Mapping[str, EvaluatorScores] = {}
     """What the evaluators said, by name."""
 
 
@@ -68,7 +68,7 @@ def what_changed(before: Side, since: Side) -> dict[str, Any]:
                 "since": _mean(each.since),
                 "rank": each.rank and round(each.rank, 4),
             }
-            for each in _clear(before, since, lambda session: session.told)[:MOST]
+            for each in _clear(before, since, lambda session: session.scores)[:MOST]
         ],
         "seconds": _amount(before, since, lambda session: session.seconds),
         "cost": _amount(before, since, lambda session: session.cost),
@@ -119,9 +119,9 @@ def _counts(side: Side) -> tuple[Counter[str], Counter[str]]:
 
 
 def _clear(
-    before: Side, since: Side, told: Callable[[SessionSide], Mapping[str, Told]]
+    before: Side, since: Side, scores: Callable[[SessionSide], Mapping[str, EvaluatorScores]]
 ) -> list[Moved]:
-    sides = ([told(session) for session in side] for side in (before, since))
+    sides = ([scores(session) for session in side] for side in (before, since))
     return [each for each in moved(*sides) if each.is_clear]
 
 
@@ -134,11 +134,11 @@ def _amount(
 ) -> dict[str, float] | None:
     """The medians, where they clearly moved."""
 
-    def told(session: SessionSide) -> Mapping[str, Told]:
+    def scores(session: SessionSide) -> Mapping[str, EvaluatorScores]:
         amount = of(session)
-        return {} if amount is None else {"": Told(amount, 1, 0, 0)}
+        return {} if amount is None else {"": EvaluatorScores(amount, 1, 0, 0)}
 
-    if not _clear(before, since, told):
+    if not _clear(before, since, scores):
         return None
     return {"before": median(_known(before, of)), "since": median(_known(since, of))}
 

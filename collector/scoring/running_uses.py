@@ -88,9 +88,9 @@ class RunningUses:
             answers = self._answers[asked] = Answers()
             if known is not None:
                 answers.count(known[0], known[1], failed=known[2])
-        before = answers.told.repeated >= SAME
+        before = answers.counts.repeated >= SAME
         answers.count(answered, times, failed=failed)
-        self._tools[tool].repeated += (answers.told.repeated >= SAME) - before
+        self._tools[tool].repeated += (answers.counts.repeated >= SAME) - before
         if not answers.calls:
             del self._answers[asked]
 

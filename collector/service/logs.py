@@ -44,7 +44,7 @@ JOINED_RECORD = 1 << 20
 
 Open = Callable[[Config, Clock, Telemetry], Awaitable[Log]]
 WAITS_FOR: Mapping[str, frozenset[str]] = {TRACES: frozenset({SCORING})}
-"""A trace that scoring has not read is never dropped: assembly waits, then spans fill up and senders are told to."""
+"""A trace that scoring has not read is never dropped: assembly waits, then spans fill up and senders wait too."""
 
 _ROLES: Mapping[str, Role] = {
     log_requests.GROUP: "receive",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from collector.config.tree import Config
-from collector.records.moved import Told
+from collector.records.moved import EvaluatorScores
 from collector.records.what_changed import SessionSide, failed_by_tool
 from collector.service.recorded_traces import read_recordings
 from evaluators.formulas.differences import facts
@@ -20,9 +20,9 @@ SessionKey = tuple[str, str]
 def recorded_side(
     config: Config,
     files: Sequence[Path],
-    told: Mapping[SessionKey, Mapping[str, Told]] | None = None,
+    scores: Mapping[SessionKey, Mapping[str, EvaluatorScores]] | None = None,
 ) -> list[SessionSide]:
-    """The sessions of the recordings. `told`: what evaluators said of them.
+    """The sessions of the recordings. `scores`: what evaluators said of them.
 
     Raises:
         ConfigError: a file cannot be read.
@@ -32,10 +32,10 @@ def recorded_side(
         for trace in recorded.closed.traces():
             if trace.is_turn:
                 sessions.setdefault((trace.service, trace.session_id), []).append(trace)
-    return [_session(traces, (told or {}).get(key, {})) for key, traces in sessions.items()]
+    return [_session(traces, (scores or {}).get(key, {})) for key, traces in sessions.items()]
 
 
-def _session(traces: Sequence[Trace], told: Mapping[str, Told]) -> SessionSide:
+def _session(traces: Sequence[Trace], scores: Mapping[str, EvaluatorScores]) -> SessionSide:
     failed = failed_by_tool(call for trace in traces for call in trace.tool_calls)
     return SessionSide(
         facts=facts(
@@ -49,7 +49,7 @@ def _session(traces: Sequence[Trace], told: Mapping[str, Told]) -> SessionSide:
         tools=failed,
         seconds=math.fsum(each.duration for each in traces),
         cost=_sum(each.cost_usd for each in traces),
-        told=told,
+        scores=scores,
     )
 
 

@@ -56,7 +56,7 @@ class _Reader:
     def __init__(self, trace: Trace, exchanged: Mapping[str, Exchanged]) -> None:
         self._trace = trace
         self._exchanged = exchanged
-        self._told: Counter[_Said] = Counter()
+        self._shown: Counter[_Said] = Counter()
         self._calls = frozenset(map(_wanted, trace.tool_calls))
         self._call_ids = frozenset(each.id for each in trace.tool_calls if each.id)
         found = (text_of(each.result) for each in trace.tool_calls)
@@ -72,7 +72,7 @@ class _Reader:
                 yield from self._of_model(step)
             elif isinstance(step, ToolCall):
                 yield Line(speaker="tool", call=step, span_id=step.span_id)
-            elif step.output and not self._told[_said("assistant", step.output)]:
+            elif step.output and not self._shown[_said("assistant", step.output)]:
                 yield Line(
                     speaker="agent", agent=step.agent, text=step.output, span_id=step.span_id
                 )
@@ -90,9 +90,9 @@ class _Reader:
         if not texts and call.output:
             texts = [call.output]
         for text in texts:
-            self._told[_said("assistant", text)] += 1
+            self._shown[_said("assistant", text)] += 1
         calls = [call for each in answers for call in each.calls]
-        wanted = tuple(each for each in calls if not self._is_told(each))
+        wanted = tuple(each for each in calls if not self._is_shown(each))
         yield Line(
             speaker="assistant",
             text="\n\n".join(texts) or None,
@@ -103,7 +103,7 @@ class _Reader:
         )
 
     def _sent(self, messages: Sequence[Message], span_id: str) -> Iterator[Line]:
-        """What was not told yet: of words that occur n times in a history, those beyond the n that were told."""
+        """What was not shown yet: of words that occur n times in a history, those beyond the n that were shown."""
         earlier = _former_turns(messages) if self._is_first else 0
         self._is_first = self._is_first and not messages
         here: Counter[_Said] = Counter()
@@ -111,9 +111,9 @@ class _Reader:
             for speaker, text in self._utterances(message):
                 said = _said(speaker, text)
                 here[said] += 1
-                if here[said] <= self._told[said]:
+                if here[said] <= self._shown[said]:
                     continue
-                self._told[said] += 1
+                self._shown[said] += 1
                 is_earlier = place < earlier and speaker != "system"
                 yield Line(speaker=speaker, text=text, is_earlier=is_earlier, span_id=span_id)
 
@@ -125,7 +125,7 @@ class _Reader:
             if text and text not in self._results and result.id not in self._call_ids:
                 yield "tool", text
 
-    def _is_told(self, call: Call) -> bool:
+    def _is_shown(self, call: Call) -> bool:
         """Whether the call has a line of its own."""
         return call.id in self._call_ids or _wanted(call) in self._calls
 

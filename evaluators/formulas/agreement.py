@@ -37,7 +37,7 @@ def is_write(name: str, read_only: Collection[str] = ()) -> bool:
 def writes(calls: Iterable[ToolCall], read_only: Collection[str] = ()) -> tuple[int, ...]:
     """64-bit digests of the distinct writes (tool, arguments) that ended without error, sorted; see `sample`.
 
-    A call whose arguments were not exported is left out: it cannot be told from another one.
+    A call whose arguments were not exported is left out: it cannot be distinguished from another one.
     """
     return sample(
         _digest(each)

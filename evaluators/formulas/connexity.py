@@ -295,9 +295,9 @@ def outcomes(answer: JSON, statements: Sequence[str] | None) -> list[JSON] | Non
     every = [each for each in map(object_of, entries) if each is not None]
     return [
         {
-            "statement": _told(each.get("statement")),
+            "statement": _as_text(each.get("statement")),
             "passed": _truth(each.get("passed")),
-            "justification": _told(each.get("justification")),
+            "justification": _as_text(each.get("justification")),
         }
         for each in every
     ]
@@ -307,7 +307,7 @@ def _truth(value: JSON) -> bool:
     return value.strip().lower() == "true" if isinstance(value, str) else bool(value)
 
 
-def _told(value: JSON) -> str:
+def _as_text(value: JSON) -> str:
     return "" if value is None else value if isinstance(value, str) else str(value)
 
 

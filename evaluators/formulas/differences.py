@@ -1,7 +1,7 @@
 """What differs between the sessions before a moment and those since: users, models, tools, words and more. Pure.
 
-A difference is not a cause: tenants, models and words that come with a drop cannot be told from chance well enough to
-be named as its explanation (docs/alerting.md). They are listed to be looked at.
+A difference is not a cause: tenants, models and words that come with a drop cannot be distinguished from chance well
+enough to be named as its explanation (docs/alerting.md). They are listed to be looked at.
 
 Source: Spanwise, measured on recordings with known faults (docs/alerting.md).
 """

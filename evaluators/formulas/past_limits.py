@@ -49,6 +49,6 @@ class PastLimits(msgspec.Struct, frozen=True, kw_only=True):
     new_normal: float = 7 * DAY
     """Time after an alarm at which it ends, and the history begins again."""
     versions: int = 16
-    """Versions that are told apart: those seen last."""
+    """Versions that are kept apart: those seen last."""
     journal: int = 128
     """Inserted scores that the small state carries before their strata must be written."""

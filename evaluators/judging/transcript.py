@@ -197,7 +197,7 @@ def _thinned(pieces: Sequence[_Piece], room: int) -> Recording:
             return Recording(text=text, truncated=_left_out(pieces, kept))
     merged = _merged(kept)
     text = _rendered(merged, limit)
-    cuts = f"{_left_out(pieces, kept)}; runs of calls of one tool told as one"
+    cuts = f"{_left_out(pieces, kept)}; runs of calls of one tool shown as one"
     if len(text) > room:
         cuts += f"; {len(text) - room} characters in the middle left out"
         text = _cut_whole(merged, room)

@@ -44,7 +44,7 @@ class _Grouped(NamedTuple):
     """The calls that repeat an earlier one, in order."""
     changing: int
     """Calls whose question was asked before or after with another result."""
-    untold: int
+    uncompared: int
     """Calls whose arguments were not exported."""
 
 
@@ -157,7 +157,7 @@ def call_counts(calls: Sequence[ToolCall], tools: Sequence[ToolUse] = ()) -> tup
     return tuple(CallCount(*call[:2], times, *call[2:]) for call, times in sorted(kept))
 
 
-class RepeatsTold(NamedTuple):
+class RepeatCounts(NamedTuple):
     """What a trace or a session says of the repeats among its calls, in the same words."""
 
     repeated: int
@@ -165,18 +165,18 @@ class RepeatsTold(NamedTuple):
     """Of the repeated ones."""
     changing: int
     """Calls whose question was asked before or after with another result."""
-    untold: int
+    uncompared: int
     """Calls that are not compared, because their arguments were not exported."""
 
     @classmethod
-    def of(cls, calls: Sequence[ToolCall]) -> RepeatsTold:
+    def of(cls, calls: Sequence[ToolCall]) -> RepeatCounts:
         """Of the calls of a trace."""
         grouped = _grouped(calls)
         return cls(
             repeated=len(grouped.again),
             failed=sum(call.failed for call in grouped.again),
             changing=grouped.changing,
-            untold=grouped.untold,
+            uncompared=grouped.uncompared,
         )
 
     @property
@@ -190,8 +190,8 @@ class RepeatsTold(NamedTuple):
         parts = [f"of {amount(calls, 'tool call')} of the {where} {self.repeats}"]
         if self.changing:
             parts.append(f"{self.changing} asked the same with a changing result")
-        if self.untold:
-            parts.append(f"of {self.untold} the arguments were not exported")
+        if self.uncompared:
+            parts.append(f"of {self.uncompared} the arguments were not exported")
         return "; ".join(parts)
 
 
@@ -226,7 +226,7 @@ REFUSED = _digest(_REFUSED)
 """`CallCount.answered` of a call that was refused."""
 
 
-NO_REPEATS = RepeatsTold(0, 0, 0, 0)
+NO_REPEATS = RepeatCounts(0, 0, 0, 0)
 
 
 class Answers:
@@ -249,7 +249,7 @@ class Answers:
             del self._times[answered]
 
     @property
-    def told(self) -> RepeatsTold:
+    def counts(self) -> RepeatCounts:
         """The repeats among them."""
         again = self.calls - 1
         if again < 1:
@@ -257,5 +257,7 @@ class Answers:
         results = len(self._times) - (UNKNOWN in self._times)
         refused = self._times.get(REFUSED, 0)
         if results > 1 or 0 < self.failed < self.calls or 0 < refused < self.calls:
-            return RepeatsTold(repeated=0, failed=0, changing=self.calls, untold=0)
-        return RepeatsTold(repeated=again, failed=min(self.failed, again), changing=0, untold=0)
+            return RepeatCounts(repeated=0, failed=0, changing=self.calls, uncompared=0)
+        return RepeatCounts(
+            repeated=again, failed=min(self.failed, again), changing=0, uncompared=0
+        )

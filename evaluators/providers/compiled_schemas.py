@@ -242,7 +242,7 @@ def _check(
     # How many of the keywords take one more step for what the instance has above a multiple of 16.
     above = [sum(size % AT_ONCE + rest >= AT_ONCE for size in sizes) for rest in range(AT_ONCE)]
     kinds = frozenset(_TYPES[each] for each in types)
-    told = len(" is not of type " + ", ".join(map(repr, types)))
+    named = len(" is not of type " + ", ".join(map(repr, types)))
     whole, any_number = "integer" in types, "number" in types
 
     def check(instance: JSON, budget: StepBudget) -> bool:
@@ -258,7 +258,7 @@ def _check(
         if kind is float and (any_number or (whole and instance.is_integer())):
             return True
         if kind in _SCALARS or _is_flat(instance.values() if kind is dict else instance):
-            budget.left -= (len(repr(instance)) + told) // AT_ONCE
+            budget.left -= (len(repr(instance)) + named) // AT_ONCE
             return False
         raise Unsure
 

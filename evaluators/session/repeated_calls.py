@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from evaluators.declare import evaluator
 from evaluators.formulas.work import WorkHistory
-from evaluators.matching.repeats import NO_REPEATS, Answers, RepeatsTold
+from evaluators.matching.repeats import NO_REPEATS, Answers, RepeatCounts
 from evaluators.model import JSON, Outcome, Score, Session, Turn
 from evaluators.resources import Running
 from evaluators.work import Work
@@ -31,7 +31,7 @@ class RepeatCount(Running):
         self._levels: dict[int, int] = {}
         """How many calls were repeated just so often, above 0: few entries, so that the greatest is found at once."""
         self.calls = self.compared = 0
-        self._told = NO_REPEATS
+        self._counts = NO_REPEATS
 
     def put(self, turn: Turn) -> None:
         """Take in a turn; one of the same trace id is replaced."""
@@ -55,9 +55,9 @@ class RepeatCount(Running):
         return max(self._levels, default=0)
 
     @property
-    def told(self) -> RepeatsTold:
+    def counts(self) -> RepeatCounts:
         """The repeats among the calls that are compared."""
-        return self._told
+        return self._counts
 
     def _count(self, turn: Turn, sign: int) -> None:
         self.calls += sign * turn.tool_calls
@@ -66,25 +66,25 @@ class RepeatCount(Running):
             answers = self._answers.get(asked)
             if answers is None:
                 answers = self._answers[asked] = Answers()
-            before = answers.told
+            before = answers.counts
             answers.count(answered, sign * times, failed=failed)
-            if (after := answers.told) != before:
+            if (after := answers.counts) != before:
                 self._level(before, -1)
                 self._level(after, 1)
             if not answers.calls:
                 del self._answers[asked]
 
-    def _level(self, told: RepeatsTold, sign: int) -> None:
-        self._told = RepeatsTold(
-            *(all_ + sign * its for all_, its in zip(self._told, told, strict=True))
+    def _level(self, counts: RepeatCounts, sign: int) -> None:
+        self._counts = RepeatCounts(
+            *(all_ + sign * its for all_, its in zip(self._counts, counts, strict=True))
         )
-        if not told.repeated:
+        if not counts.repeated:
             return
-        level = self._levels.get(told.repeated, 0) + sign
+        level = self._levels.get(counts.repeated, 0) + sign
         if level:
-            self._levels[told.repeated] = level
+            self._levels[counts.repeated] = level
         else:
-            del self._levels[told.repeated]
+            del self._levels[counts.repeated]
 
 
 TIMES = 4
@@ -139,9 +139,9 @@ def repeated_calls(
     one = f"; one call was repeated {count.most} times" if count.most > 1 else ""
     return Score(
         value=float(count.most < limit),
-        explanation=f"{count.told.explanation(count.calls, 'session')}{one}",
+        explanation=f"{count.counts.explanation(count.calls, 'session')}{one}",
         metadata={
-            "repeated_calls": count.told.repeated,
+            "repeated_calls": count.counts.repeated,
             "most_of_one_call": count.most,
             "tool_calls": count.calls,
         },

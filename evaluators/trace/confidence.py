@@ -14,7 +14,7 @@ from evaluators.matching.final_answer import (
     ends_with_call,
     says_what_models_answered,
 )
-from evaluators.matching.repeats import RepeatsTold, is_stuck, repeats
+from evaluators.matching.repeats import RepeatCounts, is_stuck, repeats
 from evaluators.matching.text import clip
 from evaluators.matching.tool_calls import failures, given_up, named, span_ids
 from evaluators.model import Score, Trace
@@ -86,7 +86,7 @@ def _tool_doubts(trace: Trace) -> Iterator[_Doubt]:
         return
     lost_risk = max(0.55, 0.3 * len(lost)) if given_up(calls, lost) else 0.2 * len(lost)
     again_risk = 0.6 if is_stuck(calls, again) else min(0.15, 0.05 * len(again))
-    repeated = RepeatsTold.of(calls).repeats
+    repeated = RepeatCounts.of(calls).repeats
     errors = min(0.1, 0.05 * len(recovered))
     for some, each, most, risk, what in (
         (lost, 0.3, 0.6, min(0.6, lost_risk), f"{amount(len(lost), 'tool error')} not recovered"),
@@ -113,8 +113,10 @@ def _model_doubts(trace: Trace) -> Iterator[_Doubt]:
 
 def _answer_doubts(trace: Trace) -> Iterator[_Doubt]:
     if _broke_off(trace):
-        told = trace.tool_calls[-1].unanswered
-        missing = "its end never came" if told else "neither its result nor the root span came"
+        is_unanswered = trace.tool_calls[-1].unanswered
+        missing = (
+            "its end never came" if is_unanswered else "neither its result nor the root span came"
+        )
         yield _Doubt(cost=0.6, reason=f"it broke off in a tool call: {missing}")
         return
     if trace.output is None or not trace.output.strip():
@@ -141,7 +143,7 @@ def _hedge(text: str) -> re.Match[str] | None:
 def _broke_off(trace: Trace) -> bool:
     """Whether the process died in a tool call: the last call has no end, and no span came any more, nor the root.
 
-    Where the root is a prompt's record, which comes first, that the call was let run and no end of it was told.
+    Where the root is a prompt's record, which comes first, that the call was let run and no end of it was reported.
     A trace that was closed for its age or size went on elsewhere; one without model calls is a tool's own. Some
     libraries never export the root: without it alone nothing broke off.
     """

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from evaluators.counts import amount
 from evaluators.declare import evaluator
 from evaluators.formulas.trace_calls import TraceCallsHistory
-from evaluators.matching.repeats import RepeatsTold, are_comparable, most_repeated, repeats
+from evaluators.matching.repeats import RepeatCounts, are_comparable, most_repeated, repeats
 from evaluators.model import JSON, Outcome, Score, ToolCall, Trace
 
 TIMES = 4
@@ -40,9 +40,9 @@ def repeats_missing(trace: Trace, options: Mapping[str, JSON]) -> int:
     return max(1, (limit if isinstance(limit, int) else 1) - most)
 
 
-def _told(again: Sequence[ToolCall]) -> RepeatsTold:
+def _counts(again: Sequence[ToolCall]) -> RepeatCounts:
     failed = sum(call.failed for call in again)
-    return RepeatsTold(repeated=len(again), failed=failed, changing=0, untold=0)
+    return RepeatCounts(repeated=len(again), failed=failed, changing=0, uncompared=0)
 
 
 def is_found(outcome: Outcome) -> bool:
@@ -105,11 +105,11 @@ def runaway(trace: Trace, *, limit: Annotated[int, msgspec.Meta(ge=1)] = 10) -> 
         )
     again = repeats(calls)
     most = most_repeated(again)
-    told = f"of {amount(len(calls), 'tool call')} of the trace {_told(again).repeats}"
+    repeated = f"of {amount(len(calls), 'tool call')} of the trace {_counts(again).repeats}"
     one = f"; `{most[0].name}` was repeated {len(most)} times" if len(most) > 1 else ""
     return Score(
         value=float(len(most) < limit),
-        explanation=told + one,
+        explanation=repeated + one,
         metadata={
             "repeated_calls": len(again),
             "most_of_one_call": len(most),

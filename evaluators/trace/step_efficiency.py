@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluators.declare import pandaprobe
 from evaluators.matching.json_values import brief
-from evaluators.matching.repeats import RepeatsTold, repeats
+from evaluators.matching.repeats import RepeatCounts, repeats
 from evaluators.matching.tool_calls import span_ids
 from evaluators.model import Score, Trace
 from evaluators.resources import Block, Extraction, UnitInterval
@@ -34,7 +34,7 @@ def step_efficiency(trace: Trace) -> Score:
     again = repeats(calls)
     return Score(
         value=1 - len(again) / len(calls),
-        explanation=RepeatsTold.of(calls).explanation(len(calls), "trace"),
+        explanation=RepeatCounts.of(calls).explanation(len(calls), "trace"),
         metadata={"task": brief(trace.input)},
         evidence=span_ids(again),
     )

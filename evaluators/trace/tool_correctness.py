@@ -8,7 +8,7 @@ from evaluators.counts import amount
 from evaluators.declare import pandaprobe
 from evaluators.matching.first_failure import first_failure
 from evaluators.matching.json_values import bounded, brief, left_out
-from evaluators.matching.repeats import RepeatsTold, is_stuck, repeats
+from evaluators.matching.repeats import RepeatCounts, is_stuck, repeats
 from evaluators.matching.tool_calls import (
     check_arguments,
     failures,
@@ -59,7 +59,7 @@ def tool_correctness(trace: Trace) -> Score:
     }
     wrong = {id(call) for faulty in faults.values() for call in faulty}
     reasons = [
-        f"{RepeatsTold.of(calls).repeats if kind == 'repeated' else f'{len(faulty)} {kind}'} ({named(faulty)})"
+        f"{RepeatCounts.of(calls).repeats if kind == 'repeated' else f'{len(faulty)} {kind}'} ({named(faulty)})"
         for kind, faulty in faults.items()
         if faulty
     ]
@@ -134,10 +134,10 @@ def judged_tool_correctness(trace: Trace, *, selection: Selection) -> Score:
     """Whether the agent chose the right tools, as a judge sees it."""
     metadata, truncated = _metadata(trace)
     first = first_failure(trace)
-    told = [selection.reason, None if first is None else first.explanation]
+    reasons = [selection.reason, None if first is None else first.explanation]
     return Score(
         value=selection.score,
-        explanation="; ".join(filter(None, told)) or None,
+        explanation="; ".join(filter(None, reasons)) or None,
         metadata=metadata,
         evidence=(first.span_id,) if first is not None and first.span_id is not None else (),
         truncated=truncated,

@@ -52,7 +52,7 @@ def test_beginnings_and_ends_come_by_turns_and_the_last_is_an_end(
         for target in takers:
             for each in stand.alarms.due(target):
                 heard.setdefault((target, each.labels), []).append(each.state)
-                stand.alarms.told(target, each, each.state)
+                stand.alarms.was_sent(target, each, each.state)
         stored.update(stand.alarms.pending())
 
     for states in heard.values():

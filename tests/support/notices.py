@@ -34,7 +34,7 @@ class Looked:
         said: list[tuple[str, str]] = []
         for each in self.alarms.due(target):
             said.append((dict(each.labels)["alertname"], each.state))
-            self.alarms.told(target, each, each.state)
+            self.alarms.was_sent(target, each, each.state)
         return said
 
 

@@ -15,8 +15,8 @@ from collector.api.page.timespan import LENGTHS, Timespan, timespan
 from collector.api.page.views import duration, usd
 from collector.api.query import time_shown
 from collector.api.viewer_zone import MINUTE, shown_at
-from collector.api.what_changed import differing, of_failing, sides, told_by
-from collector.records.moved import Moved, Told, moved
+from collector.api.what_changed import differing, of_failing, scores_of, sides
+from collector.records.moved import EvaluatorScores, Moved, moved
 from collector.records.standing import Standing, WatchedScores
 
 PARTS = 48
@@ -270,14 +270,14 @@ def _compared(
     """
     both = sides(looking, versions, since=since, settle=settle, now=now)
     before, after = both
-    told = [[told_by(looking.outcomes(point.row), names) for point in side] for side in both]
+    scores = [[scores_of(looking.outcomes(point.row), names) for point in side] for side in both]
     shares = _shares(looking, parts, names)
     return {
         "before": len(before),
         "after": len(after),
         "differs": differing(looking, both),
         "of_failing": of_failing(looking, after, failing),
-        "rows": [_row(each, shares) for each in moved(*told)[:EVALUATORS]],
+        "rows": [_row(each, shares) for each in moved(*scores)[:EVALUATORS]],
         "pairs": {
             "before": _looked_at(looking, before, names, worst=False),
             "since": _looked_at(looking, after, names, worst=True),
@@ -290,7 +290,7 @@ def _failing_tools(standing: Standing | None) -> list[str]:
     return [each.tool for each in faults if each.fault == "tool_failed"]
 
 
-def _row(each: Moved, shares: Sequence[Sequence[Mapping[str, Told]]]) -> dict[str, Any]:
+def _row(each: Moved, shares: Sequence[Sequence[Mapping[str, EvaluatorScores]]]) -> dict[str, Any]:
     values = series.failing(each.evaluator, shares)
     name = f"share of {each.evaluator.replace('_', ' ')} that fails"
     return {
@@ -315,9 +315,9 @@ def _failing(
 
 def _shares(
     looking: Looking, parts: series.Parts, names: Mapping[int, str]
-) -> list[list[dict[str, Told]]]:
+) -> list[list[dict[str, EvaluatorScores]]]:
     return [
-        [told_by(looking.outcomes(point.row), names) for point in part[:JUDGED]] for part in parts
+        [scores_of(looking.outcomes(point.row), names) for point in part[:JUDGED]] for part in parts
     ]
 
 

@@ -22,7 +22,7 @@ PARTS = 24
 BEHIND = 25
 """Sessions of each version behind a point, at most: the newest."""
 COMPARED = 100
-"""Sessions before a drop and since, whose means are told."""
+"""Sessions before a drop and since, whose means are shown."""
 ALARMS = 20
 """Agents whose drops are shown with the means before and since."""
 VERSIONS = 4
@@ -48,12 +48,12 @@ def overview(
         badges: By service, what the doctor found.
     """
     found: list[dict[str, Any]] = []
-    told = 0
+    detailed = 0
     for versions in _by_agent(placed).values():
         standing = standing_of(versions[0].entry, standings)
-        is_told = standing is not None and bool(standing.drops) and told < ALARMS
-        told += is_told
-        row = _row(looking, versions, standings, standing, span, is_told=is_told)
+        is_detailed = standing is not None and bool(standing.drops) and detailed < ALARMS
+        detailed += is_detailed
+        row = _row(looking, versions, standings, standing, span, is_detailed=is_detailed)
         found.append({**row, "badge": badges.get(versions[0].entry.service)})
     return sorted(found, key=lambda row: (not row["runaways"], not row["needs_attention"]))
 
@@ -72,11 +72,11 @@ def _row(
     standing: Standing | None,
     span: Timespan,
     *,
-    is_told: bool,
+    is_detailed: bool,
 ) -> dict[str, Any]:
     rows = [each.row for each in versions]
     drops = headline_first(standing.drops) if standing else ()
-    alarms = [_alarm(looking, rows, each, span.last, is_told=is_told) for each in drops]
+    alarms = [_alarm(looking, rows, each, span.last, is_detailed=is_detailed) for each in drops]
     runaways = standing.runaways if standing else ()
     faults = standing.faults if standing else ()
     shown = [_version(each, standings) for each in versions]
@@ -104,11 +104,11 @@ def _version(placed: PlacedVersion, standings: Standings) -> dict[str, Any]:
 
 
 def _alarm(
-    looking: Looking, rows: Sequence[int], drop: Drop, now: float, *, is_told: bool
+    looking: Looking, rows: Sequence[int], drop: Drop, now: float, *, is_detailed: bool
 ) -> dict[str, Any]:
     """A change with how long it stands, and for the reliability by how much it moved."""
     means = None
-    if is_told and drop.evaluator == "agent_reliability" and math.isfinite(drop.since):
+    if is_detailed and drop.evaluator == "agent_reliability" and math.isfinite(drop.since):
         before, since = looking.means(rows, drop.since, COMPARED)
         if before is not None and since is not None:
             means = f"{score(before)} \u2192 {score(since)}"

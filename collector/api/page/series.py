@@ -11,7 +11,7 @@ from collector.api.charts import Point
 from collector.api.page import chart
 from collector.api.page.chart import Chart, ChartLine, Values
 from collector.api.page.timespan import Timespan
-from collector.records.moved import Told, share_failing
+from collector.records.moved import EvaluatorScores, share_failing
 from collector.records.standing import WindowMean
 from evaluators.counts import amount
 from evaluators.formulas.distribution import bounds, percentile
@@ -194,7 +194,9 @@ def past_alarms(trail: Iterable[tuple[int, int]]) -> list[float]:
     return raised[-2::-1] if stands else raised[::-1]
 
 
-def failing(evaluator: str, parts: Sequence[Sequence[Mapping[str, Told]]]) -> list[float | None]:
+def failing(
+    evaluator: str, parts: Sequence[Sequence[Mapping[str, EvaluatorScores]]]
+) -> list[float | None]:
     """The share of an evaluator's scores that did not pass, in each part."""
     return [share_failing(each[evaluator] for each in part if evaluator in each) for part in parts]
 

@@ -141,9 +141,9 @@ DOORS = {
 def _problems(vitals: Mapping[str, Any]) -> Iterator[str]:
     yield from _behind(vitals)
     yield from _clock(vitals["log_time_ahead"] or 0.0)
-    for door, told in DOORS.items():
+    for door, kind in DOORS.items():
         if count := vitals["misdirected"].get(door):
-            yield f"{_amount(count, 'request')} came {told}: set the endpoint or the protocol of that sender"
+            yield f"{_amount(count, 'request')} came {kind}: set the endpoint or the protocol of that sender"
     if vitals["gaps"]:
         yield f"{_amount(vitals['gaps'], 'record')} expired unread: a larger log, or more workers"
     if vitals["evicted"].get("index"):

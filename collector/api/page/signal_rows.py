@@ -91,8 +91,8 @@ def why_no_scores(rows: Sequence[dict[str, Any]]) -> str | None:
     """What most of a trace's signals say when none of them is a score or a failure."""
     if any(each["outcome"] in {"scored", "failed"} for each in rows):
         return None
-    told = Counter(each["because"] for each in rows if each["reason"] is not None)
-    return told.most_common(1)[0][0] if told else None
+    reasons = Counter(each["because"] for each in rows if each["reason"] is not None)
+    return reasons.most_common(1)[0][0] if reasons else None
 
 
 def verdict(

@@ -57,7 +57,7 @@ def two_sides(
         "sessions": (len(before), len(since)),
         "rows": [
             _scores(each, before, since)
-            for each in moved([each.told for each in before], [each.told for each in since])
+            for each in moved([each.scores for each in before], [each.scores for each in since])
         ],
         "tools": _tools(before, since),
         "amounts": [
@@ -88,7 +88,7 @@ def _scores(
     each: Moved, before: Sequence[SessionSide], since: Sequence[SessionSide]
 ) -> dict[str, Any]:
     def interval(side: Sequence[SessionSide]) -> Any:
-        return bounds([s.told[each.evaluator].score for s in side if each.evaluator in s.told])
+        return bounds([s.scores[each.evaluator].score for s in side if each.evaluator in s.scores])
 
     return {"moved": each, "before": interval(before), "since": interval(since)}
 

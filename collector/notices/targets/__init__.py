@@ -1,1 +1,1 @@
-"""Who is told: one file for each kind of target."""
+"""Who is notified: one file for each kind of target."""

@@ -25,7 +25,7 @@ class TargetKind(Protocol):
     most: ClassVar[int]
     """Notices that one request tells."""
     repeats: ClassVar[float | None]
-    """Seconds after which it is told again what fires; None: it remembers."""
+    """Seconds after which it is sent again what fires; None: it remembers."""
 
     def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
         """The request that tells these, at Unix second `now` of the machine's clock, which the target has too."""

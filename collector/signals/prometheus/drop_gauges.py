@@ -70,14 +70,14 @@ class DropGauges(Collector):
             labels, past = watch.labels, watch.past
             alarm, progress = watch.alarm, watch.progress
             is_compared = self._drops.is_compared(watch)
-            is_told = is_detailed or progress >= NEAR
-            if past.history_samples and (is_told or not is_compared):
+            is_shown = is_detailed or progress >= NEAR
+            if past.history_samples and (is_shown or not is_compared):
                 gauges["history_samples"].add_metric(labels, past.history_samples)
             if is_compared:
                 gauges["detected"].add_metric(labels, float(alarm is not None))
             if is_compared and watch.pages:
                 gauges["strong"].add_metric(labels, float(watch.is_strong))
-            if is_compared and is_told:
+            if is_compared and is_shown:
                 gauges["progress_ratio"].add_metric(labels, progress)
             if alarm is not None:
                 gauges["mean_rank_ratio"].add_metric(labels, alarm.mean_rank)

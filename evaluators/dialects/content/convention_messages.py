@@ -53,7 +53,7 @@ def read_convention(raw: bytes) -> Message | None:
     if b'"parts"' not in raw:
         return None
     try:
-        return _told(_decode(raw))
+        return _message_of(_decode(raw))
     except _ERRORS:
         return None
 
@@ -68,13 +68,13 @@ def read_conventions(text: str) -> list[Message] | None:
         return None
     found: list[Message] = []
     for message in messages:
-        if (told := _told(message)) is None:
+        if (read := _message_of(message)) is None:
             return None
-        found.append(told)
+        found.append(read)
     return found
 
 
-def _told(message: _Message) -> Message | None:
+def _message_of(message: _Message) -> Message | None:
     """None where a part's or the message's spelling does not tell its meaning."""
     texts: list[str] = []
     calls: list[Call] = []

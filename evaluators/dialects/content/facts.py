@@ -232,7 +232,7 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     rejected: Rejection | None = None
     """Who refused the tool's call before it ran; `tool_error` may have the words."""
     unanswered: bool = False
-    """Whether the tool's call was let run and its end was not told."""
+    """Whether the tool's call was let run and its end was not reported."""
     definitions: Content | None = None
     """Its value holds the tools offered; read by `definitions.read_definitions`."""
     request_tools: bool = False

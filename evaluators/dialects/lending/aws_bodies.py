@@ -101,7 +101,7 @@ class _Layout(msgspec.Struct, frozen=True):
 
     def _slots(self, names: Iterable[str], stem: str) -> Mapping[int, bool]:
         """The indices of the messages that kept their roles, and whether each has calls instead of a text."""
-        told: set[int] = set()
+        indices: set[int] = set()
         calling: set[int] = set()
         for name in names:
             index, _, key = name.removeprefix(stem).partition(".")
@@ -109,10 +109,10 @@ class _Layout(msgspec.Struct, frozen=True):
                 continue
             key = key.removeprefix(self.inner)
             if key == "role":
-                told.add(int(index))
+                indices.add(int(index))
             elif key.startswith("tool_calls"):
                 calling.add(int(index))
-        return {index: index in calling for index in sorted(told)}
+        return {index: index in calling for index in sorted(indices)}
 
 
 def _is_container(text: JSON) -> bool:

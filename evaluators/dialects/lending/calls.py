@@ -45,28 +45,28 @@ class CallRecords:
             ends: Whether no later record is about the call, but for what it said.
         """
         self.is_empty = False
-        told = lasting(record)
+        kept = lasting(record)
         if not call_id:
-            self._ledger.stand(told)
-            return told
+            self._ledger.stand(kept)
+            return kept
         homes, ended = self._homes.setdefault(call_id, []), self._ended.get(call_id, 0)
         self._ended[call_id] = ended + ends
         home = self._ledger.get(homes[ended]) if ended < len(homes) else None
         if home is None:
-            self._ledger.stand(told)
-            homes.append(told.span_id)
-            return told
+            self._ledger.stand(kept)
+            homes.append(kept.span_id)
+            return kept
         home = self._ledger.lend(record, home, Lent(record.attributes))
-        return home if not is_record(home) else self._stretched(home, told)
+        return home if not is_record(home) else self._stretched(home, kept)
 
-    def _stretched(self, home: Span, told: Span) -> Span:
+    def _stretched(self, home: Span, kept: Span) -> Span:
         """A record that stands for the call, as long as all its records, and failed where one of them did."""
         home = msgspec.structs.replace(
             home,
-            start_time_unix_nano=min(home.start_time_unix_nano, told.start_time_unix_nano),
-            end_time_unix_nano=max(home.end_time_unix_nano, told.end_time_unix_nano),
-            status=told.status if home.status == "unset" else home.status,
-            status_message=home.status_message or told.status_message,
+            start_time_unix_nano=min(home.start_time_unix_nano, kept.start_time_unix_nano),
+            end_time_unix_nano=max(home.end_time_unix_nano, kept.end_time_unix_nano),
+            status=kept.status if home.status == "unset" else home.status,
+            status_message=home.status_message or kept.status_message,
         )
         self._ledger.put(home)
         return home

@@ -65,8 +65,8 @@ class _Turn:
         message = text_of(record, "error.message")
         failed = record.attributes.get("success") in ("false", False)
         if message or failed or (integer(status) or 0) >= _FAILED:
-            told = f"http {status}" if status else "error"
-            self._stand_failed(record, message or told)
+            status_text = f"http {status}" if status else "error"
+            self._stand_failed(record, message or status_text)
             return
         self._stand_unended(conversation)
         self._asked[conversation] = record

@@ -1,4 +1,4 @@
-"""What Claude Code leaves out unless it is told otherwise, and what each switch gives away."""
+"""What Claude Code leaves out unless a switch is set, and what each switch gives away."""
 
 from __future__ import annotations
 

@@ -52,13 +52,13 @@ def _read_action(facts: Facts, action: dict[str, JSON], observed: dict[str, JSON
     }
     if not observed:
         return
-    facts.result = _told(observed)
+    facts.result = _result_of(observed)
     if observed.get("is_error") is True or integer(observed.get("exit_code")):
         facts.tool_error = "error"
 
 
-def _told(observed: dict[str, JSON]) -> JSON:
-    """What the model is told of an observation: its text, where a command ran also where and how that ended."""
+def _result_of(observed: dict[str, JSON]) -> JSON:
+    """What the model is shown of an observation: its text, where a command ran also where and how that ended."""
     blocks = map(as_dict, as_list(observed.get("content")))
     texts = [text for text in (string(block.get("text")) for block in blocks) if text]
     about = as_dict(observed.get("metadata"))

@@ -13,8 +13,8 @@ from collector.api.charts import Point
 from collector.api.outcomes import HeldOutcome
 from collector.api.page import chart, series
 from collector.api.page.timespan import LENGTHS, timespan
-from collector.api.what_changed import told_by
-from collector.records.moved import Told
+from collector.api.what_changed import scores_of
+from collector.records.moved import EvaluatorScores
 from collector.records.standing import WindowMean
 
 NOW = 1_700_000_000.0
@@ -148,11 +148,11 @@ def test_an_evaluator_that_spoke_of_several_traces_is_told_once() -> None:
         HeldOutcome(9, 0, None),
     ]
 
-    found = told_by(said, {1: "coherence", 2: "cost"})
+    found = scores_of(said, {1: "coherence", 2: "cost"})
 
-    assert found["coherence"] == Told(1.5, 2, 2, 1)
+    assert found["coherence"] == EvaluatorScores(1.5, 2, 2, 1)
     assert found["coherence"].score == 0.75
-    assert found[""] == Told(0, 1, 0, 0)
+    assert found[""] == EvaluatorScores(0, 1, 0, 0)
     assert "cost" not in found
 
 

@@ -7,14 +7,18 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.records.moved import LEAST, Told, mean_rank, moved
+from collector.records.moved import LEAST, EvaluatorScores, mean_rank, moved
 
 
-def sessions(**scores: list[float]) -> list[dict[str, Told]]:
+def sessions(**scores: list[float]) -> list[dict[str, EvaluatorScores]]:
     """The n-th session has the n-th score of each evaluator; below .5 it fails."""
     count = max(len(each) for each in scores.values())
     return [
-        {name: Told(own[at], 1, 1, own[at] < 0.5) for name, own in scores.items() if at < len(own)}
+        {
+            name: EvaluatorScores(own[at], 1, 1, own[at] < 0.5)
+            for name, own in scores.items()
+            if at < len(own)
+        }
         for at in range(count)
     ]
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from evaluators.counts import amount
-from evaluators.matching.repeats import RepeatsTold
+from evaluators.matching.repeats import RepeatCounts
 from tests.support.command import spanwise
 from tests.support.service import ROOT
 
@@ -23,9 +23,9 @@ def test_one_is_singular(count: int, said: str) -> None:
 
 
 def test_an_explanation_of_one_call_says_so() -> None:
-    told = RepeatsTold(repeated=0, failed=0, changing=0, untold=0)
+    counts = RepeatCounts(repeated=0, failed=0, changing=0, uncompared=0)
 
-    assert told.explanation(1, "trace") == "of 1 tool call of the trace 0 repeated an earlier one"
+    assert counts.explanation(1, "trace") == "of 1 tool call of the trace 0 repeated an earlier one"
 
 
 @pytest.mark.parametrize("recording", ["strands/session.otlp"])

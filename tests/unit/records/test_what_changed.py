@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.records.moved import Told
+from collector.records.moved import EvaluatorScores
 from collector.records.what_changed import SessionSide, in_words, what_changed
 from evaluators.formulas.differences import Fact
 
@@ -16,8 +16,8 @@ def session(
     score: float = 0.9,
 ) -> SessionSide:
     facts: frozenset[Fact] = frozenset({("user", user), ("tool", "find_order")})
-    told = {"coherence": Told(score, 1, 1, score < 0.5)}
-    return SessionSide(facts, {"find_order": fails, "look_up": False}, seconds, cost, told)
+    scores = {"coherence": EvaluatorScores(score, 1, 1, score < 0.5)}
+    return SessionSide(facts, {"find_order": fails, "look_up": False}, seconds, cost, scores)
 
 
 GOOD = [session(seconds=1 + at % 7 / 10, score=0.8 + at % 5 / 50) for at in range(60)]

@@ -8,7 +8,7 @@ import pytest
 
 from evaluators.matching.repeats import (
     MOST_DISTINCT,
-    RepeatsTold,
+    RepeatCounts,
     call_counts,
     is_stuck,
     repeats,
@@ -64,13 +64,16 @@ def test_a_turn_is_replaced_by_its_revision_with_other_calls() -> None:
     same, other = call_counts([call("x")] * 3), call_counts([call("x"), call("y"), call("z")])
 
     count.put(a_turn("t", 1, {}, tool_calls=3, call_counts=same))
-    before = count.told, count.most
+    before = count.counts, count.most
     count.put(a_turn("t", 1, {}, tool_calls=3, call_counts=other))
 
-    assert before == (RepeatsTold(repeated=2, failed=0, changing=0, untold=0), 2)
-    assert (count.told, count.most) == (RepeatsTold(repeated=0, failed=0, changing=3, untold=0), 0)
+    assert before == (RepeatCounts(repeated=2, failed=0, changing=0, uncompared=0), 2)
+    assert (count.counts, count.most) == (
+        RepeatCounts(repeated=0, failed=0, changing=3, uncompared=0),
+        0,
+    )
     count.drop("t")
-    assert (count.told, count.calls, count.compared) == (RepeatsTold(0, 0, 0, 0), 0, 0)
+    assert (count.counts, count.calls, count.compared) == (RepeatCounts(0, 0, 0, 0), 0, 0)
 
 
 def test_calls_that_come_later_are_seen() -> None:
@@ -123,7 +126,7 @@ def test_a_circle_is_repeats_without_a_new_call_in_between(made: str, *, stuck: 
 def test_the_explanation_says_how_many_failed() -> None:
     failing = [call(error="timeout") for _ in range(3)]
 
-    assert RepeatsTold.of(failing).repeats == "2 repeated an earlier one, 2 of them failed"
+    assert RepeatCounts.of(failing).repeats == "2 repeated an earlier one, 2 of them failed"
     assert session_of(tuple(failing)).explanation == (
         "of 3 tool calls of the session 2 repeated an earlier one, 2 of them failed;"
         " one call was repeated 2 times"
@@ -133,7 +136,7 @@ def test_the_explanation_says_how_many_failed() -> None:
 def test_the_explanation_says_what_is_progress_and_what_is_not_seen() -> None:
     calls = [call("running"), call("running"), call("done"), call(arguments=None)]
 
-    assert RepeatsTold.of(calls).explanation(4, "trace") == (
+    assert RepeatCounts.of(calls).explanation(4, "trace") == (
         "of 4 tool calls of the trace 0 repeated an earlier one;"
         " 3 asked the same with a changing result; of 1 the arguments were not exported"
     )
@@ -150,7 +153,7 @@ def test_a_trace_and_its_session_never_contradict_each_other() -> None:
     """What repeats in a trace may be progress in its session, which then says so."""
     waiting, done = (call("running"), call("running")), (call("done"),)
 
-    assert RepeatsTold.of(waiting).repeated == 1
+    assert RepeatCounts.of(waiting).repeated == 1
     assert session_of(waiting, done).explanation == (
         "of 3 tool calls of the session 0 repeated an earlier one;"
         " 3 asked the same with a changing result"
@@ -209,13 +212,13 @@ def test_a_dropped_turn_counts_no_more() -> None:
     first, second = (call_counts([call("x")] * n) for n in (3, 4))
     count.put(a_turn("a", 1, {}, call_counts=first, tool_calls=3))
     count.put(a_turn("b", 2, {}, call_counts=second, tool_calls=4))
-    assert (count.told.repeated, count.most) == (6, 6)
+    assert (count.counts.repeated, count.most) == (6, 6)
 
     count.drop("b")
 
-    assert (count.told.repeated, count.most, count.calls) == (2, 2, 3)
+    assert (count.counts.repeated, count.most, count.calls) == (2, 2, 3)
     count.drop("a")
-    assert (count.told.repeated, count.most, count.calls) == (0, 0, 0)
+    assert (count.counts.repeated, count.most, count.calls) == (0, 0, 0)
 
 
 def test_a_trace_of_very_many_calls_remembers_those_made_most() -> None:
