@@ -164,10 +164,10 @@ def test_under_load_the_same_number_is_shown_everywhere(service: Service) -> Non
     assert len({each["reliability"] for each in final.values()}) > 1
 
 
-def test_a_mended_release_ends_the_version_before_it_everywhere(service: Service) -> None:
+def test_a_fixed_release_ends_the_version_before_it_everywhere(service: Service) -> None:
     for number in range(3):
         send(service.grpc, conversation(RELEASED, f"bad-{number}", "bad", fails=True))
-    bad, mended = ((RELEASED, "support", version) for version in ("bad", "mended"))
+    bad, fixed = ((RELEASED, "support", version) for version in ("bad", "fixed"))
     service.wait_for("the bad release has its series", lambda: bad in gauges(service))
     mean = (
         'spanwise_window_mean_ratio{agent="support",evaluator="agent_reliability",'
@@ -178,14 +178,14 @@ def test_a_mended_release_ends_the_version_before_it_everywhere(service: Service
 
     def one_more_and_the_bad_one_is_gone() -> bool:
         session = f"good-{next(numbers)}"
-        send(service.grpc, conversation(RELEASED, session, "mended", fails=False))
+        send(service.grpc, conversation(RELEASED, session, "fixed", fails=False))
         found = gauges(service)
-        return mended in found and bad not in found
+        return fixed in found and bad not in found
 
     service.wait_for("the bad release has ended", one_more_and_the_bad_one_is_gone)
 
     shown = api(service)
     assert bad not in shown
     assert bad not in page(service)
-    assert shown[mended]["reliability"] == 1
+    assert shown[fixed]["reliability"] == 1
     assert service.metrics()[mean] == 1

@@ -18,12 +18,12 @@ from evaluators.trace.tool_correctness import tool_correctness
 from tests.support.evaluating import OURS, a_call, a_tool, a_trace, a_turn
 
 BROKEN = a_call("weather", {"city": "Rom"}, error="no such city")
-MENDED = a_call("weather", {"city": "Rome"})
-MENDED_TOO = a_call("weather", {"city": "Oslo"})
+FIXED = a_call("weather", {"city": "Rome"})
+FIXED_TOO = a_call("weather", {"city": "Oslo"})
 
 
 def test_a_recovered_error_costs_little() -> None:
-    trace = a_trace(tool_calls=(BROKEN, MENDED))
+    trace = a_trace(tool_calls=(BROKEN, FIXED))
 
     assert tool_correctness(trace).value == 0.5
     assert tool_correctness(trace).risk == pytest.approx(0.05)
@@ -31,7 +31,7 @@ def test_a_recovered_error_costs_little() -> None:
 
 
 def test_an_error_that_was_given_up_is_trouble_whatever_went_well_before() -> None:
-    trace = a_trace(tool_calls=(MENDED, MENDED_TOO, BROKEN))
+    trace = a_trace(tool_calls=(FIXED, FIXED_TOO, BROKEN))
 
     assert tool_correctness(trace).risk == pytest.approx(1 / 3)
     assert confidence(trace).risk == pytest.approx(0.55)
@@ -56,7 +56,7 @@ def test_a_second_look_costs_little() -> None:
 
 
 def test_going_round_in_a_circle_costs_more_than_its_share_of_the_calls() -> None:
-    trace = a_trace(tool_calls=(MENDED_TOO, a_call("login", {}), *same_calls(3)))
+    trace = a_trace(tool_calls=(FIXED_TOO, a_call("login", {}), *same_calls(3)))
 
     assert tool_correctness(trace).risk == pytest.approx(0.4)
     assert confidence(trace).risk == pytest.approx(0.6)
@@ -144,7 +144,7 @@ def test_the_same_answer_to_the_same_question_is_a_loop(questions: tuple[str | N
         (looped(QUESTION, AGAIN), "asked for once more"),
         (looped(QUESTION, QUESTION, QUESTION, answer="Still running."), "too short to tell"),
         (looped("Thanks", "Thanks", "Thanks"), "to another question, or with other numbers"),
-        (looped(QUESTION, AGAIN, AGAIN, calls=(MENDED,)), "after a new look at the facts"),
+        (looped(QUESTION, AGAIN, AGAIN, calls=(FIXED,)), "after a new look at the facts"),
     ],
 )
 def test_the_same_answer_can_be_right(score: Score, why: str) -> None:
@@ -190,7 +190,7 @@ def test_a_tool_that_ran_was_there_whatever_the_spans_say_was_offered() -> None:
     assert tool_correctness(a_trace(tool_calls=(invented,), tools_offered=offered)).risk == 1.0
 
 
-@pytest.mark.parametrize("calls", [(BROKEN,), same_calls(2), (a_call("weather", None), MENDED)])
+@pytest.mark.parametrize("calls", [(BROKEN,), same_calls(2), (a_call("weather", None), FIXED)])
 def test_a_call_that_tells_nothing_new_excuses_no_loop(calls: tuple[ToolCall, ...]) -> None:
     assert looped(QUESTION, AGAIN, AGAIN, calls=calls).risk == 1.0
 

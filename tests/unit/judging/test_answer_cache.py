@@ -53,7 +53,7 @@ def test_answers_survive_the_process_and_the_oldest_go_first(tmp_path: Path) -> 
     cache.close()
 
 
-def test_one_that_is_no_cache_is_begun_anew(tmp_path: Path) -> None:
+def test_one_that_is_no_cache_is_begun_again(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"nonsense" * 1000)
     cache = AnswerCache(tmp_path, 1 << 20)
     cache.put("d", "m", make_entry())
@@ -61,7 +61,7 @@ def test_one_that_is_no_cache_is_begun_anew(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_one_that_is_cut_off_is_begun_anew(tmp_path: Path) -> None:
+def test_one_that_is_cut_off_is_begun_again(tmp_path: Path) -> None:
     cache = AnswerCache(tmp_path, 1 << 20)
     for number in range(10):
         cache.put(str(number), "m", make_entry(text="x" * 50_000))
@@ -98,7 +98,7 @@ def test_a_damaged_answer_is_asked_for_again(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_one_whose_pages_are_damaged_is_begun_anew(tmp_path: Path) -> None:
+def test_one_whose_pages_are_damaged_is_begun_again(tmp_path: Path) -> None:
     failures: list[Exception] = []
     cache = AnswerCache(tmp_path, 1 << 20)
     cache.put("d", "m", make_entry())

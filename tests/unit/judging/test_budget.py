@@ -19,7 +19,7 @@ def test_what_is_reserved_is_not_given_twice() -> None:
     assert budget.remaining(1.0) == 1.0 - 0.1 - 0.6
 
 
-def test_a_new_day_begins_anew() -> None:
+def test_a_new_day_begins_again() -> None:
     budget = make_budget(1.0)
     budget.restore(10.0, "s", calls=1, usd=1.0, now=20.0)
     assert not budget.reserve(30.0, 0.5, "s")

@@ -160,7 +160,7 @@ def refusal(folder: Path) -> str:
     return ""
 
 
-def test_a_value_whose_header_was_overwritten_is_mended_or_refused(tmp_path: Path) -> None:
+def test_a_value_whose_header_was_overwritten_is_fixed_or_refused(tmp_path: Path) -> None:
     file = filled(tmp_path / "sound", steps=4)
     content = bytearray(file.read_bytes())
     headers = [n for n in range(2, len(content) // PAGE) if content[n * PAGE + 10] == VALUE]

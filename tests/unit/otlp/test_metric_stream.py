@@ -144,7 +144,7 @@ def test_added_numbers_make_the_totals() -> None:
     }
 
 
-def test_a_series_that_ended_says_so_once_and_one_that_began_again_counts_anew() -> None:
+def test_a_series_that_ended_says_so_once_and_one_that_began_again_counts_again() -> None:
     stand = Stand()
     stand.asked.labels("ada").inc(3)
     stand.push(10)

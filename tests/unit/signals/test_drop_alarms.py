@@ -62,7 +62,7 @@ GOOD = [0.8, 0.85, 0.9, 0.95] * 3
 BAD = [0.1] * 8
 
 
-async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_mended_version() -> (
+async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_fixed_version() -> (
     None
 ):
     publisher = Publisher(drops=SHORT)

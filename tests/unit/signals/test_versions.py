@@ -35,7 +35,7 @@ def shown(publisher: Publisher) -> dict[str, float]:
     }
 
 
-async def test_a_mended_release_ends_the_version_before_it_and_clears_its_bounds() -> None:
+async def test_a_fixed_release_ends_the_version_before_it_and_clears_its_bounds() -> None:
     publisher = Publisher()
     await publisher.publish(*(session("1", n) for n in range(40)))
     await publisher.publish(*(signal(f"t{n}", f"t{n}", score=0.0, agent_version="1") for n in "ab"))

@@ -45,7 +45,7 @@ SCENARIOS = (
         },
     ),
     Scenario(
-        name="mended an hour ago: the long window still burns, the short one does not",
+        name="fixed an hour ago: the long window still burns, the short one does not",
         series={
             counted(JUDGED, "fail"): "0+4x90 360x100",
             counted(JUDGED, "pass"): "0x90 0+4x100",

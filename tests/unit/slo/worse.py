@@ -103,7 +103,7 @@ DROPS = (
         },
     ),
     Scenario(
-        name="a mended release: the old version's series end, the drop clears",
+        name="a fixed release: the old version's series end, the drop clears",
         series={
             of("drift_detected", RELIABILITY): "1x20 0x60",
             of("agent_reliability_ratio", PLAIN, agent_version="1"): "0.2x35 stale",

@@ -104,7 +104,7 @@ def test_they_do_not_in_the_second_version() -> None:
     assert counts(trace) == [(148, 13), (372, 26)]
 
 
-def test_a_call_that_no_tool_came_before_begins_anew() -> None:
+def test_a_call_that_no_tool_came_before_begins_again() -> None:
     trace = in_loop(model(2, 100, 5), called(3), model(4, 300, 9), model(5, 400, 20))
     assert counts(trace) == [(100, 5), (200, 4), (400, 20)]
 

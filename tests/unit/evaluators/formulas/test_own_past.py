@@ -114,7 +114,7 @@ def test_the_newest_scores_end_an_alarm() -> None:
     assert agent.past.progress < 1
 
 
-def test_a_mended_version_ends_an_alarm_within_few_sessions() -> None:
+def test_a_fixed_version_ends_an_alarm_within_few_sessions() -> None:
     agent = Agent()
     agent.run(400)
     agent.run_until_worse()
@@ -151,7 +151,7 @@ def test_a_version_that_ran_beside_the_drop_does_not_end_an_alarm() -> None:
     assert agent.past.worse is not None
 
 
-def test_after_a_week_the_alarm_is_the_new_normal_and_the_history_begins_anew() -> None:
+def test_after_a_week_the_alarm_is_the_new_normal_and_the_history_begins_again() -> None:
     agent = Agent()
     agent.run(400)
     agent.run_until_worse()
