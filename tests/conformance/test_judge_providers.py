@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,6 +38,13 @@ QUESTIONS = 6
 
 def prompt(at: int) -> Prompt:
     return Prompt(name="q", system="s", user="u", schema=SCHEMA, digest=f"d{at}", read=read_object)
+
+
+def test_the_library_is_no_work_for_the_garbage_collector() -> None:
+    LiteLlmJudge(timeout=1.0, temperature=None).load()
+
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 100_000
 
 
 class Judge:
