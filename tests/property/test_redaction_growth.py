@@ -58,6 +58,6 @@ def test_twice_the_text_takes_twice_as_long(unit: str) -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
-def test_the_largest_text_takes_seconds_at_most(unit: str) -> None:
-    """Steps are about microseconds, on a machine that is not slowed down."""
-    assert cpu_of(redacting(unit)(1 << 23), at_most=60) < 15
+def test_two_megabytes_take_seconds_at_most(unit: str) -> None:
+    """Steps are about microseconds, on a machine that is not slowed down; a larger text takes in proportion."""
+    assert cpu_of(redacting(unit)(1 << 21), at_most=15) < 4

@@ -62,9 +62,7 @@ GOOD = [0.8, 0.85, 0.9, 0.95] * 3
 BAD = [0.1] * 8
 
 
-async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_fixed_version() -> (
-    None
-):
+async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_fixed_version() -> None:
     publisher = Publisher(drops=SHORT)
     await regress(publisher, *GOOD[:5])
     assert publisher.value("drift_history_samples") == 5
