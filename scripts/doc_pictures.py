@@ -20,7 +20,7 @@ from typing import NamedTuple
 from playwright.sync_api import Page, sync_playwright
 
 from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE
-from scripts.frameworks import ROOT, earliest, files, frameworks
+from scripts.frameworks import ROOT, Framework, earliest, files, frameworks
 from scripts.pictures import ARGUMENTS, CHROMIUM
 from scripts.webp import webp
 from tests.support.recordings import requests
@@ -45,18 +45,22 @@ class Shown(NamedTuple):
     """What the page of an agent or a framework shows."""
 
     files: list[Path]
-    trace_id: str
+    framework: Framework | None = None
+
+    def trace_id(self) -> str:
+        """The trace on the picture: that of a framework's page, or the earliest of an agent's."""
+        return earliest(self.files) if self.framework is None else self.framework.shown()
 
 
 def shown() -> Mapping[str, Shown]:
     """Of each page that has a recording, by its name; an agent's page names its recording in its text."""
-    found = {name: Shown(files(each.path()), each.shown()) for name, each in frameworks().items()}
+    found = {name: Shown(files(each.path()), each) for name, each in frameworks().items()}
     for page in sorted(AGENTS.glob("*.md")):
         if named := _NAMED.search(page.read_text("utf-8")):
             spans = ROOT / f"{named[1]}.otlp"
             logs = spans.with_suffix(".logs.otlp")
             own = [each for each in (spans, logs) if each.exists()]
-            found[page.stem] = Shown(own, earliest(own))
+            found[page.stem] = Shown(own)
     return found
 
 
@@ -75,8 +79,9 @@ def take(wanted: Mapping[str, Shown], folder: Path) -> list[Path]:
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         made: list[Path] = []
         for name, each in wanted.items():
-            service.shown(each.trace_id)
-            page.goto(f"{service.admin}/trace?id={each.trace_id}")
+            trace_id = each.trace_id()
+            service.shown(trace_id)
+            page.goto(f"{service.admin}/trace?id={trace_id}")
             made.append(folder / f"{name}.webp")
             made[-1].write_bytes(picture(page))
         browser.close()
