@@ -24,11 +24,13 @@ ROUNDS = 6
 
 
 def holds(stage: Stage) -> bool:
-    """Whether one of at most six rounds is within the limit: what others do on the machine only adds."""
+    """Whether one of at most six rounds is within the limits: what others do on the machine only adds."""
     for _ in range(ROUNDS):
         (found,) = interleaved((stage,), rounds=1)
-        print(f"{stage.label} / transport: {found.ratio:.2f}, held at {HELD[stage.label]}")
-        if found.ratio <= HELD[stage.label]:
+        (written,) = found.writes
+        print(f"{stage.label}: {found.ratio:.2f} transports, {written:.2f} bytes written a byte")
+        assert written >= 1, "the checkout stands on no disk: nothing is counted"
+        if found.ratio <= HELD[stage.label] and written <= WRITTEN.get(stage.label, written):
             return True
     return False
 
@@ -41,6 +43,12 @@ HELD = {
     "everything, no embedder": 34.0,
     "everything": 40.0,
 }
+"""CPU of all processes / the transport's."""
+WRITTEN = {"everything": 4.0, "everything, batch 1": 12.0}
+"""Bytes given to the disk / bytes that came. Marks: 3 at batch 64, 10 at batch 1.
+
+Reached: 2.4 and 5.9; 2.7 and 8.1 beside a dozen busy processes, as less goes into one transaction then.
+"""
 
 
 @pytest.mark.parametrize("stage", DURABLE, ids=lambda each: each.label)
@@ -63,20 +71,9 @@ def test_everything_on(stage: Stage) -> None:
     assert holds(stage)
 
 
-WRITTEN = {"everything": 4.0, "everything, batch 1": 12.0}
-
-
-@pytest.mark.parametrize(
-    "stage",
-    [each for each in (*EVERYTHING, *OTHER_LOADS) if each.label in WRITTEN],
-    ids=lambda each: each.label,
-)
-def test_what_comes_is_written_few_times(stage: Stage) -> None:
-    """Bytes given to the disk / bytes that came: marks 3 at batch 64, 10 at batch 1.
-
-    Reached: 2.4 and 5.9; 2.7 and 8.1 beside a dozen busy processes, as less goes into one transaction then. So
-    one of at most three runs has to be within the mark and a third.
-    """
+def test_small_requests_are_written_few_times() -> None:
+    """Bytes given to the disk / bytes that came, at batch 1. One of at most three runs has to be within the limit."""
+    (stage,) = [each for each in OTHER_LOADS if each.label in WRITTEN]
     load = stage.load
     written: list[float] = []
     while len(written) < 3 and not [each for each in written if each <= WRITTEN[stage.label]]:
