@@ -99,7 +99,7 @@ async def test_no_page_is_wider_than_the_window_and_no_table_wider_than_its_plac
             await page.goto(service.admin + address.format(**words))
             for width in (320, *WIDTHS):
                 await page.set_viewport_size({"width": width, "height": 800})
-                over = await page.evaluate(WIDER)
+                over: list[int] = await page.evaluate(WIDER)
                 tables = over[1:] if width > 320 else []
                 if over[0] > 0 or max(tables, default=0) > 0:
                     wider.append((name, width, over))
