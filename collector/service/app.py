@@ -9,7 +9,6 @@ Started from the end of the walk and stopped from its beginning, so that each ro
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ from collector.api.about import About
 from collector.api.admin import AdminServer, build_app
 from collector.api.api import Api
 from collector.base.families import RuntimeFamilies
-from collector.base.heap import trimmed_heap
+from collector.base.heap import settle_garbage, trimmed_heap
 from collector.base.lifecycle import Health, Stages
 from collector.base.steady_clock import ClockWatch, SteadyClock
 from collector.base.supervisor import Supervisor
@@ -57,8 +56,6 @@ from evaluators.registry import listing
 _log = logging.getLogger(__name__)
 
 RECEIVER_GRACE = 5.0
-GC_THRESHOLDS = 20_000, 20, 50
-"""Records are trees: at Python's 700 new objects a collection walks each of them several times over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +157,7 @@ class App:
                 if receiver is not None:
                     await receiver.start()
                 stages.watch(log, workers, receiver)
-                _settle_memory()
+                settle_garbage()
                 take_turns()
                 self._health.started = True
                 ready(self._endpoints(admin, receiver))
@@ -355,9 +352,3 @@ class App:
 def _drains(config: Config) -> bool:
     """Whether a stop scores and delivers what is open, because the process or its log will not come back."""
     return config.drain_on_stop or config.log.kind == "memory"
-
-
-def _settle_memory() -> None:
-    """Collect garbage more rarely, and never look again at the objects that live as long as the process."""
-    gc.set_threshold(*GC_THRESHOLDS)
-    gc.freeze()
