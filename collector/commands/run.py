@@ -60,6 +60,8 @@ def run(
 
     try:
         grace = GRACE + (config.receiver.stop_delay or 0.0)
+        # Until `_serve` answers it: an interrupt while the event loop is made would leave that open.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         uvloop.run(_serve(App(config, drops=drops, about=about), ready, grace))
     except* SpanwiseError as group:
         raise first(group) from None
@@ -145,6 +147,7 @@ async def _serve(app: App, ready: Callable[[Endpoints], None], grace: float) -> 
 
     loop.add_signal_handler(signal.SIGTERM, stop)
     loop.add_signal_handler(signal.SIGINT, interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         loop.add_signal_handler(signal.SIGHUP, stop)
     await app.run(stopping, ready, at_once=at_once)

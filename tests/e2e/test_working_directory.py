@@ -116,6 +116,31 @@ def test_ctrl_c_in_the_first_second_behind_the_imports_ends_it_too(
     assert left == []
 
 
+INTERRUPTED = """
+import os, signal, sys, uvloop
+made = uvloop.new_event_loop
+
+def interrupted():
+    loop = made()
+    os.kill(os.getpid(), signal.SIGINT)
+    return loop
+
+uvloop.run.__kwdefaults__["loop_factory"] = interrupted
+from collector.commands.start import main
+sys.exit(main())
+"""
+
+
+def test_ctrl_c_while_the_event_loop_is_made_ends_it_without_a_complaint(tmp_path: Path) -> None:
+    ports = ("receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0", "workers=1")
+    settings = [word for each in ports for word in ("--set", each)]
+    command = [sys.executable, "-P", "-c", INTERRUPTED, "run", *settings]
+    done = in_folder(tmp_path, *command)
+
+    assert done.returncode in (0, 130)
+    assert complaints(done.stderr) == []
+
+
 def started(tmp_path: Path, command: str) -> subprocess.Popen[str]:
     """A command that tells each import on stderr."""
     (tmp_path / "tmp").mkdir()
