@@ -56,6 +56,7 @@ from evaluators.registry import listing
 _log = logging.getLogger(__name__)
 
 RECEIVER_GRACE = 5.0
+"""Seconds that requests under way have when the receiver stops: half of what an OTLP exporter waits by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
