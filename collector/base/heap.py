@@ -1,13 +1,12 @@
-"""The heap of a process that serves: few looks for garbage, and freed memory goes back once load has gone.
+"""Freed memory goes back to the system once load has gone: glibc keeps it for the process otherwise.
 
-glibc keeps freed memory for the process otherwise. Where the C library has no `malloc_trim` (musl, macOS), it stays.
+Where the C library has no `malloc_trim` (musl, macOS), nothing happens.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -23,14 +22,6 @@ _IDLE = 0.1
 """Of one CPU: below it a process counts as quiet."""
 _EVERY = 1.0
 """Seconds between two looks."""
-_THRESHOLDS = 20_000, 20, 50
-"""Records are trees: at Python's 700 new objects a collection walks each of them several times over."""
-
-
-def settle_garbage() -> None:
-    """Collect garbage more rarely, and never look again at the objects that live as long as the process."""
-    gc.set_threshold(*_THRESHOLDS)
-    gc.freeze()
 
 
 class TrimTimer:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from collector.base.child import IncompleteFrameError, pack_frame, parent_socket, read_frames
 from collector.base.errors import Undecodable
-from collector.base.heap import settle_garbage, trimmed_heap
+from collector.base.heap import trimmed_heap
 from collector.config.plan import (
     embedder_from,
     expectations_from,
@@ -274,7 +274,6 @@ def work(link: socket.socket) -> None:
         settings = Config.model_validate_json(config)
         runner = JobRunner(settings, read_pieces=PieceReader(settings))
         encode = msgspec.msgpack.Encoder().encode
-        settle_garbage()
         link.sendall(pack_frame(b"ready"))
         for payload in payloads:
             job = decode_job(payload)

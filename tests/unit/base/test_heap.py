@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import threading
 from collections.abc import Callable
 
 import pytest
 
 from collector.base import heap
-from collector.base.heap import (
-    LONGEST,
-    QUIET,
-    WORTH_IT,
-    TrimTimer,
-    settle_garbage,
-    trimmed_heap,
-)
+from collector.base.heap import LONGEST, QUIET, WORTH_IT, TrimTimer, trimmed_heap
 
 
 def times_due(*, busy: int, quiet: int, share: float = 0.5) -> list[int]:
@@ -82,15 +74,3 @@ def test_without_glibc_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with trimmed_heap():
         assert not running()
-
-
-def test_garbage_is_looked_for_rarely_and_not_among_what_stays() -> None:
-    before = gc.get_threshold()
-    gc.unfreeze()
-    try:
-        settle_garbage()
-
-        assert gc.get_threshold() > (10_000,)
-        assert gc.get_freeze_count() > 10_000
-    finally:
-        gc.set_threshold(*before)
