@@ -75,7 +75,7 @@ TALK = (
     ),
     ("Is {} paid?", "Yes, {} was paid by card on Monday."),
 )
-"""What customers ask, and what they are answered when all is well."""
+"""What customers ask, and the answers when all is well."""
 GOODS = ("lamp", "desk", "chair", "shelf", "rug", "mirror", "curtain")
 STOPS = ("Lyon", "Dijon", "Metz", "Trier")
 INSISTS = "You have not answered me: {}"
