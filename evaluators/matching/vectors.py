@@ -1,27 +1,41 @@
-"""Vectors as bytes, and back, without a change of any number."""
+"""Directions of vectors as bytes: what of a vector a cosine needs."""
 
 from __future__ import annotations
 
-from array import array
+import math
+import struct
+from collections.abc import Iterable
 from typing import Any
 
 from evaluators.resources import Vector
 
 
-def packed_vector(vector: Vector) -> bytes:
-    """Its bytes, after a letter for the kind of its numbers: an array's own kind, else float64."""
+def packed_direction(vector: Vector) -> bytes:
+    """The vector of length 1 in the same direction, in float64; zeros for a vector without length."""
     numbers: Any = vector
-    if not hasattr(numbers, "dtype"):  # no array of numpy
-        return b"-" + array("d", vector).tobytes()
-    return numbers.dtype.char.encode() + numbers.tobytes()
+    values: list[float] = numbers.tolist() if hasattr(numbers, "tolist") else [*vector]
+    length = math.hypot(*values) or 1.0
+    return struct.pack(f"{len(values)}d", *[each / length for each in values])
 
 
-def unpacked_vector(packed: bytes) -> Vector:
-    """The vector of these bytes."""
-    kind = packed[:1].decode()
-    if kind == "-":
-        return array("d", packed[1:])
-    # Only processes that compare vectors of the local embedder pay for numpy.
-    from numpy import frombuffer  # noqa: PLC0415
+def cosines(packed: bytes, others: Iterable[bytes]) -> list[float]:
+    """The cosine similarity of a direction with each of the others, by `cosine_distance`: from 0 to 1.
 
-    return frombuffer(packed, dtype=kind, offset=1)
+    From how far apart they are, which `math.dist` computes in C: the process that compares needs no numpy, which takes
+    a tenth of a second and 10 MB.
+
+    Raises:
+        ValueError: the vectors have different lengths.
+    """
+    mine = _unpacked(packed)
+    return [_cosine(mine, _unpacked(each)) for each in others]
+
+
+def _cosine(left: tuple[float, ...], right: tuple[float, ...]) -> float:
+    if not any(left) or not any(right):
+        return 0.0
+    return max(0.0, 1.0 - math.dist(left, right) ** 2 / 2)
+
+
+def _unpacked(packed: bytes) -> tuple[float, ...]:
+    return struct.unpack(f"{len(packed) // 8}d", packed)

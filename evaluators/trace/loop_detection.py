@@ -16,7 +16,7 @@ from evaluators.formulas.distribution import clamp, rounded
 from evaluators.matching.questions import asked_again
 from evaluators.matching.repeats import repeats
 from evaluators.matching.text import QUESTION, clip, cosine_distance, jaccard, words
-from evaluators.matching.vectors import packed_vector, unpacked_vector
+from evaluators.matching.vectors import cosines, packed_direction
 from evaluators.model import JSON, Score, ToolCall, Trace
 from evaluators.resources import WINDOW, Embedder, History, Sketch, Vector
 
@@ -36,7 +36,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output: str = ""
     """What is compared of it: the first 8 KiB; empty: it has none, or is packed."""
     vector: bytes = b""
-    """Of a packed output, its vector (`packed_vector`)."""
+    """Of a packed output, the direction of its vector (`packed_direction`)."""
     words: str = ""
     """The same: its different words, between spaces."""
     numbers: tuple[str, ...] = ()
@@ -58,14 +58,14 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return replace(
             self,
             output="",
-            vector=packed_vector(vector),
+            vector=packed_direction(vector),
             words=" ".join(sorted(words(self.output))),
             numbers=tuple(sorted(_numbers(self))),
         )
 
 
-Embed: TypeAlias = Callable[[Sequence[Said]], Sequence[Vector]]
-"""The vectors of outputs, in order."""
+Similar: TypeAlias = Callable[[Said, Sequence[Said]], Sequence[float]]
+"""The cosine similarity of an output with each of some earlier ones, from 0 to 1."""
 
 
 class LoopSketch(Sketch, frozen=True, kw_only=True, omit_defaults=True):
@@ -111,13 +111,14 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
         for each in history.previous
     ]
 
-    def embed(said: Sequence[Said]) -> Sequence[Vector]:
-        return embedder.embed([each.output for each in said])
+    def similar(mine: Said, earlier: Sequence[Said]) -> Sequence[float]:
+        vector, *others = embedder.embed([each.output for each in (mine, *earlier)])
+        return [1 - cosine_distance(vector, other) for other in others]
 
     if not trace.turns:
-        return _compared(_own(trace), before, embed)
+        return _compared(_own(trace), before, similar)
     turns = _parts(trace)
-    return _worst(_scores(turns, before, embed, range(len(turns)))) or _no_two()
+    return _worst(_scores(turns, before, similar, range(len(turns)))) or _no_two()
 
 
 def _own(trace: Trace) -> Said:
@@ -165,14 +166,14 @@ def _embedded(turns: Sequence[Said], embedder: Embedder) -> list[Said]:
     return [each.packed(next(vectors)) if each.output else each for each in turns]
 
 
-def _packed(said: Sequence[Said]) -> Sequence[Vector]:
-    return [unpacked_vector(each.vector) for each in said]
+def _packed(mine: Said, earlier: Sequence[Said]) -> Sequence[float]:
+    return cosines(mine.vector, [each.vector for each in earlier])
 
 
 def _scores(
     turns: Sequence[Said],
     before: Sequence[Said | None],
-    embed: Embed,
+    similar: Similar,
     places: Iterable[int],
     count: int | None = None,
 ) -> Iterator[Score]:
@@ -180,7 +181,7 @@ def _scores(
     every = [*before, *turns]
     for place in places:
         end = len(before) + place
-        score = _compared(turns[place], every[max(0, end - WINDOW) : end], embed)
+        score = _compared(turns[place], every[max(0, end - WINDOW) : end], similar)
         if score.value is not None:
             at = f"turn {place + 1} of {len(turns) if count is None else count}"
             span_id = turns[place].span_id
@@ -200,7 +201,7 @@ def _badness(score: Score) -> tuple[float, float]:
     return score.risk or 0.0, 1 - (score.value or 0.0)
 
 
-def _compared(mine: Said, previous: Sequence[Said | None], embed: Embed) -> Score:
+def _compared(mine: Said, previous: Sequence[Said | None], similar: Similar) -> Score:
     """The score of one turn beside those before it."""
     if not previous:
         return _nothing("no session context provided", "the first trace of its session")
@@ -209,12 +210,11 @@ def _compared(mine: Said, previous: Sequence[Said | None], embed: Embed) -> Scor
     earlier = [(index, each) for index, each in enumerate(previous) if each and each.has_output]
     if not earlier:
         return _nothing("no_previous_outputs", "no earlier trace of the session has output text")
-    vector, *others = embed([mine, *(each for _, each in earlier)])
+    similarities = similar(mine, [each for _, each in earlier])
     said = _words(mine)
     hybrids: list[float] = []
     comparisons: list[JSON] = []
-    for (index, each), other in zip(earlier, others, strict=True):
-        similarity = 1 - cosine_distance(vector, other)
+    for (index, each), similarity in zip(earlier, similarities, strict=True):
         overlap = jaccard(said, _words(each))
         hybrids.append(similarity * overlap)
         comparisons.append(

@@ -47,6 +47,8 @@ class Walk:
     signals: list[Signal]
     metrics: Mapping[str, float]
     shown: Mapping[str, Any]
+    mapped: str
+    """Files that the main process has in its memory."""
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
             signals=service.signals(),
             metrics=service.metrics(),
             shown={each: service.shown(each)["trace"] for each in traces},
+            mapped=Path(f"/proc/{service.pid}/maps").read_text(),
         )
 
 
@@ -112,6 +115,10 @@ def test_every_trace_ends_with_signals(walk: Walk) -> None:
     with_signals = {each["trace_id"] for each in walk.signals if each["scope"] == "trace"}
 
     assert walk.traces - with_signals == set()
+
+
+def test_the_main_process_has_scored_without_the_libraries_of_workers(walk: Walk) -> None:
+    assert [each for each in ("numpy", "tokenizers") if f"/{each}" in walk.mapped] == []
 
 
 def test_every_due_evaluator_has_one_final_outcome_per_trace(walk: Walk) -> None:

@@ -105,7 +105,7 @@ def test_sketches_say_what_texts_say(session: list[Trace]) -> None:
 
 @settings(max_examples=examples(20), deadline=None)
 @given(traces())
-def test_vectors_of_the_local_model_are_kept_to_the_bit(session: list[Trace]) -> None:
+def test_sketches_of_the_local_model_say_what_its_vectors_say(session: list[Trace]) -> None:
     embedder = WordLlamaEmbedder()
     assert by_sketches(session, embedder) == by_texts(session, embedder)
 
