@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeGuard
 
 from opentelemetry.sdk.trace import ReadableSpan
 
-from collector.base.child import LENGTH
+from collector.base.frames import pack_frame
 from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.otlp.split import Piece
@@ -106,4 +106,4 @@ def _suffix(content: bytes) -> str:
 
 def _framed(content: bytes) -> bytes:
     """A single request begins with its field 1, a length-delimited one; a recording with a length of four bytes."""
-    return LENGTH.pack(len(content)) + content if content.startswith(b"\x0a") else content
+    return pack_frame(content) if content.startswith(b"\x0a") else content

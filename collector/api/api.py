@@ -41,7 +41,7 @@ from collector.base.lifecycle import Health
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.port import Log
-from collector.otlp.redaction import redactor
+from collector.otlp.redaction import RedactionSettings, redactor
 from collector.records.feedback import FeedbackRules
 from collector.records.standing import Standings
 
@@ -115,7 +115,7 @@ class Api:
             show=show,
             off_loop=OffLoop(families),
             content=content,
-            redactor=redactor(config),
+            redactor=redactor(RedactionSettings.of(config)),
         )
         charts = Charts(self._index)
         api = Routes(

@@ -1,23 +1,18 @@
-"""A child process, the socket to it, and the frames on it: a payload behind its length, 4 bytes big-endian.
-
-Recordings hold the same frames.
-"""
+"""A child process and the socket to it, as its parent sees them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
-from collector.base.frame_link import LENGTH, FrameLink
-from collector.base.printable import log_to_stderr
+from collector.base.frame_link import FrameLink
+from collector.base.frames import pack_frame
 from collector.base.retry import Backoff, Sleep
 
 LONGEST_RESTART = 10.0
@@ -128,57 +123,3 @@ class Child:
             await self._process.wait()
             if isinstance(error, asyncio.CancelledError):
                 raise
-
-
-def parent_socket(niceness: int) -> socket.socket:
-    """In a child: the socket to its parent. The parent comes first on a busy machine and alone heeds Ctrl-C.
-
-    The child ends when its socket does.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(niceness)
-    log_to_stderr(logging.WARNING)
-    return socket.socket(fileno=int(sys.argv[1]))
-
-
-class IncompleteFrameError(EOFError):
-    """The stream ended within a frame."""
-
-
-class ByteStream(Protocol):
-    """A file, or what can be read like one."""
-
-    def read(self, size: int, /) -> bytes:
-        """`size` bytes; fewer only at the end."""
-        ...
-
-
-def pack_frame(payload: bytes) -> bytes:
-    """The frame of a payload."""
-    return LENGTH.pack(len(payload)) + payload
-
-
-async def receive_frame(reader: asyncio.StreamReader) -> bytes:
-    """The next payload.
-
-    Raises:
-        asyncio.IncompleteReadError: the stream has ended.
-    """
-    (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-    return await reader.readexactly(length)
-
-
-def read_frames(stream: ByteStream) -> Iterator[bytes]:
-    """Every payload until the end of the stream.
-
-    Raises:
-        IncompleteFrameError: the stream ends within a frame.
-    """
-    while head := stream.read(LENGTH.size):
-        if len(head) < LENGTH.size:
-            raise IncompleteFrameError
-        (length,) = LENGTH.unpack(head)
-        payload = stream.read(length)
-        if len(payload) < length:
-            raise IncompleteFrameError
-        yield payload

@@ -1,14 +1,14 @@
-"""The frames that come over a socket, as whole payloads; `collector.base.child` describes what is on the wire."""
+"""The frames that come over a socket, as whole payloads; `collector.base.frames` describes what is on the wire."""
 
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections import deque
 from collections.abc import Sequence
 from typing import cast
 
-LENGTH = struct.Struct(">I")
+from collector.base.frames import LENGTH
+
 MOST_WAITING = 1 << 20
 """Bytes of payloads that no one has taken, from which the socket is not read."""
 

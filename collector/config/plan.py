@@ -5,27 +5,68 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from collector.base.errors import ConfigError
 from collector.base.regular_file import read_regular
 from collector.config.strict_yaml import parse, unique
-from collector.config.tree import Config, EvaluatorConfig
-from evaluators.declare import Spec
 from evaluators.dialects.content.sessions import Keys
 from evaluators.errors import ExpectationError, SettingsError
 from evaluators.expectations import Expectations
 from evaluators.formulas.signals import SIGNALS
 from evaluators.judging.rubric_judge import rubric_judge, with_rubric_judges
-from evaluators.model import Failure, Outcome
+from evaluators.model import Failure, Outcome, Scope
 from evaluators.plan import Plan, Settings, make_plan
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
 from evaluators.registry import Registry
 from evaluators.resources import Embedder
 from evaluators.run import failed
 
+if TYPE_CHECKING:  # a worker has no use for it: see `PlanSettings`
+    from collector.config.tree import Config, EvaluatorConfig
+
 MAX_EXPECTATIONS = 64 << 20
 """Bytes of an expectations file."""
+
+
+class PlanSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What of the configuration decides which evaluators run.
+
+    Workers get this, not the configuration: pydantic, which checks that, takes 5 MB of each and a third of its start.
+    """
+
+    evaluators: dict[str, Settings]
+    judges: tuple[tuple[str, str, Scope, float | None, str | None], ...]
+    """Of the configuration, each as `rubric_judge` takes it."""
+    plugins: tuple[str, ...]
+    embedder: str | None
+    """The name of its model, which goes into the options digest of embedding evaluators; None: there is none."""
+    is_hosted: bool
+    """Whether vectors are asked for, not made by workers."""
+    judge: str | None
+    """A model, if judges are on."""
+    expectations: str | None
+    """The file."""
+
+
+def plan_settings(config: Config) -> PlanSettings:
+    """Those of a configuration."""
+    embedder = config.embedder
+    models = {"wordllama": MODEL, "litellm": embedder.model, "none": None}
+    return PlanSettings(
+        evaluators={name: _settings(each) for name, each in config.evaluators.items()},
+        judges=tuple(
+            (name, each.rubric, each.scope, each.threshold, each.version)
+            for name, each in config.judges.items()
+        ),
+        plugins=config.plugins,
+        embedder=models[embedder.kind],
+        is_hosted=embedder.kind == "litellm",
+        judge=config.judge.model,
+        expectations=None if config.expectations is None else str(config.expectations),
+    )
 
 
 def keys_from(config: Config) -> Keys:
@@ -48,24 +89,38 @@ def plan_from(
         ConfigError: an evaluator, an option or a resource that is not there, named by its key; an expectations
             file that cannot be read.
     """
-    expectations_from(
-        config
-    )  # so that a mistake in the file is an error of the start, not of every worker
+    settings = plan_settings(config)
+    # So that a mistake in the file is an error of the start, not of every worker.
+    expectations_from(settings)
     try:
-        every = with_rubric_judges(registry or registry_from(config), _own_judges(config))
+        every = _with_own_judges(settings, registry or registry_from(config))
         _check_tasks(config, every)
         _check_weights(config)
-        return make_plan(
-            every,
-            {name: _settings(each) for name, each in config.evaluators.items()},
-            embedder=embedder_model(config),
-            hosted=config.embedder.kind == "litellm",
-            judge=config.judge.model or False,
-            expectations=config.expectations is not None,
-            only=only,
-        )
+        return _made(settings, every, only)
     except SettingsError as error:
         raise ConfigError(str(error)) from error
+
+
+def checked_plan(settings: PlanSettings) -> Plan:
+    """The plan of settings that `plan_from` has made a plan of before."""
+    return _made(settings, _with_own_judges(settings, Registry.discover(plugins=settings.plugins)))
+
+
+def _with_own_judges(settings: PlanSettings, registry: Registry) -> Registry:
+    """Without a judge model they are off, but still checked."""
+    return with_rubric_judges(registry, [rubric_judge(*each) for each in settings.judges])
+
+
+def _made(settings: PlanSettings, every: Registry, only: Collection[str] | None = None) -> Plan:
+    return make_plan(
+        every,
+        settings.evaluators,
+        embedder=settings.embedder,
+        hosted=settings.is_hosted,
+        judge=settings.judge or False,
+        expectations=settings.expectations is not None,
+        only=only,
+    )
 
 
 def _check_tasks(config: Config, every: Registry) -> None:
@@ -91,34 +146,20 @@ def _check_weights(config: Config) -> None:
             )
 
 
-def embedder_model(config: Config) -> str | None:
-    """The name that goes into the options digest of embedding evaluators; None without an embedder."""
-    embedder = config.embedder
-    return {"wordllama": MODEL, "litellm": embedder.model, "none": None}[embedder.kind]
-
-
-def embedder_from(config: Config) -> Embedder | None:
+def embedder_from(settings: PlanSettings) -> Embedder | None:
     """The local embedder, if one is configured. It loads numpy and its model at the first text: only workers use it."""
-    return WordLlamaEmbedder() if config.embedder.kind == "wordllama" else None
+    return WordLlamaEmbedder() if settings.embedder == MODEL and not settings.is_hosted else None
 
 
-def _own_judges(config: Config) -> list[Spec]:
-    """The judges of the configuration. Without a judge model they are off, but still checked."""
-    return [
-        rubric_judge(name, each.rubric, each.scope, each.threshold, each.version)
-        for name, each in config.judges.items()
-    ]
-
-
-def expectations_from(config: Config) -> Expectations:
+def expectations_from(settings: PlanSettings) -> Expectations:
     """The entries of the expectations file; none without one.
 
     Raises:
         ConfigError: it cannot be read, or an entry is not what it should be.
     """
-    path = config.expectations
-    if path is None:
+    if settings.expectations is None:
         return Expectations(())
+    path = Path(settings.expectations)
     try:
         return Expectations(_entries(path))
     except ExpectationError as error:

@@ -9,46 +9,14 @@ import re
 from difflib import get_close_matches
 from typing import Annotated
 
-import re2
 from pydantic import AfterValidator, Field, PlainSerializer, SecretStr
 
-KINDS = ("token", "email", "card", "phone")
-"""The built-in kinds, in the order in which they are looked for: a card's digits could pass for those of a phone."""
+from collector.config.linear_patterns import KINDS, linear
+
 MAX_LENGTH = 1000
 MAX_PATTERNS = 64
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
-_PARTS = re.compile(r"\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|.", re.DOTALL)
-"""Escapes, classes of characters, and single characters."""
-_BINDS = frozenset({"^", "$", r"\b", r"\B", r"\A", r"\z"})
 _WORD = re.compile(r"[A-Za-z\- ]+")
-
-
-def linear(pattern: str) -> re2.Pattern:
-    """The pattern, compiled.
-
-    Raises:
-        ValueError: RE2 cannot run it.
-    """
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        why = error.args[0]
-        raise ValueError(why.decode(errors="replace") if isinstance(why, bytes) else why) from error
-
-
-def unbound(pattern: str) -> re2.Pattern | None:
-    """The pattern without what binds it to what stands around: it matches wherever the pattern does, and maybe more.
-
-    None: there is no such pattern that would not match everywhere.
-    """
-    loose = "".join("" if each[0] in _BINDS else each[0] for each in _PARTS.finditer(pattern))
-    try:
-        compiled = None if r"\Q" in pattern else linear(loose)
-    except ValueError:
-        return None
-    return None if compiled is None or compiled.search(b"") is not None else compiled
 
 
 def _name(name: str) -> str:
@@ -90,7 +58,7 @@ Key = Annotated[
     Field(min_length=8),
     PlainSerializer(SecretStr.get_secret_value, when_used="json"),
 ]
-"""Child processes get the configuration as JSON; what users see is made of Python's values, where it is masked."""
+"""The judge process gets the configuration as JSON; what users see is made of Python's values, where it is masked."""
 Patterns = Annotated[
     dict[Annotated[str, AfterValidator(_name)], Annotated[str, AfterValidator(_pattern)]],
     AfterValidator(_few),

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from collector.base.child import pack_frame, parent_socket, receive_frame
+from collector.base.frames import LENGTH, pack_frame, parent_socket
 from collector.base.heap import trimmed_heap
 from collector.base.supervisor import reason_of
-from collector.config.plan import expectations_from, plan_from
+from collector.config.plan import expectations_from, plan_from, plan_settings
 from collector.config.tree import Config
 from collector.judging.answer_cache import AnswerCache
 from collector.judging.judge_client import BudgetGate, JudgeClientPool, SubjectClient
@@ -130,6 +130,16 @@ class _Process:
         self._writer.write(pack_frame(payload))
 
 
+async def receive_frame(reader: asyncio.StreamReader) -> bytes:
+    """The next payload.
+
+    Raises:
+        asyncio.IncompleteReadError: the stream has ended.
+    """
+    (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+    return await reader.readexactly(length)
+
+
 def _vectors(config: Config, setup: Setup) -> LiteLlmEmbedder | None:
     embedder, price = config.embedder, config.judge.price
     if embedder.kind != "litellm" or embedder.model is None:
@@ -164,7 +174,7 @@ class JudgeJobRunner:
         self._config = config.judge
         self._embedder = config.embedder.model or ""
         self._clients = clients
-        self._expectations = expectations_from(config)
+        self._expectations = expectations_from(plan_settings(config))
 
     async def run(self, job: Job) -> JobDone:
         """The outcomes of every due evaluator; whatever the job holds, it raises nothing."""

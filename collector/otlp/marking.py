@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import re2
 
-from collector.config.redaction_patterns import KINDS, linear, unbound
+from collector.config.linear_patterns import KINDS, linear, unbound
 from collector.otlp.secret_kinds import BUILT_IN, End, is_card, latin
 
 STEPS = 1_000_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from collector.config.redaction_patterns import KINDS
+from collector.config.linear_patterns import KINDS
 from collector.otlp.marking import Marking, Steps
 from collector.otlp.secret_kinds import is_card
 

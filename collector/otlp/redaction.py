@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
+import msgspec
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -20,11 +21,13 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.base.errors import Undecodable
-from collector.config.tree import Config
 from collector.otlp.marking import Marking, Steps
 from collector.otlp.repair import MAX_DEPTH, DecodedRequest
 from collector.otlp.wire import MAX_FIELDS, RequestBudget, fields, header, spliced, varint
 from evaluators.dialects.content.sessions import SESSION
+
+if TYPE_CHECKING:  # a worker has no use for it: see `PlanSettings`
+    from collector.config.tree import Config
 
 Redact: TypeAlias = Callable[[DecodedRequest, type[Message]], DecodedRequest]
 """From a request, which is such a message, to the same one without secrets."""
@@ -41,14 +44,31 @@ _IDENTIFIERS = ("service.name", "metadata")
 _NOT_A_SPAN = "a span is not a valid message"
 
 
-def redactor(config: Config) -> Redactor | None:
-    """As `redaction` says; None: there are no patterns, so nothing is looked at."""
-    redaction, keys = config.redaction, config.attributes
-    if not redaction.patterns:
+class RedactionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What of the configuration decides what is redacted."""
+
+    patterns: dict[str, str]
+    key: str | None
+    identifiers: tuple[str, ...]
+    """Attribute keys of the user's own, whose values go on to tell sessions and tasks apart."""
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """Those of a configuration."""
+        redaction, keys = config.redaction, config.attributes
+        return cls(
+            patterns=redaction.patterns,
+            key=None if redaction.key is None else redaction.key.get_secret_value(),
+            identifiers=(*keys.session, *keys.task),
+        )
+
+
+def redactor(settings: RedactionSettings) -> Redactor | None:
+    """As they say; None: there are no patterns, so nothing is looked at."""
+    if not settings.patterns:
         return None
-    key = None if redaction.key is None else redaction.key.get_secret_value()
-    identifiers = (*keys.session, *keys.task, *SESSION, *_IDENTIFIERS)
-    return Redactor(Marking(redaction.patterns, key), identifiers=identifiers)
+    identifiers = (*settings.identifiers, *SESSION, *_IDENTIFIERS)
+    return Redactor(Marking(settings.patterns, settings.key), identifiers=identifiers)
 
 
 class Redactor:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import re2
 
-from collector.config.redaction_patterns import linear
+from collector.config.linear_patterns import linear
 
 End: TypeAlias = Callable[[bytes, int, int, int], int | None]
 """Of text, start and stop of what the pattern found, end of the secret before: where it ends; None: it is not one."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from collector.base.errors import LogUnavailable
-from collector.config.tree import Config
 from collector.log.disk.map_reader import MapReader
 from collector.log.port import SPANS
 from collector.records.span_refs import Piece, SpanRef
@@ -14,10 +14,9 @@ from collector.records.span_refs import Piece, SpanRef
 class PieceReader:
     """Owned by one worker process."""
 
-    def __init__(self, config: Config) -> None:
-        """The map is opened when the first job names spans."""
-        is_disk = config.log.kind == "disk"
-        self._map = MapReader(config.data_dir / "log") if is_disk else None
+    def __init__(self, log: str | None) -> None:
+        """The map of the log in this folder is opened when the first job names spans; None: there is no such log."""
+        self._map = None if log is None else MapReader(Path(log))
 
     def __call__(self, pieces: Sequence[Piece]) -> tuple[bytes, ...] | None:
         """The bytes of all pieces; None: they cannot all be read here."""

@@ -18,8 +18,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from collector.base.child import LENGTH, Child, restart_backoff
+from collector.base.child import Child, restart_backoff
 from collector.base.errors import Retryable
+from collector.base.frames import LENGTH
 from collector.base.telemetry import Telemetry
 from collector.base.watch import ends
 from collector.config.tree import Config
@@ -34,6 +35,7 @@ from collector.reading.port import (
     ReadJob,
     encode_job_into,
 )
+from collector.reading.settings import reader_settings
 from collector.reading.trace_scoring import unread_outcomes
 from collector.reading.worker import bare_trace, packed
 from collector.records.trace_summary import Summariser
@@ -113,7 +115,7 @@ class ProcessWorkers:
         down: Callable[[], None] = lambda: None,
     ) -> None:
         """`up` is called whenever a worker becomes ready for jobs, `down` whenever one has ended."""
-        self._config = config.model_dump_json().encode()
+        self._settings = msgspec.json.encode(reader_settings(config))
         self._plan = plan
         self._summariser = Summariser(config.tasks.read_only)
         self._count = count
@@ -217,7 +219,7 @@ class ProcessWorkers:
         while True:
             answered = 0
             reason = "died"
-            child = Child("collector.reading.worker", self._config, START_TIMEOUT)
+            child = Child("collector.reading.worker", self._settings, START_TIMEOUT)
             is_up = False
             try:
                 async with child:

@@ -2,8 +2,8 @@
 
     python -m collector.reading.worker FD
 
-The first frame is the configuration (JSON), every later one a job; each is answered in order. Payloads are
-msgpack. Only here and offline are numpy and the embedder's model imported.
+The first frame is its settings (JSON), every later one a job; each is answered in order. Payloads are msgpack.
+Only here and offline are numpy and the embedder's model imported.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from collector.base.child import IncompleteFrameError, pack_frame, parent_socket, read_frames
 from collector.base.errors import Undecodable
+from collector.base.frames import IncompleteFrameError, pack_frame, parent_socket, read_frames
 from collector.base.heap import trimmed_heap
 from collector.config.plan import (
+    checked_plan,
     embedder_from,
     expectations_from,
     failed_outcomes,
-    keys_from,
-    plan_from,
 )
-from collector.config.tree import Config
 from collector.otlp.redaction import redactor
 from collector.otlp.sent_trace import sent_trace_id
 from collector.reading.piece_reader import PieceReader, only_bytes
@@ -43,6 +41,7 @@ from collector.reading.port import (
     TraceHead,
     decode_job,
 )
+from collector.reading.settings import ReaderSettings
 from collector.reading.trace_scoring import TraceScoring
 from collector.records.span_refs import Piece
 from collector.records.subject import Subject
@@ -69,20 +68,26 @@ class JobRunner:
     """Runs jobs; made once per worker, with everything that a job needs."""
 
     def __init__(
-        self, config: Config, plan: Plan | None = None, *, read_pieces: ReadPieces = only_bytes
+        self,
+        settings: ReaderSettings,
+        plan: Plan | None = None,
+        *,
+        read_pieces: ReadPieces = only_bytes,
     ) -> None:
         """Loads the embedder if an evaluator needs it. `read_pieces` gives the bytes of a job's spans."""
         self._read_pieces = read_pieces
-        self._plan = plan or plan_from(config)
-        self._keys = keys_from(config)
+        self._plan = plan or checked_plan(settings.plan)
+        self._keys = settings.keys
         due = (*self._plan.trace, *self._plan.compared)
         embeds = any("embedder" in each.spec.needs for each in due)
         self._scoring = TraceScoring(
-            self._plan, embedder_from(config) if embeds else None, expectations_from(config)
+            self._plan,
+            embedder_from(settings.plan) if embeds else None,
+            expectations_from(settings.plan),
         )
-        self._summariser = Summariser(config.tasks.read_only)
+        self._summariser = Summariser(settings.read_only)
         # Not all spans in the log came through a receiver that had these patterns.
-        self._redactor = redactor(config)
+        self._redactor = redactor(settings.redaction)
 
     def read(self, job: ReadJob) -> Trace:
         """The normalised trace, cut where its record would be too large for the log.
@@ -268,11 +273,11 @@ def work(link: socket.socket) -> None:
     """
     with link.makefile("rb", buffering=1 << 16) as stream:
         payloads = read_frames(stream)
-        config = next(payloads, None)
-        if config is None:
+        packed_settings = next(payloads, None)
+        if packed_settings is None:
             return
-        settings = Config.model_validate_json(config)
-        runner = JobRunner(settings, read_pieces=PieceReader(settings))
+        settings = msgspec.json.decode(packed_settings, type=ReaderSettings)
+        runner = JobRunner(settings, read_pieces=PieceReader(settings.log))
         encode = msgspec.msgpack.Encoder().encode
         link.sendall(pack_frame(b"ready"))
         for payload in payloads:

@@ -32,7 +32,7 @@ from collector.config.plan import plan_from, registry_from
 from collector.config.tree import Config
 from collector.log.port import Lag, Log, Ranges
 from collector.otlp.metric_push import MetricPush
-from collector.otlp.redaction import redactor
+from collector.otlp.redaction import RedactionSettings, redactor
 from collector.reading.port import Workers
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.feedback.found import FeedbackReader
@@ -264,7 +264,7 @@ class App:
             clock=self._clock,
             share=self._config.fairness.share,
             forward=self._forward,
-            redact=redactor(self._config),
+            redact=redactor(RedactionSettings.of(self._config)),
             joined=joined_record(self._config, log),
             handed=handed,
             behind=behind,
@@ -277,7 +277,7 @@ class App:
             signal=OTLP_LOGS,
             max_item=self._config.windows.trace.max_bytes,
             telemetry=self._telemetry,
-            redact=redactor(self._config),
+            redact=redactor(RedactionSettings.of(self._config)),
             feedback=FeedbackReader(FeedbackRules.of(self._config), self._clock),
         )
 

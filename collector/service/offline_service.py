@@ -17,7 +17,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.memory import MemoryLog
 from collector.log.port import CLOSINGS, SIGNALS, SPANS, TRACES, New, Record
-from collector.otlp.redaction import redactor
+from collector.otlp.redaction import RedactionSettings, redactor
 from collector.otlp.repair import DecodedRequest
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import Piece, SplitRequest
@@ -57,7 +57,7 @@ class OfflineService:
         *,
         only: Sequence[str] | None = None,
     ) -> None:
-        self._redact = redactor(config)
+        self._redact = redactor(RedactionSettings.of(config))
         self._max_item = config.windows.trace.max_bytes
         self._redacts_texts = config.redaction.content == "drop"
         self._ranker = Ranker(plan.ranked)

@@ -18,8 +18,8 @@ from typing import IO
 
 from google.protobuf.message import Message
 
-from collector.base.child import LENGTH, ByteStream
 from collector.base.errors import ConfigError, TooLarge, Undecodable
+from collector.base.frames import LENGTH, ByteStream
 from collector.base.regular_file import open_regular
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal

@@ -21,6 +21,7 @@ from collector.log.consumer import PoisonReport
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import TRACES, Headers, Log, New
 from collector.reading.port import PackedTrace, ReadJob, Workers
+from collector.reading.settings import reader_settings
 from collector.reading.worker import JobRunner
 from collector.records.codec import encode
 from collector.records.sessions import session_key
@@ -132,7 +133,7 @@ class _ReadingAgain:
         self._workers = workers
         # Of a trace without spans, in this process, which third parties' evaluators must not end.
         own = tuple(each for each in plan.trace if each.spec.method != "custom")
-        self._runner = JobRunner(config, replace(plan, trace=own))
+        self._runner = JobRunner(reader_settings(config), replace(plan, trace=own))
 
     async def read(self, record: TraceRecord) -> tuple[bytes, Headers]:
         """The record that the trace has now, without its spans: value and headers."""

@@ -14,6 +14,7 @@ from collector.judging.judging_room import JudgingRoom
 from collector.log.port import Log
 from collector.reading.port import Workers
 from collector.reading.processes import ProcessWorkers
+from collector.reading.settings import reader_settings
 from collector.reading.worker import InlineWorkers, JobRunner
 from collector.records.handed import Handed
 from collector.scoring.rules import RUNAWAY, JudgedRules, Rules
@@ -175,7 +176,7 @@ def start_workers(
     `up` is called whenever a process becomes ready for jobs, `down` whenever one has ended.
     """
     if count == 0:
-        return InlineWorkers(JobRunner(config, plan))
+        return InlineWorkers(JobRunner(reader_settings(config), plan))
     workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry, up=up, down=down)
     workers.start()
     return workers

@@ -29,6 +29,7 @@ from collector.config.tree import Config
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SIGNALS, Batch, New, Record
 from collector.otlp.split import split_by_trace
+from collector.reading.settings import reader_settings
 from collector.reading.worker import JobRunner
 from collector.records.published_signals import PublishedSignals
 from collector.records.sessions import session_key
@@ -60,7 +61,7 @@ def scored_traces(count: int) -> list[SummarisedTrace]:
     for each in requests(count, 64):
         for piece in split_by_trace(each.body, max_item=1 << 22, strict=False).pieces:
             pieces.setdefault(piece.key.hex(), []).append(piece.value)
-    runner = JobRunner(CONFIG)
+    runner = JobRunner(reader_settings(CONFIG))
     read = [read_trace(each, trace_id=id_, closed="root_ended") for id_, each in pieces.items()]
     records = [
         summarised(TraceRecord(trace=trace, spans=(), revision=0, seen=START)) for trace in read

@@ -9,6 +9,7 @@ import pytest
 from collector.config.plan import plan_from
 from collector.config.tree import Config, TraceWindow
 from collector.reading.port import GlanceJob
+from collector.reading.settings import reader_settings
 from collector.reading.worker import JobRunner
 from collector.records.span_refs import Piece, size_of
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
@@ -37,7 +38,10 @@ def turn(number: int, loops: bool) -> bytes:
 
 def ratio(pace: float, *, length: float, loops: bool = False) -> float:
     """Bytes that all looks at a trace of this length read, real workers deciding, / its bytes when it closed."""
-    driver, runner = OpenTracesDriver(TraceWindow()), JobRunner(CONFIG, plan_from(CONFIG))
+    driver, runner = (
+        OpenTracesDriver(TraceWindow()),
+        JobRunner(reader_settings(CONFIG), plan_from(CONFIG)),
+    )
     read = number = 0
     now = 0.0
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.base.child import pack_frame
+from collector.base.frames import pack_frame
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.service.evaluation import evaluate_recordings

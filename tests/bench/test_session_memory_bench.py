@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 from msgspec.structs import replace as with_fields
 
-from collector.config.plan import embedder_from, plan_from
+from collector.config.plan import embedder_from, plan_from, plan_settings
 from collector.config.tree import Config, SessionWindow
 from collector.log.port import TRACES, Position, Record
 from collector.otlp.split import split_by_trace
@@ -113,7 +113,7 @@ def _sample() -> list[tuple[Trace, TraceOutcomes]]:
     for each in requests(SAMPLE, 64):
         for piece in split_by_trace(each.body, max_item=1 << 22, strict=False).pieces:
             pieces.setdefault(piece.key, []).append(piece.value)
-    scoring = TraceScoring(PLAN, embedder_from(Config()), Expectations(()))
+    scoring = TraceScoring(PLAN, embedder_from(plan_settings(Config())), Expectations(()))
     found: list[tuple[Trace, TraceOutcomes]] = []
     for trace_id, parts in pieces.items():
         trace = read_trace(tuple(parts), trace_id=trace_id.hex(), closed="root_ended")

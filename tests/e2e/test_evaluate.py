@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from collector.base.child import pack_frame
+from collector.base.frames import pack_frame
 from tests.support import plugin
 from tests.support.asking import asked, trace_id
 from tests.support.command import Ended, spanwise

@@ -19,6 +19,7 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.log.port import SIGNALS, SPANS, TRACES, Record
 from collector.otlp.split import SplitRequest, split_by_trace
+from collector.reading.settings import reader_settings
 from collector.reading.worker import InlineWorkers, JobRunner
 from collector.records.traces import TraceRecord, decode_traces
 from collector.service.rooms import ASSEMBLY, SCORING, Rooms
@@ -30,7 +31,7 @@ CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
 PLAN = plan_from(CONFIG)
 SCHEMA = json.loads((Path(collector.__file__).parent / "records/signal.schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
-RUNNER = JobRunner(CONFIG, PLAN)
+RUNNER = JobRunner(reader_settings(CONFIG), PLAN)
 
 
 class Pipeline:

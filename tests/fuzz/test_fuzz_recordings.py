@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from collector.base.child import pack_frame
+from collector.base.frames import pack_frame
 from collector.commands import cli
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, corpus, seed
 from tests.fuzz.pipeline import check_signal, check_signals

@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.config.load import load
-from collector.otlp.redaction import redactor
+from collector.otlp.redaction import RedactionSettings, redactor
 from collector.otlp.repair import DecodedRequest
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, seed
 from tests.support.mutation import mutated
@@ -19,7 +19,7 @@ from tests.support.received_log import spans_of
 pytestmark = pytest.mark.timeout(7200)
 
 KINDS = "{mail: email, card: card, phone: phone, token: token}"
-REDACT = redactor(load([], {}, [f"redaction.patterns={KINDS}"]))
+REDACT = redactor(RedactionSettings.of(load([], {}, [f"redaction.patterns={KINDS}"])))
 SECRETS = {
     "jane.doe.7731@example.org": b"jane.doe.7731",
     "4111 1111 1111 1111": b"4111 1111",

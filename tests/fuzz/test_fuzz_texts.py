@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from collector.base.errors import ConfigError
 from collector.config.load import from_file, load
-from collector.config.plan import expectations_from
+from collector.config.plan import expectations_from, plan_settings
 from collector.config.tree import Config
 from evaluators.dialects.decoding.reprs import read_fields, read_repr
 from evaluators.errors import Unjudgeable
@@ -145,12 +145,12 @@ def test_torn_expectations_are_entries_or_one_error(fuzz: Fuzz, tmp_path: Path, 
     file = tmp_path / name
     whole = EXPECTED if name.endswith("yaml") else EXPECTED[2:-2].replace(b"},\n", b"}\n")
     file.write_bytes(whole)
-    assert len(expectations_from(Config(expectations=file))) == 3
+    assert len(expectations_from(plan_settings(Config(expectations=file)))) == 3
 
     def check(random: Random) -> None:
         file.write_bytes(torn(whole, random))
         try:
-            entries = expectations_from(Config(expectations=file))
+            entries = expectations_from(plan_settings(Config(expectations=file)))
         except ConfigError:
             return
         entries.find(

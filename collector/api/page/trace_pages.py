@@ -20,7 +20,7 @@ from collector.api.page.signal_rows import failing, runs_away, signal_rows, why_
 from collector.api.page.span_tree import span_rows, span_shown
 from collector.api.page.talk import talk
 from collector.api.traces import FullTrace, Traces
-from collector.base.child import LENGTH
+from collector.base.frames import LENGTH
 from collector.config.strict_yaml import in_yaml
 from evaluators.dialects.exchanged import read_exchanged
 from evaluators.dialects.reading_order import Line, reading_order

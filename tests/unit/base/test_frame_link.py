@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.base.child import pack_frame
 from collector.base.frame_link import MOST_WAITING, FrameLink
+from collector.base.frames import pack_frame
 
 
 class FakeTransport(asyncio.Transport):

@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
 
-from collector.base.child import pack_frame
+from collector.base.frames import pack_frame
 from collector.base.version import conflicting_distributions
 from collector.commands import cli
 from collector.doctor.connectivity import partitions_differ, too_small

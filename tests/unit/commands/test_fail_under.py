@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.base.child import pack_frame
+from collector.base.frames import pack_frame
 from collector.commands import cli
 from tests.support.asking import asked
 

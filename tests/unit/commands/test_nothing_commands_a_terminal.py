@@ -200,7 +200,7 @@ def test_a_process_logs_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_child_process_logs_through_it() -> None:
     code = (
-        "import logging; from collector.base.child import parent_socket\n"
+        "import logging; from collector.base.frames import parent_socket\n"
         "with parent_socket(0): logging.getLogger('x').warning('a\\x1b[2J\\nb')"
     )
     ours, theirs = socket.socketpair()

@@ -10,7 +10,7 @@ from collector.base.errors import TooLarge, Undecodable
 from collector.config.tree import AttributesConfig, Config, Redaction
 from collector.otlp import redaction, wire
 from collector.otlp.marking import Marking
-from collector.otlp.redaction import Redactor, redactor
+from collector.otlp.redaction import RedactionSettings, Redactor, redactor
 from collector.otlp.repair import DecodedRequest
 from collector.otlp.wire import header
 from tests.support.otlp import body, request, span, trace_id
@@ -23,7 +23,9 @@ ALL = {kind: kind for kind in ("email", "card", "phone", "token")}
 
 
 def redact(sent: bytes, **settings: object) -> DecodedRequest:
-    made = redactor(Config.model_validate({"redaction": {"patterns": ALL, **settings}}))
+    made = redactor(
+        RedactionSettings.of(Config.model_validate({"redaction": {"patterns": ALL, **settings}}))
+    )
     assert made is not None
     return made(DecodedRequest(sent), ExportTraceServiceRequest)
 
@@ -98,7 +100,7 @@ def test_two_users_never_share_a_session(key: str) -> None:
             redaction=Redaction(patterns={"email": "email"}),
             attributes=AttributesConfig(session=("own.session",)),
         )
-        tool = redactor(config)
+        tool = redactor(RedactionSettings.of(config))
         assert tool is not None
         sent = ExportTraceServiceRequest.FromString(tool.piece(body(made)))
         found.add(spans_of(sent)[0].attributes[0].value.string_value)
@@ -115,7 +117,7 @@ def test_a_user_id_is_a_marker_alone() -> None:
 
 
 def test_without_patterns_there_is_no_redactor() -> None:
-    assert redactor(Config()) is None
+    assert redactor(RedactionSettings.of(Config())) is None
 
 
 def test_a_span_that_cannot_be_walked_is_left_out_and_counted() -> None:

@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 )
 
 import collector.records
-from collector.base.child import pack_frame
+from collector.base.frames import pack_frame
 from collector.config.tree import Config
 from collector.log.port import SPANS
 from collector.otlp.signal import OtlpService, OtlpSignal

@@ -10,11 +10,12 @@ import pytest
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.reading.port import GlanceJob, GlanceResult
+from collector.reading.settings import reader_settings
 from collector.reading.worker import JobRunner
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, trace_of
 
 CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
-RUNNER = JobRunner(CONFIG)
+RUNNER = JobRunner(reader_settings(CONFIG))
 
 
 def tool(number: int, **changes: Any) -> SpanSpec:
@@ -79,7 +80,7 @@ def test_of_a_part_calls_of_one_kind_are_counted() -> None:
 
 def test_what_cannot_be_read_or_is_not_asked_for_says_nothing() -> None:
     config = CONFIG.model_copy()
-    without = JobRunner(config, plan_from(config, only=["confidence"]))
+    without = JobRunner(reader_settings(config), plan_from(config, only=["confidence"]))
     job = GlanceJob(trace_id=bytes.fromhex(TRACE_ID), pieces=(b"torn",), seen=1.0, revision=0)
 
     assert RUNNER.glance(job) == GlanceResult()

@@ -14,6 +14,7 @@ from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SPANS, New
 from collector.reading.piece_reader import PieceReader
 from collector.reading.port import SPANS_MISSING, ReadJob, decode_job, encode_job_into
+from collector.reading.settings import ReaderSettings, reader_settings
 from collector.reading.worker import JobRunner
 from collector.records.span_refs import Piece, SpanRef
 from tests.support.spans import child, request, root, trace_id
@@ -21,8 +22,9 @@ from tests.support.spans import child, request, root, trace_id
 FIRST, SECOND, OTHER = request(root()), request(child(2)), request(root(trace=2))
 
 
-def config(folder: Path, **more: Any) -> Config:
-    return Config.model_validate({"embedder": {"kind": "none"}, "data_dir": str(folder), **more})
+def settings_in(folder: Path, **more: Any) -> ReaderSettings:
+    config = {"embedder": {"kind": "none"}, "data_dir": str(folder), **more}
+    return reader_settings(Config.model_validate(config))
 
 
 def job(*pieces: Piece) -> ReadJob:
@@ -45,8 +47,8 @@ async def refs(tmp_path: Path) -> list[SpanRef]:
 async def test_a_trace_is_the_same_whether_its_spans_came_or_are_read_in_the_log(
     tmp_path: Path, refs: list[SpanRef]
 ) -> None:
-    settings = config(tmp_path)
-    runner = JobRunner(settings, read_pieces=PieceReader(settings))
+    settings = settings_in(tmp_path)
+    runner = JobRunner(settings, read_pieces=PieceReader(settings.log))
     frame = bytearray()
     encode_job_into(job(*refs), frame)
     named = decode_job(frame)
@@ -58,15 +60,17 @@ async def test_a_trace_is_the_same_whether_its_spans_came_or_are_read_in_the_log
 
 
 async def test_spans_that_cannot_be_read_are_asked_for(tmp_path: Path, refs: list[SpanRef]) -> None:
-    settings = config(tmp_path)
-    there = JobRunner(settings, read_pieces=PieceReader(settings))
-    elsewhere = config(tmp_path / "none")
+    settings = settings_in(tmp_path)
+    there = JobRunner(settings, read_pieces=PieceReader(settings.log))
+    elsewhere = settings_in(tmp_path / "none")
     missing = [
         (there, job(refs[0], SpanRef(0, 7, 0, 9))),
         (JobRunner(settings), job(*refs)),
-        (JobRunner(elsewhere, read_pieces=PieceReader(elsewhere)), job(*refs)),
+        (JobRunner(elsewhere, read_pieces=PieceReader(elsewhere.log)), job(*refs)),
         (
-            JobRunner(settings, read_pieces=PieceReader(config(tmp_path, log={"kind": "memory"}))),
+            JobRunner(
+                settings, read_pieces=PieceReader(settings_in(tmp_path, log={"kind": "memory"}).log)
+            ),
             job(*refs),
         ),
     ]

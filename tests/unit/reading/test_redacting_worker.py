@@ -5,6 +5,7 @@ from __future__ import annotations
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.reading.port import ReadJob
+from collector.reading.settings import reader_settings
 from collector.reading.worker import JobRunner
 from tests.support.asking import asked, trace_id
 
@@ -20,7 +21,7 @@ def read(config: Config) -> tuple[str, str]:
         pieces=(asked("jane@example.org", "I am jane@example.org"),),
         closed="root_ended",
     )
-    trace = JobRunner(config, plan_from(config)).read(job)
+    trace = JobRunner(reader_settings(config), plan_from(config)).read(job)
     return trace.session_id, trace.input or ""
 
 

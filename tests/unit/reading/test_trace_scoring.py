@@ -10,6 +10,7 @@ import pytest
 from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
 from collector.reading.port import CompareJob
+from collector.reading.settings import reader_settings
 from collector.reading.trace_scoring import TraceScoring
 from collector.reading.worker import JobRunner
 from collector.records.codec import encode
@@ -101,7 +102,7 @@ def test_a_trace_that_cannot_be_unpacked_fails_who_compares_and_ends_no_worker()
     spec = declared(echoes)
     assert spec is not None
     plan = make_plan(Registry([*OURS, spec]), {}, embedder=None)
-    runner = JobRunner(Config.model_validate({"embedder": {"kind": "none"}}), plan)
+    runner = JobRunner(reader_settings(Config.model_validate({"embedder": {"kind": "none"}})), plan)
 
     (outcome,) = runner.compare(CompareJob(trace=msgspec.Raw(b"\x80")))
 

@@ -12,7 +12,7 @@ from collector.base.clock import wall
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.otlp.marking import Marking
-from collector.otlp.redaction import Redact, redactor
+from collector.otlp.redaction import Redact, RedactionSettings, redactor
 from collector.otlp.repair import DecodedRequest
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import identity, protobuf
@@ -42,7 +42,9 @@ async def take(
 
 
 def with_patterns() -> Redact:
-    made = redactor(Config.model_validate({"redaction": {"patterns": {"mail": "email"}}}))
+    made = redactor(
+        RedactionSettings.of(Config.model_validate({"redaction": {"patterns": {"mail": "email"}}}))
+    )
     assert made is not None
     return made
 
@@ -72,7 +74,7 @@ async def test_without_patterns_nothing_is_looked_at(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Marking, "text", fail)
     forwarded: list[bytes] = []
 
-    log, _ = await take(SENT, redactor(Config()), forwarded.append)
+    log, _ = await take(SENT, redactor(RedactionSettings.of(Config())), forwarded.append)
 
     assert log.written[0].value is SENT
     assert forwarded[0] is SENT

@@ -10,6 +10,7 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.log.port import MAX_RECORD, TRACES, Headers, Position, Record
 from collector.reading.port import PackedTrace, ReadJob
+from collector.reading.settings import reader_settings
 from collector.reading.worker import JobRunner
 from collector.records import trace_summary
 from collector.records.codec import encode
@@ -31,7 +32,7 @@ from tests.support.bench_traces import read_jobs
 from tests.support.evaluating import a_trace
 
 CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
-RUNNER = JobRunner(CONFIG, plan_from(CONFIG, only=["confidence"]))
+RUNNER = JobRunner(reader_settings(CONFIG), plan_from(CONFIG, only=["confidence"]))
 OURS = Summariser()
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from collector.base.child import pack_frame
 from collector.base.errors import ConfigError
+from collector.base.frames import pack_frame
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.service import spool

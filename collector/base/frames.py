@@ -1,0 +1,63 @@
+"""The frames on a socket between two processes, and in recordings: a payload behind its length, 4 bytes big-endian.
+
+And the child's end of that socket. Workers import this and no asyncio, which would take 5 MB of each.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from typing import Protocol
+
+from collector.base.printable import log_to_stderr
+
+LENGTH = struct.Struct(">I")
+
+
+class IncompleteFrameError(EOFError):
+    """The stream ended within a frame."""
+
+
+class ByteStream(Protocol):
+    """A file, or what can be read like one."""
+
+    def read(self, size: int, /) -> bytes:
+        """`size` bytes; fewer only at the end."""
+        ...
+
+
+def pack_frame(payload: bytes) -> bytes:
+    """The frame of a payload."""
+    return LENGTH.pack(len(payload)) + payload
+
+
+def read_frames(stream: ByteStream) -> Iterator[bytes]:
+    """Every payload until the end of the stream.
+
+    Raises:
+        IncompleteFrameError: the stream ends within a frame.
+    """
+    while head := stream.read(LENGTH.size):
+        if len(head) < LENGTH.size:
+            raise IncompleteFrameError
+        (length,) = LENGTH.unpack(head)
+        payload = stream.read(length)
+        if len(payload) < length:
+            raise IncompleteFrameError
+        yield payload
+
+
+def parent_socket(niceness: int) -> socket.socket:
+    """In a child: the socket to its parent. The parent comes first on a busy machine and alone heeds Ctrl-C.
+
+    The child ends when its socket does.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(niceness)
+    log_to_stderr(logging.WARNING)
+    return socket.socket(fileno=int(sys.argv[1]))
