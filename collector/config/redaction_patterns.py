@@ -14,7 +14,9 @@ from pydantic import AfterValidator, Field, PlainSerializer, SecretStr
 from collector.config.linear_patterns import KINDS, linear
 
 MAX_LENGTH = 1000
+"""Characters of one pattern."""
 MAX_PATTERNS = 64
+"""Patterns: every text of every span is searched for each of them."""
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,64}")
 _WORD = re.compile(r"[A-Za-z\- ]+")
 
