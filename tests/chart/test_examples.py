@@ -36,7 +36,7 @@ def test_generated_file_is_what_its_source_says(path: str) -> None:
     assert (HELM / path).read_text(encoding="utf-8") == files()[path], examples.REWRITE
 
 
-def test_a_stale_rendering_is_told_with_the_command_that_writes_it(
+def test_a_stale_rendering_is_reported_with_the_command_that_writes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(HELM, tmp_path / "helm")

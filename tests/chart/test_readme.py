@@ -42,7 +42,7 @@ def test_a_comment_goes_on_until_its_key() -> None:
     assert row.meaning == "One and two."
 
 
-def test_a_value_without_a_meaning_is_told_by_name() -> None:
+def test_a_value_without_a_meaning_is_named() -> None:
     with pytest.raises(ValueError, match=r"no comment `# --` above a\.b"):
         rows("a:\n  # no meaning\n  b: 1\n")
 
@@ -63,7 +63,7 @@ def test_the_chart_says_what_it_needs_and_which_version_it_brings() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", found["version"])
 
 
-def test_artifact_hub_is_told_images_changes_license_and_links() -> None:
+def test_artifact_hub_gets_images_changes_license_and_links() -> None:
     found = {
         key.removeprefix("artifacthub.io/"): yaml.safe_load(text)
         for key, text in chart()["annotations"].items()

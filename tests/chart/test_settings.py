@@ -32,7 +32,7 @@ def test_spanwise_validate_accepts_them(example: str, service: str, tmp_path: Pa
     assert (done.stdout, done.returncode) == ("the configuration is valid\n", 0), done.stderr
 
 
-def test_a_variable_that_is_no_setting_is_told(tmp_path: Path) -> None:
+def test_a_variable_that_is_no_setting_is_reported(tmp_path: Path) -> None:
     found = render("extraEnv: [{name: SPANWISE_WINDOWS__TRACE__IDEL, value: '3'}]")
 
     assert "idel" in "\n".join(problems(found, tmp_path))

@@ -66,7 +66,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize(("change", "told"), BROKEN.values(), ids=BROKEN)
-def test_a_field_that_kubernetes_keeps_is_told(change: Change, told: str) -> None:
+def test_a_field_that_kubernetes_keeps_is_reported(change: Change, told: str) -> None:
     before = render(SCALED)
     after = deepcopy(before)
     change(after)

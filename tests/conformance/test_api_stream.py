@@ -98,7 +98,9 @@ async def test_a_batch_of_many_signals_lets_no_reader_go(stand: Stand) -> None:
     assert stand.counted("spanwise_stream_clients_dropped_total", reason="slow") == 0
 
 
-async def test_a_client_with_too_many_bytes_unread_is_let_go_and_told(stand: Stand) -> None:
+async def test_a_client_with_too_many_bytes_unread_is_disconnected_with_a_reason(
+    stand: Stand,
+) -> None:
     stream = stand.api._stream
     slow, fast = stream.subscribe(), stream.subscribe()
     await anext(slow)
@@ -191,7 +193,7 @@ async def test_it_goes_on_after_a_restart(tmp_path: Path) -> None:
     assert "missed" not in [each.kind for each in events]
 
 
-async def test_a_client_is_told_what_the_index_no_longer_has(tmp_path: Path) -> None:
+async def test_a_client_learns_what_the_index_no_longer_has(tmp_path: Path) -> None:
     stand = Stand(tmp_path, "serve.index=4MiB")
     stand.api._stream.begin()
     reader = stand.api._stream.subscribe()

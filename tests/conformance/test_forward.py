@@ -75,7 +75,7 @@ async def test_the_backend_gets_the_bytes_and_the_headers(protocol: str, server:
 
 
 @PROTOCOLS
-async def test_a_backend_that_refuses_delays_nobody_and_gets_everything_later(
+async def test_a_backend_that_refuses_delays_no_sender_and_gets_everything_later(
     protocol: str, server: Server
 ) -> None:
     async with (
@@ -154,7 +154,7 @@ async def test_log_records_go_where_log_records_are_taken(protocol: str, server:
     assert served.log.written == [], "it is passed on as it came, also what is dropped here"
 
 
-async def test_a_message_above_the_servers_size_goes_as_halves_and_holds_nobody() -> None:
+async def test_a_message_above_the_servers_size_goes_as_halves_and_delays_no_other() -> None:
     """A stock server takes 4 MiB, like a Collector's."""
     large, small = [span(1, at, text="x" * (1 << 20)) for at in range(1, 7)], span(2, 1)
     async with (

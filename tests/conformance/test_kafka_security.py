@@ -272,7 +272,7 @@ async def test_a_sink_that_may_not_write_says_so(secured: tuple[KafkaNode, Path]
     assert await KafkaSink.reachable(config) is None
 
 
-def test_a_producer_that_may_write_nowhere_is_told_what_it_needs() -> None:
+def test_for_a_producer_that_may_write_nowhere_the_error_names_the_right() -> None:
     said = failure(ClusterAuthorizationFailedError(), WRITE)
 
     assert said.endswith("a right: Write on our topics, or IdempotentWrite on the cluster")

@@ -59,7 +59,7 @@ def runaways(signals: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [each for each in signals if each["evaluator"] == "runaway"]
 
 
-def test_a_loop_is_told_while_it_goes_on_after_a_kill_and_decided_when_it_closes(
+def test_a_loop_is_reported_while_it_goes_on_after_a_kill_and_decided_when_it_closes(
     tmp_path: Path,
 ) -> None:
     recording, out = tmp_path / "all.otlp", tmp_path / "signals.jsonl"

@@ -75,7 +75,7 @@ async def test_signals_are_cloud_events_keyed_by_session(kafka: str, tmp_path: P
 
 
 @pytest.mark.kafka
-async def test_a_broker_that_comes_late_gets_everything_and_nobody_waits_for_it(
+async def test_a_broker_that_comes_late_gets_everything_and_no_other_sink_waits_for_it(
     kafka_node: KafkaNode, tmp_path: Path
 ) -> None:
     topic = f"signals-{uuid.uuid4().hex}"

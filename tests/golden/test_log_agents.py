@@ -57,7 +57,7 @@ def test_there_are_loops_and_good_sessions() -> None:
 
 
 @pytest.mark.parametrize("recording", LOOPS)
-def test_a_loop_is_told_of_its_turns_and_of_the_session(recording: str) -> None:
+def test_a_loop_shows_in_its_turns_and_in_the_session(recording: str) -> None:
     turns = [each["success"] for each in of(recording, "step_efficiency")]
     (session,) = of(recording, "agent_reliability")
     (repeats,) = of(recording, "repeated_calls")

@@ -24,7 +24,7 @@ class DeletesSpans:
         assert await all_of(log, SPANS) == [b"1", b"2", b"4"]
         assert await log.get(positions[0]) is None
 
-    async def test_a_group_that_nobody_named_holds_nothing(self, log: Log) -> None:
+    async def test_a_group_that_was_not_named_holds_nothing(self, log: Log) -> None:
         (position,) = await log.write([new(SPANS, b"span")])
         await log.write([], [Commit(group="removed", topic=SPANS, partition=0, offset=0)])
 

@@ -216,7 +216,7 @@ class LogContract:
 
         assert not batch.records
 
-    async def test_the_end_is_told_only_with_the_last_record(self, log: Log) -> None:
+    async def test_the_end_is_reported_only_with_the_last_record(self, log: Log) -> None:
         await log.write([new(SPANS, b"%d" % n) for n in range(4)])
         reader = log.read("assembly", SPANS)
         await assigned(reader)

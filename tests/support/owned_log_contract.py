@@ -235,7 +235,7 @@ class OwnedLogContract(LogContract):
         assert await lost_to(small, "sink.jsonl") == count - kept - 100
         assert await lost_to(small, "a new group") == 0
 
-    async def test_a_reader_is_told_what_was_dropped_behind_it(self, small: Log) -> None:
+    async def test_a_reader_learns_what_was_dropped_behind_it(self, small: Log) -> None:
         """What it holds in hand is not lost, though the log has dropped it meanwhile."""
         await small.write([new(SIGNALS, b"0" * 4_000) for _ in range(20)])
         reader = small.read("sink.jsonl", SIGNALS)

@@ -64,7 +64,7 @@ class SharedLogContract(LogContract):
         assert (owned[0].offset, owned[0].metadata) == (offset, 5)
         assert values(await take(second, 2)) == [b"2", b"3"]
 
-    async def test_the_lag_of_a_group_is_told_by_its_members_or_else_by_all(
+    async def test_the_lag_of_a_group_is_reported_by_its_members_or_else_by_all(
         self, log: Log, other: Log
     ) -> None:
         """A role that no process runs shows as lag; while one does, no other process counts it a second time."""

@@ -247,7 +247,7 @@ async def test_writes_that_wait_at_close_are_answered(open_log: Open, size: int)
     assert await all_of(log, TRACES) == values
 
 
-async def test_sizes_are_told(open_log: Open, telemetry: Telemetry) -> None:
+async def test_sizes_are_reported(open_log: Open, telemetry: Telemetry) -> None:
     log = await open_log()
     await fill(log, SPANS, 60_000)
     await log.close()
@@ -296,7 +296,7 @@ async def test_every_commit_is_synced(open_log: Open) -> None:
     assert not flags["map_async"]
 
 
-async def test_a_release_of_what_never_was_disturbs_nobody(open_log: Open) -> None:
+async def test_a_release_of_what_never_was_changes_nothing(open_log: Open) -> None:
     log = await open_log()
 
     log.release([Position("nothing", 0, 1), Position(SPANS, 99, 1), Position(SPANS, 0, 1 << 40)])

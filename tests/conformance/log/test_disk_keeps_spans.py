@@ -63,7 +63,7 @@ async def write(log: DiskLog, clock: SetClock, topic: str, numbers: range) -> li
     return written
 
 
-async def test_spans_that_nobody_waits_for_stay_while_there_is_room(
+async def test_spans_that_no_reader_waits_for_stay_while_there_is_room(
     log: DiskLog, clock: SetClock
 ) -> None:
     positions = await write(log, clock, SPANS, range(5))

@@ -169,7 +169,7 @@ async def test_a_member_that_learns_of_no_broker_any_more_is_replaced(
     assert reader.places(unread=False) == {0: first.offset}
 
 
-async def test_a_writer_that_learns_of_no_broker_any_more_refuses_nobody_for_its_sake(
+async def test_a_writer_that_no_longer_learns_of_any_broker_refuses_no_sender(
     opening: Opening, kafka_node: KafkaNode
 ) -> None:
     """The sender whose records wait for an answer has gone: nobody else may wait for them."""

@@ -56,9 +56,7 @@ class TestMemoryLog(DeletesSpans, OwnedLogContract):
         await log.close()
 
 
-async def test_a_reader_that_nobody_waits_for_gathers(
-    clock: SetClock, telemetry: Telemetry
-) -> None:
+async def test_a_reader_without_waiters_gathers(clock: SetClock, telemetry: Telemetry) -> None:
     """The first record comes at once, those after it together once `linger` has passed."""
     log = MemoryLog(clock=clock, telemetry=telemetry, groups=GROUPS)
     reader = log.read("sink.jsonl", SIGNALS, linger=0.3)

@@ -96,7 +96,7 @@ async def test_a_thousand_at_once_compressed() -> None:
         assert len(kept(served)) == 1_000
 
 
-async def test_a_log_that_is_away_is_told_to_the_sender() -> None:
+async def test_the_sender_learns_that_the_log_is_away() -> None:
     async with serving(feedback=RULES) as served:
         served.log.write_failures = unavailable(1)
         refused = await send(served, THUMB)
@@ -130,7 +130,7 @@ async def test_a_page_of_another_origin_may_send_only_where_cors_names_it() -> N
         assert reply.headers["access-control-allow-origin"] == "https://app.example.com"
 
 
-async def test_another_method_is_told_the_right_one() -> None:
+async def test_another_method_is_answered_with_the_right_one() -> None:
     async with serving(feedback=RULES) as served, httpx.AsyncClient() as client:
         reply = await client.get(url(served))
 

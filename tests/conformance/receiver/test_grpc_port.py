@@ -34,7 +34,9 @@ def open_files() -> int:
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "PUT", "HEAD", "OPTIONS"])
-async def test_http1_on_the_grpc_port_is_told_the_other_port_and_protocol(method: str) -> None:
+async def test_http1_on_the_grpc_port_is_answered_with_the_other_port_and_protocol(
+    method: str,
+) -> None:
     async with serving() as served, httpx.AsyncClient() as client:
         answer = await client.request(method, f"http://{served.target}/v1/traces", content=b"x")
 

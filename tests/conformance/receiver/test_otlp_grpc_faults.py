@@ -55,7 +55,7 @@ async def test_g10_a_refusal_is_never_a_partial_success(reason: Retryable) -> No
         assert served.count("grpc", "accepted") == 0
 
 
-async def test_g11_the_python_exporter_waits_as_long_as_it_was_told() -> None:
+async def test_g11_the_python_exporter_waits_as_long_as_it_was_asked_to() -> None:
     """G11: it reads RetryInfo from its own trailer only."""
     async with serving() as served:
         served.log.write_failures = [LogFull("full")]
@@ -307,7 +307,7 @@ def _send_no_metrics(target: str) -> MetricExportResult:
         exporter.shutdown()  # pyright: ignore[reportUnknownMemberType] - its **kwargs
 
 
-async def test_g26_health_is_told_and_watched() -> None:
+async def test_g26_health_is_answered_and_watched() -> None:
     """G26: SERVING for the whole and the service, NOT_FOUND for others, NOT_SERVING when stopping."""
     name = b"opentelemetry.proto.collector.trace.v1.TraceService"
     check = "/grpc.health.v1.Health/Check"
@@ -330,7 +330,7 @@ async def test_g26_health_is_told_and_watched() -> None:
         assert garbage.code is grpc.StatusCode.INVALID_ARGUMENT
 
 
-async def test_g26_it_listens_on_loopback_unless_told_otherwise() -> None:
+async def test_g26_it_listens_on_loopback_unless_configured_otherwise() -> None:
     """G26: default bind is localhost."""
     defaults = ReceiverConfig()
 

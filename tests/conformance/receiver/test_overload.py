@@ -25,7 +25,7 @@ FAR = 1e6
 SENT = body(*[span(trace, 1, text="x" * 2000) for trace in range(1, 65)])
 
 
-async def test_while_scoring_is_behind_a_part_is_told_to_come_back_later() -> None:
+async def test_while_scoring_is_behind_a_part_is_asked_to_come_back_later() -> None:
     async with serving(behind=lambda: FAR) as served:
         said = [await export(served.target, SENT) for _ in range(12)]
         over_http = [await post(served.url, SENT) for _ in range(2)]

@@ -36,7 +36,7 @@ async def test_slashes_too_many_do_no_harm(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/traces/v1/traces", "/v1/trace", "/v2/traces"])
-async def test_another_path_is_told_the_right_one(
+async def test_another_path_is_answered_with_the_right_one(
     path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving() as served:
@@ -57,7 +57,7 @@ async def test_a_form_that_cannot_be_read_is_counted() -> None:
         assert (misdirected(served, "media_type"), answered(served, "INVALID_ARGUMENT")) == (1, 1)
 
 
-async def test_http2_is_told_the_port_of_grpc() -> None:
+async def test_http2_is_answered_with_the_port_of_grpc() -> None:
     async with serving() as served:
         reader, writer = await asyncio.open_connection("127.0.0.1", served.receiver.http_port)
         writer.write(PREFACE)
@@ -71,7 +71,7 @@ async def test_http2_is_told_the_port_of_grpc() -> None:
         assert (misdirected(served, "http2"), answered(served, "UNIMPLEMENTED")) == (1, 1)
 
 
-async def test_a_grpc_exporter_on_the_http_port_is_told_so() -> None:
+async def test_a_grpc_exporter_on_the_http_port_is_answered_with_the_mistake() -> None:
     async with serving() as served:
         said = await export(f"127.0.0.1:{served.receiver.http_port}", body(span()))
 

@@ -31,7 +31,7 @@ def fields() -> bytes:
     return field_of(1, field_of(2, field_of(2, one) * (UNFOLDED // len(one))))
 
 
-def test_texts_full_of_secrets_hold_nobody_up(tmp_path: Path) -> None:
+def test_texts_full_of_secrets_delay_no_other_sender(tmp_path: Path) -> None:
     heavy = [
         zipped(each)
         for each in (texts("4 "), texts("jane@example.org "), texts(r"\u0041\\"), fields())

@@ -95,7 +95,7 @@ def held(service: Service) -> int:
         attributes_without_end,
     ],
 )
-def test_millions_of_elements_are_refused_and_hold_nobody_up(
+def test_millions_of_elements_are_refused_and_delay_no_other_sender(
     service: Service, held: int, make: Callable[[], bytes]
 ) -> None:
     body = zipped(make())

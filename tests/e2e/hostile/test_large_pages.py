@@ -46,7 +46,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @pytest.mark.parametrize(
     "path", [f"/trace?id={trace_id('s')}", "/session?id=s&service=desk-bot", "/"]
 )
-def test_a_page_stays_small_and_holds_nobody_up(service: Service, path: str) -> None:
+def test_a_page_stays_small_and_delays_no_other(service: Service, path: str) -> None:
     with (
         bystanders(service) as toll,
         urllib.request.urlopen(service.admin + path, timeout=60) as got,
@@ -65,7 +65,7 @@ def test_what_was_cut_is_said(service: Service) -> None:
     assert "not shown" in page or "left out" in page
 
 
-def test_a_dozen_at_once_hold_nobody_up(service: Service) -> None:
+def test_a_dozen_at_once_delay_no_other(service: Service) -> None:
 
     url = f"{service.admin}/trace?id={trace_id('s')}"
     asking = [
@@ -81,7 +81,7 @@ def test_a_dozen_at_once_hold_nobody_up(service: Service) -> None:
     assert toll.above(wait=5.0, cpu=40.0, memory=512 << 20) == []
 
 
-def test_clients_that_never_read_hold_nobody_up(service: Service) -> None:
+def test_clients_that_never_read_delay_no_other(service: Service) -> None:
     """Two hundred ask for the page and for the JSON of the trace, and take nothing."""
     host = service.admin.removeprefix("http://")
     name, port = host.split(":")

@@ -90,7 +90,7 @@ def stand_time(seconds: float) -> str:
     return change(drop(since=seconds))["what"].partition("since ")[2].partition(": ")[0]
 
 
-def test_work_is_told_as_more_or_less_of_it() -> None:
+def test_work_is_described_as_more_or_less_of_it() -> None:
     more = change(drop(evaluator="work_baseline"))
     less = change(drop(evaluator="work_baseline", direction="better", since=0.0))
 

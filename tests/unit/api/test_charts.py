@@ -140,7 +140,7 @@ def test_amounts_of_traces_are_percentiles_over_sessions() -> None:
     assert series.per_session(parts, lambda each: each.cost) == [None, None]
 
 
-def test_an_evaluator_that_spoke_of_several_traces_is_told_once() -> None:
+def test_an_evaluator_with_signals_of_several_traces_is_listed_once() -> None:
     said = [
         HeldOutcome(1, 0.5, True),
         HeldOutcome(1, 1.0, False),

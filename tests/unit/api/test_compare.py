@@ -95,7 +95,7 @@ async def test_the_baseline_is_what_had_most_sessions_before_the_candidate(
     assert (await compared(stand, baseline="1.3"))[1]["baseline"]["version"] == "1.3"
 
 
-async def test_a_version_that_nobody_saw_is_inconclusive(stand: Stand) -> None:
+async def test_a_version_that_was_never_seen_is_inconclusive(stand: Stand) -> None:
     status, found = await compared(stand, candidate="2.0")
 
     assert (status, found["verdict"], found["reason"]) == (200, "inconclusive", "too_few_candidate")

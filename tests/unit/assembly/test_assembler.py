@@ -233,7 +233,7 @@ async def test_a_record_too_large_for_the_log_is_written_without_its_spans() -> 
     assert site.count("late_spans_total", service="shop", action="ignored") == 1
 
 
-async def test_a_record_too_large_for_the_log_takes_nobody_with_it() -> None:
+async def test_a_record_too_large_for_the_log_loses_nothing_else() -> None:
     site = Site()
     site.send(100, root(trace=1))
     site.send(100, root(trace=2, session="s" * 5000))

@@ -34,7 +34,7 @@ def suspects(of: Site) -> list[RunawayRecord]:
     return [each for each in written(of) if isinstance(each, RunawayRecord)]
 
 
-async def test_an_open_trace_is_told_as_it_stands_and_its_closing_comes_after() -> None:
+async def test_an_open_trace_is_reported_as_it_stands_and_its_closing_comes_after() -> None:
     it = site()
     it.send(100, child(2))
     it.send(110, child(3))
@@ -112,7 +112,7 @@ async def test_what_was_seen_of_a_partition_that_another_process_owns_now_is_not
     assert suspects(it) == []
 
 
-async def test_a_trace_that_late_spans_opened_again_is_told_under_its_next_revision() -> None:
+async def test_a_trace_that_late_spans_opened_again_is_reported_under_its_next_revision() -> None:
     it = site()
     it.send(100, child(2))
     async with it.running():

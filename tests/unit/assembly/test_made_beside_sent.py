@@ -190,7 +190,7 @@ def test_so_does_one_that_closed_with_the_id_of_its_trace() -> None:
     assert names(site) == [(SENT, 2), (SENT, 3)]
 
 
-async def test_a_trace_of_which_was_told_while_it_was_open_keeps_the_id_it_was_told_by() -> None:
+async def test_a_trace_reported_while_it_was_open_keeps_the_id_it_was_reported_by() -> None:
     """An alert names it: its final outcome has to clear that."""
     site = Site(workers=ReadingWorkers(suspicious=2))
     site.clock.now = 100

@@ -152,7 +152,7 @@ def test_the_answer_of_a_title_ends_no_turn() -> None:
     assert closed(site) == []
 
 
-def test_that_nobody_prompts_in_a_session_outlives_the_turn_it_was_asked_in() -> None:
+def test_that_a_session_has_no_prompts_outlives_the_turn_it_was_asked_in() -> None:
     title, work = Happened(2, "title", ASIDE, "x"), Happened(5, "work", ASIDE, "y")
     site = Site()
     send(site, 100, P1, title)
@@ -166,7 +166,7 @@ def test_that_nobody_prompts_in_a_session_outlives_the_turn_it_was_asked_in() ->
     assert spans_by_trace(site) == turns([P1, title, P2, work])
 
 
-def test_a_session_in_which_nobody_prompts_is_forgotten_with_its_turns() -> None:
+def test_a_session_without_prompts_is_forgotten_with_its_turns() -> None:
     owner, session = bytes(16), b"t" * 8
     facts = TurnFacts(owner=owner, asides=(session,))
     known = Owner()

@@ -17,7 +17,7 @@ def prompt(turn: bytes, start: int) -> Segment:
     return Segment(owner=OWNER, session=SESSION, start=start, turn=turn, is_prompt=True)
 
 
-def test_a_prompt_that_is_told_twice_began_when_it_was_told_first() -> None:
+def test_a_prompt_that_is_recorded_twice_began_at_its_first_record() -> None:
     """Qwen Code tells of it by a record, and by the span around the turn."""
     work = Segment(owner=OWNER, session=SESSION, start=15)
     for order in permutations([prompt(FIRST, 1), prompt(SECOND, 10), prompt(SECOND, 20)]):

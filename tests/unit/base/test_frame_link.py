@@ -57,7 +57,7 @@ def test_payloads_come_whole_however_the_socket_cuts_them(
     assert asyncio.run(received()) == payloads
 
 
-async def test_what_came_is_taken_before_the_end_is_told() -> None:
+async def test_what_came_is_taken_before_the_end_is_reported() -> None:
     link = link_over(FakeTransport())
     link.data_received(pack_frame(b"one") + pack_frame(b"two") + b"\0")
     link.connection_lost(ConnectionResetError())

@@ -57,7 +57,7 @@ def test_without_a_proxy_all_are_reached_directly(monkeypatch: pytest.MonkeyPatc
         ({"NO_PROXY": "*"}, "*"),
     ],
 )
-def test_libraries_are_told_to_spare_loopback(given: dict[str, str], then: str) -> None:
+def test_libraries_are_set_to_spare_loopback(given: dict[str, str], then: str) -> None:
     environ = dict(given)
 
     spare_loopback(environ)

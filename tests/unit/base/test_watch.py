@@ -62,7 +62,7 @@ class _Part:
         await watch.ends([self._task])
 
 
-async def test_the_error_that_ended_a_part_is_told() -> None:
+async def test_the_error_that_ended_a_part_is_reported() -> None:
     async def fails() -> None:
         raise KeyError("which")
 

@@ -225,7 +225,7 @@ def recorded(path: Path, version: str, *, fails: bool, sessions: int = 24, first
     return path
 
 
-def test_recordings_of_a_release_that_fails_are_told(
+def test_recordings_of_a_release_that_fails_are_found_worse(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     old = recorded(tmp_path / "old.otlp", "1.4", fails=False)

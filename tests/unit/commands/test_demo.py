@@ -41,7 +41,7 @@ def test_ports_workers_and_the_page_are_taken_and_everything_else_is_its_own(
     assert config.sinks.jsonl.path is None
 
 
-def test_the_agent_sends_to_the_demo_alone_whatever_your_exporter_is_told() -> None:
+def test_the_agent_sends_to_the_demo_alone_whatever_the_environment_sets() -> None:
     yours = {
         "PATH": "/usr/bin",
         "OTEL_EXPORTER_OTLP_HEADERS": "authorization=secret",

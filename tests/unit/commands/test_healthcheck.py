@@ -54,7 +54,7 @@ def test_a_service_that_answers_lives(port: int) -> None:
     assert healthcheck.complaint({"SPANWISE_ADMIN__PORT": str(port)}) is None
 
 
-def test_another_answer_is_told(port: int) -> None:
+def test_another_answer_is_reported(port: int) -> None:
     Answer.status = 503
 
     assert healthcheck.complaint({"SPANWISE_ADMIN__PORT": str(port)}) == "/healthz answers 503"

@@ -75,7 +75,7 @@ def test_every_row_is_one_line_of_the_terminal(width: int) -> None:
     assert max(map(len, rows)) == width
 
 
-def test_an_error_is_told_in_full_once_in_one_line() -> None:
+def test_an_error_is_shown_in_full_once_in_one_line() -> None:
     *_, before, error, after = lines(80)
 
     assert (before, after) == ("", "")

@@ -116,7 +116,7 @@ def test_what_alerts_ask_is_what_the_panels_show() -> None:
         ("currencyUSD", 2.5, -0.1),
     ],
 )
-def test_a_value_that_its_unit_cannot_mean_is_told(unit: str, good: float, bad: float) -> None:
+def test_a_value_that_its_unit_cannot_mean_is_found(unit: str, good: float, bad: float) -> None:
     target = Target(panel="any", expr="x", unit=unit, is_table=False)
 
     assert misfits(target, [({}, [(1_790_000_000.0, good)])]) == []

@@ -117,7 +117,7 @@ def test_without_messages_the_answers_and_the_tool_calls_are_left() -> None:
     assert told(reading_order(of, {})) == [("assistant", "It rains."), ("tool", "lookup")]
 
 
-def test_the_step_of_an_agent_is_told_unless_a_model_said_the_same() -> None:
+def test_the_step_of_an_agent_is_read_unless_a_model_said_the_same() -> None:
     of = make.trace(
         input=None,
         model_calls=(model("a", 1, output="42"),),

@@ -117,7 +117,7 @@ def test_a_tool_that_failed_is_not_missed_for_its_result() -> None:
     assert seen_of(chat({**TEXT, "session.id": "s"}), failed).lacks == set()
 
 
-def test_content_that_came_as_log_records_is_told_apart_from_content_that_never_came() -> None:
+def test_content_that_came_as_log_records_is_distinguished_from_content_that_never_came() -> None:
     seen = seen_of(
         chat({"session.id": "s"}, scope="opentelemetry.instrumentation.openai_v2"),
         content_in_logs=True,
@@ -146,7 +146,7 @@ def test_a_trace_that_is_no_turn_lacks_nothing() -> None:
     assert diagnosed(seen).stacks[0].findings == ()
 
 
-def test_stacks_are_told_apart_by_service_and_dialects_and_counted() -> None:
+def test_stacks_are_distinguished_by_service_and_dialects_and_counted() -> None:
     whole, bare = seen_of(chat({**TEXT, "session.id": "s"})), seen_of(chat(TEXT))
 
     (stack,) = diagnosed(whole, bare, bare).stacks

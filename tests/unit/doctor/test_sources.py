@@ -129,7 +129,7 @@ def test_a_version_on_the_agents_spans_is_a_version(tmp_path: Path) -> None:
     assert "no_version" not in trace.lacks
 
 
-def test_recordings_of_before_and_after_are_told_what_changed(
+def test_for_recordings_of_before_and_after_it_says_what_changed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def recorded(name: str, first: int, *, fails: bool) -> str:

@@ -80,7 +80,7 @@ def test_sessions_without_a_score_are_counted_by_service() -> None:
     assert (found[0].why, found[0].example) == ("x", "new")
 
 
-def test_the_newest_error_of_the_judge_is_told() -> None:
+def test_the_newest_error_of_the_judge_is_shown() -> None:
     def verdict(time: str, error: dict[str, str] | None, method: str = "llm_judge") -> Any:
         return {
             "method": method,

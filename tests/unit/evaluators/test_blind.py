@@ -61,7 +61,7 @@ def test_a_tool_that_failed_is_a_fact_without_any_content() -> None:
     assert (failing.evaluator, failing.score, failing.success) == ("tool_correctness", 0.0, False)
 
 
-def test_what_does_not_fail_outright_is_told_and_not_scored() -> None:
+def test_what_does_not_fail_outright_is_reported_and_not_scored() -> None:
     recovered = outcomes(trace([FAILED, UNSEEN]))["tool_correctness"]
 
     assert (recovered.state, recovered.reason) == ("not_applicable", "no_content")

@@ -60,7 +60,7 @@ def test_subjects_of_a_service_above_its_share_hold_no_place_against_others() ->
     assert queue.begin(lambda each: each == "b") == "b"
 
 
-def test_twice_the_places_is_the_most_and_then_nobody_contends() -> None:
+def test_twice_the_places_is_the_most_and_then_no_service_contends() -> None:
     queue = queue_of("aabbbb", concurrency=2)
     for _ in range(2):
         assert queue.begin(lambda each: each == "a") in {"a0", "a1"}

@@ -184,7 +184,7 @@ async def test_other_errors_are_not_tried_again(tmp_path: Path) -> None:
     assert stand.results == ["provider_error"]
 
 
-async def test_nobody_is_asked_without_leave(tmp_path: Path) -> None:
+async def test_no_model_is_asked_without_leave(tmp_path: Path) -> None:
     provider = FakeProvider()
     stand = Stand(tmp_path, provider, grants=False)
     with pytest.raises(JudgeError) as caught:

@@ -21,7 +21,7 @@ def test_a_later_revision_takes_the_place_of_the_earlier_one() -> None:
     assert turns.before(b"k", turn(8, "c"), 1)[0].offset == 9
 
 
-def test_of_a_long_session_only_the_newest_are_kept_and_no_place_is_told() -> None:
+def test_of_a_long_session_only_the_newest_turns_are_kept_without_a_number() -> None:
     turns = SessionTurns()
     for start in range(session_turns.TURNS):
         assert turns.add(b"k", turn(start, f"{start:05}")) == start + 1

@@ -32,7 +32,7 @@ def test_the_end_does_not_pass_a_transaction_that_is_not_visible_yet() -> None:
     assert time.end() == 15.0
 
 
-def test_an_end_that_was_told_holds_for_what_comes_later() -> None:
+def test_an_end_that_was_reported_holds_for_later_records() -> None:
     clock = SetClock(10.0)
     time = SharedLogTime(clock)
 

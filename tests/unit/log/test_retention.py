@@ -88,7 +88,7 @@ def test_spans_that_are_still_needed_are_never_dropped() -> None:
     assert log.dropped == [(SPANS, each) for each in (0, 1, 4, 5)]
 
 
-def test_a_write_takes_the_room_of_spans_that_nobody_needs_and_no_more() -> None:
+def test_a_write_takes_the_room_of_unneeded_spans_and_no_more() -> None:
     log = Full(spans=7)
     log.commit("assembly", SPANS, 1)
     log.release(3)
@@ -131,7 +131,7 @@ def test_traces_that_scoring_has_not_read_stay_when_the_share_is_exceeded() -> N
     assert log.held(TRACES) == [*range(1, 9)]
 
 
-def test_a_trace_that_scoring_waits_for_does_not_hold_spans_that_nobody_needs() -> None:
+def test_a_trace_that_scoring_waits_for_does_not_hold_unneeded_spans() -> None:
     log = Full(spans=3, traces=4)
     log.commit("assembly", SPANS, 3)
 

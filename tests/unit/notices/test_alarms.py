@@ -28,7 +28,7 @@ def restarted(before: Looked, *names: str) -> Looked:
     return after
 
 
-def test_a_fault_is_told_once_and_its_end_once() -> None:
+def test_a_fault_is_sent_once_and_its_end_once() -> None:
     chat = stand()
 
     chat.look(0, BROKEN)
@@ -42,7 +42,7 @@ def test_a_fault_is_told_once_and_its_end_once() -> None:
     assert dict(chat.alarms.counts) == {("chat", "sent"): 2}
 
 
-def test_a_drop_is_told_when_it_has_held_for_a_minute() -> None:
+def test_a_drop_is_sent_when_it_has_held_for_a_minute() -> None:
     chat = stand()
 
     for second in (0, 15, 30, 45):
@@ -53,7 +53,7 @@ def test_a_drop_is_told_when_it_has_held_for_a_minute() -> None:
     assert chat.told("chat") == [("AgentScoreDrop", "firing")]
 
 
-def test_what_ends_before_its_time_is_not_told() -> None:
+def test_what_ends_before_its_time_is_not_sent() -> None:
     chat = stand()
 
     chat.look(0, DROPPED)
@@ -77,7 +77,7 @@ def test_what_began_and_ended_while_a_target_was_away_is_superseded() -> None:
     assert chat.alarms.counts["chat", "superseded"] == 1
 
 
-def test_an_end_that_a_target_was_not_told_never_was_when_it_goes_on() -> None:
+def test_an_end_that_was_not_sent_to_a_target_is_dropped_when_the_alert_goes_on() -> None:
     chat = stand()
 
     chat.look(0, BROKEN)
@@ -102,7 +102,7 @@ def test_a_fault_that_comes_again_is_another_notice() -> None:
     assert said == [FIRES, ENDS, FIRES, ENDS]
 
 
-def test_a_target_is_told_of_what_it_asked_for() -> None:
+def test_a_target_is_sent_what_it_asked_for() -> None:
     both = Looked(Alarms({"oncall": pages_only, "chat": lambda _: True}))
 
     both.look(0, BROKEN, SLOW)
@@ -144,7 +144,7 @@ def test_what_is_not_read_back_yet_is_no_end() -> None:
     assert after.told("chat") == [ENDS]
 
 
-def test_an_end_that_waits_is_told_after_a_restart() -> None:
+def test_an_end_that_waits_is_sent_after_a_restart() -> None:
     before = stand()
     before.look(0, BROKEN)
     before.told("chat")
@@ -166,7 +166,7 @@ def test_a_target_that_is_gone_keeps_nothing() -> None:
     assert list(after.alarms.pending().values()) == [None]
 
 
-def test_what_could_not_be_told_for_an_hour_is_dropped_and_so_is_its_end() -> None:
+def test_what_could_not_be_sent_for_an_hour_is_dropped_and_so_is_its_end() -> None:
     chat = stand()
     chat.look(0, BROKEN)
 

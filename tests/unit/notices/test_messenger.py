@@ -118,7 +118,7 @@ async def test_after_an_hour_it_is_dropped(server: Stub) -> None:
     await stand.messenger.close()
 
 
-async def test_an_alertmanager_is_told_again_each_minute(server: Stub) -> None:
+async def test_an_alertmanager_is_sent_each_alert_again_each_minute(server: Stub) -> None:
     stand = Stand(server, "alertmanager")
     stand.looked.look(0, BROKEN)
     sent: list[int] = []
@@ -132,7 +132,7 @@ async def test_an_alertmanager_is_told_again_each_minute(server: Stub) -> None:
     await stand.messenger.close()
 
 
-async def test_pagerduty_is_told_one_by_one(server: Stub) -> None:
+async def test_pagerduty_is_sent_one_alert_at_a_time(server: Stub) -> None:
     stand = Stand(server, "pagerduty", pagerduty="R0UTE", endpoint=server.url)
     stand.looked.look(0, BROKEN, SLOW)
 
@@ -164,7 +164,7 @@ async def test_an_error_names_the_setting_and_not_the_address(
     await stand.messenger.close()
 
 
-async def test_only_an_alertmanager_is_tried_without_being_told(server: Stub) -> None:
+async def test_only_an_alertmanager_is_tried_without_sending_an_alert(server: Stub) -> None:
     chat, alerts = Stand(server), Stand(server, "alertmanager", alertmanager=server.url)
     server.answer = lambda _: Reply(403, "no")
 
@@ -194,7 +194,7 @@ async def test_a_stop_does_not_wait_for_a_target_that_hangs(
     assert stand.counts == {}
 
 
-async def test_what_ends_while_it_is_being_told_is_told_to_be_over(server: Stub) -> None:
+async def test_what_ends_while_it_is_being_sent_is_sent_as_over(server: Stub) -> None:
     stand = Stand(server)
     stand.looked.look(0, BROKEN)
     began = threading.Event()
@@ -220,7 +220,7 @@ async def test_what_ends_while_it_is_being_told_is_told_to_be_over(server: Stub)
     await stand.messenger.close()
 
 
-async def test_what_ends_while_it_could_not_be_told_is_superseded(server: Stub) -> None:
+async def test_what_ends_while_it_could_not_be_sent_is_superseded(server: Stub) -> None:
     stand = Stand(server)
     stand.looked.look(0, BROKEN)
 

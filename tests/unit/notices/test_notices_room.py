@@ -93,7 +93,7 @@ def states(server: Stub) -> list[str]:
 FIRING, RESOLVED = "spanwise.alert.firing.v1", "spanwise.alert.resolved.v1"
 
 
-async def test_a_fault_is_told_with_its_sessions_and_the_window(server: Stub) -> None:
+async def test_a_fault_is_sent_with_its_sessions_and_the_window(server: Stub) -> None:
     log = FaultyLog()
     stand = Stand(log, server)
 
@@ -135,7 +135,7 @@ async def test_after_a_restart_nothing_comes_twice_and_the_end_comes(server: Stu
     await again.telling._messenger.close()
 
 
-async def test_an_alert_that_is_not_asked_for_is_not_told(server: Stub) -> None:
+async def test_an_alert_that_is_not_asked_for_is_not_sent(server: Stub) -> None:
     stand = Stand(FaultyLog(), server, alerts=["AgentScoreDrop"])
 
     await stand.look(1)

@@ -103,7 +103,7 @@ def test_teams_stays_within_its_limit() -> None:
 # --- PagerDuty -------------------------------------------------------------------------------------------------------
 
 
-def test_pagerduty_is_told_the_beginning() -> None:
+def test_pagerduty_is_sent_the_beginning() -> None:
     sent = body(PagerDuty("R0UTE"), FIRING)
 
     assert sent["routing_key"] == "R0UTE"
@@ -123,7 +123,7 @@ def test_pagerduty_is_told_the_beginning() -> None:
     }
 
 
-def test_pagerduty_is_told_the_end_by_the_same_key() -> None:
+def test_pagerduty_is_sent_the_end_with_the_same_key() -> None:
     first, last = (body(PagerDuty("R0UTE"), each) for each in (FIRING, RESOLVED))
 
     assert last == {

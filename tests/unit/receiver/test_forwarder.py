@@ -178,13 +178,13 @@ async def test_a_request_that_is_refused_for_ever_is_dropped_and_the_next_goes_o
     assert it.transport.taken == [b"good"]
 
 
-async def test_spans_that_the_backend_rejected_are_told() -> None:
+async def test_spans_that_the_backend_rejected_are_counted() -> None:
     async with running(FakeTransport(answers=[(2, "too old")])) as it:
         it.forward(b"a")
         await eventually(lambda: it.count("partial") == 1)
 
 
-async def test_a_request_nobody_takes_is_given_up_after_a_while_so_that_others_get_their_turn() -> (
+async def test_a_request_that_is_never_taken_is_given_up_after_a_while_so_that_others_get_their_turn() -> (
     None
 ):
     away = FakeTransport(answers=[Retryable("too large") for _ in range(100_000)])

@@ -52,7 +52,7 @@ def test_a_body_that_is_cut_off_is_undecodable(name: str, cut: int) -> None:
         BY_NAME[name](packed[:-cut], MIB)
 
 
-def test_grpc_messages_are_told_apart_by_their_first_bytes() -> None:
+def test_grpc_messages_are_distinguished_by_their_first_bytes() -> None:
     plain = b"\x0a\x00"
 
     assert sniff(gzip.compress(plain), MIB) == plain

@@ -45,7 +45,7 @@ async def test_a_message_that_does_not_come_gives_its_slot_back() -> None:
         pass
 
 
-async def test_a_call_without_a_slot_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_without_a_slot_is_asked_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_slots, "WAIT", 0.01)
     slots = MessageSlots(60, slots=2)
 

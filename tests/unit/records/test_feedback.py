@@ -61,7 +61,7 @@ def test_ids_in_capitals_are_the_same_ids() -> None:
     assert kept(trace_id=TRACE.upper(), span_id=TRACE[:16].upper()) == kept(span_id=TRACE[:16])
 
 
-def test_labels_of_ones_own_are_told_in_the_configuration() -> None:
+def test_labels_of_ones_own_are_set_in_the_configuration() -> None:
     config = load([], {}, ["feedback.labels={Needs work: negative}"])
 
     assert kept(FeedbackRules.of(config), value=None, label="needs-work").opinion == "negative"
@@ -103,7 +103,7 @@ def test_an_id_of_the_senders_own_names_it_whatever_else_it_says() -> None:
     assert kept(id="vote-7").id == kept(id="vote-7", name="other", value=False).id != kept().id
 
 
-def test_nobodys_name_is_kept() -> None:
+def test_no_name_of_a_person_is_kept() -> None:
     plain = kept(source="jane@example.org")
     keyed = kept(
         FeedbackRules.of(load([], {}, ["redaction.key=0123456789abcdef0123456789abcdef"])),

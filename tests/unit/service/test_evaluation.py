@@ -128,7 +128,7 @@ def test_a_full_temporary_folder_is_one_line(
     assert "TMPDIR" in line
 
 
-def test_a_machine_without_a_temporary_folder_is_told_so(
+def test_without_a_temporary_folder_the_error_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def none(*_: object) -> str:

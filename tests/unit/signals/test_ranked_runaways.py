@@ -76,7 +76,7 @@ def said(ranker: Ranker, record: RunawayRecord) -> Signal | None:
     return signals[0] if signals else None
 
 
-def test_an_open_trace_with_far_more_model_calls_than_usual_is_told_at_once() -> None:
+def test_an_open_trace_with_far_more_model_calls_than_usual_is_reported_at_once() -> None:
     signal = said(warm(), looked_at())
 
     assert signal is not None
@@ -91,7 +91,7 @@ def test_a_healthy_open_trace_says_nothing(calls: int) -> None:
     assert said(warm(9), looked_at(calls)) is None, "nothing is usual yet"
 
 
-def test_a_loop_is_told_without_any_history() -> None:
+def test_a_loop_is_reported_without_any_history() -> None:
     signal = said(Ranker(RANKED), looked_at(0, loop=True))
 
     assert signal is not None

@@ -156,7 +156,7 @@ async def test_what_a_log_did_not_take_is_written_with_the_next_batch() -> None:
     assert after.value(PASS_AT, 1) == 1.0
 
 
-async def test_a_run_that_nobody_judged_is_counted_and_enters_no_gauge() -> None:
+async def test_a_run_without_a_verdict_is_counted_and_enters_no_gauge() -> None:
     kept = Kept()
 
     await kept.end(a_run("a", 1, None))

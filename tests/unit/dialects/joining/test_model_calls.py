@@ -34,7 +34,7 @@ def test_an_sdk_and_an_instrumentation_that_count_one_answer_differently_are_one
     assert (trace.tokens.input, trace.tokens.output) == (5, 3)
 
 
-def test_an_sdk_without_response_ids_is_told_by_its_counts() -> None:
+def test_an_sdk_without_response_ids_is_recognised_by_its_counts() -> None:
     trace = trace_of(
         ROOT,
         counted(

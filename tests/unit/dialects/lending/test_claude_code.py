@@ -396,7 +396,7 @@ def test_a_refusal_after_which_another_model_was_asked_is_no_failure() -> None:
     assert trace_of(*TURN, hop).status != "error"
 
 
-def test_a_refusal_of_a_call_that_is_not_told_is_a_call() -> None:
+def test_a_refused_call_without_a_record_of_its_own_is_a_call() -> None:
     trace = trace_of(PROMPT, claude(20, "api_refusal", 2_001, request_id="r2"))
 
     assert [call.error for call in trace.model_calls] == ["refusal"]

@@ -133,7 +133,7 @@ def test_in_a_terminal_the_span_of_the_prompt_is_the_root() -> None:
     assert said(trace) == {**WHOLE, "root": ("parentless", span_id(10))}
 
 
-def test_a_command_that_failed_is_told_by_its_output_and_by_the_metadata() -> None:
+def test_a_failed_command_is_recognised_by_its_output_and_by_the_metadata() -> None:
     output = "Output: no such file\nExit Code: 1"
 
     by_text = one_call(trace_of(*turn(f"{output}\nProcess Group PGID: 7"), *SPANS))

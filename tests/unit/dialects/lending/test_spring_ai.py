@@ -65,7 +65,7 @@ def test_a_model_that_is_called_without_a_client_has_its_own() -> None:
 
 
 @pytest.mark.parametrize("body", ["[]", "", f'["Be "kind".", "{QUESTION}"]'])
-def test_what_cannot_be_told_apart_is_not_lent(body: str) -> None:
+def test_what_cannot_be_distinguished_is_not_lent(body: str) -> None:
     assert told((MODEL + PROMPT, body), (MODEL + COMPLETION, "[]")).input is None
 
 

@@ -62,7 +62,7 @@ def test_several_calls_in_one_text() -> None:
     assert found == [("c1", "f", {"a": 1}), ("c2", "g", {"b": 2})]
 
 
-def test_a_traced_function_whose_result_a_model_was_told_is_a_tool() -> None:
+def test_a_traced_function_whose_result_was_sent_to_a_model_is_a_tool() -> None:
     trace = trace_of(
         function(1, "answer", attributes={"function.args": f"({QUESTION!r},)"}, end=9),
         lines(2, 1, 2, PROMPT, "Function called with tools"),

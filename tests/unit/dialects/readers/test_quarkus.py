@@ -15,7 +15,7 @@ SCOPE = "io.quarkus.opentelemetry"
     ("prompt", "question"),
     [(QUESTION, QUESTION), (f"Be kind.\n{QUESTION}", None), (f"{QUESTION}\nnull\nrain", None)],
 )
-def test_a_question_is_told_only_where_it_is_all_that_was_sent(
+def test_a_question_is_read_only_where_it_is_all_that_was_sent(
     prompt: str, question: str | None
 ) -> None:
     given = {"gen_ai.request.model": "gpt-4o-mini", "gen_ai.response.id": "r"}

@@ -174,7 +174,7 @@ def test_a_tool_under_the_task_decorator() -> None:
     assert (call.id, call.arguments, call.error) == ("c1", ARGUMENTS, "too slow")
 
 
-def test_a_task_that_nobody_asked_for_is_no_tool() -> None:
+def test_a_task_that_no_model_asked_for_is_no_tool() -> None:
     scope = "traceloop.tracer"
     output = {"traceloop.entity.output": dump("done")}
     trace = trace_of(ROOT, entity(2, "task", "clean", parent=1, scope=scope, attributes=output))

@@ -81,7 +81,7 @@ def test_records_of_its_own_sdk_are_dropped() -> None:
         "The following is the Codex agent history whose request action you are assessing.",
     ],
 )
-def test_a_prompt_that_nobody_typed_is_no_turn_of_a_person(prompt: str) -> None:
+def test_a_prompt_that_was_not_typed_is_no_turn_of_a_person(prompt: str) -> None:
     title = place("codex.user_prompt", prompt=prompt)
 
     assert (title.is_prompt, title.is_helper) == (False, True)

@@ -143,7 +143,7 @@ def test_a_usual_schema_of_many_properties_is_judged() -> None:
     assert argument_error(schema, dict.fromkeys(names, "c")) is not None
 
 
-def test_unique_items_are_still_told_apart_by_value() -> None:
+def test_unique_items_are_still_distinguished_by_value() -> None:
     schema: JSON = {"properties": {"a": {"uniqueItems": True}}}
 
     assert argument_error(schema, {"a": [{"x": 1, "y": 2}, {"y": 2, "x": 1.0}]}) is not None

@@ -188,7 +188,7 @@ class TestConfidence:
         assert self.value(**fields) == pytest.approx(value)
 
     @pytest.mark.parametrize("closed", ["idle", "root_ended"])
-    def test_a_call_whose_end_was_never_told_broke_off_under_a_root_that_came_first(
+    def test_a_call_without_a_recorded_end_broke_off_under_a_root_that_came_first(
         self, closed: str
     ) -> None:
         last = ToolCall(name="run", unanswered=True, start_time_unix_nano=9)

@@ -91,7 +91,7 @@ def test_what_is_usual_needs_ten_other_traces_and_twenty_calls() -> None:
     assert with_usual_calls(alone, 90, history(*[0] * 20), 99) is alone, "no usual number"
 
 
-def test_a_loop_is_told_as_a_loop_whatever_is_usual() -> None:
+def test_a_loop_is_reported_as_a_loop_whatever_is_usual() -> None:
     loop = scored(*calls(11), models=90)
 
     assert with_usual_calls(loop, 90, USUAL, 99) is loop
