@@ -69,7 +69,7 @@ class Messenger:
         await self._client.close()
 
 
-class Telling:
+class TargetLoop:
     """The loop of one target."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Telling:
         self._said = float("-inf")
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Tell what is due until `stopping` is set."""
+        """Send what is due until `stopping` is set."""
         try:
             while not stopping.is_set():
                 wait = await self._step(stopping)

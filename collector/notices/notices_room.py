@@ -23,7 +23,7 @@ from collector.log.port import WINDOWS, Log, New, Record
 from collector.notices.alarms import Alarms, RaisedAlert, Result
 from collector.notices.conditions import FAMILIES, GROWTHS, found_in
 from collector.notices.families import NoticeFamilies
-from collector.notices.messenger import Messenger, Telling
+from collector.notices.messenger import Messenger, TargetLoop
 from collector.notices.notice import Notice
 from collector.notices.series import Series, SeriesSample
 from collector.records.notices import NOTICES, AlarmRecord, Labels, decode_alarm
@@ -72,8 +72,8 @@ class NoticesRoom:
         """Look and tell until `stopping` is set."""
         self._retry.stopping = stopping
         await self._retry.log("read back what was sent", self._restore)
-        tellings = (
-            Telling(
+        target_loops = (
+            TargetLoop(
                 Messenger(name, each),
                 self._alarms,
                 notice=self._notice,
@@ -83,8 +83,8 @@ class NoticesRoom:
             )
             for name, each in self._settings.to.items()
         )
-        telling = (each.run(stopping) for each in tellings)
-        await watch.together("notices", stopping, self._look(stopping), *telling)
+        target_loop = (each.run(stopping) for each in target_loops)
+        await watch.together("notices", stopping, self._look(stopping), *target_loop)
 
     async def _look(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():

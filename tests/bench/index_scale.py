@@ -55,8 +55,8 @@ class _Template:
             input=" ".join(itertools.islice(words, 40)),
             output=" ".join(itertools.islice(words, 100)),
         )
-        told = " ".join(itertools.islice(words, 8))
-        signals = [make.signal(self.of, name, explanation=told) for name in TRACE]
+        words_said = " ".join(itertools.islice(words, 8))
+        signals = [make.signal(self.of, name, explanation=words_said) for name in TRACE]
         own = (*SESSION, "work_baseline")[number % 2 :]
         signals += [make.session_signal(self.of, name, number / TEMPLATES) for name in own]
         (record,) = batch_records([made(each, first=True) for each in signals])

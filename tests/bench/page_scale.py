@@ -69,9 +69,11 @@ def fill(stand: Stand, count: int, agents: int) -> None:
                 cost_usd=0.001 * score,
                 tokens=Tokens(input=2000 + number % 300, output=200),
             )
-            told = [make.signal(of, name, score=score, success=score > 0.2) for name in TRACE]
-            told += [make.session_signal(of, name, score) for name in SESSION]
-            (batch,) = batch_records([made(each, first=True) for each in told])
+            signals_made = [
+                make.signal(of, name, score=score, success=score > 0.2) for name in TRACE
+            ]
+            signals_made += [make.session_signal(of, name, score) for name in SESSION]
+            (batch,) = batch_records([made(each, first=True) for each in signals_made])
             assert isinstance(batch.value, bytes)
             offset += batch.count
             position = Position(SIGNALS, 0, offset)

@@ -48,7 +48,7 @@ class Recorded:
 
     traces: list[Record]
     signals: list[Record]
-    told: list[Signal]
+    made_signals: list[Signal]
     """The signals in them."""
 
 
@@ -56,7 +56,7 @@ def recorded(count: int) -> Recorded:
     draw = random.Random(5)
     traces: list[bytes] = []
     signals: list[Record] = []
-    told: list[Signal] = []
+    made_signals: list[Signal] = []
     offset = -1
     for number in range(count):
         of = make.trace(
@@ -80,8 +80,8 @@ def recorded(count: int) -> Recorded:
         signals.append(
             Record(position=position, key=b"", value=new.value, time=make.START, count=new.count)
         )
-        told += own
-    return Recorded(make.trace_records(*traces), signals, told)
+        made_signals += own
+    return Recorded(make.trace_records(*traces), signals, made_signals)
 
 
 def words(draw: random.Random, count: int) -> str:
@@ -139,7 +139,7 @@ def index_ratio() -> float:
         encoded.append(
             cpu(
                 lambda: (
-                    [encode_signal(each) for each in of.told],
+                    [encode_signal(each) for each in of.made_signals],
                     [msgspec.msgpack.encode(each) for each in traces],
                 )
             )

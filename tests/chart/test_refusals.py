@@ -173,9 +173,9 @@ REFUSED: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("values", "told"), REFUSED.values(), ids=REFUSED)
-def test_refused_with_the_place_and_the_reason(values: str, told: str) -> None:
-    assert told in refusal(values)
+@pytest.mark.parametrize(("values", "reason"), REFUSED.values(), ids=REFUSED)
+def test_refused_with_the_place_and_the_reason(values: str, reason: str) -> None:
+    assert reason in refusal(values)
 
 
 @pytest.mark.parametrize(
@@ -189,10 +189,10 @@ def test_refused_with_the_place_and_the_reason(values: str, told: str) -> None:
     ],
 )
 def test_a_secret_as_text_is_refused_and_does_not_stand_in_the_refusal(values: str) -> None:
-    told = refusal(values)
+    reason = refusal(values)
 
-    assert "value must be '${env:NAME}'" in told
-    assert "sk-1234567890" not in told
+    assert "value must be '${env:NAME}'" in reason
+    assert "sk-1234567890" not in reason
 
 
 @pytest.mark.parametrize("values", ["", SCALED, KAFKA, "mode: sidecar"])

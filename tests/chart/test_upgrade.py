@@ -65,13 +65,13 @@ BROKEN: dict[str, tuple[Change, str]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "told"), BROKEN.values(), ids=BROKEN)
-def test_a_field_that_kubernetes_keeps_is_reported(change: Change, told: str) -> None:
+@pytest.mark.parametrize(("change", "problem"), BROKEN.values(), ids=BROKEN)
+def test_a_field_that_kubernetes_keeps_is_reported(change: Change, problem: str) -> None:
     before = render(SCALED)
     after = deepcopy(before)
     change(after)
 
-    assert told in "\n".join(upgrade.problems(before, after))
+    assert problem in "\n".join(upgrade.problems(before, after))
 
 
 def test_what_may_change_is_silent() -> None:

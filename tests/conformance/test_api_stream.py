@@ -80,8 +80,8 @@ async def test_the_stream_sends_new_signals_once(stand: Stand) -> None:
 
     assert answer[0].headers["content-type"].startswith("text/event-stream")
     assert answer[0].headers["connection"] == "close"
-    told, end = events_in(answer[0].text)
-    assert (told.kind, json.loads(told.data)["id"]) == ("signal", signal.id)
+    event, end = events_in(answer[0].text)
+    assert (event.kind, json.loads(event.data)["id"]) == ("signal", signal.id)
     assert (end.kind, json.loads(end.data)["reason"]) == ("end", "stopping")
 
 

@@ -28,8 +28,8 @@ def configured(folder: Path, **sections: Any) -> Config:
 @pytest.mark.parametrize(
     ("protocol", "server", "refusal", "why"),
     [
-        ("grpc", otlp_logs.grpc_server, "UNAUTHENTICATED", "UNAUTHENTICATED: told to"),
-        ("http", otlp_logs.http_server, "401", "HTTP 401: told to"),
+        ("grpc", otlp_logs.grpc_server, "UNAUTHENTICATED", "UNAUTHENTICATED: set to"),
+        ("http", otlp_logs.http_server, "401", "HTTP 401: set to"),
     ],
 )
 async def test_an_otlp_sink(

@@ -18,7 +18,7 @@ from prometheus_client import Gauge
 from collector.base.clock import wall
 from collector.base.telemetry import Telemetry
 from collector.config.notify import Notify
-from collector.notices.messenger import Messenger, Telling
+from collector.notices.messenger import Messenger, TargetLoop
 from collector.notices.notice import Notice
 from collector.notices.notices_room import NoticesRoom
 from collector.notices.targets.slack import Slack
@@ -125,7 +125,7 @@ async def test_alertmanager_shows_a_drop_and_its_end(receiver: Stub, tmp_path: P
             clock=log.clock,
             wall=wall,
         )
-        telling = Telling(
+        target_loop = TargetLoop(
             Messenger("alerts", settings.to["alerts"]),
             room._alarms,
             notice=room._notice,
@@ -137,15 +137,15 @@ async def test_alertmanager_shows_a_drop_and_its_end(receiver: Stub, tmp_path: P
             for evaluator in ("agent_reliability", "agent_consistency"):
                 dropped.labels("shop", "clerk", evaluator, "session").set(value)
             await room.look()
-            await telling.step()
+            await target_loop.step()
             if value and room._alarms.known("alerts"):
                 shown = await asyncio.to_thread(server.alerts)
                 assert [each["labels"] for each in shown] == [LABELS]
             log.clock.now += seconds
         await eventually(lambda: "resolved" in str([each.body for each in receiver.requests]))
-        await telling._messenger.close()
+        await target_loop._messenger.close()
 
-    told = [
+    sent = [
         (each["status"], each["labels"]) for r in receiver.requests for each in r.body["alerts"]
     ]
-    assert told == [("firing", LABELS), ("resolved", LABELS)]
+    assert sent == [("firing", LABELS), ("resolved", LABELS)]

@@ -112,7 +112,7 @@ def test_the_regression_is_seen_by_version_and_as_an_alert_that_says_what_happen
 
 
 def verdict(stand: Stand, version: str) -> dict[str, Any]:
-    """What a pipeline is told of a release."""
+    """What a pipeline learns of a release."""
     asked = f"/api/v1/compare?service=support-bot&agent=order-desk&candidate={version}"
     return stand.demo.get(asked)
 
@@ -137,9 +137,9 @@ def test_an_exemplar_leads_from_a_failing_counter_to_the_trace_and_its_session(
 
     series, exemplar = found[-1]
     trace_id = exemplar["trace_id"]
-    told = stand.demo.shown(trace_id)
+    trace_page = stand.demo.shown(trace_id)
     assert series["outcome"] == "fail"
-    failed = [each["evaluator"] for each in told["signals"] if each["success"] is False]
+    failed = [each["evaluator"] for each in trace_page["signals"] if each["success"] is False]
     assert series["evaluator"] in failed
     page = text(f"{stand.demo.admin}/trace?id={trace_id}")
     assert trace_id in page
@@ -220,8 +220,8 @@ def shown() -> list[str]:
 
 def failed_in(stand: Stand, trace_id: str) -> list[str]:
     """The evaluators that the trace did not pass, as far as they are known."""
-    told = stand.demo.shown(trace_id)["signals"]
-    return [each["evaluator"] for each in told if each["success"] is False]
+    trace_page = stand.demo.shown(trace_id)["signals"]
+    return [each["evaluator"] for each in trace_page if each["success"] is False]
 
 
 def test_the_story_goes_as_readme_shows_it_with_addresses_of_the_page(stand: Stand) -> None:

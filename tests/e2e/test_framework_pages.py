@@ -86,7 +86,7 @@ def test_what_a_page_says_connects_its_framework(
                 "DO_NOT_TRACK": "true",
                 "LITELLM_LOCAL_MODEL_COST_MAP": "True",
                 **environment(name, {PORTS["grpc"]: grpc, PORTS["http/protobuf"]: http}),
-                # So that each is told from the others.
+                # So that each differs from the others.
                 "OTEL_SERVICE_NAME": name,
                 "OTEL_RESOURCE_ATTRIBUTES": "service.version=1.4.2",
             },

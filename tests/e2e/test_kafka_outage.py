@@ -40,9 +40,9 @@ def outage(tmp_path: Path, node: KafkaNode, *, seconds: float) -> None:
         receiver = fleet.add("receiver", "receive")
         refused = refusal(receiver.grpc, sent[0])
         assert refused is not None
-        code, told = refused
+        code, details = refused
         assert code == "UNAVAILABLE"
-        assert "grpc-status-details-bin" in told  # RetryInfo
+        assert "grpc-status-details-bin" in details  # RetryInfo
         worker = fleet.add("worker", "assemble", "score")
         publisher = fleet.add("publisher", "publish")
         node.start()

@@ -109,8 +109,8 @@ def test_a_fleet_in_trouble_says_what_one_process_says(
         lasted = time.monotonic() - began
         assert sender.acknowledged == len(sent), f"{sender.acknowledged} of {len(sent)}"
         fleet.settle(publisher, expected, workers, 180)
-        told = " ".join(f"{what}={count}" for what, count in sorted(trouble.happened.items()))
-        check(publisher, whole, f"soak of {lasted:.0f} s ({told})", len(sent), len(expected))
+        counts = " ".join(f"{what}={count}" for what, count in sorted(trouble.happened.items()))
+        check(publisher, whole, f"soak of {lasted:.0f} s ({counts})", len(sent), len(expected))
         assert trouble.happened["broker"] == 1
         time.sleep(CALM)
         assert lag([publisher, *workers]) == 0

@@ -52,7 +52,7 @@ def _story(tmp_path: Path, alerts: AlertmanagerServer, receiver: Stub, hook: Stu
         send(service.grpc, calls(20, 8))
         (alert,) = service.wait_for("the alert", alerts.alerts)
         service.wait_for("the notice", lambda: hook.requests)
-        service.wait_for("that it was told", _counts(service, "sent", 1))
+        service.wait_for("that it was sent", _counts(service, "sent", 1))
 
         service.kill()
         service.start()
@@ -60,13 +60,15 @@ def _story(tmp_path: Path, alerts: AlertmanagerServer, receiver: Stub, hook: Stu
         service.wait_for("the next notice", lambda: "stock-keeper" in str(hook.requests[-1].body))
         send(service.grpc, root())
         service.wait_for("the end", lambda: len(hook.requests) > 2)
-        service.wait_for("Alertmanager's end", lambda: _told(receiver, "resolved"))
+        service.wait_for("Alertmanager's end", lambda: _received(receiver, "resolved"))
 
     assert alert["labels"] == LABELS
     assert alert["annotations"]["summary"] == "helper (shop) is running away: repeated_calls"
     assert alert["annotations"]["page"] == "https://spanwise.example.com/?service=shop&agent=helper"
     assert (
-        _told(receiver, "firing")[0]["labels"] == _told(receiver, "resolved")[0]["labels"] == LABELS
+        _received(receiver, "firing")[0]["labels"]
+        == _received(receiver, "resolved")[0]["labels"]
+        == LABELS
     )
 
 
@@ -75,8 +77,8 @@ def _counts(service: Service, result: str, count: int) -> Callable[[], bool]:
     return lambda: service.metrics().get(name) == count
 
 
-def _told(receiver: Stub, status: str) -> list[dict[str, Any]]:
-    """What Alertmanager told its own receiver."""
+def _received(receiver: Stub, status: str) -> list[dict[str, Any]]:
+    """What Alertmanager sent to its own receiver."""
     return [
         alert
         for each in receiver.requests

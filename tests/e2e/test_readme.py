@@ -100,8 +100,8 @@ def test_its_first_commands_do_what_it_says(tmp_path: Path) -> None:
         start_new_session=True,
     )
     try:
-        told = until(f"curl -sf {page}/readyz", settings)
-        assert told
+        printed = until(f"curl -sf {page}/readyz", settings)
+        assert printed
         shell(agent, settings)
         found = until(curl.replace("127.0.0.1:4390", page), settings)
         assert found == shown + "\n"
@@ -109,12 +109,12 @@ def test_its_first_commands_do_what_it_says(tmp_path: Path) -> None:
             export = shown_export
             for port, ours in ports.items():
                 export = export.replace(f":{port} ", f":{ours} ")
-            service = f"told-{number}"
-            told = shell(f"{export} OTEL_SERVICE_NAME={service}; {ANY_EXPORTER}", settings)
-            assert told == export.rpartition("=")[2] + "\n"
+            service = f"printed-{number}"
+            printed = shell(f"{export} OTEL_SERVICE_NAME={service}; {ANY_EXPORTER}", settings)
+            assert printed == export.rpartition("=")[2] + "\n"
             until(f"curl -s {page}/api/v1/sessions?service={service} | grep a-turn", settings)
-        told = shell(f"{doctor()} --set admin.port={ports['4390']}", settings)
-        assert "my-shop: genai: 1 turn in 1 trace" in told
+        printed = shell(f"{doctor()} --set admin.port={ports['4390']}", settings)
+        assert "my-shop: genai: 1 turn in 1 trace" in printed
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(30)
@@ -144,8 +144,8 @@ def until(command: str, environment: Mapping[str, str]) -> str:
     """What it printed once it succeeded, within a minute."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        if told := shell(command, environment):
-            return told
+        if printed := shell(command, environment):
+            return printed
         time.sleep(0.3)
     raise AssertionError(f"{command}: not within a minute")
 

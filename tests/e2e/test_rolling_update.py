@@ -71,7 +71,7 @@ class Pods:
             self.publishers.append(pod)
 
     def _update(self, role: str) -> None:
-        """A new pod is ready before an old one is told to stop; `publish` may never run twice: it stops first."""
+        """A new pod is ready before an old one is asked to stop; `publish` may never run twice: it stops first."""
         for old in tuple(self.running[role]):
             if role != "publish":
                 self._start(role)
@@ -168,7 +168,7 @@ def check(pods: Pods, whole: Scores, topic: str, bootstrap: str) -> None:
         return {k: v for k, v in comparable(scores(signals)).items() if k in expected}
 
     (publisher,) = pods.running["publish"]
-    told = publisher.come_to(expected, found, 90)
+    arrived = publisher.come_to(expected, found, 90)
     publisher.come_to(0.0, pods.lag)
     lines = pods.signal_lines()
     public = [
@@ -178,7 +178,7 @@ def check(pods: Pods, whole: Scores, topic: str, bootstrap: str) -> None:
         f"signals={len(lines)} repeats={len(lines) - len(set(lines))} differing={differing(lines)} "
         f"public={len(public)} longest stop={pods.longest_stop:.1f} s"
     )
-    assert told == expected
+    assert arrived == expected
     assert differing(lines) == 0
     assert differing(public) == 0
     assert {json.loads(each)["id"] for each in public} == {json.loads(each)["id"] for each in lines}

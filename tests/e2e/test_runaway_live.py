@@ -1,4 +1,4 @@
-"""An open trace that loops is told by the real process: gauge, page, stream; after kill -9; and its closing decides."""
+"""The real process reports an open trace that loops: gauge, page, stream; after kill -9; and its closing decides."""
 
 from __future__ import annotations
 

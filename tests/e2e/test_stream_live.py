@@ -1,4 +1,4 @@
-"""The live stream of the real process under load: every reader gets every signal, or is told that it does not."""
+"""The live stream of the real process under load: every reader gets every signal, or learns that it does not."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_thirty_readers_get_every_signal(tmp_path: Path) -> None:
         await asyncio.wait(following)
 
     assert [len(each.ids) for each in readers if b"slow" not in each.end] == [count] * READERS
-    assert {each.end[:11] for each in readers} == {b"event: end\n"}, "the stop is told too"
+    assert {each.end[:11] for each in readers} == {b"event: end\n"}, "the stop is sent too"
     assert all(len({*each.ids}) == len(each.ids) for each in readers)
 
 

@@ -119,8 +119,8 @@ def test_the_demo_tells_its_story_within_80_columns(tmp_path: Path) -> None:
 
     assert code == 0, said
     assert "Traceback" not in said
-    told = said[: said.index("  good ")].splitlines()
-    assert [line for line in wide(told, 80) if str(tmp_path) not in line] == []
+    header = said[: said.index("  good ")].splitlines()
+    assert [line for line in wide(header, 80) if str(tmp_path) not in line] == []
     assert wide(LONGEST, 80) == []
 
 

@@ -1,4 +1,4 @@
-"""What evaluators say of agents that speak in logs: loops are told, good sessions and refused calls are not.
+"""What evaluators say of agents that speak in logs: loops are reported, good sessions and refused calls are not.
 
 `SPANWISE_LOG_CAPTURES` names another folder of recordings.
 """

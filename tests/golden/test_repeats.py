@@ -78,9 +78,9 @@ def test_the_evaluators_of_a_trace_tell_the_same(stack: str) -> None:
             turn = found.turns.get(signal["trace_id"])
             if turn is None or not turn.calls:
                 continue
-            told = REPEATED.search(signal["explanation"])
-            assert told, signal
-            assert int(told[1]) == turn.repeats
+            counted = REPEATED.search(signal["explanation"])
+            assert counted, signal
+            assert int(counted[1]) == turn.repeats
             if evaluator != "confidence":
                 assert signal["score"] == pytest.approx(1 - turn.repeats / turn.calls, abs=1e-4)
 
@@ -99,14 +99,14 @@ def test_the_session_counts_over_all_of_its_turns(stack: str) -> None:
     found = loop(stack)
     turns = found.turns.values()
     calls, within = sum(turn.calls for turn in turns), sum(turn.repeats for turn in turns)
-    told = [REPEATED.search(each["explanation"]) for each in found.signals["repeated_calls"]]
+    counted = [REPEATED.search(each["explanation"]) for each in found.signals["repeated_calls"]]
     if not calls:
         assert [each["score"] for each in found.signals["repeated_calls"]] == [None]
     elif found.has_session:
         # Each turn made the same call, so that every one but the first repeats it.
-        assert [int(each[1]) for each in told if each] == [calls - 1]
+        assert [int(each[1]) for each in counted if each] == [calls - 1]
         assert [each["score"] for each in found.signals["repeated_calls"]] == [
             float(calls - 1 < 10)
         ]
     else:
-        assert sum(int(each[1]) for each in told if each) == within
+        assert sum(int(each[1]) for each in counted if each) == within

@@ -119,7 +119,7 @@ def whole(draw: st.DrawFn) -> JSON:
 
 
 def both(schema: JSON, value: JSON) -> tuple[Counted | str, Counted | str, bool]:
-    """What comes of a check with and without the compiled one, and whether that one told."""
+    """What comes of a check with and without the compiled one, and whether that one decided."""
     slow = _counted(schema, value)
     fast = fitting(json.dumps(schema), value)
     return fast or slow, slow, fast is not None
@@ -190,11 +190,11 @@ FITS = {
     ],
 )
 def test_what_tools_declare_is_compiled(changed: JSON, fits: bool) -> None:
-    fast, slow, told = both(TOOL, {**FITS, **changed})
+    fast, slow, was_compiled = both(TOOL, {**FITS, **changed})
 
     assert fast == slow
     assert isinstance(fast, Counted)
-    assert (fast.error is None, told) == (fits, fits)
+    assert (fast.error is None, was_compiled) == (fits, fits)
 
 
 OBJECT: JSON = {}
@@ -248,14 +248,14 @@ LONG = "a word " * 40
     ],
 )
 def test_what_is_long_takes_as_many_steps(schema: JSON, value: JSON) -> None:
-    fast, slow, told = both(schema, value)
+    fast, slow, was_compiled = both(schema, value)
 
-    assert told
+    assert was_compiled
     assert fast == slow
 
 
 def test_infinity_is_left_to_jsonschema() -> None:
-    fast, slow, told = both({"items": {"type": "number"}}, [math.inf])
+    fast, slow, was_compiled = both({"items": {"type": "number"}}, [math.inf])
 
-    assert not told
+    assert not was_compiled
     assert fast == slow

@@ -61,7 +61,9 @@ def headlines(publisher: Publisher) -> dict[tuple[str, tuple[str, ...]], float]:
     }
 
 
-async def told(order: list[Signal], limits: AgentWindow, restart: int | None = None) -> object:
+async def headlines_of(
+    order: list[Signal], limits: AgentWindow, restart: int | None = None
+) -> object:
     publisher = Publisher(limits=limits)
     for number, each in enumerate(order):
         await publisher.publish(each)
@@ -87,7 +89,9 @@ def test_sessions_may_interleave_in_any_way(
     other = interleaved(data, sessions)
     restart = data.draw(st.none() | st.integers(0, 14), label="restart after")
 
-    assert asyncio.run(told(other, LIMITS, restart)) == asyncio.run(told(one, LIMITS))
+    assert asyncio.run(headlines_of(other, LIMITS, restart)) == asyncio.run(
+        headlines_of(one, LIMITS)
+    )
 
 
 @given(published(), st.data())
@@ -100,7 +104,7 @@ def test_signals_of_a_session_may_come_in_any_order_while_its_windows_hold_it(
 
     limits = AgentWindow(version_silence=4)
 
-    assert asyncio.run(told(other, limits)) == asyncio.run(told(one, limits))
+    assert asyncio.run(headlines_of(other, limits)) == asyncio.run(headlines_of(one, limits))
 
 
 @given(published())

@@ -46,11 +46,11 @@ def any_of(chance: random.Random, number: int) -> SpanSpec:
         of = chance.choice(("tool", "llm_request", "interaction"))
         made, keys = claude_span(number, of, at, at + 9), CLAUDE
     named = keys.split()
-    told = {
+    fields = {
         key: chance.choice(VALUES) for key in chance.sample(named, chance.randint(0, len(named)))
     }
     parent = chance.choice((made.parent, 1, 2, 3))
-    return replace(made, parent=parent, attributes={**made.attributes, **told})
+    return replace(made, parent=parent, attributes={**made.attributes, **fields})
 
 
 @pytest.mark.parametrize("seed", range(300))

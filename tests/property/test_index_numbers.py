@@ -57,7 +57,7 @@ def take(index: Index, offset: int, came: tuple[int, int, int, str, int | None])
         index.take_signals([record(SIGNALS, offset, make.value(signal))])
     else:
         method = "llm_judge" if kind == "verdict" else "embedding"
-        told = make.signal(
+        packed_once = make.signal(
             of,
             EVALUATORS[session - 1],
             score=score,
@@ -66,7 +66,7 @@ def take(index: Index, offset: int, came: tuple[int, int, int, str, int | None])
             method=method,
             final=kind == "verdict",
         )
-        index.take_signals([record(SIGNALS, offset, make.value(told))])
+        index.take_signals([record(SIGNALS, offset, make.value(packed_once))])
 
 
 def words_in(reading: Reading) -> dict[str, int]:
@@ -150,5 +150,9 @@ def test_outcomes_and_sums_are_those_of_what_the_index_holds(
 
 
 def test_outcomes_are_read_as_they_were_written() -> None:
-    told = [HeldOutcome(1, 0.1234, True), HeldOutcome(2, None, None), HeldOutcome(900, 1.0, False)]
-    assert list(unpack(pack(told))) == told
+    packed_once = [
+        HeldOutcome(1, 0.1234, True),
+        HeldOutcome(2, None, None),
+        HeldOutcome(900, 1.0, False),
+    ]
+    assert list(unpack(pack(packed_once))) == packed_once

@@ -107,8 +107,8 @@ def test_the_index_is_the_same_however_its_records_come_in_batches(every: int) -
             traces.append(record(TRACES, offset, make.trace_value(of, revision=revision)))
             continue
         own = make.signal(of, score=revision / 2, revision=revision)
-        told = make.session_signal(of, "agent_reliability", 0.5, revision=revision)
-        (joined,) = batch_records([made(own), made(told)])
+        signal_of = make.session_signal(of, "agent_reliability", 0.5, revision=revision)
+        (joined,) = batch_records([made(own), made(signal_of)])
         assert isinstance(joined.value, bytes)
         position = Position(SIGNALS, 0, 2 * offset + 1)
         signals.append(

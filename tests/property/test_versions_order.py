@@ -25,7 +25,7 @@ few_versions = st.lists(
 )
 
 
-def told(seen: list[tuple[str, float]]) -> AgentVersions:
+def versions_of(seen: list[tuple[str, float]]) -> AgentVersions:
     versions = AgentVersions(SILENCE)
     for version, time in seen:
         versions.see(version, time)
@@ -40,12 +40,12 @@ def test_order_repeats_and_restarts_change_nothing(
     other = data.draw(st.permutations(seen))
     restart = data.draw(st.integers(0, len(seen)), label="restart after")
 
-    before = told(other[:restart])
-    after = told([(v, time) for v, times in before.seen().items() for time in times])
+    before = versions_of(other[:restart])
+    after = versions_of([(v, time) for v, times in before.seen().items() for time in times])
     for version, time in other[restart // 2 :]:
         after.see(version, time)
 
-    assert after.current == told(seen).current
+    assert after.current == versions_of(seen).current
 
 
 @given(few_versions)
@@ -65,13 +65,13 @@ def test_a_version_ends_when_another_had_sessions_for_the_silence_since_its_last
         if first > max(own) and max(others) - first >= SILENCE
     }
 
-    assert told(seen).current == times.keys() - ended
+    assert versions_of(seen).current == times.keys() - ended
 
 
 @given(sessions)
 @settings(deadline=None, max_examples=examples(USUAL))
 def test_what_is_kept_is_bounded(seen: list[tuple[str, float]]) -> None:
-    kept = told(seen).seen()
+    kept = versions_of(seen).seen()
 
     assert len(kept) <= MAX_VERSIONS
     assert all(len(times) <= MOMENTS + 1 for times in kept.values())

@@ -82,7 +82,7 @@ class Fleet:
                 "every trace scored", lambda: settled(publisher, expected, workers), timeout
             )
         except AssertionError as error:
-            raise AssertionError("\n".join((str(error), *map(_told, self.services)))) from None
+            raise AssertionError("\n".join((str(error), *map(_output_of, self.services)))) from None
 
     def __enter__(self) -> Fleet:
         """Nothing started yet."""
@@ -95,7 +95,7 @@ class Fleet:
                 service.kill()
 
 
-def _told(service: Service) -> str:
+def _output_of(service: Service) -> str:
     """The end of its log and the lag of its groups."""
     try:
         lags = {k: v for k, v in service.metrics().items() if k.startswith("spanwise_log_lag")}

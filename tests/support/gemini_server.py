@@ -26,12 +26,12 @@ class GeminiServer(ScriptedModel):
         """See `ScriptedModel`."""
         if "countTokens" in path:
             return Reply.of({"totalTokens": INPUT_TOKENS})
-        told = self._told(asked)
+        answer = self._content_for(asked)
         if "streamGenerateContent" in path:
-            return Reply.streamed(f"data: {json.dumps(told)}\r\n\r\n")
-        return Reply.of(told)
+            return Reply.streamed(f"data: {json.dumps(answer)}\r\n\r\n")
+        return Reply.of(answer)
 
-    def _told(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def _content_for(self, asked: dict[str, Any]) -> dict[str, Any]:
         number = next(self._calls)
         part: dict[str, Any] = {"text": ANSWER}
         if asked.get("tools") and not _has_result(asked):

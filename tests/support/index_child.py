@@ -1,6 +1,6 @@
 """Fills an index until it is killed: `python -m tests.support.index_child FOLDER`.
 
-Prints how many traces are synced to the disk, after each batch: what the log would have been told.
+Prints how many traces are synced to the disk, after each batch: what would have been committed to the log.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class FakeJudges:
     def __init__(self, due: Sequence[Configured] = PLAN.judged) -> None:
         self.due = due
         self.jobs: list[Job] = []
-        self.told: list[int] = []
+        self.answered: list[int] = []
         self.error: Exception | None = None
         self.holds = False
         self.answers: int | None = None
@@ -82,7 +82,7 @@ class FakeJudges:
             await self._asked.wait_for(lambda: len(self.jobs) >= count)
 
     def written(self, done: JobDone) -> None:
-        self.told.append(done.id)
+        self.answered.append(done.id)
 
     async def run(self) -> None:
         await asyncio.Event().wait()

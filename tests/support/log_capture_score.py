@@ -19,7 +19,7 @@ from tests.support.made_spans import traces
 
 _LOGS_ONLY = ("claude_code", "codex", "qwen_code_old", "genai_openai_logs_only")
 _TELLS_FAILURE = ("claude_code", "qwen_code")
-"""The outcome is an attribute of its own, told without the result."""
+"""The outcome is an attribute of its own, sent without the result."""
 
 
 def score(folder: Path, scenario: str, expected: Mapping[str, Any]) -> Iterator[Claim]:
@@ -44,7 +44,7 @@ def score(folder: Path, scenario: str, expected: Mapping[str, Any]) -> Iterator[
                 held=bool(held),
                 detail=repr(detail)[:200],
             )
-    asked = sum(_told(turn.get("input_exported")) for turn in turns)
+    asked = sum(_is_exported(turn.get("input_exported")) for turn in turns)
     if asked and expected["stack"].startswith(_LOGS_ONLY):
         # A person's prompts are as many traces: not one for a helper's report or a title.
         prompts = [t["input"] for t in every if session in (None, t["session_id"]) and t["input"]]
@@ -67,21 +67,21 @@ def _starts(turns: Sequence[Mapping[str, Any]]) -> Iterator[float]:
         end = turn.get("end_unix_s")
 
 
-def _told(flags: Mapping[str, bool] | None) -> bool:
+def _is_exported(flags: Mapping[str, bool] | None) -> bool:
     return bool(flags) and bool(flags.get("logs") or flags.get("traces"))
 
 
 def _turn(
     turn: Mapping[str, Any], mine: Sequence[Shown], stack: str, session: str | None
 ) -> Iterator[tuple[str, object, object]]:
-    if _told(turn.get("input_exported")) and turn.get("input"):
+    if _is_exported(turn.get("input_exported")) and turn.get("input"):
         got = [t["input"] for t in mine]
         yield "input", text(turn["input"]) in map(text, got), got
-    if _told(turn.get("output_exported")) and turn.get("output"):
+    if _is_exported(turn.get("output_exported")) and turn.get("output"):
         got = [t["output"] for t in mine]
         head = letters(turn["output"])[:2000]
         yield "output", head in [letters(g or "")[:2000] for g in got], got
-    if _told(turn.get("tokens_exported")):
+    if _is_exported(turn.get("tokens_exported")):
         sums = [sum(t["tokens"][k] or 0 for t in mine) for k in ("input", "output")]
         yield "tokens", sums == [turn["input_tokens"], turn["output_tokens"]], sums
     if session is not None:
@@ -98,9 +98,9 @@ def _calls(
     matched = 0
     for want in turn.get("tool_calls_executed") or ():
         asked = _request_of(want, requested)
-        if not _told(asked.get("name_exported")):
+        if not _is_exported(asked.get("name_exported")):
             continue
-        args = asked.get("args") if _told(asked.get("args_exported")) else None
+        args = asked.get("args") if _is_exported(asked.get("args_exported")) else None
         tells = stack.startswith(_TELLS_FAILURE)
         failed = any(map(want.get, ("rejected", "expected_failure", "is_error")))
         failed = failed or bool(tells and want.get("is_error_told_to_model"))
@@ -112,7 +112,7 @@ def _calls(
             continue
         left.remove(best)
         matched += 1
-        result = _told(want.get("result_exported"))
+        result = _is_exported(want.get("result_exported"))
         if want.get("answered", True) and (want.get("rejected") or result or tells):
             yield "tool_error", bool(best["error"]) is failed, (want["name"], best["error"])
         truth = want.get("result_given_to_model") or want.get("error") or want.get("result")

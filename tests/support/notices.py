@@ -29,7 +29,7 @@ class Looked:
         self.series.take([], now)
         self.alarms.look(found, self.series)
 
-    def told(self, target: str) -> list[tuple[str, str]]:
+    def sent_to(self, target: str) -> list[tuple[str, str]]:
         """Tell the target everything that is due: (alert, state)."""
         said: list[tuple[str, str]] = []
         for each in self.alarms.due(target):

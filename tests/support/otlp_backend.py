@@ -39,7 +39,7 @@ async def grpc_backend(
     async def take(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         backend.tries += 1
         if backend.code != "OK":
-            await context.abort(grpc.StatusCode[backend.code], "told to")
+            await context.abort(grpc.StatusCode[backend.code], "set to")
         backend.requests.append(request)
         pairs = cast("Iterable[tuple[str, str]]", context.invocation_metadata())
         backend.headers.append(dict(pairs))

@@ -18,7 +18,7 @@ ID = "0af7651916cd43dd8448eb211c80319c"
 async def post(
     url: str, content: bytes | AsyncIterator[bytes], headers: dict[str, str] | None = None
 ) -> httpx.Response:
-    """Send a body; protobuf unless told otherwise."""
+    """Send a body; protobuf unless said otherwise."""
     async with httpx.AsyncClient(timeout=20) as client:
         return await client.post(
             url, content=content, headers=PROTOBUF if headers is None else headers

@@ -65,7 +65,7 @@ async def grpc_server(port: int = 0) -> AsyncGenerator[LogsServer]:
 
     async def export(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         if logs.code != "OK":
-            await context.abort(grpc.StatusCode[logs.code], "told to")
+            await context.abort(grpc.StatusCode[logs.code], "set to")
         answer = logs.take(request, _texts(context.invocation_metadata()))
         if answer is None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "invalid")
@@ -95,7 +95,7 @@ async def http_server() -> AsyncGenerator[LogsServer]:
             if self.path != "/v1/logs":
                 self._answer(404, b"")
             elif logs.code != "OK":
-                self._answer(int(logs.code), b"told to")
+                self._answer(int(logs.code), b"set to")
             else:
                 headers = {key.lower(): value for key, value in self.headers.items()}
                 answer = logs.take(body, headers)

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that fails in the way it is told, as OpenAI, Ollama, Anthropic and Bedrock speak."""
+"""A real HTTP server on loopback that fails in the way it is set, as OpenAI, Ollama, Anthropic and Bedrock speak."""
 
 from __future__ import annotations
 

@@ -136,8 +136,8 @@ class Said:
         raw = self.trailers.get("google.rpc.retryinfo-bin")
         if raw is None:
             return None
-        told = RetryInfo.FromString(_binary(raw)).retry_delay
-        return told.seconds + told.nanos / 1e9
+        wait = RetryInfo.FromString(_binary(raw)).retry_delay
+        return wait.seconds + wait.nanos / 1e9
 
 
 def _binary(value: bytes | str) -> bytes:
@@ -216,7 +216,7 @@ async def through(exporter: SpanExporter, spans: list[ReadableSpan]) -> SpanExpo
 
 
 def assert_refused(said: Said) -> None:
-    """Retryable, and told so in both of the forms that clients read."""
+    """Retryable, and said so in both of the forms that clients read."""
     assert said.code is grpc.StatusCode.UNAVAILABLE
     assert said.detail(RetryInfo) is not None
     assert said.delay is not None

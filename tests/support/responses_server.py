@@ -41,13 +41,13 @@ class ResponsesServer(ScriptedModel):
             "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
         }
         ended = {**response, "status": "completed", "output": [item], "usage": usage}
-        for kind, told in (
+        for kind, content in (
             ("response.created", {"response": response}),
             ("response.output_item.added", {"output_index": 0, "item": item}),
             ("response.output_item.done", {"output_index": 0, "item": item}),
             ("response.completed", {"response": ended}),
         ):
-            yield f"event: {kind}\ndata: {json.dumps({'type': kind, **told})}\n\n"
+            yield f"event: {kind}\ndata: {json.dumps({'type': kind, **content})}\n\n"
 
     def _item(self, asked: dict[str, Any], number: int) -> dict[str, Any]:
         if asked.get("tools") and not _has_result(asked["input"]):

@@ -55,7 +55,7 @@ class Service:
             "receiver.http.port=0",
             "admin.port=0",
             f"workers={workers}",
-            "receiver.stop_delay=null",  # one sender, who knows the address: no one to be told of the stop
+            "receiver.stop_delay=null",  # one sender, who knows the address: no one who must hear of the stop
             *settings,
         ]
         self._process: subprocess.Popen[bytes] | None = None
@@ -164,9 +164,15 @@ class Service:
         """What the API says of a trace, once it is up to date: the index reads behind the other sinks."""
 
         def found() -> Any:
-            told = self.get(f"/api/v1/traces/{trace_id}")
-            newest = {each["revision"] for each in told["signals"] if each["scope"] == "trace"}
-            return told if told["trace"]["spans"] >= spans and newest == {revision} else None
+            trace_page = self.get(f"/api/v1/traces/{trace_id}")
+            newest = {
+                each["revision"] for each in trace_page["signals"] if each["scope"] == "trace"
+            }
+            return (
+                trace_page
+                if trace_page["trace"]["spans"] >= spans and newest == {revision}
+                else None
+            )
 
         return self.wait_for(f"trace {trace_id} at the API", found)
 

@@ -100,7 +100,7 @@ def _files_end_at(size: int) -> Generator[None]:
 async def test_a_full_map_is_full_and_small_calls_go_on(
     open_log: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shares keep it from happening; if it does, callers are told to come back."""
+    """Shares keep it from happening; if it does, callers are asked to come back."""
     monkeypatch.setattr("collector.log.disk.store._SLACK", -7 << 20)
     log = await open_log()
 

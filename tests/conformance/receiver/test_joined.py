@@ -1,4 +1,4 @@
-"""What the log gets of a request where it takes joined records, and what assembly is told of it."""
+"""What the log gets of a request where it takes joined records, and what assembly is handed of it."""
 
 from __future__ import annotations
 

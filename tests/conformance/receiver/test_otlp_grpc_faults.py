@@ -268,7 +268,7 @@ async def test_g23_what_is_in_flight_finishes_and_new_calls_are_unavailable() ->
 
 
 async def test_g24_a_repeated_batch_is_accepted_again() -> None:
-    """G24: duplicates come of retries; they are told apart by (trace id, span id) behind the log."""
+    """G24: duplicates come of retries; they are distinguished by (trace id, span id) behind the log."""
     async with serving() as served:
         said = [await export(served.target, body(span())) for _ in range(2)]
 

@@ -228,9 +228,9 @@ async def test_h6_success_is_200_with_partial_success_unset_or_exact() -> None:
 
         assert (binary.status_code, binary.content) == (200, b"")
         assert (full.status_code, full.json()) == (200, {})
-        told = partial.json()["partialSuccess"]
-        assert told["rejectedSpans"] == "1"
-        assert "span_id is all zeros" in told["errorMessage"]
+        answered = partial.json()["partialSuccess"]
+        assert answered["rejectedSpans"] == "1"
+        assert "span_id is all zeros" in answered["errorMessage"]
         answer = ExportTraceServiceResponse.FromString(partial_binary.content)
         assert answer.partial_success.rejected_spans == 1
 
@@ -244,12 +244,12 @@ async def test_h7_errors_are_a_status_in_the_encoding_of_the_request(
         reply = await post(served.url, b"\xff\xff\xff", headers)
 
         assert reply.status_code == 400
-        told = status_of(reply)
+        answered = status_of(reply)
         detail = BadRequest()
-        assert told.code == 3
-        assert told.message
-        assert told.details[0].Unpack(detail)
-        assert detail.field_violations[0].description == told.message
+        assert answered.code == 3
+        assert answered.message
+        assert answered.details[0].Unpack(detail)
+        assert detail.field_violations[0].description == answered.message
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What comes to the wrong door is told the right one, counted, and logged once."""
+"""What comes to the wrong port is answered with the right one, counted, and logged once."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def planted(text: str, session: str = "s") -> ExportTraceServiceRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Outlets:
     """Everything that left the process, by outlet."""
 
     outlets: Mapping[str, bytes]
@@ -210,7 +210,7 @@ async def test_no_secret_of_a_pattern_leaves_or_reaches_the_disk(
         outlets["output"] = service.output.read_bytes()
         outlets |= files(tmp_path / "data")
 
-        assert Told(outlets).leaks(SECRETS) == []
+        assert Outlets(outlets).leaks(SECRETS) == []
         assert len(backend.requests) == 4
         assert outlets["forward"].count(NO_CARD.encode()) > 4
         for kind in SECRETS:
@@ -232,7 +232,7 @@ def test_users_named_by_their_address_keep_sessions_of_their_own(tmp_path: Path)
         listed = service.come_to([("[email]", 2)] * 2, lambda: shown_sessions(service))
 
     assert listed == [("[email]", 2)] * 2
-    assert Told(files(tmp_path / "data")).leaks(dict(enumerate_users(users))) == []
+    assert Outlets(files(tmp_path / "data")).leaks(dict(enumerate_users(users))) == []
 
 
 def shown_sessions(service: Service) -> list[tuple[str, int]]:
@@ -254,9 +254,9 @@ def test_offline_commands_redact_as_the_service_does(command: str, tmp_path: Pat
 
     ended = spanwise(command, str(recording), "--config", str(settings), *form)
 
-    told = {"out": ended.out.encode(), "err": ended.err.encode()}
+    printed = {"out": ended.out.encode(), "err": ended.err.encode()}
     assert ended.code == 0, ended.err
-    assert Told(told).leaks(SECRETS) == []
+    assert Outlets(printed).leaks(SECRETS) == []
     assert "[email]" in ended.out
 
 
@@ -292,4 +292,4 @@ def test_dropped_content_covers_names_that_carry_it(tmp_path: Path) -> None:
     outlets["output"] = service.output.read_bytes()
     outlets |= {f"index/{name}": data for name, data in files(tmp_path / "data" / "index").items()}
 
-    assert Told(outlets).leaks(SECRETS) == []
+    assert Outlets(outlets).leaks(SECRETS) == []

@@ -1,6 +1,6 @@
 """Rooms that take in and keep (receive, assemble, score) wait for their disk, and lose nothing that was acknowledged.
 
-While the log cannot be written, senders are told to come back. An error that such a room does not foresee ends the
+While the log cannot be written, senders are asked to come back. An error that such a room does not foresee ends the
 process, which can be started again: it reads on from its commits.
 """
 

@@ -58,10 +58,10 @@ def failures(service: Service, room: str = "") -> float:
 
 def scored(service: Service) -> set[str]:
     """Trace ids in the JSONL sink, whose last line may be torn while its disk is full."""
-    return {each["trace_id"] for each in told(service) if each["scope"] == "trace"}
+    return {each["trace_id"] for each in shown_by(service) if each["scope"] == "trace"}
 
 
-def told(service: Service) -> list[dict[str, Any]]:
+def shown_by(service: Service) -> list[dict[str, Any]]:
     return [json.loads(each) for each in service.signal_lines() if each.endswith("}")]
 
 
@@ -127,7 +127,7 @@ class Scene:
     def seen(self, number: int) -> list[bool]:
         """JSONL sink, judge, index, OTLP sink, forwarder."""
         ident = trace_id("s", number)
-        signals = [each for each in told(self.service) if each["trace_id"] == ident]
+        signals = [each for each in shown_by(self.service) if each["trace_id"] == ident]
         return [
             bool(signals),
             any(each["method"] == "llm_judge" and each["outcome"] == "scored" for each in signals),
@@ -284,7 +284,7 @@ def judged(service: Service) -> set[str]:
     """Trace ids with a scored verdict."""
     return {
         each["trace_id"]
-        for each in told(service)
+        for each in shown_by(service)
         if each["method"] == "llm_judge" and each["outcome"] == "scored"
     }
 

@@ -78,12 +78,12 @@ def test_a_turn_dated_a_year_ahead_removes_no_other_from_its_session(tmp_path: P
 
 def _turns(service: Service) -> int:
     """Of the newest session signal, how many turns it was made of."""
-    told = [s for s in service.signals() if s["scope"] == "session" and s["coverage"]]
-    if not told:
+    counted = [s for s in service.signals() if s["scope"] == "session" and s["coverage"]]
+    if not counted:
         return 0
-    newest = max(told, key=lambda each: each["revision"])
+    newest = max(counted, key=lambda each: each["revision"])
     per_turn = newest["coverage"]["expected"]
-    alone = min(each["coverage"]["expected"] for each in told)
+    alone = min(each["coverage"]["expected"] for each in counted)
     return round(per_turn / alone)
 
 
@@ -105,8 +105,8 @@ def test_what_the_metrics_have_counted_is_not_lost(tmp_path: Path) -> None:
         service.wait_for("metrics stand still", lambda: _stands_still(service), timeout=20)
 
         kinds = ("scored", "failed", "not_applicable")
-        told = {s["id"] for s in service.signals() if s["final"] and s["outcome"] in kinds}
-        uncounted = len(told) - sum(labelled(service, "spanwise_evaluations_total"))
+        counted = {s["id"] for s in service.signals() if s["final"] and s["outcome"] in kinds}
+        uncounted = len(counted) - sum(labelled(service, "spanwise_evaluations_total"))
         lost = sum(labelled(service, "spanwise_signals_total", '"lost"', '"prometheus"'))
         assert lost <= uncounted
         assert sum(labelled(service, "spanwise_signals_total", '"lost"', '"jsonl"')) == 0

@@ -64,8 +64,8 @@ def verdict(given: Any, expected: Any, quirk: str | None) -> None:
         score.pop("justification")
     close(scores, expected["metric_scores"], tolerance=1e-12)
     answer = msgspec.json.decode((given["judge_output"] or "").strip())
-    told = connexity.outcomes(answer, given["expected_outcomes"])
-    seen = told and [{"statement": each["statement"], "passed": each["passed"]} for each in told]
+    found = connexity.outcomes(answer, given["expected_outcomes"])
+    seen = found and [{"statement": each["statement"], "passed": each["passed"]} for each in found]
     assert seen == expected["expected_outcomes"]
 
 

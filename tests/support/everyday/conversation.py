@@ -22,7 +22,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     times: int = 1
 
     @property
-    def told(self) -> str:
+    def response_text(self) -> str:
         """What the model reads of it."""
         return as_text(self.gives) if self.fails is None else f"Error: {self.fails}"
 

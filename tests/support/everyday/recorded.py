@@ -125,7 +125,9 @@ class GenAI(Recorder):
         else:
             more["error.type"] = "ToolError"
         self.put(f"execute_tool {call.tool}", self._operation("execute_tool", more), call.fails)
-        self._say("tool", {"type": "tool_call_response", "id": identifier, "response": call.told})
+        self._say(
+            "tool", {"type": "tool_call_response", "id": identifier, "response": call.response_text}
+        )
 
     def root(self, turn: Turn, error: str | None) -> None:
         self.put("invoke_agent clerk", self._operation("invoke_agent", {}), error, is_root=True)
@@ -167,7 +169,9 @@ class OpenInference(Recorder):
         if call.fails is None:
             more["output.value"] = as_text(call.gives)
         self.put(call.tool, self._kind("TOOL", more), call.fails)
-        self.past.append({"role": "tool", "content": call.told, "tool_call_id": identifier})
+        self.past.append(
+            {"role": "tool", "content": call.response_text, "tool_call_id": identifier}
+        )
 
     def root(self, turn: Turn, error: str | None) -> None:
         more = {"input.value": turn.ask}

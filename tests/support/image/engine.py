@@ -100,25 +100,25 @@ class Engine:
 
     def settings(self, image: str) -> Any:
         """The configuration that the image brings."""
-        told = self.call("image", "inspect", "--format", "{{json .Config}}", image)
-        return json.loads(told.stdout)
+        answer = self.call("image", "inspect", "--format", "{{json .Config}}", image)
+        return json.loads(answer.stdout)
 
     def healthcheck(self, image: str) -> list[str]:
         """The command that the image names for it. Podman shows it beside the configuration."""
         for where in (".Config.Healthcheck", ".HealthCheck"):
-            told = self.call(
+            answer = self.call(
                 "image", "inspect", "--format", f"{{{{json {where}}}}}", image, check=False
             )
-            if told.returncode == 0 and told.stdout.strip() != "null":
-                kind, *command = json.loads(told.stdout)["Test"]
+            if answer.returncode == 0 and answer.stdout.strip() != "null":
+                kind, *command = json.loads(answer.stdout)["Test"]
                 assert kind == "CMD"
                 return command
         raise AssertionError(f"{image} has no HEALTHCHECK")
 
     def exit_code(self, name: str) -> int:
         """Of a container that has ended."""
-        told = self.call("container", "inspect", "--format", "{{.State.ExitCode}}", name)
-        return int(told.stdout)
+        answer = self.call("container", "inspect", "--format", "{{.State.ExitCode}}", name)
+        return int(answer.stdout)
 
 
 class Container:

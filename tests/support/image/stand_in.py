@@ -51,9 +51,9 @@ def write(path: Path) -> None:
 def write_command(path: Path, name: str) -> None:
     """One command of /bin and the libraries that it needs, as a tar file."""
     command = f"/bin/{name}"
-    told = subprocess.run(["ldd", command], capture_output=True, text=True, check=True).stdout
+    libraries = subprocess.run(["ldd", command], capture_output=True, text=True, check=True).stdout
     with tarfile.open(path, "w", dereference=True) as archive:
-        for each in (command, *re.findall(r"(/\S+) \(0x", told)):
+        for each in (command, *re.findall(r"(/\S+) \(0x", libraries)):
             archive.add(each, arcname=each.lstrip("/"))
 
 

@@ -192,7 +192,7 @@ def install(name: str) -> None:
     uv = [sys.executable, "-m", "uv", "pip", "install", "--system-certs", "--python", python]
     if subprocess.run([*uv, *given], check=False).returncode:
         pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--no-compile"]
-        subprocess.run([*pip, *given], check=True)  # it knows of registries that uv was not told of
+        subprocess.run([*pip, *given], check=True)  # it knows of registries that uv was not given
     done.write_text(wanted.read_text())
 
 

@@ -26,14 +26,14 @@ def found(*stacks: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def test_a_badge_counts_each_evaluator_once_and_names_the_first_setting() -> None:
-    told = badges(
+    shown = badges(
         found(
             stack("desk", finding("no_content", "coherence", "agentic", setting="A=1\nB=2")),
             stack("desk", finding("no_tool_results", "coherence", setting="C=3")),
         )
     )
 
-    assert told == {"desk": Badge(text="no content and 1 more: 2 evaluators blind", setting="A=1")}
+    assert shown == {"desk": Badge(text="no content and 1 more: 2 evaluators blind", setting="A=1")}
 
 
 def test_what_stops_no_evaluator_is_no_badge() -> None:
@@ -41,9 +41,9 @@ def test_what_stops_no_evaluator_is_no_badge() -> None:
 
 
 def test_a_lack_that_nothing_mends_has_no_setting() -> None:
-    told = badges(found(stack("desk", finding("no_session", "agent_reliability"))))
+    shown = badges(found(stack("desk", finding("no_session", "agent_reliability"))))
 
-    assert told == {"desk": Badge(text="no session: 1 evaluator blind", setting=None)}
+    assert shown == {"desk": Badge(text="no session: 1 evaluator blind", setting=None)}
 
 
 async def test_the_overview_shows_the_badge_of_the_agents_service_alone(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def stripped_in_silence(path: str) -> tuple[str, dict[str, str]]:
     return path.removeprefix(PREFIX) or "/", {}
 
 
-def whole_and_told(path: str) -> tuple[str, dict[str, str]]:
+def whole_and_by_header(path: str) -> tuple[str, dict[str, str]]:
     return path, {"x-forwarded-prefix": f"{PREFIX}/"}
 
 
@@ -61,7 +61,7 @@ async def crawled(stand: Stand, ask: Ask) -> set[str]:
     [
         ([BELOW], whole),
         ([f"{BELOW}/"], whole),
-        ([BELOW], whole_and_told),
+        ([BELOW], whole_and_by_header),
         ([BELOW], stripped),
         ([BELOW], stripped_in_silence),
         ([], stripped),

@@ -201,11 +201,11 @@ def test_what_is_no_feedback_is_named(stand: Stand) -> None:
 
 
 def test_names_beyond_the_limit_share_one_label(stand: Stand) -> None:
-    told: list[str] = []
+    asked_again: list[str] = []
     counts = FeedbackCounts(
         stand.telemetry,
         ApiFamilies(stand.telemetry),
-        lambda _service, session, _name: told.append(session),
+        lambda _service, session, _name: asked_again.append(session),
     )
     matched = [
         Matched("shop", "desk", "s", f"name-{n}", "human", "positive")
@@ -224,7 +224,7 @@ def test_names_beyond_the_limit_share_one_label(stand: Stand) -> None:
     assert named("name-0") == 1
     assert named(OTHER) == 3
     assert stand.counted("spanwise_feedback_unmatched_total") == 4
-    assert len(told) == MOST_NAMES + 3
+    assert len(asked_again) == MOST_NAMES + 3
 
 
 # --- the pages ------------------------------------------------------------------------------------------------------

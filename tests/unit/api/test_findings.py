@@ -69,8 +69,8 @@ async def test_what_a_request_has_no_time_for_the_next_one_looks_at(tmp_path: Pa
         monotonic=count(0.0, 10.0).__next__,
     )
 
-    told = [await findings.now() for _ in range(3)]
+    answers = [await findings.now() for _ in range(3)]
 
-    assert [(each["looked_at"], each["of"]) for each in told] == [(1, 2), (2, 2), (2, 2)]
+    assert [(each["looked_at"], each["of"]) for each in answers] == [(1, 2), (2, 2), (2, 2)]
     assert sorted(looks.at) == sorted(NEWEST)
     stand.close()

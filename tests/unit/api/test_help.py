@@ -1,4 +1,4 @@
-"""The page explains the alerts by itself, and leads to the user's own backend where it is told how."""
+"""The page explains the alerts by itself, and leads to the user's own backend where it is configured."""
 
 from __future__ import annotations
 

@@ -307,10 +307,10 @@ async def test_a_page_that_is_busy_says_when_to_come_back() -> None:
     app = Starlette(routes=[Route("/", refuse)], exception_handlers=errors.handlers())
     async with AsyncClient(transport=ASGITransport(app), base_url="http://test") as client:
         page = await client.get("/", headers={"accept": "text/html"})
-        told = await client.get("/")
+        refusal = await client.get("/")
 
     assert (page.status_code, page.text, page.headers["retry-after"]) == (503, "too many", "5")
-    assert (told.json()["error"]["message"], told.headers["retry-after"]) == ("too many", "5")
+    assert (refusal.json()["error"]["message"], refusal.headers["retry-after"]) == ("too many", "5")
 
 
 async def test_a_trace_leads_to_those_beside_it_in_its_session(stand: Stand) -> None:

@@ -49,8 +49,8 @@ def prompt(turn: str, at: int) -> bytes:
     record = scope.log_records.add(
         time_unix_nano=at * MS, trace_id=trace_id(1), span_id=span_id(CALLER.span)
     )
-    told = {"event.name": "user_prompt", "session.id": "s", "prompt.id": turn, "prompt": turn}
-    for key, value in told.items():
+    fields = {"event.name": "user_prompt", "session.id": "s", "prompt.id": turn, "prompt": turn}
+    for key, value in fields.items():
         record.attributes.add(key=key).value.string_value = value
     return message.SerializeToString()
 

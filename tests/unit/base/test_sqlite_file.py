@@ -21,10 +21,10 @@ def with_free_bytes(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     fields = list(real)
     fields[1], fields[4] = 1, count
 
-    def told(path: Path) -> os.statvfs_result:
+    def half_full(path: Path) -> os.statvfs_result:
         return os.statvfs_result(fields)
 
-    monkeypatch.setattr(os, "statvfs", told)
+    monkeypatch.setattr(os, "statvfs", half_full)
 
 
 def test_what_fails_on_a_full_disk_is_named_a_full_disk(

@@ -34,7 +34,7 @@ def model(span: str, start: int, output: str | None = None) -> ModelCall:
     )
 
 
-def told(lines: Sequence[Line]) -> list[tuple[str, str | None]]:
+def spoken(lines: Sequence[Line]) -> list[tuple[str, str | None]]:
     return [(each.speaker, each.call.name if each.call else each.text) for each in lines]
 
 
@@ -53,7 +53,7 @@ def test_of_a_history_that_grows_only_what_is_new_is_said_again() -> None:
 
     lines = reading_order(of, exchanged)
 
-    assert told(lines) == [
+    assert spoken(lines) == [
         ("system", "Be kind."),
         ("user", "Weather?"),
         ("assistant", None),
@@ -72,7 +72,7 @@ def test_words_that_are_said_twice_in_one_history_stand_there_twice() -> None:
         "b": Exchanged(sent=more, answered=(assistant("Hm."),)),
     }
 
-    assert told(reading_order(of, exchanged)) == [
+    assert spoken(reading_order(of, exchanged)) == [
         ("user", "Hello?"),
         ("assistant", "Yes?"),
         ("user", "Hello?"),
@@ -114,7 +114,7 @@ def test_without_messages_the_answers_and_the_tool_calls_are_left() -> None:
         tool_calls=(ToolCall(name="lookup", start_time_unix_nano=2),),
     )
 
-    assert told(reading_order(of, {})) == [("assistant", "It rains."), ("tool", "lookup")]
+    assert spoken(reading_order(of, {})) == [("assistant", "It rains."), ("tool", "lookup")]
 
 
 def test_the_step_of_an_agent_is_read_unless_a_model_said_the_same() -> None:
@@ -130,7 +130,7 @@ def test_the_step_of_an_agent_is_read_unless_a_model_said_the_same() -> None:
 
     lines = reading_order(of, {})
 
-    assert told(lines) == [("assistant", "42"), ("agent", "It says 42.")]
+    assert spoken(lines) == [("assistant", "42"), ("agent", "It says 42.")]
     assert lines[1].agent == "Surfer"
 
 
@@ -140,7 +140,7 @@ def test_the_step_of_an_agent_is_read_unless_a_model_said_the_same() -> None:
 def test_the_second_turn_of_a_real_session_reads_from_its_question_to_its_answer(
     stack: str,
 ) -> None:
-    """What went before it is marked as earlier, and nothing is told twice."""
+    """What went before it is marked as earlier, and nothing is listed twice."""
     (trace_id, parts) = list(pieces(CAPTURES / stack / "session.otlp").items())[1]
     trace = read_trace(parts, trace_id=trace_id, closed="root_ended")
 
@@ -167,7 +167,7 @@ def test_a_prompt_that_no_model_call_carries_is_the_first_line() -> None:
         tool_calls=(),
     )
 
-    assert told(reading_order(of, {})) == [("user", "Weather?"), ("assistant", "It rains.")]
+    assert spoken(reading_order(of, {})) == [("user", "Weather?"), ("assistant", "It rains.")]
     assert reading_order(of, {})[0].span_id == "r"
 
 

@@ -1,4 +1,4 @@
-"""Whoever is told an endpoint is told the protocol that goes with it: what exporters speak by default differs."""
+"""Wherever an endpoint is named, its protocol is named too: what exporters speak by default differs."""
 
 from __future__ import annotations
 

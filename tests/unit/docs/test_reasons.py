@@ -65,10 +65,10 @@ def test_every_number_says_why() -> None:
 
 
 def test_a_number_without_a_word_is_found() -> None:
-    told = 'A = 1\n"""Why."""\n\nB = 2  # why\n\n# Why.\nC = 3\n'
+    explained = 'A = 1\n"""Why."""\n\nB = 2  # why\n\n# Why.\nC = 3\n'
 
-    assert list(bare_numbers(told)) == []
-    assert list(bare_numbers(told + "\n_D = 1 << 4\n_E = (1, 2)\n\n\ndef f(): ...\n")) == [
+    assert list(bare_numbers(explained)) == []
+    assert list(bare_numbers(explained + "\n_D = 1 << 4\n_E = (1, 2)\n\n\ndef f(): ...\n")) == [
         "_D",
         "_E",
     ]

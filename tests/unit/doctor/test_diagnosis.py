@@ -241,9 +241,9 @@ def test_what_agents_in_logs_leave_out_is_supplied_by_a_switch_that_says_what_it
 
     assert wanted.keys() <= seen.lacks
     for lack, switches in wanted.items():
-        told = advise(lack, scopes=seen.scopes, dialects=seen.dialects)
+        given = advise(lack, scopes=seen.scopes, dialects=seen.dialects)
         for switch in switches:
-            (advice,) = [each for each in told if f"{switch}=1" in each.setting]
+            (advice,) = [each for each in given if f"{switch}=1" in each.setting]
             assert "exports" in advice.note
     prompt = advise("no_question", scopes=("codex_otel.log_only",), dialects=("codex",))
     assert [each.setting for each in prompt] == ["config.toml: [otel] log_user_prompt = true"]

@@ -138,7 +138,7 @@ def test_a_name_that_is_not_lower_snake_case_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("share", 1.5, "evaluators.optional.share: Expected `float` <= 1.0"),
         ("share", float("nan"), "evaluators.optional.share: "),
@@ -147,7 +147,7 @@ def test_a_name_that_is_not_lower_snake_case_is_refused() -> None:
         ("shape", 1, r"evaluators.optional.shape: no such option \(it has: mode, share, weights\)"),
     ],
 )
-def test_an_option_that_does_not_fit_names_its_path(name: str, value: JSON, told: str) -> None:
+def test_an_option_that_does_not_fit_names_its_path(name: str, value: JSON, message: str) -> None:
     @evaluator(version="1")
     def optional(
         trace: Trace,
@@ -158,7 +158,7 @@ def test_an_option_that_does_not_fit_names_its_path(name: str, value: JSON, told
     ) -> Score:
         return Score(value=share)
 
-    with pytest.raises(SettingsError, match=told):
+    with pytest.raises(SettingsError, match=message):
         spec_of(optional).option(name, value)
 
 

@@ -47,7 +47,7 @@ def test_the_first_entry_that_fits_wins(
 
 
 @pytest.mark.parametrize(
-    ("entry", "told"),
+    ("entry", "message"),
     [
         ({"output": "8"}, "entry 1: Object missing required field `match`"),
         ({"match": {}, "output": "8"}, "entry 1: `match` is empty"),
@@ -59,8 +59,8 @@ def test_the_first_entry_that_fits_wins(
         ("text", "entry 1: Expected `object`, got `str`"),
     ],
 )
-def test_a_malformed_entry_is_named(entry: Any, told: str) -> None:
-    with pytest.raises(ExpectationError, match=told):
+def test_a_malformed_entry_is_named(entry: Any, message: str) -> None:
+    with pytest.raises(ExpectationError, match=message):
         Expectations([entry])
 
 

@@ -127,7 +127,7 @@ def test_the_embedder_s_model_is_part_of_an_embedded_evaluator_s_digest_only() -
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "told"),
+    ("name", "settings", "message"),
     [
         ("nope", Settings(), "evaluators.nope: no evaluator of that name"),
         (
@@ -157,9 +157,9 @@ def test_the_embedder_s_model_is_part_of_an_embedded_evaluator_s_digest_only() -
     ],
 )
 def test_a_wrong_setting_is_an_error_that_begins_with_its_path(
-    name: str, settings: Settings, told: str
+    name: str, settings: Settings, message: str
 ) -> None:
-    with pytest.raises(SettingsError, match=f"^{told}"):
+    with pytest.raises(SettingsError, match=f"^{message}"):
         make_plan(OURS, {name: settings}, embedder=None)
 
 

@@ -26,7 +26,7 @@ async def test_a_verdict_and_its_commit_are_one_write() -> None:
     assert (verdict.subject, verdict.digest) == (turn(1).trace_id, "d1")
     assert (verdict.calls, verdict.cost_usd) == (2, 0.5)
     assert {each.evaluator for each in verdict.outcomes} == {"loop_detection", "helpfulness"}
-    assert stand.judges.told == [0]
+    assert stand.judges.answered == [0]
 
 
 async def test_a_restart_asks_only_for_what_has_no_verdict_and_restores_the_spend() -> None:

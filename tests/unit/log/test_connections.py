@@ -27,7 +27,7 @@ async def broker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 async def lost() -> AIOKafkaConnection:
-    """A connection that has just gone, before its reader was told."""
+    """A connection that has just gone, before its reader learned of it."""
     server = await asyncio.start_server(broker, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
     connection = await create_conn(host, port)

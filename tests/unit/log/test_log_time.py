@@ -1,4 +1,4 @@
-"""Log time never goes back, and an end that was told is never undercut."""
+"""Log time never goes back, and an end that was reported is never undercut."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_end_that_was_reported_holds_for_later_records() -> None:
     clock = SetClock(10.0)
     time = SharedLogTime(clock)
 
-    told = time.end()
+    reported = time.end()
     clock.now = 3.0
 
-    assert time.begin() >= told
+    assert time.begin() >= reported

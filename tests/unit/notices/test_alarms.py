@@ -1,4 +1,4 @@
-"""Who is told what, once, whatever comes between."""
+"""Each target is sent each alert once, whatever comes between."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_a_fault_is_sent_once_and_its_end_once() -> None:
     chat = stand()
 
     chat.look(0, BROKEN)
-    assert chat.told("chat") == [FIRES]
+    assert chat.sent_to("chat") == [FIRES]
     chat.look(15, BROKEN)
-    assert chat.told("chat") == []
+    assert chat.sent_to("chat") == []
     chat.look(30)
-    assert chat.told("chat") == [ENDS]
+    assert chat.sent_to("chat") == [ENDS]
     chat.look(45)
-    assert chat.told("chat") == []
+    assert chat.sent_to("chat") == []
     assert dict(chat.alarms.counts) == {("chat", "sent"): 2}
 
 
@@ -47,10 +47,10 @@ def test_a_drop_is_sent_when_it_has_held_for_a_minute() -> None:
 
     for second in (0, 15, 30, 45):
         chat.look(second, DROPPED)
-        assert chat.told("chat") == []
+        assert chat.sent_to("chat") == []
     chat.look(60, DROPPED)
 
-    assert chat.told("chat") == [("AgentScoreDrop", "firing")]
+    assert chat.sent_to("chat") == [("AgentScoreDrop", "firing")]
 
 
 def test_what_ends_before_its_time_is_not_sent() -> None:
@@ -61,7 +61,7 @@ def test_what_ends_before_its_time_is_not_sent() -> None:
     chat.look(60, DROPPED)
     chat.look(90, DROPPED)
 
-    assert chat.told("chat") == []
+    assert chat.sent_to("chat") == []
     assert chat.alarms.pending() == {}
 
 
@@ -69,11 +69,11 @@ def test_what_began_and_ended_while_a_target_was_away_is_superseded() -> None:
     chat = stand("chat", "oncall")
 
     chat.look(0, BROKEN)
-    assert chat.told("oncall") == [FIRES]
+    assert chat.sent_to("oncall") == [FIRES]
     chat.look(15)
 
-    assert chat.told("chat") == []
-    assert chat.told("oncall") == [ENDS]
+    assert chat.sent_to("chat") == []
+    assert chat.sent_to("oncall") == [ENDS]
     assert chat.alarms.counts["chat", "superseded"] == 1
 
 
@@ -81,13 +81,13 @@ def test_an_end_that_was_not_sent_to_a_target_is_dropped_when_the_alert_goes_on(
     chat = stand()
 
     chat.look(0, BROKEN)
-    chat.told("chat")
+    chat.sent_to("chat")
     chat.look(15)
     chat.look(30, BROKEN)
 
-    assert chat.told("chat") == []
+    assert chat.sent_to("chat") == []
     chat.look(45)
-    assert chat.told("chat") == [ENDS]
+    assert chat.sent_to("chat") == [ENDS]
 
 
 def test_a_fault_that_comes_again_is_another_notice() -> None:
@@ -96,7 +96,7 @@ def test_a_fault_that_comes_again_is_another_notice() -> None:
 
     for second, holds in ((0, True), (15, False), (30, True), (45, False)):
         chat.look(second, *[BROKEN] * holds)
-        said += chat.told("chat")
+        said += chat.sent_to("chat")
         chat.alarms.pending()
 
     assert said == [FIRES, ENDS, FIRES, ENDS]
@@ -107,62 +107,62 @@ def test_a_target_is_sent_what_it_asked_for() -> None:
 
     both.look(0, BROKEN, SLOW)
 
-    assert both.told("oncall") == [FIRES]
-    assert both.told("chat") == [FIRES, FIRES]
+    assert both.sent_to("oncall") == [FIRES]
+    assert both.sent_to("chat") == [FIRES, FIRES]
     both.look(15)
-    assert both.told("oncall") == [ENDS]
-    both.told("chat")
+    assert both.sent_to("oncall") == [ENDS]
+    both.sent_to("chat")
     assert set(both.alarms.pending().values()) == {None}
 
 
 def test_a_restart_tells_nothing_twice_and_forgets_no_end() -> None:
     before = stand("chat", "oncall")
     before.look(0, BROKEN)
-    before.told("chat")
+    before.sent_to("chat")
 
     after = restarted(before, "chat", "oncall")
     after.look(100, BROKEN)
 
-    assert after.told("chat") == []
-    assert after.told("oncall") == [FIRES]
+    assert after.sent_to("chat") == []
+    assert after.sent_to("oncall") == [FIRES]
     after.look(115)
-    assert after.told("chat") == [ENDS]
-    assert after.told("oncall") == [ENDS]
+    assert after.sent_to("chat") == [ENDS]
+    assert after.sent_to("oncall") == [ENDS]
 
 
 def test_what_is_not_read_back_yet_is_no_end() -> None:
     before = stand()
     before.look(0, BROKEN)
-    before.told("chat")
+    before.sent_to("chat")
 
     after = restarted(before, "chat")
     after.look(100)
-    assert after.told("chat") == []
+    assert after.sent_to("chat") == []
     after.look(100 + GAP - 1)
-    assert after.told("chat") == []
+    assert after.sent_to("chat") == []
     after.look(100 + GAP)
-    assert after.told("chat") == [ENDS]
+    assert after.sent_to("chat") == [ENDS]
 
 
 def test_an_end_that_waits_is_sent_after_a_restart() -> None:
     before = stand()
     before.look(0, BROKEN)
-    before.told("chat")
+    before.sent_to("chat")
     before.look(15)
 
-    assert restarted(before, "chat").told("chat") == [ENDS]
+    assert restarted(before, "chat").sent_to("chat") == [ENDS]
 
 
 def test_a_target_that_is_gone_keeps_nothing() -> None:
     before = stand("chat")
     before.look(0, BROKEN)
-    before.told("chat")
+    before.sent_to("chat")
     before.look(15)
 
     after = restarted(before, "oncall")
     after.look(100)
 
-    assert after.told("oncall") == []
+    assert after.sent_to("oncall") == []
     assert list(after.alarms.pending().values()) == [None]
 
 
@@ -174,7 +174,7 @@ def test_what_could_not_be_sent_for_an_hour_is_dropped_and_so_is_its_end() -> No
     assert chat.alarms.expire("chat", LONGEST + 1) == 1
     chat.look(LONGEST + 15)
 
-    assert chat.told("chat") == []
+    assert chat.sent_to("chat") == []
     assert dict(chat.alarms.counts) == {("chat", "dropped"): 1}
     assert list(chat.alarms.pending().values()) == [None]
 

@@ -1,4 +1,4 @@
-"""How one target is told: over HTTP, again after failures, without a secret in any line."""
+"""How notices reach one target: over HTTP, again after failures, without a secret in any line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collector.base.errors import Permanent, Retryable
 from collector.config.notify import NotifyTarget
 from collector.notices import messenger
 from collector.notices.alarms import Alarms
-from collector.notices.messenger import APART, Messenger, Telling
+from collector.notices.messenger import APART, Messenger, TargetLoop
 from tests.support.eventually import eventually
 from tests.support.notices import BROKEN, DROPPED, SLOW, Looked, notice
 from tests.support.ticking import SetClock
@@ -30,7 +30,7 @@ async def server() -> AsyncIterator[Stub]:
 
 
 class Stand:
-    """A target, its loop and what it is told of."""
+    """A target, its loop and what it is sent."""
 
     def __init__(self, server: Stub, kind: str = "slack", **more: Any) -> None:
         settings = NotifyTarget.model_validate({kind: f"{server.url}/{SECRET}", **more})
@@ -38,7 +38,7 @@ class Stand:
         self.looked = Looked(Alarms({"chat": lambda _: True}))
         self.stored = 0
         self.messenger = Messenger("chat", settings)
-        self.telling = Telling(
+        self.target_loop = TargetLoop(
             self.messenger,
             self.looked.alarms,
             notice=lambda alarm: notice(labels=alarm.labels, state=alarm.state, end=alarm.end),
@@ -60,8 +60,8 @@ async def test_what_is_due_goes_out_in_one_message_and_is_stored(server: Stub) -
     stand = Stand(server)
     stand.looked.look(0, BROKEN, SLOW)
 
-    assert await stand.telling.step() == APART
-    assert await stand.telling.step() == APART
+    assert await stand.target_loop.step() == APART
+    assert await stand.target_loop.step() == APART
 
     (asked,) = server.requests
     assert asked.path == f"/{SECRET}"
@@ -77,7 +77,7 @@ async def test_a_target_that_is_away_is_asked_again_ever_later(
     stand.looked.look(0, BROKEN)
     server.replies = [Reply(503, SECRET), Reply(500), Reply(429, headers={"retry-after": "30"})]
 
-    waits = [await stand.telling.step() for _ in range(4)]
+    waits = [await stand.target_loop.step() for _ in range(4)]
 
     assert waits == [1.0, 2.0, 30.0, APART]
     assert stand.counts == {"retried": 3, "sent": 1}
@@ -95,7 +95,7 @@ async def test_a_message_that_is_refused_is_dropped_and_said_once_a_minute(
     for second, alert in ((0, BROKEN), (30, SLOW), (61, DROPPED)):
         stand.clock.now = second
         stand.looked.look(second, alert)
-        await stand.telling.step()
+        await stand.target_loop.step()
 
     assert stand.counts["dropped"] == 2
     assert caplog.text.count("refuses a notice") == 1
@@ -111,7 +111,7 @@ async def test_after_an_hour_it_is_dropped(server: Stub) -> None:
 
     for second in (0, 1800, 3601):
         stand.clock.now = second
-        await stand.telling.step()
+        await stand.target_loop.step()
 
     assert stand.counts == {"retried": 3, "dropped": 1}
     assert stand.looked.alarms.due("chat") == []
@@ -124,7 +124,7 @@ async def test_an_alertmanager_is_sent_each_alert_again_each_minute(server: Stub
     sent: list[int] = []
     for second in range(0, 125, 5):
         stand.clock.now = 1_700_000_000.0 + second
-        await stand.telling.step()
+        await stand.target_loop.step()
         sent.append(len(server.requests))
 
     assert [sent.index(count) * 5 for count in (1, 2, 3)] == [0, 60, 120]
@@ -137,7 +137,7 @@ async def test_pagerduty_is_sent_one_alert_at_a_time(server: Stub) -> None:
     stand.looked.look(0, BROKEN, SLOW)
 
     for _ in range(3):
-        await stand.telling.step()
+        await stand.target_loop.step()
 
     assert [each.path for each in server.requests] == ["/v2/enqueue"] * 2
     assert len({each.body["dedup_key"] for each in server.requests}) == 2
@@ -186,7 +186,7 @@ async def test_a_stop_does_not_wait_for_a_target_that_hangs(
     server.answer = lambda _: Reply(hangs=True)
 
     async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-        tasks.create_task(stand.telling.run(stopping))
+        tasks.create_task(stand.target_loop.run(stopping))
         await eventually(lambda: bool(server.requests))
         stopping.set()
 
@@ -207,12 +207,12 @@ async def test_what_ends_while_it_is_being_sent_is_sent_as_over(server: Stub) ->
     go_on = threading.Event()
     server.answer = answer
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(stand.telling.step())
+        tasks.create_task(stand.target_loop.step())
         await asyncio.to_thread(began.wait, 10)
         stand.looked.look(15)
         await stand._store()  # as every look does
         go_on.set()
-    await stand.telling.step()
+    await stand.target_loop.step()
 
     texts = [each.body["text"] for each in server.requests]
     assert [text.split(":")[0] for text in texts] == ["page", "page over"]
@@ -229,9 +229,9 @@ async def test_what_ends_while_it_could_not_be_sent_is_superseded(server: Stub) 
         return Reply(503)
 
     server.answer = answer
-    await stand.telling.step()
+    await stand.target_loop.step()
     server.answer = lambda _: Reply()
-    await stand.telling.step()
+    await stand.target_loop.step()
 
     assert len(server.requests) == 1
     assert stand.counts == {"retried": 1, "superseded": 1}

@@ -11,7 +11,7 @@ from prometheus_client import Gauge
 from collector.base.telemetry import Telemetry
 from collector.config.notify import Notify
 from collector.log.port import WINDOWS
-from collector.notices.messenger import Messenger, Telling
+from collector.notices.messenger import Messenger, TargetLoop
 from collector.notices.notices_room import NoticesRoom
 from collector.records.notices import NOTICES
 from collector.records.standing import Fault, Standing, WindowMean
@@ -67,7 +67,7 @@ class Stand:
             clock=log.clock,
             wall=log.clock,
         )
-        self.telling = Telling(
+        self.target_loop = TargetLoop(
             Messenger("hook", self.settings.to["hook"]),
             self.room._alarms,
             notice=self.room._notice,
@@ -79,7 +79,7 @@ class Stand:
     async def look(self, value: float) -> None:
         self.gauge.labels(**LABELS).set(value)
         await self.room.look()
-        await self.telling.step()
+        await self.target_loop.step()
 
     def count(self, result: str) -> float | None:
         labels = {"target": "hook", "result": result}
@@ -111,14 +111,14 @@ async def test_a_fault_is_sent_with_its_sessions_and_the_window(server: Stub) ->
         200,
     )
     assert stand.count("sent") == 1
-    await stand.telling._messenger.close()
+    await stand.target_loop._messenger.close()
 
 
 async def test_after_a_restart_nothing_comes_twice_and_the_end_comes(server: Stub) -> None:
     log = FaultyLog()
     stand = Stand(log, server)
     await stand.look(1)
-    await stand.telling._messenger.close()
+    await stand.target_loop._messenger.close()
 
     log.restart()
     again = Stand(log, server)
@@ -132,7 +132,7 @@ async def test_after_a_restart_nothing_comes_twice_and_the_end_comes(server: Stu
     assert [
         each for each in log.stored(WINDOWS) if each.key.startswith(NOTICES) and each.value
     ] == []
-    await again.telling._messenger.close()
+    await again.target_loop._messenger.close()
 
 
 async def test_an_alert_that_is_not_asked_for_is_not_sent(server: Stub) -> None:
@@ -154,4 +154,4 @@ async def test_a_record_that_cannot_be_read_is_counted_and_passed_over(server: S
     poison = {"topic": WINDOWS}
     assert states(server) == [FIRING]
     assert stand.telemetry.registry.get_sample_value("spanwise_poison_records_total", poison) == 1
-    await stand.telling._messenger.close()
+    await stand.target_loop._messenger.close()

@@ -181,14 +181,16 @@ def event(kind: Webhook, sent: Notice) -> tuple[Mapping[str, Any], Mapping[str, 
 
 def test_a_webhook_is_sent_a_cloud_event() -> None:
     facts = {"mean": 0.5, "lower_bound": 0.4, "upper_bound": 0.6, "samples": 75.0}
-    told, headers, _ = event(Webhook("https://x"), notice(facts=facts, sessions=("s-1", "s-2")))
+    cloud_event, headers, _ = event(
+        Webhook("https://x"), notice(facts=facts, sessions=("s-1", "s-2"))
+    )
 
     assert headers == {"content-type": "application/cloudevents+json"}
-    assert told["specversion"] == "1.0"
-    assert told["type"] == "spanwise.alert.firing.v1"
-    assert told["data"]["labels"] == dict(FIRING.labels)
-    assert told["data"]["sessions"] == ["s-1", "s-2"]
-    assert told["data"] | facts == told["data"]
+    assert cloud_event["specversion"] == "1.0"
+    assert cloud_event["type"] == "spanwise.alert.firing.v1"
+    assert cloud_event["data"]["labels"] == dict(FIRING.labels)
+    assert cloud_event["data"]["sessions"] == ["s-1", "s-2"]
+    assert cloud_event["data"] | facts == cloud_event["data"]
 
 
 def test_an_event_sent_again_has_the_same_id_and_the_end_another() -> None:
@@ -213,10 +215,10 @@ def test_an_event_sent_again_has_the_same_id_and_the_end_another() -> None:
     ],
 )
 def test_a_signature_is_that_of_standard_webhooks(secret: str, key: bytes) -> None:
-    told, headers, raw = event(Webhook("https://x", secret), FIRING)
+    cloud_event, headers, raw = event(Webhook("https://x", secret), FIRING)
 
-    signed = f"{told['id']}.{int(NOW)}.".encode() + raw
+    signed = f"{cloud_event['id']}.{int(NOW)}.".encode() + raw
     wanted = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-    assert headers["webhook-id"] == told["id"]
+    assert headers["webhook-id"] == cloud_event["id"]
     assert headers["webhook-timestamp"] == str(int(NOW))
     assert headers["webhook-signature"] == f"v1,{wanted}"

@@ -36,7 +36,7 @@ def test_a_worker_process_has_the_key() -> None:
     """Its configuration comes as JSON: with a masked key it would name sessions otherwise than the receiver does."""
     config = Config.model_validate(SETTINGS)
 
-    told = Config.model_validate_json(config.model_dump_json())
+    arrived = Config.model_validate_json(config.model_dump_json())
 
-    assert read(told) == read(config)
+    assert read(arrived) == read(config)
     assert "a secret of ours" not in str(config.model_dump())

@@ -1,4 +1,4 @@
-"""What senders are told."""
+"""What senders are answered."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def test_a_refusal_asks_for_one_to_four_seconds(jitter: float) -> None:
 
 
 def test_the_delay_stands_in_both_trailers() -> None:
-    told = dict(trailers(refused("full", jitter=lambda: 0.25)))
+    answered = dict(trailers(refused("full", jitter=lambda: 0.25)))
 
-    own = RetryInfo.FromString(told["google.rpc.retryinfo-bin"])
+    own = RetryInfo.FromString(answered["google.rpc.retryinfo-bin"])
     inside = RetryInfo()
-    assert Status.FromString(told["grpc-status-details-bin"]).details[0].Unpack(inside)
+    assert Status.FromString(answered["grpc-status-details-bin"]).details[0].Unpack(inside)
     assert own == inside
     assert (own.retry_delay.seconds, own.retry_delay.nanos) == (1, 500_000_000)
 
@@ -72,11 +72,11 @@ def test_partial_success_is_exact_and_short() -> None:
 
     answer = taken(SplitRequest(accepted=1, invalid=7, too_large=2, reasons=reasons), "spans")
     sent = TRACES.response(answer.rejected, answer.message).SerializeToString()
-    told = ExportTraceServiceResponse.FromString(sent).partial_success
+    answered = ExportTraceServiceResponse.FromString(sent).partial_success
 
-    assert told.rejected_spans == 9
-    assert told.error_message.startswith("9 spans rejected: trace_id is all zeros")
-    assert len(told.error_message.encode()) <= 1024
+    assert answered.rejected_spans == 9
+    assert answered.error_message.startswith("9 spans rejected: trace_id is all zeros")
+    assert len(answered.error_message.encode()) <= 1024
 
 
 def test_too_large_is_413_over_http_though_its_code_maps_to_429() -> None:

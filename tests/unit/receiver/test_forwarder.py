@@ -35,7 +35,7 @@ from tests.support.otlp import body, span
 
 @dataclass
 class FakeTransport:
-    """A backend that answers as told; `gate` holds every call until it is set, `limit` is the largest it takes."""
+    """A backend that answers as set; `gate` holds every call until it is set, `limit` is the largest it takes."""
 
     answers: list[Exception | tuple[int, str]] = field(
         default_factory=list[Exception | tuple[int, str]]
@@ -43,7 +43,7 @@ class FakeTransport:
     gate: asyncio.Event | None = None
     limit: int = 1 << 30
     busy_with: bytes = b""
-    """Requests that hold this are told to come back."""
+    """Requests that hold this are asked to come back."""
     taken: list[bytes] = field(default_factory=list[bytes])
     closed: bool = False
 

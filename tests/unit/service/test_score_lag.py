@@ -1,4 +1,4 @@
-"""How far scoring is behind, as the receiver is told."""
+"""How far scoring is behind, as the receiver sees it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.ticking import SetClock
 
 
 class Stand:
-    """A log with what scoring reads, and the lag that is told of it."""
+    """A log with what scoring reads, and the lag that is reported of it."""
 
     def __init__(self) -> None:
         self.clock = SetClock(1000.0)

@@ -22,7 +22,7 @@ from tests.support.sink_contract import a_delivery, committed, count, outbox
 
 @dataclass
 class ListSink:
-    """Keeps what it gets; fails as often as told."""
+    """Keeps what it gets; fails as often as set."""
 
     name: ClassVar[str] = "list"
     failures: int = 0
@@ -36,7 +36,7 @@ class ListSink:
             await asyncio.Event().wait()
         if self.failures:
             self.failures -= 1
-            raise Retryable("told to fail")
+            raise Retryable("set to fail")
         bad = {r.position: "bad" for r in signals if r.position.offset in self.refuses}
         self.got += [each for each in signals if each.position not in bad]
         if bad:

@@ -39,7 +39,7 @@ class AsideSink:
 
     async def again(self) -> None:
         if self.away:
-            raise Retryable("told to fail", after=0.05)
+            raise Retryable("set to fail", after=0.05)
         for position in [*self.waiting]:
             if position.offset in self.hopeless:
                 self.unmatched += 1

@@ -34,7 +34,7 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 @dataclass
 class ListSink:
-    """Keeps what it gets; fails as often as told, and refuses what is said under one name."""
+    """Keeps what it gets; fails as often as set, and refuses what is said under one name."""
 
     name: ClassVar[str] = "list"
     failures: int = 0
@@ -43,7 +43,7 @@ class ListSink:
     async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
         if self.failures:
             self.failures -= 1
-            raise Retryable("told to fail")
+            raise Retryable("set to fail")
         bad = {each.position: "bad" for each in feedback if b'"bad"' in each.json}
         self.got += [each for each in feedback if each.position not in bad]
         if bad:

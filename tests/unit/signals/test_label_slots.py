@@ -162,8 +162,8 @@ async def test_what_was_found_for_a_name_does_not_outlive_its_slot() -> None:
     await publisher.close_traces(*(closed_trace("real", n) for n in range(FEW)))
     await publisher.publish(*(signal(each, f"t-again-{each}", agent=each) for each in agents))
 
-    told = [publisher.value("evaluations_total", agent=each) for each in agents]
-    assert sorted(told, key=bool) == [None] + [3] * (FULL - 1)
+    counts = [publisher.value("evaluations_total", agent=each) for each in agents]
+    assert sorted(counts, key=bool) == [None] + [3] * (FULL - 1)
     assert publisher.value("evaluations_total", agent=OTHER) == 1
 
 

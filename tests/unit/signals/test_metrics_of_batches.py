@@ -35,7 +35,7 @@ def step(number: int) -> list[Signal]:
     ]
 
 
-async def told(*, joined: bool) -> Publisher:
+async def published(*, joined: bool) -> Publisher:
     publisher = Publisher()
     await publisher.step()
     for number in range(30):
@@ -52,7 +52,7 @@ def shown(publisher: Publisher) -> bytes:
 
 
 def test_the_metrics_of_a_record_of_many_are_those_of_its_signals() -> None:
-    alone, together = asyncio.run(told(joined=False)), asyncio.run(told(joined=True))
+    alone, together = asyncio.run(published(joined=False)), asyncio.run(published(joined=True))
 
     assert alone.value("evaluations_total", evaluator="confidence") is None  # no pass or fail
     assert alone.value("runaway_traces", reason="repeated_calls") == 30

@@ -35,13 +35,13 @@ async def test_headline_gauges_do_not_depend_on_the_order_of_arrival() -> None:
         session("planner", 0.5, 3, final=False, at=BASE + 9),
         signal("s-2", None, score=0.7, agent="planner", at=BASE + 1),
     ]
-    told: list[object] = []
+    seen: list[object] = []
     for order in permutations(signals):
         publisher = Publisher()
         await publisher.publish(*order)
-        told.append(publisher.gauges())
+        seen.append(publisher.gauges())
 
-    assert all(each == told[0] for each in told)
+    assert all(each == seen[0] for each in seen)
 
 
 async def test_the_withdrawal_survives_a_restart() -> None:
@@ -65,15 +65,15 @@ async def test_a_session_that_went_on_elsewhere_leaves_its_weight_to_an_earlier_
         signal(f"s-{n}", None, score=n / 10, agent="planner", at=BASE + n) for n in range(2, 6)
     ]
 
-    told: list[object] = []
+    seen: list[object] = []
     for order in ([*went, *others], [*others, *went], [*others[:3], *went, others[3]]):
         publisher = Publisher(limits=AgentWindow(sessions=2))
         await publisher.publish(*order)
         assert publisher.value("window_samples", agent="planner") == 2
         assert publisher.value("agent_reliability_ratio", agent="planner") == pytest.approx(0.45)
-        told.append(publisher.gauges())
+        seen.append(publisher.gauges())
 
-    assert all(each == told[0] for each in told)
+    assert all(each == seen[0] for each in seen)
 
 
 async def test_what_is_evicted_does_not_depend_on_when_newer_sessions_went() -> None:
@@ -84,14 +84,14 @@ async def test_what_is_evicted_does_not_depend_on_when_newer_sessions_went() -> 
     second = [turn("s-2", "planner", 2), turn("s-2", "router", 8)]
     third = [turn("s-3", "planner", 3), turn("s-3", "router", 9)]
     late = [old, second[0], third[0], third[1], second[1]]
-    told: list[object] = []
+    seen: list[object] = []
     for order in (late, [*second, *third, old]):
         publisher = Publisher(limits=AgentWindow(sessions=1))
         for each in order:
             await publisher.publish(each)
-        told.append(publisher.gauges())
+        seen.append(publisher.gauges())
 
-    assert told[0] == told[1]
+    assert seen[0] == seen[1]
 
 
 async def test_a_session_counts_for_one_version_of_its_agent() -> None:

@@ -152,7 +152,7 @@ async def test_a_crash_at_any_step_says_the_same_and_forgets_no_trace() -> None:
                     await room.step()
         return log
 
-    def told(log: FaultyLog) -> dict[str, tuple[float | None, bool, bool]]:
+    def reported(log: FaultyLog) -> dict[str, tuple[float | None, bool, bool]]:
         headers = [each.header for each in published_in(log.history(SIGNALS))]
         return {
             each.id: (each.score, each.final, each.first)
@@ -160,7 +160,7 @@ async def test_a_crash_at_any_step_says_the_same_and_forgets_no_trace() -> None:
             if each.evaluator == "runaway"
         }
 
-    wanted = told(await lived(None))
+    wanted = reported(await lived(None))
     assert sorted(wanted.values()) == [(0.0, False, False), *3 * [(0.0, True, True)]]
     for step in range(1, 30):
-        assert told(await lived(step)) == wanted, f"step {step}"
+        assert reported(await lived(step)) == wanted, f"step {step}"

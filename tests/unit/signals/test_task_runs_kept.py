@@ -332,13 +332,13 @@ def passed(runs: TaskRuns) -> tuple[int, float | None]:
     return sum(each.tasks for each in found), found[0].pass_at_k if found else None
 
 
-def told(said: dict[tuple[str, str], bool]) -> Said:
+def verdicts(said: dict[tuple[str, str], bool]) -> Said:
     return lambda service, session: said.get((service, session))
 
 
 def test_feedback_decides_a_run_before_the_evaluator_does_but_not_what_its_spans_state() -> None:
     said: dict[tuple[str, str], bool] = {("bot", "a-1"): False, ("bot", "a-2"): False}
-    runs = TaskRuns(window=5, said=told(said))
+    runs = TaskRuns(window=5, said=verdicts(said))
 
     list(runs.take(a_run("a", 1, True), "bot", "planner"))
     assert passed(runs) == (1, 0.0)
@@ -349,7 +349,7 @@ def test_feedback_decides_a_run_before_the_evaluator_does_but_not_what_its_spans
 
 def test_feedback_that_comes_later_decides_a_run_over_restarts() -> None:
     said: dict[tuple[str, str], bool] = {}
-    runs = TaskRuns(window=5, said=told(said))
+    runs = TaskRuns(window=5, said=verdicts(said))
     undecided = a_run("a", 1, None)
     assert runs.keeps(undecided)
     assert not TaskRuns(window=5).keeps(undecided)
@@ -357,7 +357,7 @@ def test_feedback_that_comes_later_decides_a_run_over_restarts() -> None:
     list(runs.take(a_run("a", 2, False, stated=True), "bot", "planner"))
     assert passed(runs) == (1, 0.0)
 
-    restarted = TaskRuns(window=5, said=told(said))
+    restarted = TaskRuns(window=5, said=verdicts(said))
     for value in runs.pending().values():
         restarted.restore(decode_task(value or b""))
     said.update({("bot", "a-1"): True, ("bot", "a-2"): True})

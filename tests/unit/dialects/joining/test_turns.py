@@ -41,7 +41,7 @@ def request(number: int, at: int, *, parent: int = 0, end: int = 9) -> SpanSpec:
     return SpanSpec(id=number, parent=parent, name="gateway.request", start=at, end=at + end)
 
 
-def told(trace: Trace) -> list[tuple[str | None, str | None]]:
+def exchanged(trace: Trace) -> list[tuple[str | None, str | None]]:
     return [(turn.input, turn.output) for turn in trace.turns]
 
 
@@ -59,7 +59,7 @@ def test_requests_at_the_top_of_a_trace_are_its_turns(parent: int) -> None:
     trace = trace_of(*spans)
 
     assert (trace.input, trace.output) == TURNS[-1]
-    assert told(trace) == TURNS
+    assert exchanged(trace) == TURNS
     assert [turn.span_id for turn in trace.turns] == [f"{10 * n + 1:016x}" for n in range(3)]
 
 
@@ -78,7 +78,7 @@ def test_model_calls_at_the_top_are_turns_where_a_user_spoke_last() -> None:
     )
 
     assert (trace.input, trace.output) == ("two?", "It is 2.")
-    assert told(trace) == [("one?", "It is 1."), ("two?", "It is 2.")]
+    assert exchanged(trace) == [("one?", "It is 1."), ("two?", "It is 2.")]
 
 
 def test_what_a_gateway_leaves_of_one_turn_is_one_turn() -> None:
@@ -168,7 +168,7 @@ def test_agents_at_the_top_are_turns_with_what_they_say_themselves() -> None:
 
     for trace in (beside, below):
         assert (trace.input, trace.output) == TURNS[-1]
-        assert told(trace) == TURNS
+        assert exchanged(trace) == TURNS
 
 
 def _under(parent: int, span: SpanSpec) -> SpanSpec:

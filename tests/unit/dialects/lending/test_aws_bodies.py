@@ -51,7 +51,9 @@ def test_texts_return_to_the_messages_that_kept_their_roles() -> None:
     first = SpanSpec(id=1, parent=5, start=1, end=2, scope=OI, attributes={**LLM, **ASKED})
     second = SpanSpec(id=2, parent=5, start=3, end=4, scope=OI, attributes={**LLM, **HISTORY})
     raw = json.dumps({"messages": [[]]})
-    told = words(9, OI, 4, of=2, body=body([raw, QUESTION, RESULT], [raw, ANSWER]), scope=OI)
+    words_of_turn = words(
+        9, OI, 4, of=2, body=body([raw, QUESTION, RESULT], [raw, ANSWER]), scope=OI
+    )
     carried = {
         "input.value": raw,
         "llm.input_messages.0.message.content": QUESTION,
@@ -60,7 +62,7 @@ def test_texts_return_to_the_messages_that_kept_their_roles() -> None:
         "llm.output_messages.0.message.content": ANSWER,
     }
 
-    lent = trace_of(ROOT, first, second, told)
+    lent = trace_of(ROOT, first, second, words_of_turn)
     whole = trace_of(ROOT, first, replace(second, attributes={**second.attributes, **carried}))
 
     assert replace(lent, digest="") == replace(whole, digest="")
@@ -74,9 +76,9 @@ def test_a_tool_takes_its_arguments_and_its_result() -> None:
         scope=OI,
         attributes={"openinference.span.kind": "TOOL", "tool.name": "get_weather"},
     )
-    told = words(9, OI, 2, of=1, body=body([json.dumps(ARGUMENTS)], [RESULT]), scope=OI)
+    words_of_turn = words(9, OI, 2, of=1, body=body([json.dumps(ARGUMENTS)], [RESULT]), scope=OI)
 
-    call = one_call(trace_of(tool, told))
+    call = one_call(trace_of(tool, words_of_turn))
 
     assert (call.arguments, call.result) == (ARGUMENTS, RESULT)
 

@@ -102,9 +102,9 @@ def test_without_a_result_the_arguments_of_a_command_are_those_that_were_decided
     [("user_reject", "user"), ("user_abort", "user"), ("config", "policy"), ("hook", "policy")],
 )
 def test_a_refused_call_says_who_refused_it(source: str, by: str) -> None:
-    told = {**DECISION.attributes, "decision": "reject", "source": source}
+    changed = {**DECISION.attributes, "decision": "reject", "source": source}
 
-    call = one_call(trace_of(PROMPT, replace(DECISION, attributes=told), REQUEST))
+    call = one_call(trace_of(PROMPT, replace(DECISION, attributes=changed), REQUEST))
 
     assert (call.rejected, call.failed) == (by, False)
     assert call.error
@@ -115,29 +115,29 @@ def test_a_refused_call_says_who_refused_it(source: str, by: str) -> None:
     [({"error": "Shell command failed"}, "Shell command failed"), ({}, "ShellError")],
 )
 def test_a_call_that_failed_has_its_error(words: dict[str, str], error: str) -> None:
-    told = {**RESULT.attributes, "success": "false", "error_type": "ShellError", **words}
+    changed = {**RESULT.attributes, "success": "false", "error_type": "ShellError", **words}
 
-    call = one_call(trace_of(PROMPT, DECISION, replace(RESULT, attributes=told)))
+    call = one_call(trace_of(PROMPT, DECISION, replace(RESULT, attributes=changed)))
 
     assert (call.error, call.rejected) == (error, None)
 
 
 def test_a_tool_of_a_server_has_the_name_by_which_the_model_called_it() -> None:
     parameters = json.dumps({"mcp_server_name": "weather", "mcp_tool_name": "forecast"})
-    told = {**RESULT.attributes, "tool_name": "mcp_tool", "tool_parameters": parameters}
+    changed = {**RESULT.attributes, "tool_name": "mcp_tool", "tool_parameters": parameters}
 
-    assert one_call(trace_of(replace(RESULT, attributes=told))).name == "mcp__weather__forecast"
+    assert one_call(trace_of(replace(RESULT, attributes=changed))).name == "mcp__weather__forecast"
 
 
 def test_the_default_that_is_added_to_an_edit_is_none_of_its_arguments() -> None:
     edit = {"file_path": "a.py", "old_string": "x", "new_string": "y"}
-    told = {
+    changed = {
         **RESULT.attributes,
         "tool_name": "Edit",
         "tool_input": json.dumps({**edit, "replace_all": False}),
     }
 
-    assert one_call(trace_of(replace(RESULT, attributes=told))).arguments == edit
+    assert one_call(trace_of(replace(RESULT, attributes=changed))).arguments == edit
 
 
 def test_what_is_said_on_the_way_to_a_tool_is_no_answer() -> None:
@@ -281,9 +281,9 @@ def test_the_records_that_lent_words_are_part_of_the_traces_digest() -> None:
 
 
 def test_a_refusal_reaches_the_span_of_the_tool() -> None:
-    told = {**DECISION.attributes, "decision": "reject", "source": "user_reject"}
+    changed = {**DECISION.attributes, "decision": "reject", "source": "user_reject"}
 
-    call = one_call(beside(PROMPT, replace(DECISION, attributes=told)))
+    call = one_call(beside(PROMPT, replace(DECISION, attributes=changed)))
 
     assert (call.rejected, call.arguments, call.span_id) == ("user", COMMAND, span_id(23))
 
@@ -331,8 +331,8 @@ def test_a_call_that_was_let_run_and_never_ended_is_unanswered() -> None:
 
 def test_without_ids_a_result_is_of_the_first_decision_that_has_none() -> None:
     def nameless(each: SpanSpec, number: int, **more: str) -> SpanSpec:
-        told = {k: v for k, v in each.attributes.items() if k != "tool_use_id"}
-        return replace(each, id=number, attributes={**told, **more})
+        changed = {k: v for k, v in each.attributes.items() if k != "tool_use_id"}
+        return replace(each, id=number, attributes={**changed, **more})
 
     trace = trace_of(
         PROMPT,
@@ -376,9 +376,9 @@ def test_what_the_program_asks_for_itself_is_no_answer(source: str) -> None:
 
 @pytest.mark.parametrize("source", ["sdk", "repl_main_thread", "repl_main_thread:outputStyle:mine"])
 def test_the_main_agents_words_are_the_answer_under_each_of_its_names(source: str) -> None:
-    told = {**ANSWER.attributes, "query_source": source}
+    changed = {**ANSWER.attributes, "query_source": source}
 
-    assert trace_of(*TURN[:-1], replace(ANSWER, attributes=told)).output == "It is gone."
+    assert trace_of(*TURN[:-1], replace(ANSWER, attributes=changed)).output == "It is gone."
 
 
 def test_a_call_whose_answer_was_a_refusal_has_failed() -> None:

@@ -27,9 +27,9 @@ def ended(id_: int, at: int, **more: Any) -> SpanSpec:
 
 def used(output: str, **more: Any) -> SpanSpec:
     """A tool's result."""
-    told: dict[str, Any] = {"tool_name": "exec_command", "call_id": "t1", "success": "true"}
-    told |= {"arguments": '{"cmd": "cat notes"}', "duration_ms": "246", "agent_name": "/root"}
-    return codex(5, "tool_result", 1_600, output=output, **{**told, **more})
+    fields: dict[str, Any] = {"tool_name": "exec_command", "call_id": "t1", "success": "true"}
+    fields |= {"arguments": '{"cmd": "cat notes"}', "duration_ms": "246", "agent_name": "/root"}
+    return codex(5, "tool_result", 1_600, output=output, **{**fields, **more})
 
 
 def printed(text: str, code: int = 0, chunk: str = "54b33c", seconds: str = "0.0489") -> str:

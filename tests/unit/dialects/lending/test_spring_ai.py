@@ -17,7 +17,7 @@ PROMPT, COMPLETION = "PromptContentObservationHandler", "CompletionObservationHa
 SPRING = "org.springframework.boot"
 
 
-def told(*records: tuple[str, str]) -> Trace:
+def logged(*records: tuple[str, str]) -> Trace:
     """A client's span, number 1, around a model call, number 2, and records of each by their loggers."""
     client = {"spring.ai.kind": "chat_client", "gen_ai.operation.name": "framework"}
     return trace_of(
@@ -40,7 +40,7 @@ def told(*records: tuple[str, str]) -> Trace:
 
 
 def test_a_clients_prompt_and_answer_are_its_spans() -> None:
-    trace = told(
+    trace = logged(
         (CLIENT + PROMPT, f'["system":"Be "kind".", "user":"{QUESTION}"]'),
         (CLIENT + COMPLETION, f'["{ANSWER}"]'),
     )
@@ -49,7 +49,7 @@ def test_a_clients_prompt_and_answer_are_its_spans() -> None:
 
 def test_texts_have_line_ends_and_quotes_of_their_own() -> None:
     question, answer = 'Say "a",\n"b" and [c]', 'He said "no", \n"never".'
-    trace = told(
+    trace = logged(
         (CLIENT + PROMPT, f'["system":"Be kind.", "user":"{question}"]'),
         (CLIENT + COMPLETION, f'["{answer}"]'),
     )
@@ -57,7 +57,7 @@ def test_texts_have_line_ends_and_quotes_of_their_own() -> None:
 
 
 def test_a_model_that_is_called_without_a_client_has_its_own() -> None:
-    trace = told(
+    trace = logged(
         (MODEL + PROMPT, f'["Be kind.", "{QUESTION}", "null", ""]'),
         (MODEL + COMPLETION, f'["{ANSWER}"]'),
     )
@@ -66,7 +66,7 @@ def test_a_model_that_is_called_without_a_client_has_its_own() -> None:
 
 @pytest.mark.parametrize("body", ["[]", "", f'["Be "kind".", "{QUESTION}"]'])
 def test_what_cannot_be_distinguished_is_not_lent(body: str) -> None:
-    assert told((MODEL + PROMPT, body), (MODEL + COMPLETION, "[]")).input is None
+    assert logged((MODEL + PROMPT, body), (MODEL + COMPLETION, "[]")).input is None
 
 
 def test_a_record_stays_in_the_trace_whose_ids_it_carries() -> None:

@@ -63,7 +63,7 @@ def as_events(span: SpanSpec) -> SpanSpec:
     return replace(span, events=EVENTS[span.id])
 
 
-def told(trace: Trace) -> Trace:
+def without_digest(trace: Trace) -> Trace:
     """The trace but for its digest, which tells records from spans."""
     return replace(trace, digest="")
 
@@ -74,7 +74,9 @@ def test_records_read_word_by_word_as_the_events_of_their_spans(
 ) -> None:
     lent = trace_of(ROOT, FIRST, SECOND, *records)
 
-    assert told(lent) == told(trace_of(ROOT, as_events(FIRST), as_events(SECOND)))
+    assert without_digest(lent) == without_digest(
+        trace_of(ROOT, as_events(FIRST), as_events(SECOND))
+    )
     assert (lent.input, lent.output, one_call(lent).result) == (QUESTION, ANSWER, RESULT)
 
 
@@ -93,7 +95,7 @@ def test_details_read_word_by_word_as_the_attributes_of_their_span() -> None:
 
     lent = trace_of(ROOT, FIRST, record)
 
-    assert told(lent) == told(
+    assert without_digest(lent) == without_digest(
         trace_of(ROOT, replace(FIRST, attributes={**FIRST.attributes, **details}))
     )
     assert (lent.input, lent.output, lent.tokens.input) == (QUESTION, ANSWER, 7)

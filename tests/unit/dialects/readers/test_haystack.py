@@ -33,7 +33,7 @@ def component(id_: int, kind: str, given: Any, came: Any) -> SpanSpec:
 
 
 def haystack(*, failed: bool, underscore: bool = False) -> Trace:
-    told = block(tool_call_result={"result": RESULT, "origin": HAYSTACK_CALL, "error": failed})
+    returned = block(tool_call_result={"result": RESULT, "origin": HAYSTACK_CALL, "error": failed})
     answer = {
         "role": "assistant",
         **block(text=ANSWER),
@@ -50,7 +50,7 @@ def haystack(*, failed: bool, underscore: bool = False) -> Trace:
             end=9,
         ),
         component(2, "OpenAIChatGenerator", {"messages": [asked]}, {"replies": [HAYSTACK_ASKED]}),
-        component(3, "ToolInvoker", {}, {"tool_messages": [{"role": "tool", **told}]}),
+        component(3, "ToolInvoker", {}, {"tool_messages": [{"role": "tool", **returned}]}),
         component(4, "OpenAIChatGenerator", {"messages": [asked]}, {"replies": [answer]}),
     )
 

@@ -128,13 +128,13 @@ def test_a_litellm_session_is_what_the_caller_gave_not_a_generated_id() -> None:
 
 
 def test_what_litellm_hides_is_no_content() -> None:
-    told = [{"role": "user", "content": "redacted-by-litellm"}]
+    sent = [{"role": "user", "content": "redacted-by-litellm"}]
     said = [{"index": 0, "message": {"role": "assistant", "content": "redacted-by-litellm"}}]
     attributes = {
         "gen_ai.request.model": "gpt-4o",
         "gen_ai.prompt.0.role": "user",
         "gen_ai.prompt.0.content": "redacted-by-litellm",
-        "llm.openai.messages": repr(told),
+        "llm.openai.messages": repr(sent),
         "llm.openai.choices": repr(said),
     }
 

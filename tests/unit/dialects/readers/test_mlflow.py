@@ -98,7 +98,7 @@ def test_pydantic_ai_under_mlflow_has_spans_named_for_its_methods() -> None:
         return {"part_kind": kind, **more}
 
     call = part("tool-call", tool_name="get_weather", args=compact(ARGUMENTS), tool_call_id="c1")
-    told = part("tool-return", tool_name="get_weather", content=RESULT, tool_call_id="c1")
+    returned = part("tool-return", tool_name="get_weather", content=RESULT, tool_call_id="c1")
     asked = {"kind": "request", "parts": [part("user-prompt", content=QUESTION)]}
     requested = {"kind": "response", "parts": [call]}
     answered = {"kind": "response", "parts": [part("text", content=ANSWER)]}
@@ -116,7 +116,7 @@ def test_pydantic_ai_under_mlflow_has_spans_named_for_its_methods() -> None:
             attributes={**values, **more},
         )
 
-    messages = [asked, requested, {"kind": "request", "parts": [told]}]
+    messages = [asked, requested, {"kind": "request", "parts": [returned]}]
     method, usage = "InstrumentedModel.request", {"mlflow.chat.tokenUsage": counts}
     trace = trace_of(
         span(1, "Agent.run", {"user_prompt": QUESTION}, {"output": ANSWER}, name=compact("helper")),

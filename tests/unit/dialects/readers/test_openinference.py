@@ -238,12 +238,12 @@ def whole_openinference_unflattened() -> Trace:
 
 def test_what_openinference_hides_is_no_content() -> None:
     hidden = {"input.value": "__REDACTED__", "output.value": "__REDACTED__"}
-    told = {"role": "user", "content": "__REDACTED__"}
+    masked = {"role": "user", "content": "__REDACTED__"}
     tool = {"openinference.span.kind": "TOOL", "tool.name": "get_weather", **hidden}
 
     trace = trace_of(
         chain("langchain", input__value="__REDACTED__", output__value="__REDACTED__"),
-        llm(1, "langchain", flat("input", told), flat("output", told), **hidden),
+        llm(1, "langchain", flat("input", masked), flat("output", masked), **hidden),
         SpanSpec(id=3, parent=1, scope="openinference.instrumentation.langchain", attributes=tool),
     )
 

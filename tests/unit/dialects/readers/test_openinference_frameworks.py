@@ -130,7 +130,7 @@ def test_dspy_asks_for_tools_in_the_text_of_its_answers() -> None:
     first = dspy_fields(
         next_thought="Look.", next_tool_name="get_weather", next_tool_args=dump(ARGUMENTS)
     )
-    told = dspy_fields(
+    sent = dspy_fields(
         question=QUESTION,
         trajectory="",
         thought_0="Look.",
@@ -138,7 +138,7 @@ def test_dspy_asks_for_tools_in_the_text_of_its_answers() -> None:
         tool_args_0=dump(ARGUMENTS),
         observation_0="Failed to execute: no such city",
     )
-    told += "\n\nRespond with the corresponding output fields, starting with `[[ ## next_thought ## ]]`."
+    sent += "\n\nRespond with the corresponding output fields, starting with `[[ ## next_thought ## ]]`."
     last = dspy_fields(next_thought="Done.", next_tool_name="finish", next_tool_args="{}")
     prompt = {"role": "system", "content": system}
     prediction = f"Prediction(\n    reasoning='So.',\n    answer='{ANSWER}'\n)"
@@ -158,7 +158,7 @@ def test_dspy_asks_for_tools_in_the_text_of_its_answers() -> None:
         llm(
             2,
             "dspy",
-            flat("input", prompt, {"role": "user", "content": told}),
+            flat("input", prompt, {"role": "user", "content": sent}),
             flat("output", {"role": "assistant", "content": last}),
         ),
     )
@@ -188,11 +188,11 @@ def test_the_repr_of_an_object_is_no_answer_where_a_model_gave_one() -> None:
 
 def test_the_repr_of_a_stream_is_no_answer_so_the_history_tells_its_calls() -> None:
     said = {"output.value": "<groq.Stream object at 0x7f6d55fc3750>"}
-    told = {"role": "tool", "tool_call_id": "c1", "content": RESULT}
+    sent = {"role": "tool", "tool_call_id": "c1", "content": RESULT}
     trace = trace_of(
         SpanSpec(id=1, end=99),
         llm(1, "groq", flat("input", USER), said),
-        llm(2, "groq", flat("input", USER, asked("Paris", ids=("c1",)), told), said),
+        llm(2, "groq", flat("input", USER, asked("Paris", ids=("c1",)), sent), said),
     )
 
     assert calls(trace) == [("get_weather", ARGUMENTS, RESULT, False)]

@@ -35,11 +35,11 @@ def test_pydantic_ai_before_0_1_tells_a_failed_tool_by_its_retry_prompt() -> Non
 
     words = "timed out\n\nFix the errors and try again."
     asked = {"event.name": "gen_ai.user.message", **USER}
-    told = {"event.name": "gen_ai.tool.message", "role": "tool", "id": "c1", "content": words}
+    returned = {"event.name": "gen_ai.tool.message", "role": "tool", "id": "c1", "content": words}
     said = {"event.name": "gen_ai.choice", "message": SAID}
     trace = trace_of(
         chat(1, asked, {"event.name": "gen_ai.choice", "message": ASKED}),
-        chat(2, asked, {"event.name": "gen_ai.assistant.message", **ASKED}, told, said),
+        chat(2, asked, {"event.name": "gen_ai.assistant.message", **ASKED}, returned, said),
     )
 
     assert one_call(trace).error == words

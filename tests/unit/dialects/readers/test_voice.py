@@ -32,7 +32,7 @@ def llm(number: int, messages: list[dict[str, Any]], **more: Any) -> SpanSpec:
 
 def test_pipecat_has_calls_in_the_messages_of_the_next_call() -> None:
     asked = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": QUESTION}]
-    told = [
+    sent = [
         *asked,
         {"role": "assistant", "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "c1", "content": RESULT},
@@ -46,7 +46,7 @@ def test_pipecat_has_calls_in_the_messages_of_the_next_call() -> None:
             end=99,
         ),
         llm(2, asked),
-        llm(3, told, output=ANSWER),
+        llm(3, sent, output=ANSWER),
     )
 
     assert (trace.input, trace.output, trace.session_id) == (QUESTION, ANSWER, "s-1")

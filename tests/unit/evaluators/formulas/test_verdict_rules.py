@@ -58,9 +58,9 @@ def test_a_tie_of_the_overall_score_is_rounded_as_the_reference_rounds_it() -> N
 
 
 def test_outcomes_are_texts_and_truths() -> None:
-    told = outcomes({"expected_outcomes": [{}, {"statement": 5, "passed": 1}, "x"]}, ["A"])
+    found = outcomes({"expected_outcomes": [{}, {"statement": 5, "passed": 1}, "x"]}, ["A"])
 
-    assert told == [
+    assert found == [
         {"statement": "", "passed": False, "justification": ""},
         {"statement": "5", "passed": True, "justification": ""},
     ]

@@ -205,8 +205,8 @@ async def test_expected_outcomes_are_reported_and_never_scored() -> None:
     outcome = await _quality(asked, expectations=expected)
 
     assert outcome.score == 1.0
-    told = outcome.metadata["expected_outcomes"]
-    assert [each["statement"] for each in told] == ["refund issued", "polite"]
+    found = outcome.metadata["expected_outcomes"]
+    assert [each["statement"] for each in found] == ["refund issued", "polite"]
     assert asked.asked[0][0].user.startswith("What the operator")
     assert (await _quality(scoring())).metadata["expected_outcomes"] is None
 

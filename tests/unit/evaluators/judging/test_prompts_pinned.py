@@ -1,4 +1,4 @@
-"""What a judge is told is part of a score: changed words need new versions of the evaluators they change.
+"""What a judge is sent is part of a score: changed words need new versions of the evaluators they change.
 
 When a test here fails: bump `version` of the evaluators named (of all of them for the shared words), then write the
 new digests down.
@@ -56,8 +56,8 @@ def _judged() -> dict[str, tuple[str, str]]:
         blocks: list[type[Block]] = [kind for kind in kinds if issubclass(kind, Block)]
         if blocks:
             asked = [kind.question(subject, spec.options) for kind in blocks]
-            told = [[each.rubric, each.schema] for each in asked]
-            found[spec.name] = (spec.version, _digest(told))
+            prompts = [[each.rubric, each.schema] for each in asked]
+            found[spec.name] = (spec.version, _digest(prompts))
     return found
 
 

@@ -1,4 +1,4 @@
-"""A judge's own words are told from those of the recording, however these are put."""
+"""A judge's own words are distinguished from those of the recording, however these are put."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ HABITS: dict[str, Habit] = {
     ),
 }
 AVOIDABLE = frozenset({"quotes it twice"})
-"""Whoever quotes twice as much as there is cannot be told from the recording: no verdict, but no raised one."""
+"""Quoting twice as much as there is cannot be distinguished from the recording: no verdict, but no raised one."""
 BESIDE = frozenset({"quotes it before the answer", "quotes it after the answer"})
 
 

@@ -59,7 +59,7 @@ def test_a_short_trace_is_rendered_in_full() -> None:
         "tool call 1: search",
         '  arguments: {"q":"Paris"}',
         '  result: {"sky":"clear"}',
-        "final output: It is sunny in Paris.",  # told once
+        "final output: It is sunny in Paris.",  # sent once
     ]
 
 

@@ -1,4 +1,4 @@
-"""Text rules of ECMAScript where Python's differ; every expectation here was told by Node 20."""
+"""Text rules of ECMAScript where Python's differ; every expectation here is what Node 20 answered."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ EVALUATION = {
 }
 
 
-def told(feedback: Feedback) -> dict[str, Any]:
+def as_fields(feedback: Feedback) -> dict[str, Any]:
     return msgspec.to_builtins(feedback)
 
 
@@ -101,7 +101,7 @@ def test_an_evaluation_of_the_convention_is_about_its_trace_and_span() -> None:
             "kind": "code",
             "opinion": "positive",
             "time": "2023-11-14T22:13:20.000000Z",
-        }.items() <= told(found).items()
+        }.items() <= as_fields(found).items()
 
 
 def test_an_evaluation_without_a_trace_is_about_its_conversation() -> None:
