@@ -243,10 +243,7 @@ class SlidingWindow:
     def _after(self, key: Key) -> list[str]:
         """The turns whose History reaches back to this key."""
         index = bisect_left(self._turns, key)
-        is_held = index < len(self._turns) and self._turns[index] == key
-        return self._following(index + is_held)
-
-    def _following(self, index: int) -> list[str]:
+        index += index < len(self._turns) and self._turns[index] == key  # not itself
         return [trace_id for _start, trace_id in self._turns[index : index + self._reach]]
 
     def _in_order(self, trace_ids: Iterable[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.structs import TopicPartition
 
 from collector.base.clock import wall
-from collector.base.errors import LogUnavailable, RecordTooLarge
+from collector.base.errors import LogUnavailable
 from collector.base.telemetry import Telemetry
 from collector.config.tree import KafkaLogConfig
 from collector.log.kafka.client import network_client
@@ -26,7 +26,6 @@ from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.kafka.reader import KafkaReader
 from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, Commit, New, Position
 from tests.support.kafka.kafka_node import KafkaNode
-from tests.support.kafka.topics import create_topic
 from tests.support.log_steps import all_of, assigned, at_end, new, take, values
 from tests.support.shared_log_contract import owned_after
 
@@ -280,19 +279,6 @@ async def test_twenty_mebibytes_that_do_not_compress_come_back(
     reader = log.read("scoring", TRACES)
     await assigned(reader)
     assert values(await take(reader, 1)) == [value]
-
-
-async def test_a_topic_of_smaller_messages_bounds_the_record(opening: Opening, kafka: str) -> None:
-    name = uuid.uuid4().hex[:8]
-    await create_topic(kafka, f"{name}.traces", max_message_bytes="10000")
-    settings = KafkaLogConfig(bootstrap_servers=kafka, topic_prefix=f"{name}.", partitions=1)
-    log = await KafkaLog.open(settings, clock=wall, telemetry=Telemetry())
-
-    with pytest.raises(RecordTooLarge):
-        await log.write([new(TRACES, b"x" * 10_000)])
-
-    await log.write([new(TRACES, b"x" * 9_000)])
-    await log.close()
 
 
 async def test_the_log_waits_for_a_broker_that_is_away(

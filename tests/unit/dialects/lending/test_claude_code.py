@@ -172,9 +172,7 @@ def test_hidden_texts_are_not_exported() -> None:
     assert "no_content" in trace.gaps
 
 
-def test_an_answer_that_is_switched_off_is_a_gap_although_the_arguments_of_tools_are_there() -> (
-    None
-):
+def test_an_answer_that_is_switched_off_is_a_gap_even_beside_arguments_of_tools() -> None:
     assert "no_content" in trace_of(PROMPT, DECISION, REQUEST, RESULT, LAST).gaps
     assert "no_content" not in trace_of(*TURN).gaps
 
