@@ -18,6 +18,7 @@ from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.query import time_shown
 from collector.base.telemetry import Telemetry
+from collector.base.tick import next_tick
 from evaluators.formulas.people_agreement import Agreement, agreement
 
 EVERY = 60.0
@@ -83,9 +84,7 @@ class Agreements:
             with suppress(RequestRefused):  # the index is being opened again: the next look sees it
                 self.now = await asyncio.to_thread(lambda: self.look()[0])
                 self._show()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(EVERY):
-                    await stopping.wait()
+            await next_tick(EVERY, stopping)
 
     async def agreement(self, request: Request) -> Response:
         """How far they agree, and the pairs in which they do not: those furthest apart first."""

@@ -248,6 +248,14 @@ class Assembler(Consumer):
         if any(map(self._should_commit, self._owned.items())):
             await self._pipeline.commit()
 
+    @property
+    def is_at_rest(self) -> bool:
+        """See `Consumer`: no trace is open, on its way to the log, or not committed."""
+        return not any(
+            owned[1].open or not owned[1].is_idle or self._should_commit(owned)
+            for owned in self._owned.items()
+        )
+
     async def finish(self) -> None:
         """Write what has closed."""
         await self._pipeline.commit()

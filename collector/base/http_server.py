@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 
 from collector.base import net
 from collector.base.bounded_protocol import BoundedProtocol, Limits, Why
+from collector.base.tick import next_tick
 
 
 class GuestServer(uvicorn.Server):
@@ -73,9 +74,7 @@ class GuestServer(uvicorn.Server):
     async def main_loop(self) -> None:
         """Keep the date of answers. uvicorn's own looks ten times a second whether it should end."""
         while not await self.on_tick(0):
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1):
-                    await self._ending.wait()
+            await next_tick(1, self._ending)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:

@@ -14,7 +14,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Literal, Self, TypeAlias
@@ -22,6 +21,7 @@ from typing import Literal, Self, TypeAlias
 from prometheus_client import Gauge
 
 from collector.base import watch
+from collector.base.tick import next_tick, until_tick
 
 _log = logging.getLogger(__name__)
 
@@ -125,8 +125,6 @@ class Health:
 
     async def beat(self, stopping: asyncio.Event, *, every: float = BEAT) -> None:
         """Sleep once and note how late the loop woke up."""
-        due = self._monotonic() + every
-        with suppress(TimeoutError):
-            async with asyncio.timeout(every):
-                await stopping.wait()
+        due = self._monotonic() + until_tick(every)
+        await next_tick(every, stopping)
         self._lag.set(max(0.0, self._monotonic() - due))

@@ -13,11 +13,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 
 from collector.base.clock import Clock, wall
 from collector.base.families import RuntimeFamilies
+from collector.base.tick import next_tick
 
 APART = 5.0
 """Seconds that log time and the machine's clock may differ before that is worth a warning."""
@@ -95,9 +95,7 @@ class ClockWatch:
         """Compare them until `stopping` is set."""
         while not stopping.is_set():
             self.look()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_EVERY):
-                    await stopping.wait()
+            await next_tick(_EVERY, stopping)
 
 
 def _text(seconds: float) -> str:

@@ -20,6 +20,8 @@ from collector.log.port import Assigned, Batch, Commit, Log, Position, Reader
 
 UNASSIGNED_SECONDS = 30.0
 """How long `_read_to_end` polls without a partition: other members of the group have them all."""
+REST = 1.0
+"""Seconds that a poll of a room waits which time alone changes nothing for; a record ends the wait at once."""
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +40,7 @@ class Consumer:
         retry: How the room waits for the log; its `name` stands in log lines.
         telemetry: For `spanwise_poison_records_total`.
         max_records: The most records of one batch.
-        timeout: Seconds that a poll waits for records.
+        timeout: Seconds that a poll waits for records while the passing of time may change something.
         linger: Seconds that a record may wait for others to be read with it.
     """
 
@@ -103,6 +105,11 @@ class Consumer:
             )
             self._offsets.committed(commits)
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether time alone changes nothing: a poll may then wait for REST seconds, not just for the timeout."""
+        return False
+
     async def finish(self) -> None:
         """Write what is left; called once after the last batch, while the partitions are still owned."""
         await self.commit()
@@ -150,11 +157,12 @@ class Consumer:
 
     async def _poll(self) -> Batch:
         """What comes next; nothing when `_cut_short` ends the wait: a poll that is cancelled loses nothing."""
+        wait = max(self._timeout, REST) if self.is_at_rest else self._timeout
         try:
             async with asyncio.timeout(None) as self._polling:
                 return await self._retry.log(
                     f"read {self._topic}",
-                    lambda: self._reader.poll(max_records=self._max_records, timeout=self._timeout),
+                    lambda: self._reader.poll(max_records=self._max_records, timeout=wait),
                 )
         except TimeoutError:
             if self._polling is None or not self._polling.expired():

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from collector.base.clock import Clock
 from collector.base.errors import Retryable
+from collector.base.tick import until_tick
 from collector.log.families import LogFamilies
 from collector.log.port import Lag, Lags
 
@@ -94,7 +95,7 @@ class LagMeter:
     async def _measure_again_and_again(self) -> None:
         while True:
             await self.measure()
-            await asyncio.sleep(self._every)
+            await asyncio.sleep(until_tick(self._every))
 
     async def _measured(self, each: WatchedGroup) -> bool:
         try:

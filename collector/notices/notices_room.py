@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import get_args
 
 from collector.base import watch
@@ -16,6 +15,7 @@ from collector.base.clock import Clock
 from collector.base.errors import Undecodable
 from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
+from collector.base.tick import next_tick
 from collector.base.time_slice import TimeSlice
 from collector.config.notify import Notify, NotifyTarget
 from collector.log.consumer import PoisonReport
@@ -90,9 +90,7 @@ class NoticesRoom:
         while not stopping.is_set():
             if self._caught_up():
                 await self.look()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(EVERY):
-                    await stopping.wait()
+            await next_tick(EVERY, stopping)
 
     async def look(self) -> None:
         """See what holds now."""

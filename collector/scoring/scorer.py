@@ -150,6 +150,11 @@ class Scorer(Consumer):
             dropped = sessions.committed(self._committed[partition])
             self._batch.add_changes(dropped, partition=partition)
 
+    @property
+    def is_at_rest(self) -> bool:
+        """See `Consumer`: no session is open."""
+        return not any(self._sessions.values())
+
     async def _write(self, records: Sequence[New], commits: Sequence[Commit]) -> None:
         try:
             await self._log_port.write(records, commits)

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from collector.base.clock import Clock
 from collector.base.errors import Retryable
+from collector.base.tick import next_tick
 from collector.config.tree import Config
 from collector.log.port import TRACES, Lag, Lags, Log
 from collector.service.rooms import SCORING
@@ -49,9 +50,7 @@ class ScoreLag:
         """Measure until `stopping` is set."""
         while not stopping.is_set():
             await self.measure()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(EVERY):
-                    await stopping.wait()
+            await next_tick(EVERY, stopping)
 
     async def measure(self) -> None:
         """Measure once."""

@@ -6,11 +6,11 @@ import asyncio
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from collector.base.clock import Clock
 from collector.base.errors import LogUnavailable
+from collector.base.tick import next_tick
 from collector.log.commits import Committed
 from collector.log.port import SIGNALS, Assigned, Batch, Record
 
@@ -141,9 +141,7 @@ class PollingReader:
 
     async def _wait(self, timeout: float) -> None:
         """Wait for an append or the timeout; then there may be records, and there are later ends."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await self._appended.wait()
+        await next_tick(timeout, self._appended)
 
     async def _collect(self, max_records: int) -> Batch:
         self._appended.clear()

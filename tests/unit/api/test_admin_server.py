@@ -88,7 +88,8 @@ async def test_lag_is_how_late_the_heartbeat_woke_up() -> None:
     times = iter([10.0, 10.25])
     health = Health(RuntimeFamilies(telemetry).event_loop_lag, monotonic=lambda: next(times))
 
-    await health.beat(asyncio.Event(), every=0.0)
+    await health.beat(asyncio.Event(), every=0.01)
 
     lag = telemetry.registry.get_sample_value("spanwise_event_loop_lag_seconds")
-    assert lag == 0.25
+    assert lag is not None
+    assert 0.24 <= lag < 0.25

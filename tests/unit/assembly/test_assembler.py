@@ -41,6 +41,20 @@ async def test_a_closed_trace_is_written_marked_and_committed() -> None:
     assert site.count("buffer_bytes") == 0
 
 
+async def test_it_is_at_rest_while_no_trace_is_open_or_waits_for_its_commit() -> None:
+    site = Site()
+    async with site.running() as assembler:
+        await site.polled()
+        assert assembler.is_at_rest
+        site.send(100, root())
+        await site.polled()
+        assert not assembler.is_at_rest
+        site.clock.now = 106
+        await site.until(lambda: assembler.is_at_rest)
+
+    assert site.log.committed("assembly", SPANS, 0).offset == 1
+
+
 async def test_stopping_closes_nothing() -> None:
     site = Site()
     site.send(100, root())

@@ -10,7 +10,7 @@ import pytest
 from collector.base.errors import LogUnavailable
 from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
-from collector.log.consumer import Consumer, Offsets
+from collector.log.consumer import REST, Consumer, Offsets
 from collector.log.memory import MemoryLog
 from collector.log.port import Assigned, Batch, Commit, Log, New, Position, Record
 from tests.support.faulty_log import FaultyLog, unavailable
@@ -253,3 +253,32 @@ async def test_an_outage_without_a_stop_in_sight_is_an_error_after_the_last_atte
         await room.read_to_end()
 
     assert len(log.write_failures) == 7
+
+
+class RestingRoom(Room):
+    """One that time alone changes nothing for."""
+
+    is_at_rest = True
+
+
+@pytest.mark.parametrize(
+    ("kind", "timeout", "waits"),
+    [(Room, 0.25, 0.25), (RestingRoom, 0.25, REST), (RestingRoom, 5.0, 5.0)],
+)
+async def test_a_poll_waits_longer_while_time_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Room], timeout: float, waits: float
+) -> None:
+    room = kind(await a_log(), timeout=timeout)
+    room.join()
+    asked: list[float] = []
+    poll = room._reader.poll
+
+    async def note(*, max_records: int = 256, timeout: float = 1.0) -> Batch:
+        asked.append(timeout)
+        return await poll(max_records=max_records, timeout=timeout)
+
+    monkeypatch.setattr(room._reader, "poll", note)
+
+    await room.step()
+
+    assert asked == [waits]

@@ -49,6 +49,22 @@ async def test_a_trace_gives_its_signals_then_its_session(log: FaultyLog) -> Non
     }
 
 
+async def test_it_is_at_rest_while_no_session_is_open(log: FaultyLog) -> None:
+    scorer = make_scorer(log, limits=windows(idle=10.0))
+    scorer.join()
+    rests: list[bool] = []
+    await scorer.step()  # which assigns the partition
+    rests.append(scorer.is_at_rest)
+    append(log, make_record("t1"))
+
+    for now in (5.0, 60.0):
+        log.clock.now = now
+        await scorer.step()
+        rests.append(scorer.is_at_rest)
+
+    assert rests == [True, False, True]
+
+
 def compared(log: FaultyLog, trace_id: str) -> list[object]:
     """The outputs that a trace was compared with, each time."""
     found = [each for each in shown(log, "loop_detection") if each.trace_id == trace_id]

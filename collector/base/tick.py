@@ -1,0 +1,18 @@
+"""Moments at which everything that looks again and again does so: an idle service wakes up for all of it at once."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+
+def until_tick(every: float) -> float:
+    """Seconds until the event loop's time is a multiple of `every` seconds: more than 0, at most `every`."""
+    return every - asyncio.get_running_loop().time() % every
+
+
+async def next_tick(every: float, ending: asyncio.Event) -> None:
+    """Wait until then, or until the event is set."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(until_tick(every)):
+            await ending.wait()
