@@ -258,7 +258,9 @@ async def test_an_outage_without_a_stop_in_sight_is_an_error_after_the_last_atte
 class RestingRoom(Room):
     """One that time alone changes nothing for."""
 
-    is_at_rest = True
+    @property
+    def is_at_rest(self) -> bool:
+        return True
 
 
 @pytest.mark.parametrize(
