@@ -1,6 +1,6 @@
 """The frames on a socket between two processes, and in recordings: a payload behind its length, 4 bytes big-endian.
 
-And the child's end of that socket. Workers import this and no asyncio, which would take 5 MB of each.
+And the child's end of that socket. Workers import this and no asyncio, which would take 3 MB of each.
 """
 
 from __future__ import annotations

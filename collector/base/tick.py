@@ -1,4 +1,4 @@
-"""Moments at which everything that looks again and again does so: an idle service wakes up for all of it at once."""
+"""Ticks: what looks again and again does so at multiples of its period, so that an idle service wakes up seldom."""
 
 from __future__ import annotations
 

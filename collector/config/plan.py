@@ -34,7 +34,7 @@ MAX_EXPECTATIONS = 64 << 20
 class PlanSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What of the configuration decides which evaluators run.
 
-    Workers get this, not the configuration: pydantic, which checks that, takes 5 MB of each and a third of its start.
+    Workers get this, not the configuration: pydantic, which checks that, takes 10 MB of each and a third of its start.
     """
 
     evaluators: dict[str, Settings]

@@ -157,7 +157,7 @@ class Consumer:
 
     async def _poll(self) -> Batch:
         """What comes next; nothing when `_cut_short` ends the wait: a poll that is cancelled loses nothing."""
-        wait = max(self._timeout, REST) if self.is_at_rest else self._timeout
+        wait = self._patience
         try:
             async with asyncio.timeout(None) as self._polling:
                 return await self._retry.log(
@@ -171,6 +171,11 @@ class Consumer:
         finally:
             self._polling = None
 
+    @property
+    def _patience(self) -> float:
+        """Seconds that a poll waits for records."""
+        return max(self._timeout, REST) if self.is_at_rest else self._timeout
+
     async def _cut_short(self, stopping: asyncio.Event) -> None:
         """A stop waits for no poll."""
         await stopping.wait()
@@ -181,8 +186,9 @@ class Consumer:
         """Read until every owned partition is at its end, or none is assigned for UNASSIGNED_SECONDS of polls."""
         unassigned = 0.0
         while unassigned < UNASSIGNED_SECONDS and not self._has_read_all:
+            waits = self._patience
             await self.step()
-            unassigned = 0.0 if self._assigned else unassigned + self._timeout
+            unassigned = 0.0 if self._assigned else unassigned + waits
 
     @property
     def _has_read_all(self) -> bool:

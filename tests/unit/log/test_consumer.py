@@ -72,6 +72,14 @@ class Room(Consumer):
         self.waits.append(seconds)
 
 
+class RestingRoom(Room):
+    """One that time alone changes nothing for."""
+
+    @property
+    def is_at_rest(self) -> bool:
+        return True
+
+
 async def a_log(*values: bytes, partitions: int = 1) -> FaultyLog:
     log = FaultyLog(partitions=partitions)
     news = [
@@ -210,12 +218,17 @@ async def test_a_revoked_partition_is_not_committed() -> None:
     assert committed(log) == {0: 1}
 
 
-async def test_a_member_without_partitions_gives_up_reading_to_the_end() -> None:
-    room = Room(FaultyLog(partitions=0))
+@pytest.mark.parametrize(
+    ("kind", "timeout", "polls"), [(Room, 1.0, 30), (Room, 0.5, 60), (RestingRoom, 0.5, 30)]
+)
+async def test_a_member_without_partitions_gives_up_reading_to_the_end(
+    kind: type[Room], timeout: float, polls: int
+) -> None:
+    room = kind(FaultyLog(partitions=0), timeout=timeout)
 
     await room.read_to_end()
 
-    assert room.steps.count("wait") == 30
+    assert room.steps.count("wait") == polls
 
 
 async def test_a_partition_is_read_to_its_end_again_after_it_came_back() -> None:
@@ -253,14 +266,6 @@ async def test_an_outage_without_a_stop_in_sight_is_an_error_after_the_last_atte
         await room.read_to_end()
 
     assert len(log.write_failures) == 7
-
-
-class RestingRoom(Room):
-    """One that time alone changes nothing for."""
-
-    @property
-    def is_at_rest(self) -> bool:
-        return True
 
 
 @pytest.mark.parametrize(
