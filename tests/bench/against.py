@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -21,6 +21,7 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from tests.bench.load import SESSION_MARK, TRACE_MARK, Request
 from tests.bench.load import requests as made_requests
 from tests.bench.measure import CACHE, Run, prepared, run_service
+from tests.bench.rest import Rest, at_rest
 from tests.bench.table import at_most, heading
 from tests.support.recordings import recordings, requests
 from tests.support.service import ROOT
@@ -29,6 +30,11 @@ BASE = "b7916fe"
 """The tree that `specs/cost.md` measured."""
 MARK = 0.75
 """Of its CPU a span, with everything on."""
+AT_REST = "rest"
+CPU_AT_REST = 0.34
+"""`specs/cost.md`: 0.2 % of a core, of 0.6 that it measured."""
+MEMORY_AT_REST = 0.73
+"""`specs/cost.md`: 100 MB of 137."""
 RECORDINGS = ROOT / "tests" / "data" / "captures"
 SESSIONS = frozenset({"session.id", "gen_ai.conversation.id", "langfuse.session.id", "thread_id"})
 """Attributes that name a session."""
@@ -62,6 +68,10 @@ class Tree:
             cwd=self.path,
             tree=self.path,
         )
+
+    def rest(self) -> Rest:
+        """A service of this tree that is sent nothing."""
+        return at_rest(module=self.module, cwd=self.path, tree=self.path)
 
 
 def base_tree() -> Tree:
@@ -116,20 +126,36 @@ def main() -> None:
     """Print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", choices=[*STAGES], default=None)
+    parser.add_argument("--only", choices=[*STAGES, AT_REST], default=None)
     arguments = parser.parse_args()
     trees = {"this": Tree(ROOT, "collector.commands.start"), BASE: base_tree()}
+    if arguments.only != AT_REST:
+        _under_load(trees, arguments.rounds, STAGES if arguments.only is None else [arguments.only])
+    if arguments.only in {None, AT_REST}:
+        _at_rest(trees)
+
+
+def _under_load(trees: Mapping[str, Tree], rounds: int, stages: Iterable[str]) -> None:
     file = prepared(f"mixed-{MADE}.pickle", mixed)
     heading(f"CPU of the process tree per span, beside tree {BASE}")
-    for stage in STAGES if arguments.only is None else (arguments.only,):
+    for stage in stages:
         micros: dict[str, list[float]] = {name: [] for name in trees}
-        for number in range(arguments.rounds):
+        for number in range(rounds):
             order = [*trees] if number % 2 else [*trees][::-1]
             for name in order:
                 run = trees[name].run(stage, file, STAGES[stage])
                 micros[name].append(run.per_million)
         mine, base = (median(each) for each in micros.values())
         at_most(f"{stage}: {mine:.0f} us a span, {base:.0f} there", mine / base, MARK)
+
+
+def _at_rest(trees: Mapping[str, Tree]) -> None:
+    heading(f"A service that is sent nothing, beside tree {BASE}")
+    mine, base = (tree.rest() for tree in trees.values())
+    what = f"CPU: {mine.cpu:.2f} % of a core, {base.cpu:.2f} there"
+    at_most(what, mine.cpu / base.cpu, CPU_AT_REST)
+    what = f"memory: {mine.resident:.0f} MiB, {base.resident:.0f} there"
+    at_most(what, mine.resident / base.resident, MEMORY_AT_REST)
 
 
 if __name__ == "__main__":

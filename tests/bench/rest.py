@@ -1,0 +1,57 @@
+"""What a service takes while nothing is sent to it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.bench.measure import CACHE, usage
+from tests.support.service import Service, children
+
+STARTED = 6.0
+"""Seconds until what a start leaves behind is done."""
+SECONDS = 20.0
+"""Of the look: CPU is counted in hundredths of a second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """A service with every default, which has not been sent anything."""
+
+    cpu: float
+    """Of all its processes, in percent of one core."""
+    resident: float
+    """VmRSS of all its processes, in MiB: pages that they share count for each."""
+    wakeups: float
+    """Of its event loop's thread, a second."""
+
+
+def at_rest(seconds: float = SECONDS, **how: Any) -> Rest:
+    """Look at a service for so long; `how`: see `Service`."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="spanwise-bench-", dir=CACHE))
+    try:
+        with Service(folder / "data", **how) as it:
+            time.sleep(STARTED)
+            before, woke = usage(it.pid), _status(it.pid, "voluntary_ctxt_switches")
+            began = time.monotonic()
+            time.sleep(seconds)
+            used, passed = usage(it.pid).since(before), time.monotonic() - began
+            return Rest(
+                cpu=100 * used.cpu / passed,
+                resident=sum(_status(each, "VmRSS") for each in (it.pid, *children(it.pid))) / 1024,
+                wakeups=(_status(it.pid, "voluntary_ctxt_switches") - woke) / passed,
+            )
+    finally:
+        shutil.rmtree(folder)
+
+
+def _status(pid: int, name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert found, name
+    return int(found[1])
