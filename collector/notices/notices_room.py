@@ -7,6 +7,7 @@ per target, at most once a second: what it was not sent yet -> sent -> topic `wi
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import get_args
 
@@ -105,13 +106,15 @@ class NoticesRoom:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     async def _store(self) -> None:
-        for (target, result), count in self._alarms.counts.items():
-            self._families.notices.labels(target, result).inc(count)
+        """Keep what was sent, then count it: a notice that is counted is not sent again after a crash."""
+        counts = Counter(self._alarms.counts)
         self._alarms.counts.clear()
         pending = self._alarms.pending()
         records = [New(topic=WINDOWS, key=key, value=each) for key, each in pending.items()]
         if records:
             await self._retry.log("store what was sent", lambda: self._log_port.write(records))
+        for (target, result), count in counts.items():
+            self._families.notices.labels(target, result).inc(count)
 
     def _notice(self, alarm: RaisedAlert) -> Notice:
         page = self._settings.page and self._settings.page.rstrip("/")

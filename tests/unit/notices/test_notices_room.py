@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -111,6 +112,25 @@ async def test_a_fault_is_sent_with_its_sessions_and_the_window(server: Stub) ->
         200,
     )
     assert stand.count("sent") == 1
+    await stand.target_loop._messenger.close()
+
+
+async def test_a_notice_is_counted_once_a_restart_knows_of_it(server: Stub) -> None:
+    log = FaultyLog()
+    stand = Stand(log, server)
+    stand.gauge.labels(**LABELS).set(1)
+    await stand.room.look()
+    log.gate = asyncio.Event()
+
+    sending = asyncio.create_task(stand.target_loop.step())
+    while not log.waiting:
+        await asyncio.sleep(0)
+    counted_early = stand.count("sent")
+    log.gate.set()
+    await sending
+
+    assert states(server) == [FIRING]
+    assert (counted_early, stand.count("sent")) == (0, 1)
     await stand.target_loop._messenger.close()
 
 
