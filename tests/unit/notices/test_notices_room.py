@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from prometheus_client import Gauge
@@ -87,6 +87,18 @@ class Stand:
         return self.telemetry.registry.get_sample_value("spanwise_notices_total", labels)
 
 
+class WriteGate(asyncio.Event):
+    """Says when a write has come to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = asyncio.Event()
+
+    async def wait(self) -> Literal[True]:
+        self.reached.set()
+        return await super().wait()
+
+
 def states(server: Stub) -> list[str]:
     return [each.body["type"] for each in server.requests]
 
@@ -120,11 +132,10 @@ async def test_a_notice_is_counted_once_a_restart_knows_of_it(server: Stub) -> N
     stand = Stand(log, server)
     stand.gauge.labels(**LABELS).set(1)
     await stand.room.look()
-    log.gate = asyncio.Event()
+    log.gate = WriteGate()
 
     sending = asyncio.create_task(stand.target_loop.step())
-    while not log.waiting:
-        await asyncio.sleep(0)
+    await log.gate.reached.wait()
     counted_early = stand.count("sent")
     log.gate.set()
     await sending
