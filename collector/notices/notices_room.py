@@ -70,7 +70,7 @@ class NoticesRoom:
         self._slice = TimeSlice()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Look and tell until `stopping` is set."""
+        """Look and send until `stopping` is set."""
         self._retry.stopping = stopping
         await self._retry.log("read back what was sent", self._restore)
         target_loops = (
@@ -84,8 +84,8 @@ class NoticesRoom:
             )
             for name, each in self._settings.to.items()
         )
-        target_loop = (each.run(stopping) for each in target_loops)
-        await watch.together("notices", stopping, self._look(stopping), *target_loop)
+        sending = (each.run(stopping) for each in target_loops)
+        await watch.together("notices", stopping, self._look(stopping), *sending)
 
     async def _look(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():

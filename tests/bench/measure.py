@@ -126,10 +126,15 @@ def _times(pid: int) -> list[int]:
 
 def anonymous_bytes(pid: int) -> int:
     """RssAnon of one process."""
+    return status(pid, "RssAnon") * 1024
+
+
+def status(pid: int, name: str) -> int:
+    """A number that the system keeps of a process, as `/proc/PID/status` names it; memory in KiB."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError("no RssAnon")
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1])
+    raise AssertionError(f"no {name}")
 
 
 def send(target: str, file: Path, *options: str, passes: int = 1, base: int = 1) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 import time
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.bench.measure import CACHE, usage
+from tests.bench.measure import CACHE, status, usage
 from tests.support.service import Service, children
 
 STARTED = 6.0
@@ -38,20 +37,14 @@ def at_rest(seconds: float = SECONDS, **how: Any) -> Rest:
     try:
         with Service(folder / "data", **how) as it:
             time.sleep(STARTED)
-            before, woke = usage(it.pid), _status(it.pid, "voluntary_ctxt_switches")
+            before, woke = usage(it.pid), status(it.pid, "voluntary_ctxt_switches")
             began = time.monotonic()
             time.sleep(seconds)
             used, passed = usage(it.pid).since(before), time.monotonic() - began
             return Rest(
                 cpu=100 * used.cpu / passed,
-                resident=sum(_status(each, "VmRSS") for each in (it.pid, *children(it.pid))) / 1024,
-                wakeups=(_status(it.pid, "voluntary_ctxt_switches") - woke) / passed,
+                resident=sum(status(each, "VmRSS") for each in (it.pid, *children(it.pid))) / 1024,
+                wakeups=(status(it.pid, "voluntary_ctxt_switches") - woke) / passed,
             )
     finally:
         shutil.rmtree(folder)
-
-
-def _status(pid: int, name: str) -> int:
-    found = re.search(rf"^{name}:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    assert found, name
-    return int(found[1])
