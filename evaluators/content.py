@@ -45,7 +45,6 @@ def shows_fault(outcome: Outcome) -> bool:
 
 
 def unfounded(outcome: Outcome) -> str:
-    """Why an outcome that shows no fault is not given, for content whose text is not there."""
     if outcome.score is None or outcome.score == 1:
         return f"{NO_TEXT}; what they carry of tool calls shows no fault"
     return f"{NO_TEXT}; what they carry of tool calls: {outcome.explanation}"

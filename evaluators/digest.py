@@ -9,7 +9,6 @@ from typing import Any
 
 
 def canonical(value: Any) -> bytes:
-    """Canonical JSON: keys sorted, no blanks, UTF-8."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 

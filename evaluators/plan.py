@@ -71,7 +71,6 @@ class Plan:
         object.__setattr__(self, "running", running)
 
     def __iter__(self) -> Iterator[Configured]:
-        """Every evaluator."""
         return chain(self.trace, self.session, self.judged, self.compared, self.ranked)
 
 
@@ -140,7 +139,6 @@ def is_embedded(configured: Configured) -> bool:
 
 
 def is_ranked(configured: Configured) -> bool:
-    """Whether it ranks a session among earlier ones."""
     return "earlier_sessions" in configured.spec.needs
 
 
@@ -149,7 +147,6 @@ LOCAL_EMBEDDER = "wordllama"
 
 
 def _uncalibrated(registry: Registry, embedder: str | None) -> frozenset[str]:
-    """Names of the evaluators whose scores have no calibrated scale with this embedder."""
     if embedder is not None and not embedder.startswith(LOCAL_EMBEDDER):
         return frozenset()
     return frozenset(spec.name for spec in registry if not spec.calibrated_locally)

@@ -177,7 +177,6 @@ class SessionScorer:
         return tuple([self._outcome(each, session, closed=closed) for each in due])
 
     def signals_used(self, evaluator: str) -> tuple[str, ...]:
-        """Names of the trace evaluators whose scores this session evaluator reads."""
         return next(
             (signals_of(each) for each in self._plan.session if each.spec.name == evaluator), ()
         )
@@ -256,7 +255,6 @@ def settle(
 
 
 def _lacks_all(score: Score, coverage: tuple[int, int]) -> bool:
-    """Whether a formula found nothing to read while scores are missing: that is not a lack of things to judge."""
     return score.state == "not_applicable" and coverage[1] < coverage[0]
 
 
@@ -266,7 +264,6 @@ def failed(configured: Configured, failure: Failure, **more: Any) -> Outcome:
 
 
 def failure_of(error: Exception) -> Failure:
-    """An evaluator's exception as the failure of its outcome."""
     text = f"{type(error).__name__}: {error}"
     return Failure(type="exception", message=text[:MESSAGE_LIMIT])
 

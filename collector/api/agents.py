@@ -34,7 +34,6 @@ def standing_of(agent: AgentEntry, standings: Standings) -> Standing | None:
 
 
 def running_away(standings: Standings) -> frozenset[tuple[str, str]]:
-    """(service, session id) of the sessions with an open trace that runs away."""
     every = (each for standing in standings.values() for each in standing.runaways)
     return frozenset((each.service, each.session_id) for each in every)
 

@@ -37,11 +37,9 @@ class Agreed(NamedTuple):
 
     @property
     def is_chance(self) -> bool:
-        """Whether it is a judge that is no better than chance."""
         return self.is_judge and self.agreement.is_chance
 
     def shown(self) -> dict[str, Any]:
-        """As the API gives it."""
         numbers = self.agreement._asdict()
         return {**self.labels._asdict(), **numbers, "no_better_than_chance": self.is_chance}
 
@@ -75,7 +73,6 @@ class Agreements:
         """As of the last look, those with the most pairs first."""
 
     def routes(self) -> list[Route]:
-        """The endpoint."""
         return [Route("/api/v1/agreement", self.agreement)]
 
     async def run(self, stopping: asyncio.Event) -> None:

@@ -53,12 +53,10 @@ def answer(
 
 
 def listing(items: Sequence[Any], following: str | None) -> Response:
-    """One page of a list."""
     return answer({"items": items, "next": following})
 
 
 def error(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
-    """`{"error": {"type", "message"}}`."""
     kind = _TYPES.get(status, "error")
     return answer({"error": {"type": kind, "message": message}}, status=status, headers=headers)
 

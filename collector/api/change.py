@@ -243,7 +243,6 @@ class IndexChange(Reading):
     # --- within ---
 
     def _is_in(self, row: TraceRow, header: TraceHeader) -> bool:
-        """Whether the trace that stands there is of the same session."""
         held, named = self._held(row.session), (header.service, header.session_id)
         return held is None or (held.after.service, held.after.session_id) == named
 
@@ -280,7 +279,6 @@ class IndexChange(Reading):
         revision: int,
         position: Position | None,
     ) -> TraceRow:
-        """Write the trace at its place, and count it in its session."""
         row = old
         if row is None:
             row = TraceRow(self._next_trace, session.row)

@@ -97,13 +97,11 @@ class Looking:
     def placed(
         self, cursor: bytes | None, service: str | None, agent: str | None, limit: int
     ) -> tuple[list[PlacedVersion], str | None]:
-        """Versions of agents, the latest seen first, and the cursor of the next ones."""
         found = self._reading.agents(cursor, service, agent, limit + 1)
         more = write_cursor(*found[limit - 1][0]) if len(found) > limit else None
         return [PlacedVersion(place[1], entry) for place, entry in found[:limit]], more
 
     def versions(self, service: str, agent: str) -> list[ChartVersion]:
-        """The versions of an agent, the latest seen first."""
         found = self._reading.agents(None, service, agent, VERSIONS)
         return [ChartVersion(place[1], entry, self._first(place[1])) for place, entry in found]
 
@@ -174,7 +172,6 @@ class Looking:
         return (present, expected) if expected else None
 
     def names(self) -> dict[int, str]:
-        """The evaluators by the numbers that outcomes name."""
         return dict(self._execute("SELECT id, name FROM evaluators").fetchall())
 
     def outcomes(self, session: int) -> list[HeldOutcome]:
@@ -184,7 +181,6 @@ class Looking:
             return [each for (packed,) in found for each in unpack(packed)]
 
     def traces(self, session: int) -> list[TraceHeader]:
-        """The newest traces of a session, LOOKED_AT of them."""
         with _entries():
             return [each.header for each in self._reading.traces_of(session, LOOKED_AT)]
 

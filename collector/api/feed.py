@@ -168,7 +168,6 @@ class _FeedbackReader(_Reader):
         self._matched_at = float("-inf")
 
     async def take(self, batch: Batch) -> None:
-        """See `_Reader`."""
         await super().take(batch)
         self._waiting += len(batch.records)
         now = self._clock()

@@ -23,7 +23,6 @@ class FeedbackCounts:
     """`spanwise_feedback_total` and `spanwise_feedback_unmatched_total`."""
 
     def __init__(self, telemetry: Telemetry, families: ApiFamilies, joined: Joined) -> None:
-        """`joined` is called with each."""
         self._joined = joined
         self._telemetry = telemetry
         self._total = families.feedback

@@ -90,6 +90,5 @@ class Findings:
         return self._about.examine(full.trace, full.spans)
 
     def _newest(self) -> Sequence[Row]:
-        """As the API gives sessions, with their newest trace alone."""
         shown = map(session_shown, self._query.latest(TRACES))
         return cast(Sequence[Row], msgspec.json.decode(msgspec.json.encode(list(shown))))

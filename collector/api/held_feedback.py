@@ -114,7 +114,6 @@ class HeldFeedback:
         )
 
     def forget_session(self, service: str, session_id: str) -> None:
-        """The same of a session."""
         self._connection.execute(
             "DELETE FROM feedback WHERE session_id = ? AND service = ?", (session_id, service)
         )
@@ -133,7 +132,6 @@ class HeldFeedback:
 
 
 def opinion_of(sign: int) -> Opinion:
-    """As the index keeps it."""
     return "negative" if sign < 0 else "positive" if sign > 0 else "neutral"
 
 

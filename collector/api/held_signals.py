@@ -37,7 +37,6 @@ class HeldSignals:
         """The subject whose signals arrive now."""
 
     def of(self, subject: int) -> dict[str, SignalEntry]:
-        """The subject's signals by slot."""
         held = self._subjects.get(subject) or self._load(subject)
         return held.signals
 
@@ -79,7 +78,6 @@ class HeldSignals:
         return 0 if row is None else row[0]
 
     def changed(self) -> Iterator[tuple[int, Collection[SignalEntry]]]:
-        """Every subject that `write` will write, with its signals."""
         for subject, held in self._subjects.items():
             if held.is_changed:
                 yield subject, held.signals.values()

@@ -22,7 +22,6 @@ class HeldTexts:
         self._connection = connection
 
     def put(self, traces: Iterable[tuple[int, TraceHeader]]) -> None:
-        """Traces as they are written now: (row, header)."""
         self._connection.executemany(_INSERT, _rows(traces))
 
     def forget(self, traces: Iterable[tuple[int, TraceHeader]]) -> None:

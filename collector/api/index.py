@@ -90,15 +90,12 @@ class Index:
         families.index_limit_bytes.set(self._size)
 
     def take_traces(self, records: Sequence[Record]) -> Taken:
-        """Keep the records of topic `traces`."""
         return self._take(records, self._take_traces)
 
     def take_signals(self, records: Sequence[Record]) -> Taken:
-        """Keep the records of topic `signals`."""
         return self._take(records, self._take_groups)
 
     def take_feedback(self, records: Sequence[Record]) -> Taken:
-        """Keep the records of topic `feedback`."""
         return self._take(records, self._take_feedback)
 
     def match_feedback(self, *, now: float, max_age: float) -> Matching:
@@ -150,7 +147,6 @@ class Index:
             raise Retryable(f"the index cannot be opened: {error}") from error
 
     def close(self) -> None:
-        """Close the file."""
         self.file.close()
 
     # --- within ---
@@ -294,7 +290,6 @@ class Index:
                 self._families.evicted.labels(kind, reason).inc(count)
 
     def _forget_everything(self, reason: str) -> None:
-        """There is no room even to evict, or a value is damaged: start again empty."""
         self.file.start_empty()
         self._families.evicted.labels("index", reason).inc()
 

@@ -58,7 +58,6 @@ class IndexFile:
 
     @property
     def limit(self) -> int:
-        """Bytes of all pages that the file may have."""
         return self._pages * sqlite_file.PAGE
 
     def open(self) -> None:

@@ -119,7 +119,6 @@ class HeldOutcomes:
         return failed
 
     def move(self, subject: int, old: int, new: int) -> None:
-        """The subject is of another session now."""
         statement = "UPDATE OR REPLACE outcomes SET session = ? WHERE session = ? AND subject = ?"
         self._connection.execute(statement, (new, old, subject))
 

@@ -35,7 +35,6 @@ class Packing:
         self._decompress = zstandard.ZstdDecompressor(dict_data=known).decompress
 
     def pack(self, entry: object) -> bytes:
-        """The bytes of an entry."""
         return self._compress(_encode(entry))
 
     def unpack(self, value: bytes, decoder: msgspec.msgpack.Decoder[T]) -> T:

@@ -172,7 +172,6 @@ class Query:
             )
 
     def has_feedback(self, said: Feedback) -> bool:
-        """Whether the index has it."""
         with self._index.reading() as reading:
             return reading.has_feedback(said.id, said.time)
 

@@ -62,7 +62,6 @@ class Reading:
         self._execute = connection.execute
 
     def trace_row(self, trace_id: str) -> TraceRow | None:
-        """Where a trace stands, by its id."""
         row = self._one(f"{_TRACE} FROM traces WHERE trace_id = ?", trace_id)
         return None if row is None else TraceRow(*row)
 
@@ -74,7 +73,6 @@ class Reading:
                 yield row[6], TraceRow(*row[:6])
 
     def trace(self, trace_id: str) -> TraceEntry | None:
-        """A trace by its id."""
         row = self._one(f"{_TRACE}, header FROM traces WHERE trace_id = ?", trace_id)
         return None if row is None else self._trace(row)
 
@@ -100,13 +98,11 @@ class Reading:
         return before, after
 
     def headers(self, rows: Collection[int]) -> Iterator[tuple[int, TraceHeader]]:
-        """(Row, header) of the traces in these rows."""
         for some, marks in _at_once(rows):
             for row, packed in self._execute(f"{_HEADERS} WHERE id IN ({marks})", some):
                 yield row, self.packing.unpack(packed, _header)
 
     def newest_trace(self, session: int) -> TraceEntry | None:
-        """The trace of a session that began last."""
         return next(iter(self.traces_of(session, 1)), None)
 
     def beside(self, trace: TraceEntry) -> tuple[str | None, str | None]:
@@ -123,12 +119,10 @@ class Reading:
         return found[0], found[1]
 
     def session_by_name(self, service: str, session_id: str) -> tuple[int, SessionEntry] | None:
-        """(Row, session) by its names."""
         row = self._one(f"{_SESSION} WHERE s.session_id = ? AND s.service = ?", session_id, service)
         return None if row is None else (row[14], _session(row))
 
     def session(self, row: int) -> SessionEntry | None:
-        """A session by its row."""
         found = self._one(f"{_SESSION} WHERE s.id = ?", row)
         return None if found is None else _session(found)
 
@@ -140,7 +134,6 @@ class Reading:
         return [(row[14], _session(row)) for row in found]
 
     def sessions_of_ids(self, session_ids: Collection[str]) -> Iterator[tuple[int, SessionEntry]]:
-        """(Row, session) of every service that has a session of one of these ids."""
         for some, marks in _at_once(session_ids):
             for row in self._execute(f"{_SESSION} WHERE s.session_id IN ({marks})", some):
                 yield row[14], _session(row)
@@ -187,7 +180,6 @@ class Reading:
                 yield subject, self.packing.unpack(packed, _signals)
 
     def signals_of_traces(self, session: int) -> Iterator[SignalEntry]:
-        """The signals of all traces of a session."""
         for (row,) in self._execute("SELECT id FROM traces WHERE session = ?", (session,)):
             yield from self.signals_of(trace_subject(row))
 
@@ -205,7 +197,6 @@ class Reading:
         )
 
     def has_feedback(self, ident: str, time: str) -> bool:
-        """Whether this is there as it was said at this time, not an earlier one with the same id."""
         row = self._one("SELECT json FROM feedback WHERE id = ?", ident)
         return row is not None and time.encode() in row[0]
 

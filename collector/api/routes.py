@@ -81,7 +81,6 @@ class Routes:
         ]
 
     async def evaluators(self, request: Request) -> Response:
-        """What can be scored."""
         only(request)
         return listing(list(self._evaluators()), None)
 

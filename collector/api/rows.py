@@ -31,7 +31,6 @@ _MOST_TOKENS = 1 << 40
 
 
 def taken(header: TraceHeader) -> tuple[object, ...]:
-    """What the trace took, and whether it ended with an error."""
     tokens = (header.tokens.input, header.tokens.output)
     counts = (None if each is None else min(_MOST_TOKENS, whole(each)) for each in tokens)
     return (header.seconds or None, header.cost_usd, *counts, int(header.status == "error"))

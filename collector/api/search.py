@@ -67,6 +67,5 @@ def word_of(kind: Used, *names: str) -> str:
 
 
 def query(asked: str) -> str | None:
-    """What FTS5 is asked for: all of the words; None: there are none."""
     found = _BETWEEN.sub(" ", words(asked[:ASKED])).split()[:WORDS]
     return " ".join(f'"{word}"{"*" * (len(word) >= PREFIX)}' for word in found) or None

@@ -115,7 +115,6 @@ def moment_of(text: str, now: float) -> float | None:
 
 
 def _time(text: str) -> float:
-    """Of a time without an offset it is taken that it is UTC, as all times that are shown."""
     time = datetime.fromisoformat(text)
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 

@@ -97,17 +97,14 @@ def sequence_of(run: int, place: int) -> int:
 
 
 def run_of(sequence: int) -> int:
-    """The run of a signal."""
     return sequence >> _RUN_BITS
 
 
 def trace_subject(row: int) -> int:
-    """Where a trace's signals stand."""
     return 2 * row
 
 
 def session_subject(row: int) -> int:
-    """Where a session's signals stand."""
     return 2 * row + 1
 
 
@@ -117,7 +114,6 @@ def write_cursor(*numbers: int) -> str:
 
 
 def as_cursor(key: bytes) -> str:
-    """A cursor with this key."""
     return base64.urlsafe_b64encode(key).rstrip(b"=").decode()
 
 

@@ -203,7 +203,6 @@ class Stream:
                 self._published = StreamPlace(self._index.file.id, reading.newest_sequence())
 
     def _next(self, client: _Client) -> bytes | None:
-        """The block that the client reads next, if there is one."""
         at = client.at - self._first
         if at >= len(self._blocks):
             client.news.clear()

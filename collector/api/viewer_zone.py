@@ -25,7 +25,6 @@ class ViewerZone:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
         if scope["type"] == "http":
             named = unquote(HTTPConnection(scope).cookies.get(COOKIE, ""))
             _zone.set(named if _known(named) else "UTC")

@@ -50,7 +50,6 @@ class Numbers:
     samples: Mapping[str, tuple[tuple[Mapping[str, str], float], ...]]
 
     def total(self, name: str, **labels: str) -> float:
-        """The sum over all series that have these labels; 0 where there is none."""
         every = self.samples.get(name, ())
         return sum(value for own, value in every if labels.items() <= own.items())
 

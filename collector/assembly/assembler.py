@@ -190,11 +190,10 @@ class Assembler(Consumer):
     # --- the steps of the loop -----------------------------------------------------------------------------------
 
     async def wait_for_capacity(self) -> None:
-        """See `Consumer`: the traces on their way to the log are bounded."""
+        """The traces on their way to the log are bounded."""
         await self._pipeline.wait_for_capacity()
 
     async def revoke(self, partition: int) -> None:
-        """See `Consumer`."""
         if partition in self._owned:
             self._leave(partition)
 
@@ -250,14 +249,13 @@ class Assembler(Consumer):
 
     @property
     def is_at_rest(self) -> bool:
-        """See `Consumer`: no trace is open, on its way to the log, or not committed."""
+        """No trace is open, on its way to the log, or not committed."""
         return not any(
             owned[1].open or not owned[1].is_idle or self._should_commit(owned)
             for owned in self._owned.items()
         )
 
     async def finish(self) -> None:
-        """Write what has closed."""
         await self._pipeline.commit()
         await self._pipeline.stop()
 

@@ -63,7 +63,6 @@ class LateRevision:
 
     @property
     def key(self) -> bytes:
-        """The key of that session."""
         return session_key(self.old.trace.service, self.old.trace.session_id)
 
 
@@ -202,7 +201,6 @@ class ClosedResult:
 
     @property
     def written(self) -> int:
-        """Bytes of its record, about: the normalised trace, and the raw spans where it holds them."""
         spans = () if self.record is None else self.record.spans
         return self.size + sum(len(each) for each in spans if isinstance(each, bytes))
 
@@ -233,7 +231,6 @@ class ClosedResult:
 
 
 def with_position(mark: Mark, position: Position) -> Mark:
-    """The mark, with the position of its trace's record."""
     return with_fields(mark, traces_partition=position.partition, traces_offset=position.offset)
 
 

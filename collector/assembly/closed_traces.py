@@ -33,7 +33,6 @@ class ClosedTraces:
         return len(self._traces)
 
     def get(self, trace_id: bytes) -> ClosedTrace | None:
-        """The trace, if it is remembered."""
         return self._traces.get(trace_id)
 
     def add(self, mark: Mark, offset: int) -> None:

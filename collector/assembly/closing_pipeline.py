@@ -116,7 +116,6 @@ class ClosingPipeline:
         await self._until(lambda: self.has_capacity)
 
     async def commit(self) -> None:
-        """Ask for a commit, though no trace may have closed."""
         self._commits_asked += 1
         await self._notify()
 
@@ -362,7 +361,6 @@ class ClosingPipeline:
 
 
 def _is_ready(request: ReadRequest) -> bool:
-    """Whether the closing may be read: a second closing of a trace builds on the record of the first."""
     return request.open_traces.is_first(request.closing)
 
 

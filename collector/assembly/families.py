@@ -104,7 +104,6 @@ class AssemblyCounts:
         self._families.marks_evicted.inc()
 
     def open(self, partitions: Collection[OpenTraces]) -> None:
-        """Set the gauges of open traces."""
         self._families.traces_active.set(sum(map(len, partitions)))
         self._families.buffer_bytes.set(sum(each.size for each in partitions))
 

@@ -94,7 +94,6 @@ class Suspect:
 
     @property
     def new(self) -> New:
-        """Its record of topic `traces`."""
         subject = self.record.subject
         key = session_key(subject.service, subject.session_id)
         return New(topic=TRACES, key=key, value=encode(self.record))

@@ -48,7 +48,6 @@ class LowWater:
             self._holds = deque(hold for hold in self._holds if not hold.done)
 
     def commit_offset(self, next_offset: int) -> int:
-        """The offset to commit: the first that is held, or `next_offset`, the next to be read."""
         while self._holds and self._holds[0].done:
             self._holds.popleft()
         return self._holds[0].offset if self._holds else next_offset

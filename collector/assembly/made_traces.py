@@ -33,17 +33,13 @@ LOOKS = 32
 class MakesTraces(Protocol):
     """What is done with the open traces of the partition (open_traces.OpenTraces)."""
 
-    def opened(self, trace_id: bytes) -> OpenTrace | None:
-        """The open trace of that id."""
-        ...
+    def opened(self, trace_id: bytes) -> OpenTrace | None: ...
 
     def admit(self, trace_id: bytes, came: Arrival, result: TakeResult) -> OpenTrace | None:
         """Open or re-open a trace; None if the record is re-read or too late."""
         ...
 
-    def is_reread(self, trace_id: bytes, offset: int) -> bool:
-        """Whether a record at `offset` was read before the trace closed."""
-        ...
+    def is_reread(self, trace_id: bytes, offset: int) -> bool: ...
 
     def add(
         self,
@@ -52,21 +48,13 @@ class MakesTraces(Protocol):
         piece: Piece,
         at: Arrival,
         result: TakeResult,
-    ) -> None:
-        """Add a piece with its new spans; the trace may be full then, and closes."""
-        ...
+    ) -> None: ...
 
-    def close(self, trace: OpenTrace, reason: Closed, *, at: float) -> Closing:
-        """Close an open trace."""
-        ...
+    def close(self, trace: OpenTrace, reason: Closed, *, at: float) -> Closing: ...
 
-    def drop(self, trace: OpenTrace) -> None:
-        """It has nothing any more."""
-        ...
+    def drop(self, trace: OpenTrace) -> None: ...
 
-    def changed(self, trace: OpenTrace, before: int) -> None:
-        """What the trace takes has changed."""
-        ...
+    def changed(self, trace: OpenTrace, before: int) -> None: ...
 
     def arm(self, trace: OpenTrace) -> None:
         """Its deadline may be earlier than it was."""

@@ -42,7 +42,6 @@ class Glance(NamedTuple):
         return (self.spans - self.trace.seen_spans) * self.trace.call_share
 
     def joined(self, earlier: Glance | None) -> Glance:
-        """One look instead of this and an earlier one of the trace that was not made yet."""
         if earlier is None or earlier.trace is not self.trace:
             return self
         return self._replace(first=min(self.first, earlier.first))

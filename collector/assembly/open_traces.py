@@ -188,7 +188,6 @@ class OpenTraces:
         return replace(whole, pieces=whole.pieces[part], times=whole.times[part])
 
     def is_open(self, trace: OpenTrace) -> bool:
-        """Whether the trace is open here, and no earlier closing of it waits to be written."""
         return self._is_owned and not trace.is_closed and trace.trace_id not in self._closing
 
     def _take(
@@ -219,7 +218,6 @@ class OpenTraces:
         return True
 
     def opened(self, trace_id: bytes) -> OpenTrace | None:
-        """The open trace of that id."""
         return self._open.get(trace_id)
 
     def add(
@@ -246,7 +244,6 @@ class OpenTraces:
         self._timers.arm(trace)
 
     def changed(self, trace: OpenTrace, before: int) -> None:
-        """What the trace takes has changed; it was `before`."""
         self._queues.grow(trace, trace.cost - before)
 
     def drop(self, trace: OpenTrace) -> None:
@@ -272,12 +269,10 @@ class OpenTraces:
         return None
 
     def is_reread(self, trace_id: bytes, offset: int) -> bool:
-        """Whether a record at `offset` was read before the trace closed."""
         mark = self._newest_mark(trace_id)
         return mark is not None and offset <= mark.last_offset
 
     def _newest_mark(self, trace_id: bytes) -> ClosedTrace | None:
-        """The trace's mark. If its closing is still being written, a provisional mark that admits late spans."""
         in_flight = self._closing.get(trace_id)
         return in_flight[-1].provisional_mark if in_flight else self.closed_traces.get(trace_id)
 
@@ -297,7 +292,6 @@ class OpenTraces:
     # --- closing -------------------------------------------------------------------------------------------------
 
     def oldest(self, service: str | None = None) -> OpenTrace | None:
-        """The oldest open trace, of one service or of all."""
         if service is not None:
             return self._queues.oldest(service)
         return next(iter(self._open.values()), None)
@@ -326,7 +320,6 @@ class OpenTraces:
     # --- after the write -----------------------------------------------------------------------------------------
 
     def is_first(self, closing: Closing) -> bool:
-        """Whether every earlier closing of the same trace is complete."""
         return self._closing[closing.trace_id][0] is closing
 
     def revisable_mark(self, closing: Closing) -> ClosedTrace | None:
@@ -367,7 +360,6 @@ class OpenTraces:
 
     @property
     def is_idle(self) -> bool:
-        """Whether every closing is complete."""
         return not self._closing
 
     def commit(self, group: str) -> Commit | None:

@@ -27,7 +27,6 @@ class OwnedTrace(Timeline):
 
     @property
     def has_owners(self) -> bool:
-        """Whether it places anything."""
         return bool(self.prompts or self._unprompted)
 
     @property

@@ -151,7 +151,6 @@ class Owner:
         return prompt is not None and prompt[1] < self._timeline(prompt[0]).prompts[-1][0]
 
     def is_end(self, segment: Segment) -> bool:
-        """Whether it ends its turn. A session in which no one prompts ends that of no one: a title is there at once."""
         session = segment.session
         return segment.is_end and (session not in self._asides or self._has_prompts(session))
 
@@ -163,7 +162,6 @@ class Owner:
         return next((each for each in traces if each is not None and each.has_owners), None)
 
     def _places(self, session: bytes) -> Timeline:
-        """What places by time the segments of a session."""
         outermost = self._tree.outermost(session)
         if outermost in self._asides and not self._has_prompts(outermost):
             return self._all_prompts

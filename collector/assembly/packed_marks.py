@@ -68,7 +68,6 @@ class PackedMarks:
         return self._count
 
     def get(self, trace_id: bytes) -> ClosedTrace | None:
-        """The trace, if it is remembered."""
         slot = self._find(trace_id)
         return None if slot == _NONE else self._at(slot)[1]
 

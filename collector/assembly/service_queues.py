@@ -79,7 +79,6 @@ class ServiceQueues:
             del self._queues[trace.service]
 
     def oldest(self, service: str) -> OpenTrace | None:
-        """The service's oldest open trace."""
         queue = self._queues.get(service)
         return None if queue is None else next(iter(queue.traces.values()))
 

@@ -42,7 +42,6 @@ class Timeline:
 
     @property
     def held(self) -> list[HeldSegment]:
-        """All segments that it places."""
         return [each for _, _, each in self._held]
 
     def add(self, held: HeldSegment) -> None:
@@ -54,12 +53,10 @@ class Timeline:
         del self._held[bisect_left(self._held, (held.segment.start, held.number))]
 
     def last(self, start: int) -> tuple[int, bytes] | None:
-        """The last prompt that is no later than a segment which began at `start`."""
         at = bisect_left(self.prompts, (start + self._slack + 1, b""))
         return self.prompts[at - 1] if at else None
 
     def before(self, prompt: tuple[int, bytes]) -> tuple[int, bytes] | None:
-        """The prompt before this one."""
         at = bisect_left(self.prompts, prompt)
         return self.prompts[at - 1] if at else None
 
@@ -80,7 +77,6 @@ class Timeline:
         self._taken_out((start, turn))
 
     def until(self, start: int) -> list[HeldSegment]:
-        """The segments that are before the prompt which was at `start`."""
         return self._between(-1, start)
 
     def _taken_out(self, prompt: tuple[int, bytes]) -> int:

@@ -47,11 +47,9 @@ class TraceReading:
         return tuple(each for each in await self.each(pieces) if each is not None)
 
     async def each(self, pieces: Sequence[Piece]) -> list[bytes | None]:
-        """The bytes of each piece; None: the log has lost it."""
         return await self._retry.log("fetch spans", lambda: pieces_read(self._log, pieces))
 
     async def whole(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
-        """The bytes of all pieces; none if the log has lost any."""
         return await self._retry.log("fetch spans", lambda: whole_read(self._log, pieces))
 
     async def newest_record(self, mark: ClosedTrace) -> TraceRecord | None:

@@ -37,7 +37,6 @@ class Turns:
         return found
 
     def remember(self, trace_id: bytes, facts: TurnFacts) -> None:
-        """A made trace has closed."""
         self._of_closed[trace_id] = facts.owner
         self.owner(facts.owner).close(trace_id, facts)
 

@@ -93,7 +93,6 @@ class Child:
         return self._link.has_ended
 
     def send(self, payload: bytes) -> None:
-        """Send one frame, buffered: the caller bounds the unanswered frames."""
         self.send_frames([pack_frame(payload)])
 
     def send_frames(self, framed: Sequence[bytes | bytearray]) -> None:
@@ -101,7 +100,6 @@ class Child:
         self._link.send_frames(framed)
 
     async def receive(self) -> bytes:
-        """The next frame."""
         return await self._link.receive()
 
     async def receive_all(self, within: float) -> Sequence[bytes]:

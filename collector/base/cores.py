@@ -13,7 +13,6 @@ OWN = Path("/proc/self/cgroup")
 
 
 def usable_cores(groups: Path = GROUPS, own: Path = OWN) -> int:
-    """At least 1; a quota of 2.5 cores is 3."""
     quotas = [math.ceil(each) for each in _quotas(groups, own)]
     return max(1, min([_affinity(), *quotas]))
 

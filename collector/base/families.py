@@ -43,5 +43,4 @@ class RuntimeFamilies:
         )
 
     def closed(self, listener: Literal["admin", "grpc", "http"]) -> Callable[[str], None]:
-        """Counts one connection of this listener that was closed."""
         return lambda why: self.connections_closed.labels(listener, why).inc()

@@ -128,11 +128,9 @@ class FrameLink(asyncio.Protocol):
             self._waiter.set_result(None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `asyncio.Protocol`."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """See `asyncio.Protocol`."""
         if self._part:
             self._part += data
             if len(self._part) < self._needed:
@@ -158,13 +156,12 @@ class FrameLink(asyncio.Protocol):
             self._wake()
 
     def eof_received(self) -> bool:
-        """See `asyncio.Protocol`. The socket stays open: `close` closes it."""
+        """The socket stays open: `close` closes it."""
         self._is_at_end = True
         self._wake()
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See `asyncio.Protocol`."""
         self._is_at_end = True
         self._error = exc
         self._wake()

@@ -32,7 +32,6 @@ class ByteStream(Protocol):
 
 
 def pack_frame(payload: bytes) -> bytes:
-    """The frame of a payload."""
     return LENGTH.pack(len(payload)) + payload
 
 

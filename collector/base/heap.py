@@ -28,7 +28,6 @@ class TrimTimer:
     """Says when memory is to be given back: after load, and now and then while it lasts. Pure."""
 
     def __init__(self, now: float, used: float) -> None:
-        """See `is_due`."""
         self._looked, self._used = now, used
         self._trimmed, self._used_then = now, used
         self._busy = now
@@ -86,5 +85,4 @@ def _malloc_trim() -> Callable[[], object] | None:
 
 
 def _library() -> Any:
-    """The C library of this process. TypeError: Windows."""
     return ctypes.CDLL(None)

@@ -47,7 +47,6 @@ class Http2Refusal:
             self._timer = asyncio.get_running_loop().call_later(WAIT, self._transport.close)
 
     def lost(self) -> None:
-        """The connection is closed."""
         self._timer.cancel()
 
     def _end(self) -> None:

@@ -117,7 +117,6 @@ class Client:
         raise self._refusal(method, path, answer, response.headers)
 
     async def close(self) -> None:
-        """Close the connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()

@@ -82,7 +82,6 @@ class GuestServer(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections."""
         await super().startup(sockets)
         self.ready.set()
 
@@ -95,7 +94,6 @@ class BearerTokens:
 
     @property
     def required(self) -> bool:
-        """Whether a token is needed at all."""
         return bool(self._tokens)
 
     def sender(self, authorization: str | None, address: str) -> str | None:
@@ -112,7 +110,6 @@ class BearerTokens:
         return f"token {matches.index(True)}" if any(matches) else None
 
     def accepts(self, token: bytes) -> bool:
-        """Whether this is one of the tokens."""
         return any(self._matches(token))
 
     def _matches(self, token: bytes) -> list[bool]:

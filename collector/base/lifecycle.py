@@ -43,7 +43,6 @@ class Stages:
         self._running: list[tuple[str, asyncio.Event, asyncio.Task[None]]] = []
 
     async def __aenter__(self) -> Self:
-        """Enter the task group of the stages."""
         await self._group.__aenter__()
         return self
 
@@ -63,7 +62,6 @@ class Stages:
         self._running.append((name, stopping, task))
 
     def watch(self, *parts: object) -> None:
-        """Stage `watch`: end the process with a part that has tasks or threads of its own (`watch.Watched`)."""
         for part in parts:
             if isinstance(part, watch.Watched):
                 self.start("watch", partial(watch.watch, part))
@@ -113,13 +111,11 @@ class Health:
 
     @property
     def state(self) -> State:
-        """Stopping wins over started."""
         if self.stopping:
             return "stopping"
         return "ready" if self.started and self.has_worker else "starting"
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Beat until `stopping` is set."""
         while not stopping.is_set():
             await self.beat(stopping)
 

@@ -40,7 +40,6 @@ def _can_bind(family: int, where: tuple[str | int, ...] | tuple[int, bytes]) -> 
 
 
 def is_local_name(host: str, own: str) -> bool:
-    """Whether a `Host` header names this machine: as `own`, the listener's host, or as loopback."""
     name = host.lower().rsplit("]", 1)[0].removeprefix("[") if "]" in host else ""
     name = name or host.lower().rsplit(":", 1)[0]
     return name == own.lower() or is_loopback(name) or name.endswith(".localhost")

@@ -48,7 +48,6 @@ def log_to_stderr(level: int) -> None:
 
 
 def write_line(stream: TextIO, text: str) -> None:
-    """One line to a person."""
     stream.write(one_line(text) + "\n")
 
 
@@ -56,11 +55,9 @@ class PrintableFormatter(logging.Formatter):
     """One line per message, whatever its fields hold; a traceback keeps its lines."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        """The line of a record."""
         return one_line(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
-        """The lines of a traceback."""
         return printable(super().formatException(ei))
 
 

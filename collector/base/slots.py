@@ -63,11 +63,9 @@ class Slots(Generic[K]):
         return len(self._held)
 
     def __iter__(self) -> Iterator[K]:
-        """The names with a slot."""
         return iter(self._held)
 
     def __contains__(self, name: K) -> bool:
-        """Whether the name has a slot."""
         return name in self._held
 
     def tally(self, name: K) -> NameVolume:
@@ -102,7 +100,6 @@ class Slots(Generic[K]):
         return least
 
     def state(self) -> State[K]:
-        """For `restore`."""
         return tuple(self._held.items()), tuple(self._waiting.items())
 
     def restore(self, state: State[K]) -> None:

@@ -37,7 +37,6 @@ _F = TypeVar("_F", bound=MetricWrapperBase)
 
 
 def short(value: object) -> str:
-    """The value as a label: at most 128 characters."""
     return str(value)[:LONGEST_LABEL]
 
 

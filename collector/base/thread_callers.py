@@ -44,7 +44,6 @@ class ThreadCallers:
             self._waiting.discard(future)
 
     async def watch(self) -> None:
-        """See `watch.Watched`."""
         error = await asyncio.shield(self._end)
         raise PartEnded(self._message) from error
 

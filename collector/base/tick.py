@@ -12,7 +12,6 @@ def until_tick(every: float) -> float:
 
 
 async def next_tick(every: float, ending: asyncio.Event) -> None:
-    """Wait until then, or until the event is set."""
     with suppress(TimeoutError):
         async with asyncio.timeout(until_tick(every)):
             await ending.wait()

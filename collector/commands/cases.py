@@ -130,7 +130,6 @@ def _found(
 
 
 def _sessions(url: str, asked: Mapping[str, str], token: str | None) -> Iterator[dict[str, Any]]:
-    """The least reliable first."""
     cursor: dict[str, str] = {}
     for _ in range(MOST // PAGE):
         given = {**asked, "sort": "reliability", "limit": str(PAGE), **cursor}

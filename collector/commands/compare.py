@@ -170,7 +170,6 @@ def _of_recordings(
 
 
 def _scored(signals: Sequence[dict[str, Any]], evaluator: str) -> list[dict[str, Any]]:
-    """The evaluator's own."""
     own = {"evaluator": evaluator, "scope": "session"}
     return [each for each in signals if own.items() <= each.items()]
 

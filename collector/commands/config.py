@@ -31,7 +31,6 @@ def print_effective(config: Files = None, overrides: Overrides = None) -> None:
 
 @command.command("schema")
 def print_schema() -> None:
-    """Print the JSON Schema of a configuration file."""
     typer.echo(json.dumps(schema(), indent=2))
 
 

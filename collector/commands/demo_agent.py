@@ -116,7 +116,6 @@ class Agent:
         )
 
     def close(self) -> None:
-        """Send what is left."""
         self._provider.shutdown()
 
 
@@ -136,13 +135,11 @@ class Runaway:
         return format_trace_id(self._root.get_span_context().trace_id)
 
     def call(self) -> None:
-        """The same call as before, with the same result."""
         self.calls += 1
         with use_span(self._root):
             self._conversation.look_once_more()
 
     def end(self) -> None:
-        """Close the turn as failed."""
         self._root.set_status(StatusCode.ERROR, "ended by its operator")
         self._root.end()
 

@@ -130,7 +130,6 @@ class Story:
             self._runaway.end()
 
     def _stands(self, seconds: float) -> bool:
-        """Whether drops were noticed, the newest of them so long ago."""
         return self._noticed is not None and time.monotonic() - self._noticed > seconds
 
     def _look(self) -> None:
@@ -167,7 +166,6 @@ class Story:
         self._write(f"{time.monotonic() - self._begin:5.0f} s  {what:<8} {text}")
 
     def _show(self, path: str) -> None:
-        """A page to look at, under the line before."""
         self._write(f"{'':<9}{self._page}{path}")
 
     def _write(self, line: str) -> None:

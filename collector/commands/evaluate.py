@@ -59,7 +59,6 @@ class CsvRows:
         self._writer.writerow((*COLUMNS, "why"))
 
     def add(self, signals: Iterable[Mapping[str, Any]]) -> None:
-        """One row for each."""
         for each in signals:
             self._writer.writerow([*(cell(each[name]) for name in COLUMNS), cell(reason(each))])
 

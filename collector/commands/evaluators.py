@@ -39,7 +39,6 @@ def command(
 
 
 def configured(rows: list[dict[str, Any]], plan: Plan) -> list[dict[str, Any]]:
-    """The rows with `on`, and of those that are on the threshold and the options that are in force."""
     on = {(each.spec.name, each.spec.method): each for each in plan if each.emit}
     own = listing(each.spec for key, each in on.items() if key not in set(map(_key, rows)))
     return [_in_force(row, on.get(_key(row))) for row in [*rows, *own]]

@@ -68,7 +68,6 @@ def _lines(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def _called(call: ToolCall) -> str:
-    """Its name, with a mark where it failed or was refused."""
     return call.name + ("!" if call.failed else " (refused)" if call.rejected else "")
 
 

@@ -36,7 +36,6 @@ _GLUE = "\u00a0"
 
 
 def note(line: str) -> None:
-    """One line beside the result."""
     write_line(sys.stderr, line)
 
 
@@ -53,7 +52,6 @@ def find_recordings(paths: Sequence[Path]) -> Recordings:
 
 
 def note_rejected(count: int, reasons: Sequence[str]) -> None:
-    """One line about the spans that were rejected, if any were."""
     if count:
         note(f"{amount(count, 'span')} rejected: {'; '.join(reasons)}")
 
@@ -103,7 +101,6 @@ class ProgressBar:
         self._bar.stop()
 
     def read(self, path: Path) -> None:
-        """A file was read."""
         self._bar.update(self._task, advance=1, description=one_line(path.name))
 
     def scored(self, number: int, of: int, *, is_shown: bool) -> None:

@@ -88,7 +88,6 @@ def _forward(config: Config) -> Iterator[str]:
 
 
 def _answers(listener: str, host: str) -> bool:
-    """Whether a listener on `listener` is what answers at `host`. Names are asked for only where the port is ours."""
     return is_loopback(host) or (_overlap(listener, host) and is_own(host))
 
 

@@ -15,7 +15,7 @@ class Links(Section):
     agent: str | None = None
 
     def conflicts(self, path: str) -> Iterator[str]:
-        """See `Section`: templates of URLs, each with the name that it must hold."""
+        """Templates of URLs, each with the name that it must hold."""
         example = "https://host/trace/{trace_id}"
         yield from _template(f"{path}.trace", self.trace, ("{trace_id}",), example)
         example = "https://host/d/spanwise-agents?var-service={service}&var-agent={agent}"

@@ -37,11 +37,9 @@ class NotifyTarget(Section):
 
     @property
     def kind(self) -> str:
-        """The one that is set."""
         return next(each for each in KINDS if getattr(self, each) is not None)
 
     def conflicts(self, path: str) -> Iterator[str]:
-        """See `Section`."""
         kinds = [each for each in KINDS if getattr(self, each) is not None]
         if len(kinds) != 1:
             yield f"{path}: expected one of {', '.join(KINDS)}, got {' and '.join(kinds) or 'none'}"
@@ -74,7 +72,6 @@ class Notify(Section):
     to: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")], NotifyTarget] = {}
 
     def conflicts(self, path: str) -> Iterator[str]:
-        """See `Section`."""
         for name, target in self.to.items():
             yield from target.conflicts(f"{path}.to.{name}")
 

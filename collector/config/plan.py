@@ -70,7 +70,6 @@ def plan_settings(config: Config) -> PlanSettings:
 
 
 def keys_from(config: Config) -> Keys:
-    """The attribute keys of the user, which are read before all others."""
     keys = config.attributes
     return Keys(session=keys.session, task=keys.task, user=keys.user, filter=keys.filter)
 
@@ -102,7 +101,6 @@ def plan_from(
 
 
 def checked_plan(settings: PlanSettings) -> Plan:
-    """The plan of settings that `plan_from` has made a plan of before."""
     return _made(settings, _with_own_judges(settings, Registry.discover(plugins=settings.plugins)))
 
 
@@ -189,7 +187,6 @@ def _first_line(error: Exception) -> str:
 
 
 def failed_outcomes(plan: Plan, kind: str, message: str) -> tuple[Outcome, ...]:
-    """Every due trace evaluator's outcome when none of them could be run."""
     return tuple(failed(each, Failure(type=kind, message=message)) for each in plan.trace)
 
 

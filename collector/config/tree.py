@@ -82,7 +82,7 @@ class KafkaSecurity(Section):
     key_file: Path | None = None
 
     def conflicts(self, path: str) -> Iterator[str]:
-        """See `Section`: what the protocol requires, a certificate without its key, files that are missing."""
+        """What the protocol requires, a certificate without its key, files that are missing."""
         if self.protocol.startswith("SASL"):
             for name in ("sasl_mechanism", "username", "password"):
                 if getattr(self, name) is None:
@@ -237,7 +237,6 @@ class KafkaSinkConfig(Section, title="KafkaSink"):
     security: KafkaSecurity = KafkaSecurity()
 
     def conflicts(self, path: str) -> Iterator[str]:
-        """See `Section`."""
         return self.security.conflicts(f"{path}.security")
 
 
@@ -247,7 +246,7 @@ class OtlpTarget(Section):
     headers: dict[str, SecretStr] = {}
 
     def conflicts(self, path: str) -> Iterator[str]:
-        """See `Section`: HTTP needs a URL, gRPC takes host:port too."""
+        """HTTP needs a URL, gRPC takes host:port too."""
         if self.protocol == "http" and "://" not in self.endpoint:
             yield f"{path}.endpoint: with protocol http, expected a URL such as http://host:4318"
 
@@ -262,7 +261,7 @@ class Outlet(Section):
     proxy: SecretStr | None = None
 
     def conflicts(self, path: str) -> Iterator[str]:
-        """See `Section`: a file that is missing, a proxy that is not a URL."""
+        """A file that is missing, a proxy that is not a URL."""
         yield from missing(f"{path}.ca_file", self.ca_file)
         if "@" in str(getattr(self, "endpoint", "")):
             yield f"{path}.endpoint: a URL without user and password; they have settings of their own"
@@ -283,7 +282,7 @@ class MlflowSinkConfig(Outlet, title="MlflowSink"):
     token: SecretStr | None = None
 
     def conflicts(self, path: str) -> Iterator[str]:
-        """See `Section`: half of a login."""
+        """Half of a login."""
         yield from super().conflicts(path)
         if (self.username is None) != (self.password is None):
             without = "username" if self.username is None else "password"

@@ -92,21 +92,18 @@ def _quoted(text: str) -> str:
 
 
 def check_endpoint(text: str) -> str:
-    """Accepts `host:port`, `http(s)://host[:port][/path]`, and `unix:/path` (gRPC)."""
     if text.startswith("unix:/") or _is_address(text, port=True) or is_url(text):
         return text
     raise ValueError(f"expected host:port or http(s)://host:port{_quoted(text)}")
 
 
 def check_url(text: str) -> str:
-    """Accepts `http(s)://host[:port][/path]`."""
     if is_url(text):
         return text
     raise ValueError(f"expected a URL such as https://host:8000/v1{_quoted(text)}")
 
 
 def check_servers(text: str) -> str:
-    """Accepts `host:port,host:port`."""
     if all(_is_address(each.strip(), port=False) for each in text.split(",")):
         return text
     raise ValueError(f"expected servers such as broker-1:9092,broker-2:9092{_quoted(text)}")
@@ -195,6 +192,5 @@ Servers = Annotated[str, AfterValidator(check_servers)]
 
 
 def missing(path: str, file: Path | None) -> Iterator[str]:
-    """A line if the setting `path` names a file that is not there."""
     if file is not None and not file.is_file():
         yield f"{path}: no such file: {file}"

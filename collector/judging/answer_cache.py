@@ -153,7 +153,6 @@ class AnswerCache:
         self._transact(lambda connection: _disown(connection, key))
 
     def close(self) -> None:
-        """Close the file."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -210,5 +209,4 @@ def vector_answers(answer: Embedded, model: str, owner: str) -> Iterator[CachedA
 
 
 def vector_of(entry: CachedAnswer) -> Sequence[float]:
-    """The vector of an entry."""
     return array("f", base64.b64decode(entry.text))

@@ -24,7 +24,6 @@ class SubjectQueue(Generic[T]):
         self._under_way: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        """How many wait."""
         return self._count
 
     @property
@@ -34,7 +33,6 @@ class SubjectQueue(Generic[T]):
         return frozenset() if is_full else frozenset(self._waiting)
 
     def add(self, service: str, subject: T) -> None:
-        """The subject waits behind those of its service."""
         self._waiting.setdefault(service, deque()).append(subject)
         self._count += 1
 
@@ -47,7 +45,6 @@ class SubjectQueue(Generic[T]):
         return self._pop(service)
 
     def end(self, service: str) -> None:
-        """A subject of the service is not under way any more."""
         self._under_way[service] -= 1
         if not self._under_way[service]:
             del self._under_way[service]
@@ -74,7 +71,6 @@ class SubjectQueue(Generic[T]):
         return gone
 
     def clear(self) -> None:
-        """Nothing waits and nothing is under way."""
         self._waiting.clear()
         self._under_way.clear()
         self._count = 0

@@ -56,9 +56,7 @@ class Vectors(Protocol):
     """Port to hosted embeddings (evaluators/providers/litellm.py)."""
 
     @property
-    def model(self) -> str:
-        """The name of the model."""
-        ...
+    def model(self) -> str: ...
 
     def ceiling(self, texts: Sequence[str]) -> float:
         """USD that the vectors cost at most."""
@@ -132,7 +130,6 @@ class JudgeClientPool:
         self._unwritten: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
 
     def for_subject(self, owner: str, job: int) -> SubjectClient:
-        """The client of one subject, which owns the answers it pays for, in this job."""
         return SubjectClient(self, owner, job)
 
     def written(self, owner: str) -> None:
@@ -141,7 +138,6 @@ class JudgeClientPool:
             self._cache.written(digest, model)
 
     async def ask(self, prompt: Prompt, model: str | None, owner: str, job: int) -> Answer:
-        """See `evaluators.judging.prompt.JudgeClient`."""
         name = model or self._model
         entry = self._cache.get(prompt.digest, name, owner)
         if entry is not None and prompt.is_answered_by(entry.text):
@@ -161,7 +157,7 @@ class JudgeClientPool:
         return answer
 
     async def embed(self, texts: Sequence[str], owner: str, job: int) -> Embedded:
-        """See `evaluators.judging.embedding.Embed`. Each text is cached by itself."""
+        """Each text is cached by itself."""
         vectors = self._vectors
         if vectors is None:
             raise JudgeError(type="provider_error", message="no hosted embedder is configured")
@@ -255,11 +251,9 @@ class SubjectClient:
         self._job = job
 
     async def __call__(self, prompt: Prompt, *, model: str | None) -> Answer:
-        """See `evaluators.judging.prompt.JudgeClient`."""
         return await self._pool.ask(prompt, model, self._owner, self._job)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """See `evaluators.judging.embedding.Embed`."""
         return await self._pool.embed(texts, self._owner, self._job)
 
 

@@ -110,7 +110,6 @@ class JudgeProcess:
         """Of the running child."""
 
     async def judge(self, make: Callable[[int], Job]) -> JobDone:
-        """See the port."""
         job = make(next(self._numbers))
         pending = self._pending[job.id] = _Pending(job)
         self._has_jobs.set()
@@ -127,7 +126,6 @@ class JudgeProcess:
             self._pending.pop(job.id, None)
 
     def written(self, done: JobDone) -> None:
-        """See the port."""
         if self._child is not None and not self._child.has_ended:
             self._child.send(encode(VerdictWritten(id=done.id)))
 

@@ -167,7 +167,6 @@ class JudgingRoom(Consumer):
     # --- the steps of the loop -------------------------------------------------------------------------------------
 
     async def revoke(self, partition: int) -> None:
-        """See `Consumer`."""
         progress = self._partitions.pop(partition, None)
         if progress is not None:
             self._dispatcher.drop(progress)
@@ -372,7 +371,6 @@ class _StopError(Exception):
 
 
 async def _stop_after(stopping: asyncio.Event) -> None:
-    """End the task group that this runs in once `stopping` is set: raises _StopError."""
     await stopping.wait()
     raise _StopError
 

@@ -22,7 +22,6 @@ class Progress:
         self._next = max(self._next, offset + 1)
 
     def begin(self, offset: int) -> None:
-        """A verdict about the record is under way."""
         self._under_way[offset] = None
         self.taken(offset)
 
@@ -48,5 +47,4 @@ class Progress:
             self._judged.popitem(last=False)
 
     def is_judged(self, subject: str, digest: str) -> bool:
-        """Whether the subject, with this digest, has a verdict or one under way."""
         return (subject, digest) in self._judged

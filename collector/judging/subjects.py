@@ -41,7 +41,6 @@ class JudgedSubject:
 
     @property
     def owner(self) -> str:
-        """Whose answers are paid once: the subject and its digest."""
         verdict = self.verdict
         return "/".join((verdict.scope, verdict.service, verdict.subject, verdict.digest))
 

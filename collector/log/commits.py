@@ -53,11 +53,9 @@ class Commits:
         return Commits(self._groups, self._table)
 
     def join(self, group: str, topic: str) -> None:
-        """From now on `group` holds records of `topic`."""
         self._groups[topic] = self._groups.get(topic, frozenset()) | {group}
 
     def of(self, group: str, topic: str, partition: int) -> Committed:
-        """The group's commit."""
         return self._table.get(CommitKey(group, topic, partition), Committed())
 
     def advance(self, commit: Commit) -> tuple[CommitKey, Committed] | None:

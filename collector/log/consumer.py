@@ -177,7 +177,6 @@ class Consumer:
         return max(self._timeout, REST) if self.is_at_rest else self._timeout
 
     async def _cut_short(self, stopping: asyncio.Event) -> None:
-        """A stop waits for no poll."""
         await stopping.wait()
         if self._polling is not None:
             self._polling.reschedule(asyncio.get_running_loop().time())
@@ -195,7 +194,6 @@ class Consumer:
         return bool(self._assigned) and self._at_end == self._assigned
 
     def _note_ends(self, batch: Batch) -> None:
-        """A partition that was assigned just now has not been read yet, whatever the batch says about its end."""
         self._at_end -= {record.position.partition for record in batch.records}
         self._at_end |= batch.ends.keys()
         self._at_end &= self._assigned - {each.partition for each in batch.assigned}
@@ -215,15 +213,12 @@ class Offsets:
         self._next: dict[int, int] = {}
 
     def done(self, position: Position) -> None:
-        """The record at this position, and every one before it in the partition, needs nothing more."""
         self._next[position.partition] = position.offset + 1
 
     def forget(self, partition: int) -> None:
-        """The partition has another owner."""
         self._next.pop(partition, None)
 
     def clear(self) -> None:
-        """Forget every partition."""
         self._next.clear()
 
     def commits(self) -> list[Commit]:
@@ -234,7 +229,6 @@ class Offsets:
         ]
 
     def committed(self, commits: Sequence[Commit]) -> None:
-        """These commits are stored."""
         for commit in commits:
             if self._next.get(commit.partition) == commit.offset:
                 del self._next[commit.partition]

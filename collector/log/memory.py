@@ -67,7 +67,7 @@ class MemoryLog:
     async def write(
         self, records: Sequence[New], commits: Sequence[Commit] = ()
     ) -> Sequence[Position]:
-        """See `port.Log.write`; atomic."""
+        """Atomic."""
         return self._write(records, commits)
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
@@ -85,29 +85,23 @@ class MemoryLog:
         return reader
 
     def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:
-        """See `port.Log.replay`."""
         end = self._store.end_offsets.get((topic, partition), 0)
         return replay(self, topic, partition, since or 0, end)
 
     async def get(self, position: Position) -> Record | None:
-        """See `port.Log.get`."""
         return self._store.records[position[:2]].get(position.offset)
 
     def release(self, positions: Iterable[Position]) -> None:
-        """See `port.Log.release`."""
         for position in positions:
             if position.topic not in COMPACTED:
                 self._store.delete(position)
 
     def partitions(self, topic: str) -> int:
-        """How many partitions the topic has."""
         if topic not in TOPICS:
             raise ValueError(f"there is no topic `{topic}`")
         return 1 if topic == WINDOWS else self._partitions
 
     async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag:
-        """See `port.Lags`."""
-
         def first(each: Unfinished) -> tuple[int, float] | None:
             records = self.slice(topic, each.partition, each.low, end=each.end, most=1).records
             return (records[0].first, records[0].time) if records else None
@@ -125,17 +119,14 @@ class MemoryLog:
             await reader.close()
 
     def committed(self, group: str, topic: str, partition: int) -> Committed:
-        """Where the group goes on."""
         return self._commits.of(group, topic, partition)
 
     def end_time(self) -> float:
-        """See `polling.Source`."""
         return self._time.end()
 
     def slice(
         self, topic: str, partition: int, since: int, *, end: int = FOREVER, most: int = 256
     ) -> Slice:
-        """See `polling.Source`."""
         return self._store.slice((topic, partition), since, end=end, most=most)
 
     def passed(self, topic: str, partition: int) -> None:
@@ -218,21 +209,17 @@ class MemoryRecords:
         return prepared.value is None or prepared.key in self._keys[prepared.position[:2]]
 
     def used(self, topic: str) -> int:
-        """See `retention.RecordStore.used`."""
         return self._used[topic]
 
     def oldest(self, topic: str, partition: int) -> Oldest | None:
-        """See `retention.RecordStore.oldest`."""
         record = next(iter(self.records[topic, partition].values()), None)
         return None if record is None else Oldest(record.position.offset, record.time, record.count)
 
     def at(self, position: Position) -> Oldest | None:
-        """See `retention.RecordStore.at`."""
         record = self.records[position[:2]].get(position.offset)
         return None if record is None else Oldest(position.offset, record.time, record.count)
 
     def delete(self, position: Position) -> None:
-        """See `retention.RecordStore.delete`."""
         record = self.records[position[:2]].pop(position.offset, None)
         if record is not None:
             deleted = PreparedRecord(
@@ -241,7 +228,6 @@ class MemoryRecords:
             self._used[position.topic] -= deleted.size + _OVERHEAD
 
     def slice(self, topic_partition: TopicPartition, since: int, *, end: int, most: int) -> Slice:
-        """See `polling.Source`."""
         stored = self.records[topic_partition]
         records: list[Record] = []
         size = 0

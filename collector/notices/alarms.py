@@ -47,7 +47,6 @@ class RaisedAlert:
 
     @property
     def state(self) -> State:
-        """Of one that fires or has fired."""
         return "firing" if self.end is None else "resolved"
 
 
@@ -111,7 +110,6 @@ class Alarms:
         ]
 
     def was_sent(self, target: str, alarm: RaisedAlert, state: State) -> None:
-        """The target knows this state of an alert."""
         self._settle(target, alarm, state, "sent")
 
     @contextmanager

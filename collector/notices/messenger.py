@@ -40,7 +40,6 @@ class Messenger:
     """One target, as configured."""
 
     def __init__(self, name: str, settings: NotifyTarget) -> None:
-        """`name`: its key under `notify.to`."""
         self.name = name
         self.kind = _kind(settings)
         self._client = Client(_target(name, settings))
@@ -65,7 +64,6 @@ class Messenger:
         return None
 
     async def close(self) -> None:
-        """Close the connection."""
         await self._client.close()
 
 

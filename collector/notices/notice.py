@@ -33,12 +33,10 @@ class Notice:
 
     @property
     def name(self) -> str:
-        """Of the alert."""
         return self.label("alertname")
 
     @property
     def severity(self) -> str:
-        """`page` or `ticket`."""
         return self.label("severity")
 
     @property
@@ -54,7 +52,6 @@ class Notice:
 
     @property
     def subject(self) -> str:
-        """The labels in one line."""
         return " ".join(f"{name}={value}" for name, value in self.labels)
 
     @property
@@ -80,5 +77,4 @@ def rfc3339(seconds: float) -> str:
 
 
 def clock_time(seconds: float) -> str:
-    """A moment for people."""
     return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -21,15 +21,12 @@ class LiveWords:
         self._value = value
 
     def label(self, name: str) -> str:
-        """See `Words`."""
         return self._labels.get(name, "")
 
     def quoted(self, name: str) -> str:
-        """See `Words`."""
         return quote_plus(self.label(name))
 
     def value(self, shape: str) -> str:
-        """See `Words`."""
         return shown(self._value, shape)
 
     def ask(self, query: AlertQuery | str, shape: str) -> str:
@@ -56,7 +53,6 @@ class LiveWords:
         of: tuple[str, ...],
         text: Callable[[Words], str],
     ) -> str:
-        """See `Words`."""
         match = {name: self.label(name) for name in of}
         rows = self._series.largest(query.family, by, {**match, **query.labels})
         if query.where is not None:
@@ -68,15 +64,12 @@ class LiveWords:
         )
 
     def when(self, label: str, texts: Mapping[str, str], otherwise: str = "") -> str:
-        """See `Words`."""
         return texts.get(self.label(label), otherwise)
 
     def given(self, label: str, text: str, otherwise: str = "") -> str:
-        """See `Words`."""
         return text if self.label(label) else otherwise
 
     def above(self, limit: float, text: str, otherwise: str = "") -> str:
-        """See `Words`."""
         return text if self._value > limit else otherwise
 
 

@@ -139,7 +139,6 @@ def _repaired(request: bytes) -> DecodedRequest:
 
 
 def service_of(resource: Mapping[str, JSON]) -> str:
-    """`service.name` of a resource; "" where it has none."""
     name = resource.get("service.name")
     return name if isinstance(name, str) else ""
 

@@ -52,9 +52,7 @@ class Transport(Protocol):
         """
         ...
 
-    async def close(self) -> None:
-        """Close the connection."""
-        ...
+    async def close(self) -> None: ...
 
 
 class GrpcTransport:
@@ -85,7 +83,6 @@ class GrpcTransport:
         self._timeout = timeout
 
     async def export(self, request: bytes) -> tuple[int, str]:
-        """See `Transport`."""
         try:
             call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._open().unary_unary(
                 self._method
@@ -96,7 +93,6 @@ class GrpcTransport:
         return _rejected(answer)
 
     async def close(self) -> None:
-        """See `Transport`."""
         channel, self._channel = self._channel, None
         if channel is not None:
             await channel.close()
@@ -148,7 +144,6 @@ class HttpTransport:
         self._timeout = timeout
 
     async def export(self, request: bytes) -> tuple[int, str]:
-        """See `Transport`."""
         try:
             async with asyncio.timeout(2 * self._timeout):
                 status, body, wait = await asyncio.to_thread(self._post, request)

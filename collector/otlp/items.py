@@ -55,7 +55,6 @@ def _parsed(request: bytes, kind: type[Message]) -> Message | None:
 
 
 def _lists(message: Message) -> Iterator[MutableSequence[Any]]:
-    """The items, by the scope that made them."""
     for group in _field(message, _GROUPS):
         for scope in _field(group, _SCOPES):
             yield _field(scope, _ITEMS)

@@ -71,7 +71,6 @@ class Steps:
 
     @property
     def are_used_up(self) -> bool:
-        """Whether none are left."""
         return self._left < 0
 
 
@@ -161,7 +160,6 @@ class Marking:
         )
 
     def number(self, value: int, *, identifies: bool = False) -> bytes | None:
-        """The marker of an integer that is a card's number; None: it is not one."""
         if self._cards is None or not is_card(str(value)):
             return None
         return self._marker(self._cards, str(value).encode(), identifies=identifies)
@@ -299,7 +297,6 @@ def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _overlaps(span: tuple[int, int], kept: list[tuple[int, int]]) -> bool:
-    """Whether it overlaps one of `kept`, which are in order."""
     after = bisect_left(kept, span[1], key=lambda each: each[0])
     return after > 0 and kept[after - 1][1] > span[0]
 

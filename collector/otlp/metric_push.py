@@ -78,7 +78,6 @@ class MetricPush:
             await self.close()
 
     async def close(self) -> None:
-        """Close the connection."""
         await self._transport.close()
 
     async def push(self) -> None:

@@ -175,7 +175,6 @@ class _Builder:
         self._size += point.ByteSize()
 
     def end(self, series: MetricSeries, known: KnownSeries) -> None:
-        """A point that says that there is no value any more."""
         point = self._point(series, known.since)
         point.flags = DataPointFlags.DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK
         self._size += point.ByteSize()
@@ -222,7 +221,6 @@ class _Builder:
 
 
 def names_of(family: Family) -> tuple[str, ...]:
-    """What `/metrics` and its `# TYPE` lines call a family."""
     suffixes = {"counter": ("", "_total"), "info": ("", "_info")}
     return tuple(family.name + each for each in suffixes.get(family.type, ("",)))
 

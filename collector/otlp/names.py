@@ -48,5 +48,4 @@ def span_name_shown(text: str) -> str:
 
 
 def is_shown(value: object) -> bool:
-    """Whether it is a number or a truth value, and not the number of a card."""
     return isinstance(value, (bool, float)) or (isinstance(value, int) and not is_card(str(value)))

@@ -99,7 +99,6 @@ class _Repair:
         self.reasons: tuple[str, ...] = ()
 
     def message(self, start: int, end: int, kind: Descriptor, depth: int) -> bytes | None:
-        """The bytes of the message in `request[start:end]`; None: they stay as they are."""
         if depth > MAX_DEPTH:
             raise Undecodable(f"the body is nested more than {MAX_DEPTH} deep")
         return spliced(self._request, start, end, self._changes(start, end, kind, depth))

@@ -199,7 +199,6 @@ _LONG = 40
 
 
 def _token_end(text: bytes, start: int, end: int, _before: int) -> int | None:
-    """A token: `sk_customer_orders_by_month` and `bearer responsibilities` have no digit."""
     found = text[start:end]
     is_one = len(found) >= _LONG or found[:5] == b"-----" or _DIGITS.search(found)
     return end if is_one else None

@@ -25,7 +25,6 @@ class OtlpService:
 
     @property
     def method(self) -> str:
-        """The full name of the gRPC method."""
         return f"/{self.name}/Export"
 
 

@@ -81,7 +81,6 @@ def _of_logs(split: SplitRequest, carried: Carried) -> SplitRequest:
 
 
 def _as_sent(split: SplitRequest, request: bytes) -> SplitRequest:
-    """What is forwarded is what was sent."""
     if split.request is not None:
         split.request = request
     return split

@@ -129,7 +129,6 @@ class Walk:
         return len(self.traces) == 1 and self._is_small and not self.invalid and not self.too_large
 
     def pieces(self, trace: RequestTrace) -> list[Parts]:
-        """What the pieces of a trace consist of: one piece where that stays within `max_item`, else several."""
         if self._is_small:
             return [self._parts(trace.groups)]
         return [self._parts(each) for each in _portions(trace.groups, self._max_item)]
@@ -233,13 +232,11 @@ class Walk:
 
 
 def _pairs(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Two by two."""
     each = iter(numbers)
     return zip(each, each, strict=True)
 
 
 def _portions(groups: list[SpanGroup], limit: int) -> Iterator[list[SpanGroup]]:
-    """As few portions as keep to the limit, one span at least."""
     portion: list[SpanGroup] = []
     size = 0
     for group in groups:

@@ -28,9 +28,7 @@ class Queued(Protocol):
     """A job in the queue."""
 
     @property
-    def service(self) -> str:
-        """Whose worker time it uses."""
-        ...
+    def service(self) -> str: ...
 
 
 T = TypeVar("T", bound=Queued)
@@ -94,7 +92,6 @@ class JobQueue(Generic[T]):
             yield from (job for _, job in line.jobs)
 
     def put(self, job: T, now: float) -> None:
-        """Behind the service's jobs."""
         self._number += 1
         self._line(job.service, now).jobs.append((self._number, job))
         self._size += 1
@@ -126,7 +123,6 @@ class JobQueue(Generic[T]):
         return batch
 
     def began(self, job: T, now: float) -> None:
-        """A worker is at this job."""
         self._line(job.service, now).running[job] = now
 
     def ended(self, job: T, now: float) -> None:

@@ -87,7 +87,6 @@ class _Task:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether its caller still waits."""
         return not self.call.future.done()
 
     def resolve(self, answer: bytes | None) -> None:
@@ -141,11 +140,11 @@ class ProcessWorkers:
         ]
 
     async def watch(self) -> None:
-        """See `base.watch.Watched`: a child that ends is replaced, by a task that does not."""
+        """A child that ends is replaced, by a task that does not."""
         await ends(self._keepers)
 
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace]:
-        """See the port. A job that its workers died on is answered with a bare trace."""
+        """A job that its workers died on is answered with a bare trace."""
         answers = await self._all(jobs)
         return [
             self._died_on(job) if each is None else _packed(each)
@@ -158,19 +157,16 @@ class ProcessWorkers:
         return packed(trace, outcomes, job, self._summariser, session_changed=changed)
 
     async def compare(self, job: CompareJob) -> tuple[Outcome, ...] | None:
-        """See the port."""
         (answer,) = await self._all([job])
         return None if answer is None else _outcomes(answer)
 
     async def glance(self, job: GlanceJob) -> GlanceResult:
-        """See the port."""
         (answer,) = await self._all([job])
         if answer is None:
             raise Retryable("the worker died or hung on an open trace")
         return _seen.decode(answer)
 
     def hasten(self, within: float = STOP_GRACE) -> None:
-        """See the port."""
         asyncio.get_running_loop().call_later(within, self._give_up)
 
     def _give_up(self) -> None:

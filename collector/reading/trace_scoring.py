@@ -77,5 +77,4 @@ class TraceScoring:
 
 
 def unread_outcomes(plan: Plan, unread: str) -> TraceOutcomes:
-    """Of a trace that could not be read: every evaluator failed, for this reason."""
     return TraceOutcomes(failed_outcomes(plan, unread, f"the trace could not be read: {unread}"))

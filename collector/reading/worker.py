@@ -152,7 +152,6 @@ class JobRunner:
         return GlanceResult(call_share=share)
 
     def run(self, job: Job) -> PackedTrace | GlanceResult | tuple[Outcome, ...]:
-        """The answer to any job."""
         if isinstance(job, ReadJob):
             return self.read_packed(job)
         return self.compare(job) if isinstance(job, CompareJob) else self.glance(job)
@@ -235,15 +234,12 @@ class InlineWorkers:
         self._runner = runner
 
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace]:
-        """See the port."""
         return [self._runner.read_packed(job) for job in jobs]
 
     async def compare(self, job: CompareJob) -> tuple[Outcome, ...]:
-        """See the port."""
         return self._runner.compare(job)
 
     async def glance(self, job: GlanceJob) -> GlanceResult:
-        """See the port."""
         return self._runner.glance(job)
 
     def hasten(self) -> None:

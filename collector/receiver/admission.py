@@ -66,7 +66,6 @@ class Admission:
         return Ticket(self, sender)
 
     def enter(self, sender: str) -> None:
-        """One more request of this sender."""
         self._senders.setdefault(sender, _Sender()).requests += 1
 
     def leave(self, sender: str, size: int) -> None:
@@ -98,7 +97,6 @@ class Admission:
         self._held += size
 
     def _most(self, sender: str) -> float:
-        """What this sender may hold now."""
         if self._share >= ALONE or self._is_another_waiting(sender):
             return self._share * self._limit
         return ALONE * self._limit

@@ -157,7 +157,6 @@ _HTTP = {
 
 
 def http_status(code: Code) -> int:
-    """The HTTP status of a gRPC code (the Collector's map)."""
     return 503 if code in _RETRYABLE else _HTTP.get(code, 500)
 
 
@@ -178,7 +177,6 @@ class ReceiverReply:
 
     @property
     def http_status(self) -> int:
-        """The status of the HTTP response."""
         return self.http or http_status(self.code)
 
     @property
@@ -212,7 +210,6 @@ def refused(
 
 
 def undecodable(message: str) -> ReceiverReply:
-    """Not OTLP."""
     return ReceiverReply(code=Code.INVALID_ARGUMENT, message=_short(message), bad_request=True)
 
 
@@ -222,7 +219,6 @@ def too_large(message: str) -> ReceiverReply:
 
 
 def unauthenticated() -> ReceiverReply:
-    """No token, or a wrong one."""
     return ReceiverReply(code=Code.UNAUTHENTICATED, message="a valid bearer token is needed")
 
 
@@ -242,7 +238,6 @@ def status(answer: ReceiverReply) -> Status:
 
 
 def retry_info(delay: float) -> RetryInfo:
-    """When to try again."""
     seconds, fraction = divmod(delay, 1.0)
     return RetryInfo(retry_delay=Duration(seconds=int(seconds), nanos=int(fraction * 1e9)))
 

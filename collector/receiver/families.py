@@ -91,5 +91,4 @@ class ReceiverFamilies:
         )
 
     def received_child(self, items: str, transport: str, result: str) -> Counter:
-        """The counter of the items of one signal that arrived this way and had this result."""
         return self.received[items].labels(transport, result)

@@ -233,7 +233,6 @@ class Forwarder:
         return self._waiting.popleft()
 
     async def _deliver(self, held: _Held) -> Result:
-        """One try."""
         if held.first is None:
             held.first = self._clock()
             if not await self._is_news(held):
@@ -317,7 +316,6 @@ class Forwarder:
         return Backoff(longest=self._longest_wait)
 
     def _say(self, words: str) -> None:
-        """Log a change of state, not every failure."""
         if not self._failing:
             self._failing = True
             _log.warning("The forward backend %s", words[:300])

@@ -113,7 +113,6 @@ class GrpcServer:
 
     @property
     def port(self) -> int:
-        """The real port, once started."""
         return self._port
 
     async def start(self) -> None:
@@ -159,7 +158,6 @@ class GrpcServer:
             await self._server.stop(grace)
 
     def _takes_connections(self, server: grpc.aio.Server) -> bool:
-        """Whether the server takes the connections that are accepted here."""
         try:
             self._add_port(server, PORT)
         except ConfigError:

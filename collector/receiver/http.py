@@ -78,7 +78,6 @@ class HttpApp:
         """Whether each answer ends its connection, so that the sender's next request finds another process."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         if scope["type"] != "http":
             return
         reply = await self._serve(Request(scope, receive))
@@ -269,7 +268,6 @@ class HttpServer:
 
     @property
     def port(self) -> int:
-        """The real port, once started."""
         return self._port
 
     async def start(self) -> None:
@@ -291,7 +289,6 @@ class HttpServer:
         await self._server.ready.wait()
 
     async def watch(self) -> None:
-        """See `base.watch.Watched`."""
         if self._task is not None:
             await ends([self._task])
 

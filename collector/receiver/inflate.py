@@ -23,7 +23,6 @@ _GZIP, _ZLIB, _RAW = 31, 15, -15  # zlib's wbits
 
 
 def identity(body: bytes, limit: int) -> bytes:
-    """The body itself, if it is within the limit."""
     if len(body) > limit:
         raise _too_large(limit)
     return body
@@ -90,7 +89,6 @@ class Decode(NamedTuple):
 
 
 def protobuf(inflate: Inflate) -> Decode:
-    """Of a request that is protobuf already."""
     return Decode(inflate, DecodedRequest)
 
 

@@ -127,7 +127,6 @@ class Intake:
 
     @property
     def stopping(self) -> bool:
-        """Whether new requests are refused."""
         return self._stopping
 
     def stop_accepting(self) -> None:

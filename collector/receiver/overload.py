@@ -96,7 +96,6 @@ class Overload:
         self._full_until = None
 
     def full(self) -> None:
-        """The log has refused one."""
         self._full_until = self._clock() + FULL_FOR
 
     def _is_taken(self, body: bytes, part: float, now: float) -> bool:

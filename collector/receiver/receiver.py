@@ -96,7 +96,6 @@ class Receiver:
 
     @property
     def http_port(self) -> int:
-        """The real port of HTTP, once started."""
         return self._config.http.port if self._http is None else self._http.port
 
     async def start(self) -> None:
@@ -144,13 +143,12 @@ class Receiver:
             raise
 
     def _paths(self) -> dict[str, OtlpSignal | DroppedSignal]:
-        """Each signal at its own path, traces at those of the configuration."""
         served: tuple[OtlpSignal | DroppedSignal, ...] = (*self._signals, *DROPPED_SIGNALS)
         own = {each.service.path: each for each in served if each is not TRACES}
         return own | dict.fromkeys(self._config.http.paths, TRACES)
 
     async def watch(self) -> None:
-        """See `base.watch.Watched`: the server of a port."""
+        """The server of a port."""
         if self._http is not None:
             await self._http.watch()
 

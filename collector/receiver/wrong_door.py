@@ -49,7 +49,6 @@ class WrongDoor:
         return self._counted("path", _NO_PATH, f"a request for {path[:_SHOWN]!r}")
 
     def no_post(self, method: str) -> ReceiverReply:
-        """The answer to another method than POST."""
         return self._counted("method", _NO_POST, f"a request {method[:_SHOWN]!r}")
 
     def unsupported(self, media: str, encoding: str) -> ReceiverReply:

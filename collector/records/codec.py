@@ -23,7 +23,6 @@ _tagged_json = msgspec.json.Decoder(_Tagged)
 
 
 def encode(record: msgspec.Struct) -> bytes:
-    """The bytes of any record of this package."""
     return _encoder.encode(record)
 
 
@@ -47,7 +46,6 @@ def decode(
 
 
 def kinds_of(*records: Any) -> frozenset[str]:
-    """The tags of these records and unions of records; a record without a tag has none."""
     members = [member for each in records for member in get_args(each) or (each,)]
     tags = [member.__struct_config__.tag for member in members]
     return frozenset(tag for tag in tags if tag is not None)

@@ -34,12 +34,10 @@ class VersionSide(NamedTuple):
 
     @property
     def scores(self) -> list[float]:
-        """Of its sessions."""
         return [each.score for each in self.sessions]
 
 
 def version_of(name: str, entries: Sequence[WindowEntry]) -> VersionSide:
-    """A version as its window has it."""
     ordered = sorted(entries, key=lambda each: each.age)
     covered = [ScoredSession(each.session, each.score) for each in ordered if each.covered]
     return VersionSide(name, covered, left_out=len(ordered) - len(covered))
@@ -66,7 +64,6 @@ class VersionWindow(NamedTuple):
 
 
 def looks_in(looks: Sequence[ReleaseLook]) -> tuple[Look, ...]:
-    """As the formula has them."""
     return tuple(Look(each.sessions, Rank(each.rank, each.lower, each.upper)) for each in looks)
 
 

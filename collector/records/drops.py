@@ -68,7 +68,6 @@ _record = msgspec.msgpack.Decoder(DropRecord)
 
 
 def drop_key(labels: tuple[str, ...], name: int | None = None) -> bytes:
-    """The key of the state, or of the part with this name."""
     return DROPS + f"{'' if name is None else name}\0".encode() + "\0".join(labels).encode()
 
 

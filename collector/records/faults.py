@@ -95,7 +95,6 @@ _record = msgspec.msgpack.Decoder(FaultsRecord)
 
 
 def faults_key(agent: tuple[str, str], part: int | None = None) -> bytes:
-    """The key of the state, or of its part."""
     return FAULTS + f"{'' if part is None else part}\0".encode() + "\0".join(agent).encode()
 
 

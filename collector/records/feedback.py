@@ -128,7 +128,6 @@ class Feedback(
 
     @property
     def record(self) -> New:
-        """The record that holds it."""
         return New(topic=FEEDBACK, key=self.key, value=msgspec.json.encode(self))
 
 
@@ -212,7 +211,6 @@ class FeedbackRules:
         )
 
     def wants(self, name: str) -> bool:
-        """Whether `feedback.names` has it."""
         return self.names is None or name in self.names
 
     def feedback(self, item: Given, *, now: float) -> Feedback:
@@ -334,5 +332,4 @@ def _time(text: str | None, now: float) -> float:
 
 
 def _plain(label: str) -> str:
-    """A label as it is looked up: `Thumbs up`, `thumbs-up` and `thumbs_up` are one."""
     return label.strip().casefold().replace(" ", "_").replace("-", "_")

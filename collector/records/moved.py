@@ -29,7 +29,6 @@ class EvaluatorScores(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The mean."""
         return self.total / self.scores
 
     def and_also(self, other: EvaluatorScores) -> EvaluatorScores:

@@ -21,7 +21,6 @@ class PublishedSignals(Sequence[Published]):
     """The signals of records, in order. None is made by itself before somebody looks at one of its record's."""
 
     def __init__(self) -> None:
-        """It holds nothing yet."""
         self._parts: list[_OfRecord] = []
         self._count = 0
         self.oldest: float | None = None
@@ -40,7 +39,6 @@ class PublishedSignals(Sequence[Published]):
             self.oldest = record.time
 
     def blocks(self) -> Iterator[LineBlock]:
-        """The lines of each record."""
         return (LineBlock(part.lines(), part) for part in self._parts)
 
     def __len__(self) -> int:
@@ -59,7 +57,6 @@ class PublishedSignals(Sequence[Published]):
 
 
 def line_blocks(signals: Sequence[Published]) -> Iterator[LineBlock]:
-    """The lines of all signals, in as few blocks as they stand in."""
     if isinstance(signals, PublishedSignals):
         return signals.blocks()
     return (LineBlock(each.json + b"\n", (each,)) for each in signals)

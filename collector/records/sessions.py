@@ -145,10 +145,8 @@ def service_of(key: bytes) -> str:
 
 
 def turn_key(session: bytes, trace_id: str) -> bytes:
-    """The key of one trace's state in topic `sessions`."""
     return session + _SEPARATOR + trace_id.encode()
 
 
 def awaited_key(session: bytes, digest: str) -> bytes:
-    """The key in topic `sessions` of a closed session that waits for the verdict on this input digest."""
     return _SEPARATOR.join((session, b"awaited", digest.encode()))

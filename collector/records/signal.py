@@ -113,14 +113,12 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trace_input_digest(digest: str, compared: Iterable[str] = (), expectation: Any = None) -> str:
-    """Of a trace evaluator's input: the trace, the traces it was compared with, the expectation used."""
     parts = [digest, list(compared), expectation]
     value = _canonical_texts(parts) if expectation is None else canonical(parts)
     return hashlib.sha256(value).hexdigest()
 
 
 def turn_term(trace_id: str, digest: str, signal_ids: Iterable[str]) -> int:
-    """A trace's summand in its session's input digest."""
     text = ",".join([trace_id, digest, *sorted(signal_ids)])
     return int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
 

@@ -176,7 +176,6 @@ def signal_records(signals: Sequence[Made], *, joined: bool) -> list[New]:
 
 
 def single_record(signal: Made) -> New:
-    """The record of one signal on a shared log, keyed by session id."""
     key = signal.subject.session_id.encode()
     return New(topic=SIGNALS, key=key, value=signal.json, headers=headers_of(signal))
 
@@ -261,7 +260,6 @@ def signals_of(record: Record, groups: Iterable[SignalGroup]) -> list[Published]
 
 
 def lines_of(record: Record, groups: Iterable[SignalGroup]) -> bytes:
-    """The JSON of each signal of a record whose groups these are, with a line break behind each."""
     lines = b"".join([group.lines for group in groups])
     return lines + b"\n" if record.value[:1] == _JSON else lines
 

@@ -24,7 +24,6 @@ class SpanRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def position(self) -> Position:
-        """Of the record."""
         return Position(SPANS, self.partition, self.offset)
 
 

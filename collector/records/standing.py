@@ -117,7 +117,6 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """What fails."""
         return FAULT_WORDS[self.fault].format(tool=self.tool)
 
     @property

@@ -46,7 +46,6 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def traces(self) -> SessionTraces | None:
-        """As the signal has it."""
         if self.first_trace is None or self.newest_trace is None:
             return None
         return SessionTraces(first=self.first_trace, newest=self.newest_trace)
@@ -59,7 +58,6 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> dict[str, Any]:
-    """The values of `source` that a `target` has under the same name."""
     names, values_of = _shared(type(source), target)
     return dict(zip(names, values_of(source), strict=True))
 
@@ -68,7 +66,6 @@ def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> dict[
 def _shared(
     source: type[msgspec.Struct], target: type[msgspec.Struct]
 ) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
-    """The names that both have, and what reads them from a `source`."""
     names = tuple(name for name in source.__struct_fields__ if name in target.__struct_fields__)
     return names, attrgetter(*names)
 

@@ -39,7 +39,6 @@ def packed_outcomes(outcomes: TraceOutcomes, room: int) -> bytes:
 
 
 def fitted(packed: bytes, room: int) -> bytes:
-    """Packed outcomes in so much room."""
     return packed if len(packed) <= room else packed_outcomes(_decoder.decode(packed), room)
 
 

@@ -55,7 +55,6 @@ def fit_record(trace: Trace, pieces: Sequence[bytes]) -> Trace:
 
 
 def room_beside(packed: bytes, pieces: Sequence[Piece]) -> int:
-    """Bytes that the record has left beside the packed trace and its raw `pieces`."""
     return MAX_RECORD - OVERHEAD - len(packed) - sum(map(size_of, kept_spans(pieces)))
 
 
@@ -79,7 +78,6 @@ def _size(trace: Trace) -> int:
 
 
 def marked(trace: Trace) -> Trace:
-    """The trace with the gap `truncated`."""
     if "truncated" in trace.gaps:
         return trace
     return replace(trace, truncated=True, gaps=(*trace.gaps, "truncated"))

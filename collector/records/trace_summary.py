@@ -58,7 +58,6 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     @property
     def is_turn(self) -> bool:
-        """See `Trace.is_turn`."""
         return bool(self.turn.model_calls or self.turn.tool_calls)
 
 
@@ -80,7 +79,6 @@ _outline = msgspec.msgpack.Decoder(Outline)
 
 
 def headers_of(summary: bytes, outcomes: bytes, *, revision: int, seen: float) -> Headers:
-    """The headers of a trace record: of its packed summary and its packed outcomes, where it has them."""
     outline = _PackedOutline(msgspec.Raw(summary), revision, seen)
     headers = ((HEADER, encode(outline)),) if summary else ()
     return (*headers, (OUTCOMES, outcomes)) if outcomes else headers
@@ -163,7 +161,6 @@ def packed_summary(summary: TraceSummary, room: int) -> bytes:
 
 
 def packed_trace(trace: Trace) -> bytes:
-    """The msgpack of a trace."""
     return _encoder.encode(trace)
 
 

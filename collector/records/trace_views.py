@@ -42,7 +42,6 @@ class Unread(msgspec.Struct, frozen=True):
 
 
 def _view(*kinds: type[_T]) -> msgspec.msgpack.Decoder[_T | Unread]:
-    """The decoder of these kinds; every other kind of the topic becomes `Unread`."""
     others = kinds_of(TracesTopic) - kinds_of(*kinds)
     unread = [msgspec.defstruct("Unread", (), bases=(Unread,), tag=each) for each in sorted(others)]
     return cast(Any, msgspec.msgpack.Decoder(Union[(*kinds, *unread)]))
@@ -162,7 +161,6 @@ _texts = msgspec.msgpack.Decoder(TraceTexts)
 
 
 def decode_raw_trace(value: bytes) -> RawTrace | VerdictRecord | SessionRecord | Unread:
-    """What judging reads."""
     return decode(_raw, value)
 
 
@@ -196,7 +194,6 @@ class CalledTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def failed(self) -> bool:
-        """See `ToolCall.failed`."""
         return self.error is not None and self.rejected is None
 
 
@@ -244,7 +241,6 @@ _listed = _view(ListedTrace, SessionRecord)
 
 
 def decode_listed_trace(value: bytes) -> ListedTrace | SessionRecord | Unread:
-    """What the API's index reads."""
     return decode(_listed, value)
 
 
@@ -323,7 +319,6 @@ def counted(record: Record) -> CountedTrace | RunRecord | Unread:
 
 
 def decode_counted_trace(value: bytes) -> CountedTrace | RunRecord | Unread:
-    """The same of a record's value."""
     return decode(_counted, value)
 
 
@@ -333,7 +328,6 @@ _reports = _view(VerdictRecord, SessionRecord, RunRecord)
 
 
 def decode_report(value: bytes) -> VerdictRecord | SessionRecord | RunRecord | Unread:
-    """What was said about a session: offline runs collect it."""
     return decode(_reports, value)
 
 

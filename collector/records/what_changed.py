@@ -39,14 +39,10 @@ class ToolCalled(Protocol):
     """A call of a tool."""
 
     @property
-    def name(self) -> str:
-        """Of the tool."""
-        ...
+    def name(self) -> str: ...
 
     @property
-    def failed(self) -> bool:
-        """Whether it ended in error."""
-        ...
+    def failed(self) -> bool: ...
 
 
 def failed_by_tool(calls: Iterable[ToolCalled]) -> dict[str, bool]:

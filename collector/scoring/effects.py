@@ -56,7 +56,6 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signal(self) -> Signal:
-        """It, with every field."""
         return signal_of(self.subject, self.outcome, self.id, probability=self.probability)
 
 
@@ -142,7 +141,6 @@ class WriteBatch:
         self.add_changes(effects.changes, partition=partition)
 
     def add_changes(self, changes: Iterable[Change], *, partition: int) -> None:
-        """Write changes alone."""
         for each in changes:
             self._append(self._changes, change_record(each, partition))
 
@@ -186,7 +184,6 @@ def publishable(publish: Iterable[Publication], *, redact: bool) -> list[Made]:
 
 
 def work_record(work: WorkRecord | RunawayRecord) -> New:
-    """The record of topic `traces`, in the partition of its session."""
     about = work.subject if isinstance(work, RunawayRecord) else work
     return New(topic=TRACES, key=session_key(about.service, about.session_id), value=encode(work))
 

@@ -111,7 +111,6 @@ class HeldSession:
 
     @property
     def offset(self) -> int:
-        """Of its newest trace record."""
         held = self._held
         return _BRIEF.unpack_from(held)[1] if isinstance(held, bytes) else held.head.offset
 
@@ -123,7 +122,6 @@ class HeldSession:
 
     @property
     def cost(self) -> int:
-        """See `OpenSession.cost`."""
         held = self._held
         return _BRIEF.unpack_from(held)[3] if isinstance(held, bytes) else held.cost
 
@@ -135,7 +133,6 @@ class HeldSession:
 
     @property
     def is_packed(self) -> bool:
-        """Whether it is not awake."""
         return isinstance(self._held, bytes)
 
     def wake(self, packer: Packer) -> OpenSession:
@@ -145,7 +142,6 @@ class HeldSession:
         return self._held
 
     def look(self, packer: Packer) -> OpenSession:
-        """The session as it is, to be read or to be closed: it stays packed."""
         held = self._held
         return packer.wake(self.key, held) if isinstance(held, bytes) else held
 
@@ -187,7 +183,6 @@ class AwakeSessions:
             self._make_room(held.key)
 
     def _make_room(self, used: bytes) -> None:
-        """Pack the least recently used without which the others fit, but not the session of this key."""
         while self._size > self._limit and (key := next(iter(self._held))) != used:
             self._held[key][0].pack(self._packer)
             self.forget(key)

@@ -90,12 +90,10 @@ class OpenSession:
 
     @property
     def traces(self) -> tuple[SessionTurn, ...]:
-        """Of its window, in order."""
         return tuple(self._window)
 
     @property
     def size(self) -> int:
-        """Traces of its window."""
         return len(self._window)
 
     def _cost(self, claims: TaskClaims | None) -> int:
@@ -132,7 +130,6 @@ class OpenSession:
         return entry.turn.digest == turn.digest and not became_turn
 
     def outdated(self, record: SummarisedTrace) -> bool:
-        """Whether the session already has a later revision of the trace."""
         entry = self._window.get(record.summary.turn.trace_id)
         return entry is not None and record.revision < entry.revision
 
@@ -309,7 +306,6 @@ class OpenSession:
         return publish
 
     def _running(self) -> tuple[Subject, tuple[Outcome, ...]]:
-        """The open session, and the outcomes of its evaluators."""
         subject = session_subject(self.head, self._window)
         return subject, session_outcomes(subject, self._window, self._scorer)
 

@@ -100,7 +100,6 @@ class OpenSessions:
         self._awake.keep(held)
 
     def done(self, offset: int) -> None:
-        """The record at this offset is done with."""
         self._next = offset + 1
 
     def close_due(self, now: float) -> Iterator[Effects]:
@@ -276,7 +275,6 @@ class OpenSessions:
         return "outdated" if session.outdated(record) else None
 
     def _is_past(self, key: bytes, offset: int) -> bool:
-        """Whether the record belongs to an earlier life of its session, which has closed."""
         life = self._find(key) or self._closed.get(key)
         return life is not None and offset < life.since
 

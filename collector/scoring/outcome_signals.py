@@ -73,7 +73,6 @@ def named_after(head: SessionHead, newest: SessionTurn | None) -> SessionHead:
 
 
 def closed_subject(session: SessionAwaited, offset: int) -> Subject:
-    """A session that has closed, scored by the verdict at this offset."""
     return Subject(scope="session", revision=offset, **shared_fields(session, Subject))
 
 
@@ -141,7 +140,6 @@ class OutcomeSignals:
     def without_verdict(
         self, entry: SessionTurn, reason: str
     ) -> tuple[list[Publication], SessionTurn]:
-        """The outcomes that the trace still waits for are given up."""
         outcomes = self.rules.judged.skipped("trace", reason, entry.due)
         return self.of_trace(entry, outcomes, {*entry.counted, *entry.signal_ids})
 

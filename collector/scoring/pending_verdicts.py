@@ -73,7 +73,6 @@ class PendingVerdicts:
         yield Tombstone(state=session)
 
     def sort(self) -> None:
-        """After a restart: oldest first."""
         self._traces = dict(sorted(self._traces.items(), key=lambda each: each[1]))
         ordered = sorted(self._sessions.items(), key=lambda each: each[1].closed_at)
         self._sessions = dict(ordered)

@@ -152,6 +152,5 @@ class Rules:
 
 
 def not_read(configured: Configured) -> Outcome:
-    """Of an evaluator of which the record of a trace says nothing."""
     message = "the trace was read by a version or a configuration without this evaluator"
     return failed(configured, Failure(type="not_read", message=message))

@@ -25,7 +25,6 @@ class RunningInput:
         self._sums: dict[Used, int] = dict.fromkeys(used, 0)
 
     def add(self, entry: SessionTurn) -> None:
-        """Add a turn."""
         for used in self._sums:
             self._sums[used] += _term(entry, used)
 
@@ -49,7 +48,6 @@ class RunningInput:
 
 
 def _read(entry: SessionTurn, used: Used) -> tuple[str, ...]:
-    """The ids of the turn's signals that are read of it."""
     ids = entry.signal_ids
     return tuple([ids[name] for name in used if name in ids]) if ids else ()
 

@@ -37,11 +37,9 @@ class RunningUses:
         """Turns that called a model, and those in which a call of it failed."""
 
     def add(self, turn: Turn) -> None:
-        """Count a turn in."""
         self._count(turn, 1)
 
     def remove(self, turn: Turn) -> None:
-        """Count it out, exactly as it was counted in."""
         self._count(turn, -1)
 
     def session(self, newest: Turn | None) -> SessionUses:

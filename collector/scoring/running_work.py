@@ -33,11 +33,9 @@ class RunningWork:
         return sample(self._made)
 
     def add(self, entry: SessionTurn) -> None:
-        """Count a turn in."""
         self._count(entry.turn, 1)
 
     def remove(self, entry: SessionTurn) -> None:
-        """Count it out, exactly as it was counted in."""
         self._count(entry.turn, -1)
 
     def _count(self, turn: Turn, sign: int) -> None:

@@ -108,7 +108,6 @@ class Scorer(Consumer):
             self._is_draining = False
 
     def join(self) -> None:
-        """Join the group without any session."""
         super().join()
         self._sessions.clear()
         self._batch.clear()
@@ -152,7 +151,7 @@ class Scorer(Consumer):
 
     @property
     def is_at_rest(self) -> bool:
-        """See `Consumer`: no session is open."""
+        """No session is open."""
         return not any(self._sessions.values())
 
     async def _write(self, records: Sequence[New], commits: Sequence[Commit]) -> None:

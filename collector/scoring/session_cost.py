@@ -46,7 +46,6 @@ class SessionCosts:
     def awake(
         self, key: bytes, head: SessionHead, claims: TaskClaims | None, window: SlidingWindow
     ) -> int:
-        """Bytes that it takes while it is awake."""
         traces = window.cost + OUTCOME_COST * self.outcomes * len(window)
         return SESSION_COST + _names(key, head, claims) + traces
 

@@ -133,11 +133,9 @@ class SlidingWindow:
         )
 
     def get(self, trace_id: str) -> SessionTurn | None:
-        """The trace, if it is in the window."""
         return self._entries.get(trace_id)
 
     def newest_turns(self, count: int) -> tuple[str, ...]:
-        """The trace ids of the newest turns, in order."""
         return tuple(trace_id for _start, trace_id in self._turns[-count:])
 
     def before(self, entry: SessionTurn) -> tuple[SessionTurn, ...]:
@@ -188,7 +186,6 @@ class SlidingWindow:
         )
 
     def replace(self, entry: SessionTurn) -> None:
-        """Replace a trace of the window with the same trace and its outcomes, which `cost` leaves out."""
         if is_turn(entry):
             self._input.replace(self._entries[entry.turn.trace_id], entry)
         self._entries[entry.turn.trace_id] = entry
@@ -241,7 +238,6 @@ class SlidingWindow:
         return bool(ages) and ages[0][0] < ages[-1][0] - self._max_age
 
     def _after(self, key: Key) -> list[str]:
-        """The turns whose History reaches back to this key."""
         index = bisect_left(self._turns, key)
         index += index < len(self._turns) and self._turns[index] == key  # not itself
         return [trace_id for _start, trace_id in self._turns[index : index + self._reach]]

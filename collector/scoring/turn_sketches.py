@@ -24,7 +24,6 @@ KEPT = WINDOW + 1
 
 
 def sketches_in(record: SummarisedTrace) -> Sketches:
-    """What the record of a trace holds to compare it by."""
     return {} if record.outcomes is None else record.outcomes.sketches
 
 
@@ -45,12 +44,10 @@ class TurnSketches:
 
     @property
     def kept(self) -> Mapping[str, Sketches]:
-        """By trace id."""
         return self._kept
 
     @property
     def size(self) -> int:
-        """Bytes of memory."""
         return sum(len(each) for sketches in self._kept.values() for each in sketches.values())
 
     def put(self, trace_id: str, sketches: Sketches) -> None:
@@ -84,7 +81,6 @@ class TurnSketches:
                 yield compare(each, sketch, before)
 
     def let_go(self) -> None:
-        """Forget all but the newest."""
         if len(self._kept) > KEPT:
             newest = self._window.newest_turns(KEPT)
             self._kept = {each: self._kept[each] for each in newest if each in self._kept}

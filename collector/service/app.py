@@ -247,7 +247,6 @@ class App:
     # --- what runs ---------------------------------------------------------------------------------------------------
 
     def _handed(self) -> Handed | None:
-        """Where both ends are in this process."""
         both = {"receive", "assemble"} <= set(self._config.roles)
         return Handed() if both and self._config.log.kind != "kafka" else None
 

@@ -25,7 +25,7 @@ class ComparingWorkers:
         self._due = due
 
     async def judge(self, make: Callable[[int], Job]) -> JobDone:
-        """See the port; it is asked about traces alone."""
+        """It is asked about traces alone."""
         job = make(0)
         assert isinstance(job, TraceJob)  # noqa: S101 - no evaluator of sessions compares texts
         asked = CompareJob(trace=job.trace, history=job.history, turn=job.turn, service=job.service)
@@ -45,5 +45,5 @@ class ComparingWorkers:
         """See the port: nothing is kept for a job."""
 
     async def run(self) -> None:
-        """See the port: the workers run by themselves."""
+        """The workers run by themselves."""
         await asyncio.Event().wait()

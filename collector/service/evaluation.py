@@ -137,7 +137,6 @@ async def score_sessions(service: OfflineService, traces: TraceSpool, closed: Cl
 
 
 def _complete(sessions: Mapping[bytes, ClosedSession], written: Iterable[Record]) -> None:
-    """Fill these sessions, which are in the order of closing, with what scoring them has written."""
     signals: dict[bytes, dict[tuple[object, ...], bytes]] = {key: {} for key in sessions}
     for record in written:
         if record.position.topic == SIGNALS:

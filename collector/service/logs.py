@@ -174,7 +174,6 @@ def _answers_for(group: str, config: Config) -> bool:
 
 
 def _verdicts(config: Config) -> frozenset[str]:
-    """The groups of the rooms that make verdicts, as far as they have evaluators."""
     plan = plan_from(config)
     found = {JUDGING: plan.judged, COMPARING: plan.compared}
     return frozenset(group for group, due in found.items() if due)

@@ -165,7 +165,6 @@ class OfflineService:
         await self._log_port.write([*ranked_records(signals, joined=True)])
 
     async def _taken(self, *topics: str) -> list[Record]:
-        """What the log holds of these topics, which is released."""
         records = [record for topic in topics async for record in self._log_port.replay(topic, 0)]
         self._log_port.release(each.position for each in records)
         return records
@@ -175,7 +174,6 @@ class OfflineService:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The error itself: the group of the judge's task wraps what fails beside it."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     return _first(cast(BaseExceptionGroup[BaseException], error).exceptions[0])

@@ -56,7 +56,6 @@ class PieceSpool:
         self._places.setdefault(piece.key, array("Q")).extend(self._spool.add(piece.value))
 
     def of(self, trace_id: bytes) -> Iterator[bytes]:
-        """The pieces of a trace."""
         numbers = iter(self._places.get(trace_id, ()))
         for offset, size in zip(numbers, numbers, strict=True):
             yield self._spool.read(SpoolPlace(offset, size))
@@ -116,7 +115,6 @@ class RecordedTraces:
         await self._close(service)
 
     async def put(self, service: OfflineService, pieces: Iterable[Piece]) -> None:
-        """Take pieces that were read before, then close every trace."""
         for piece in pieces:
             self._pieces.add(piece)
         await self._close(service)

@@ -41,19 +41,16 @@ class ScoreLag:
         self._unread = Lag()
 
     def __call__(self) -> float:
-        """Seconds."""
         times = (self._unread.oldest, self.unwritten().oldest)
         oldest = min((each for each in times if each is not None), default=None)
         return 0.0 if oldest is None else max(0.0, self._clock() - max(oldest, self._began))
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Measure until `stopping` is set."""
         while not stopping.is_set():
             await self.measure()
             await next_tick(EVERY, stopping)
 
     async def measure(self) -> None:
-        """Measure once."""
         with suppress(Retryable, TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 self._unread = await self._log.lag(SCORING, TRACES, unread=True) or Lag()

@@ -29,7 +29,6 @@ SINKS: tuple[SinkKind, ...] = (
 
 
 def sinks(config: Config) -> list[Sink]:
-    """The sinks that are switched on."""
     made = [each.configured(config) for each in switched_on(config)]
     return [sink for sink in made if sink is not None]
 

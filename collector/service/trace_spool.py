@@ -68,7 +68,6 @@ class TraceSpool:
             self._stored[key, counted.trace.trace_id] = _Stored(key, counted.trace, place)
 
     def keep(self, trace_ids: Collection[str]) -> None:
-        """Forget every other trace."""
         self._stored = {name: each for name, each in self._stored.items() if name[1] in trace_ids}
 
     @property

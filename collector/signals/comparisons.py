@@ -47,7 +47,6 @@ class LogTime:
 
     @property
     def passed(self) -> float:
-        """What every partition has reached."""
         least = min((self._reached[each] for each in self._owned), default=0.0)
         return min((max(each, least - HOLD) for each in self._reached.values()), default=0.0)
 
@@ -56,9 +55,7 @@ class Comparison(Protocol):
     """What is kept for one key."""
 
     @property
-    def settling(self) -> Settling[Any]:
-        """What has not entered yet."""
-        ...
+    def settling(self) -> Settling[Any]: ...
 
     @property
     def parts(self) -> set[int]:

@@ -26,9 +26,7 @@ class Held(Protocol):
     """The latest of what is said of a subject."""
 
     @property
-    def subject(self) -> str:
-        """Session or trace."""
-        ...
+    def subject(self) -> str: ...
 
     @property
     def due(self) -> float:
@@ -85,7 +83,6 @@ class Settling(Generic[H]):
 
     @property
     def held(self) -> tuple[H, ...]:
-        """What has not settled."""
         return tuple(self._held.values())
 
     def is_decided(self, update: Update) -> bool:

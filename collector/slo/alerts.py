@@ -24,7 +24,6 @@ def _sessions(w: Words) -> str:
 
 
 def _failed(since: str) -> Text:
-    """The sessions in which the evaluator failed."""
     return lambda w: f"{_sessions(w)}&failed={w.quoted('evaluator')}&since={since}"
 
 
@@ -85,7 +84,6 @@ def _burn(w: Words) -> str:
 
 
 def _fault(w: Words) -> str:
-    """What fails, in words."""
     tool = w.label("tool")
     return w.when("fault", {fault: words.format(tool=tool) for fault, words in FAULT_WORDS.items()})
 

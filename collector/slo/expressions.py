@@ -51,7 +51,6 @@ def valid_increase(window: str) -> str:
 
 
 def cut_ratio(window: str) -> str:
-    """Traces that a limit closed before their end, among all that closed."""
     cut = f"sum by (service) (increase({_CUT}[{window}]))"
     return f"{cut} / sum by (service) (increase(spanwise_traces_closed_total[{window}]))"
 

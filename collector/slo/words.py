@@ -28,9 +28,7 @@ class AlertQuery:
 class Words(Protocol):
     """What a text is made of."""
 
-    def label(self, name: str) -> str:
-        """The alert's label of this name."""
-        ...
+    def label(self, name: str) -> str: ...
 
     def quoted(self, name: str) -> str:
         """The same for the query of a URL."""
@@ -50,17 +48,11 @@ class Words(Protocol):
         by: tuple[str, ...],
         of: tuple[str, ...],
         text: Callable[[Words], str],
-    ) -> str:
-        """The text for each group `by` of the series that have the alert's labels `of`."""
-        ...
+    ) -> str: ...
 
-    def when(self, label: str, texts: Mapping[str, str], otherwise: str = "") -> str:
-        """The text for the value of a label."""
-        ...
+    def when(self, label: str, texts: Mapping[str, str], otherwise: str = "") -> str: ...
 
-    def given(self, label: str, text: str, otherwise: str = "") -> str:
-        """Whether the alert has the label."""
-        ...
+    def given(self, label: str, text: str, otherwise: str = "") -> str: ...
 
     def above(self, limit: float, text: str, otherwise: str = "") -> str:
         """Whether the alert's value is above a number."""
@@ -76,25 +68,20 @@ class RuleWords:
     def __init__(
         self, labels: tuple[str, ...], *, labels_at: str = "$labels", value_at: str = "$value"
     ) -> None:
-        """`labels`: those that the alert has."""
         self._labels = labels
         self._labels_at = labels_at
         self._value_at = value_at
 
     def label(self, name: str) -> str:
-        """See `Words`."""
         return f"{{{{ {self._labels_at}.{name} }}}}"
 
     def quoted(self, name: str) -> str:
-        """See `Words`."""
         return f"{{{{ {self._labels_at}.{name} | urlquery }}}}"
 
     def value(self, shape: str) -> str:
-        """See `Words`."""
         return f"{{{{ {self._value_at} | {_shown(shape)} }}}}"
 
     def ask(self, query: AlertQuery | str, shape: str) -> str:
-        """See `Words`."""
         asked = query if isinstance(query, str) else _promql(query)
         return (
             f"{self._asking('with', asked, self._labels)}"
@@ -108,12 +95,10 @@ class RuleWords:
         of: tuple[str, ...],
         text: Callable[[Words], str],
     ) -> str:
-        """See `Words`."""
         row = RuleWords(by, labels_at=".Labels", value_at=".Value")
         return f"{self._asking('range', _promql(query, by), of)}{text(row)}{{{{ end }}}}"
 
     def when(self, label: str, texts: Mapping[str, str], otherwise: str = "") -> str:
-        """See `Words`."""
         chain = "".join(
             f'{{{{ {"else " if at else ""}if eq {self._labels_at}.{label} "{value}" }}}}{text}'
             for at, (value, text) in enumerate(texts.items())
@@ -121,15 +106,12 @@ class RuleWords:
         return f"{chain}{_otherwise(otherwise)}"
 
     def given(self, label: str, text: str, otherwise: str = "") -> str:
-        """See `Words`."""
         return f"{{{{ if {self._labels_at}.{label} }}}}{text}{_otherwise(otherwise)}"
 
     def above(self, limit: float, text: str, otherwise: str = "") -> str:
-        """See `Words`."""
         return f"{{{{ if gt {self._value_at} {limit:.1f} }}}}{text}{_otherwise(otherwise)}"
 
     def _asking(self, action: str, asked: str, labels: tuple[str, ...]) -> str:
-        """The action over a query whose `{@}` are the matchers of `labels`."""
         matchers = ",".join(f"{name}=%q" for name in labels)
         given = " ".join([f"{self._labels_at}.{name}" for name in labels] * asked.count("{@"))
         quoted = asked.replace("{@", f"{{{matchers}").replace('"', '\\"')

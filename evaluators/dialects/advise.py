@@ -83,7 +83,6 @@ _GENERAL: tuple[Advice, ...] = (
 
 
 def all_advice() -> tuple[Advice, ...]:
-    """Each dialect's, then the general one."""
     own = (each for dialect in registry.DIALECTS for each in dialect.own_advice())
     return (*own, *_GENERAL)
 

@@ -105,7 +105,6 @@ def scope(*prefixes: str) -> Condition:
 
 
 def scope_is(*names: str) -> Condition:
-    """The instrumentation scope has one of these names."""
     return Condition(lambda scope, _keys: scope in names)
 
 
@@ -215,7 +214,6 @@ class Dialect:
         return (*self.reads, *table)
 
     def own_advice(self) -> tuple[Advice, ...]:
-        """`advice`, each with the scopes and the dialect to which it applies."""
         speakers = (*self.scopes, self.name)
         return tuple(a if a.speakers else replace(a, speakers=speakers) for a in self.advice)
 

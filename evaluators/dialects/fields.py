@@ -63,7 +63,6 @@ class Row:
 
 
 def row(field: Label, on: On, *keys: str) -> Row:
-    """A row of keys that code reads."""
     return Row(field=field, on=on, keys=keys)
 
 
@@ -100,7 +99,6 @@ class Field:
         self._into, self._read, self._default = into, read, default
 
     def rows(self, on: On) -> tuple[Row, ...]:
-        """Its rows in docs/dialects.md."""
         return (row(self.label, on, *self.keys),) if self.keys else ()
 
     def within(self, names: AbstractSet[str]) -> Fill | None:
@@ -159,22 +157,18 @@ def span_name(span: Span) -> str | None:
 
 
 def tool_name(*keys: str, read: Read = string, default: Default | None = None) -> Field:
-    """The name of the tool that was called."""
     return Field("tool name", "tool_name", keys, read, default)
 
 
 def tool_id(*keys: str, read: Read = string) -> Field:
-    """The id of the call."""
     return Field("tool call id", "tool_id", keys, read)
 
 
 def arguments(*keys: str, read: Read = arguments_of) -> Field:
-    """The arguments of the tool."""
     return Field("arguments", "arguments", keys, read)
 
 
 def result(*keys: str, read: Read = _as_is) -> Field:
-    """The result of the tool."""
     return Field("result", "result", keys, lambda value: outcome_of(read(value)).result)
 
 
@@ -223,17 +217,14 @@ def input_from(*keys: str, read: Read | None = None, later: Read | None = None) 
 
 
 def output_from(*keys: str, read: Read | None = None, later: Read | None = None) -> Field:
-    """The output, as `input_from`."""
     return _content("output", "output", "output", keys, read, later)
 
 
 def definitions(*keys: str, read: Read | None = None, later: Read | None = None) -> Field:
-    """The tools offered, as `input_from`."""
     return _content("tools offered", "definitions", "input", keys, read, later)
 
 
 def system(*keys: str) -> Field:
-    """The system prompt."""
     return Field("system", "system", keys, _as_is)
 
 
@@ -258,7 +249,6 @@ class _Undocumented(Field):
     __slots__ = ()
 
     def rows(self, on: On) -> tuple[Row, ...]:
-        """No row."""
         return ()
 
 
@@ -378,7 +368,6 @@ class Step(Field):
 
 
 def step(when: KeyQuestion, fill: Fill) -> Field:
-    """A step that is the same on all spans whose keys answer a question."""
     return Step(lambda names: fill if when.answer(names) else None)
 
 
@@ -391,6 +380,5 @@ class FieldPlan(KeyQuestion):
         self._fields = fields
 
     def answer(self, names: AbstractSet[str]) -> tuple[Fill, ...]:
-        """In the order declared."""
         fills = (field.within(names) for field in self._fields)
         return tuple(fill for fill in fills if fill is not None)

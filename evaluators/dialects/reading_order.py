@@ -126,7 +126,6 @@ class _Reader:
                 yield "tool", text
 
     def _is_shown(self, call: Call) -> bool:
-        """Whether the call has a line of its own."""
         return call.id in self._call_ids or _wanted(call) in self._calls
 
 

@@ -208,7 +208,6 @@ def complete(facts: Facts) -> Facts:
 
 
 def _knows_its_call(facts: Facts) -> bool:
-    """Whether the dialect has everything about its tool call."""
     return None not in (facts.tool_name, facts.tool_id, facts.arguments, facts.result)
 
 

@@ -72,14 +72,12 @@ class TaskRunsHistory:
     """The writes of a task's newest runs, in the order in which they ended. Sessions go by numbers of 64 bits."""
 
     def __init__(self, runs: Iterable[tuple[int, bytes]] = ()) -> None:
-        """`runs`: as `packed` gives them."""
         self._runs = dict(runs)
 
     def __len__(self) -> int:
         return len(self._runs)
 
     def __iter__(self) -> Iterator[int]:
-        """The sessions, oldest first."""
         return iter(self._runs)
 
     @property
@@ -112,7 +110,6 @@ class TaskRunsHistory:
         return RunAgreement(rounded(sum(each) / len(each)), len(each), each.count(1.0))
 
     def _others(self, session: int) -> list[tuple[int, bytes]]:
-        """The newest other runs, newest first."""
         others = [run for run in reversed(self._runs.items()) if run[0] != session]
         return others[:MOST_RUNS]
 

@@ -32,7 +32,6 @@ class Criterion:
 
     @property
     def score_type(self) -> Literal["scored", "binary"]:
-        """As the listing calls it."""
         return "binary" if self.is_binary else "scored"
 
 

@@ -30,7 +30,6 @@ def percentile(values: Iterable[float], p: float) -> float:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Arithmetic mean, summed exactly."""
     return math.fsum(values) / len(values) if values else 0.0
 
 

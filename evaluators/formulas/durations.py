@@ -25,7 +25,6 @@ class Durations:
     def __init__(
         self, counts: Mapping[int, int] | None = None, waiting: Iterable[float] = ()
     ) -> None:
-        """As they were stored."""
         self.counts = dict(counts or {})
         """Calls by number of the bucket."""
         self.waiting = list(waiting)
@@ -47,7 +46,6 @@ class Durations:
         self.waiting = []
 
     def learn(self) -> None:
-        """Count what waits."""
         for seconds in self.waiting:
             self._add(seconds)
         self.waiting = []

@@ -63,12 +63,10 @@ class UseCounts(msgspec.Struct, array_like=True):
 
     @property
     def uses(self) -> float:
-        """All of them."""
         return self.n0 + self.n1
 
     @property
     def failures(self) -> float:
-        """Of all uses."""
         return self.f0 + self.f1
 
 
@@ -174,7 +172,6 @@ class FaultWatch:
 
     @property
     def learned(self) -> tuple[float, float]:
-        """Uses and failures while nothing was raised: the past, and what waits to enter it."""
         past, waiting = self.state.past, self.state.waiting
         return past.uses + waiting.uses, past.failures + waiting.failures
 

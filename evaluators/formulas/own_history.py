@@ -99,7 +99,6 @@ class OwnHistory:
 
     @property
     def samples(self) -> int:
-        """Scores in the history."""
         return max(self._counts)
 
     def rank(self, score: float, tie: float, time: float, *, frozen: bool = False) -> float | None:
@@ -168,13 +167,11 @@ class OwnHistory:
             journal.popleft()
 
     def _names(self, minute: int) -> tuple[int, int, int]:
-        """`_names` of a minute: many scores come in the same one."""
         if minute != self._named[0]:
             self._named = (minute, _names(minute))
         return self._named[1]
 
     def _has(self, name: int, entry: Insertion) -> bool:
-        """Whether the stored record of a stratum holds the insertion."""
         return self._strata[name].written >= entry.number
 
     def _put(self, entry: Insertion, names: tuple[int, int, int]) -> None:

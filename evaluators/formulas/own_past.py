@@ -141,7 +141,6 @@ class OwnPast:
         return None if alarm is None else alarm.cause
 
     def end_worse(self) -> None:
-        """End the fall `worse`: what explained it is over."""
         self._state.worse.clear()
 
     @property
@@ -161,7 +160,6 @@ class OwnPast:
 
     @property
     def history_samples(self) -> int:
-        """Scores in the history."""
         return self._history.samples
 
     def state(self) -> PastState:

@@ -90,7 +90,6 @@ def posterior(
 
 
 def _moment(a: float, b: float, k: int) -> float:
-    """E[p^k] of Beta(a, b)."""
     return math.prod((a + i) / (a + b + i) for i in range(k))
 
 

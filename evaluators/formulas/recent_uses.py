@@ -22,7 +22,6 @@ class RecentUses:
     """Uses by when they were seen."""
 
     def __init__(self, buckets: Iterable[Bucket] = ()) -> None:
-        """As they were stored."""
         self.buckets: list[Bucket] = list(buckets)
         """Oldest first."""
 
@@ -41,6 +40,5 @@ class RecentUses:
             at, size = at - SAME, 2 * size
 
     def since(self, time: float) -> tuple[int, int]:
-        """(uses, failures) in the buckets that begin at log time `time` or later."""
         found = [each for each in self.buckets if each[0] >= int(time)]
         return sum(uses for _, uses, _ in found), sum(failures for _, _, failures in found)

@@ -68,12 +68,10 @@ class TailRisk(SignalState):
 
     @property
     def mean_top_k(self) -> float:
-        """Mean risk of the tail."""
         return self._tail / (self._k * UNIT) if self._risks else 0.0
 
     @property
     def max_risk(self) -> float:
-        """Risk of the worst turn."""
         return self._risks[-1] / UNIT if self._risks else 0.0
 
     @property
@@ -110,23 +108,19 @@ class RootMeanSquare(SignalState):
         return weighted_uncertainty(risk, self.weights) ** 2
 
     def add(self, value: int) -> None:
-        """Count a turn's square in."""
         self._squares += value
         self._count_evaluated += 1
 
     def remove(self, value: int) -> None:
-        """Take a turn's square out."""
         self._squares -= value
         self._count_evaluated -= 1
 
     @property
     def evaluated(self) -> int:
-        """How many turns had confidence."""
         return self._count_evaluated
 
     @property
     def rms(self) -> float:
-        """The session's instability."""
         if not self._count_evaluated:
             return 0.0
         return math.sqrt(self._squares / (self._count_evaluated * UNIT))

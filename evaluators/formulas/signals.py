@@ -142,7 +142,6 @@ class SignalState(Running):
 
     @property
     def turns(self) -> int:
-        """How many turns it holds."""
         return len(self._parts)
 
     @property

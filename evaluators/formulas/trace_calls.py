@@ -61,7 +61,6 @@ class TraceCallsHistory:
         self._calls.append(min(_MOST, calls))
 
     def median(self, trace: int) -> float | None:
-        """The median of model calls in the other traces; None: there are fewer than LEAST_TRACES of them."""
         others = [calls for each, calls in self._pairs() if each != trace]
         return median(others) if len(others) >= LEAST_TRACES else None
 

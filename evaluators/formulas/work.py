@@ -46,7 +46,6 @@ def work_of(trace: Trace) -> Work:
 
 
 def ranked_inputs(work: Work) -> tuple[str, ...]:
-    """The inputs that are ranked: without any exported text only counts of calls."""
     return _RANKED if work.answers or work.questions else _WITHOUT_TEXT
 
 
@@ -108,7 +107,6 @@ class WorkHistory:
         return len(self._sessions)
 
     def __iter__(self) -> Iterator[int]:
-        """The sessions, oldest first."""
         return iter(self._sessions)
 
     def pack(self) -> bytes:
@@ -169,7 +167,6 @@ class WorkHistory:
         return _median(self._of("model_calls"), None if own is None else own.model_calls)
 
     def calls_a_turn_median(self, session: int) -> float:
-        """The median of model calls a turn in the other sessions, of which there must be one. It walks all of them."""
         others = (self._row(at) for at, each in enumerate(self._sessions) if each != session)
         return median(each.model_calls / max(1, each.turns) for each in others)
 

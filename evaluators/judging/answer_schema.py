@@ -35,7 +35,6 @@ def object_schema(properties: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def list_schema(entry: JSON, length: int | None = None) -> dict[str, JSON]:
-    """A list, of exactly that length if given."""
     bounds = {} if length is None else {"minItems": length, "maxItems": length}
     return {"type": "array", "items": entry, **bounds}
 

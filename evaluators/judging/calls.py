@@ -189,7 +189,6 @@ class JudgeCalls:
 
     @property
     def answers(self) -> Sequence[Answer]:
-        """Every answer received."""
         return [paid.answer for paid in self._paid]
 
     def use_of(self, owner: str) -> JudgeUse | None:

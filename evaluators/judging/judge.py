@@ -28,7 +28,6 @@ Marker = Callable[[], str]
 
 
 def new_marker() -> str:
-    """An unguessable marker."""
     return token_hex(12)
 
 

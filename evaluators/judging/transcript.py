@@ -49,7 +49,6 @@ class _Piece:
 def trace_recording(
     trace: Trace, *, max_tokens: int, expectation: Expectation | None = None
 ) -> Recording:
-    """One trace within so many tokens, at four characters a token."""
     output = None if expectation is None else expectation.output
     pieces = [*_tools(trace.tools_offered), *_trace_pieces(trace, output)]
     return _fit(pieces, max_tokens * CHARACTERS_PER_TOKEN)

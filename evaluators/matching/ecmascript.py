@@ -48,7 +48,6 @@ def union(ranges: Iterable[tuple[int, int]]) -> CodeUnits:
 
 
 def complement(known: CodeUnits) -> CodeUnits:
-    """Every other code unit."""
     edges = [-1, *(edge for pair in known for edge in pair), TOP + 1]
     gaps = zip(edges[::2], edges[1::2], strict=True)
     return tuple((low + 1, high - 1) for low, high in gaps if high - low > 1)

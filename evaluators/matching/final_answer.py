@@ -61,14 +61,12 @@ def ended_refused(trace: Trace) -> bool:
 
 
 def ends_with_call(trace: Trace) -> bool:
-    """Whether a tool call began after the last model call, or after the last agent's step ended."""
     if not trace.tool_calls:
         return False
     return trace.tool_calls[-1].start_time_unix_nano >= _last_said(trace)
 
 
 def _last_said(trace: Trace) -> int:
-    """When the last model call began or the last agent's step ended."""
     began = (call.start_time_unix_nano for call in trace.model_calls)
     ended = (step.end_time_unix_nano for step in trace.steps)
     return max((*began, *ended), default=0)

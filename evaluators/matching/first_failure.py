@@ -23,7 +23,6 @@ class FirstFailure:
 
     @property
     def explanation(self) -> str:
-        """Names the tool, and the agent and the span of the step."""
         by = f", by `{self.agent}`" if self.agent else ""
         span = f", span {self.span_id}" if self.span_id else ""
         return f"first failure: the step before `{self.call.name}`{by}{span}"

@@ -104,7 +104,6 @@ def most_asked(calls: Sequence[ToolCall]) -> int:
 
 
 def are_comparable(calls: Sequence[ToolCall]) -> bool:
-    """Whether any of the calls could repeat another one."""
     return bool(_grouped(calls).groups)
 
 
@@ -181,7 +180,6 @@ class RepeatCounts(NamedTuple):
 
     @property
     def repeats(self) -> str:
-        """The repeats alone: "3 repeated an earlier one, 2 of them failed"."""
         failed = f", {self.failed} of them failed" if self.failed else ""
         return f"{self.repeated} repeated an earlier one{failed}"
 

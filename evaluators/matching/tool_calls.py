@@ -43,7 +43,6 @@ def _place(calls: Sequence[ToolCall], wanted: ToolCall) -> int:
 
 
 def unknown(trace: Trace) -> tuple[ToolCall, ...]:
-    """Calls of tools that the model was not offered; none when the trace does not say what it was offered."""
     offered = {tool.name for tool in trace.tools_offered}
     return tuple(call for call in trace.tool_calls if offered and call.name not in offered)
 
@@ -58,7 +57,6 @@ class CheckedCalls(NamedTuple):
 
     @property
     def misfits(self) -> tuple[ToolCall, ...]:
-        """Calls whose arguments contradict the schema of their tool."""
         return tuple(call for call, error in self.judged if error is not None)
 
 
@@ -109,7 +107,6 @@ def _unchecked(count: int, calls: int) -> str | None:
 
 
 def span_ids(calls: Sequence[ToolCall]) -> tuple[str, ...]:
-    """The spans of those calls that have one, once each, in order."""
     return tuple(dict.fromkeys(call.span_id for call in calls if call.span_id is not None))
 
 

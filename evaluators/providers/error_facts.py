@@ -44,7 +44,6 @@ def is_error_in_answer(error: BaseException) -> bool:
 
 
 def status_in_answer(error: BaseException) -> int:
-    """The status that an error in an answer names; 200 when it names none, for which litellm says 422."""
     named = str(getattr(error, "status_code", None))
     return int(named) if named.isdecimal() and 400 <= int(named) < 600 and named != "422" else 200
 

@@ -43,7 +43,6 @@ class Form:
         return sent
 
     def has(self, parameter: Parameter) -> bool:
-        """Whether the parameter is sent."""
         if parameter == "schema":
             return self.schema
         return (self.temperature if parameter == "temperature" else self.tokens) is not None
@@ -103,7 +102,6 @@ class Forms:
         self._failures: dict[str, int] = {}
 
     def of(self, model: str) -> Form:
-        """The form to begin with."""
         return self._known.get(model, self._first)
 
     def answered(self, model: str, form: Form, *, asks_schema: bool, suspected: bool) -> None:

@@ -25,7 +25,6 @@ class ScriptedEmbedder:
         self._vectors = vectors
 
     def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """The scripted vectors, in order."""
         self.asked.append(tuple(texts))
         return [self._vectors[text] for text in texts]
 

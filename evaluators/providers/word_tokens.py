@@ -91,7 +91,6 @@ class WordTokens:
         return found if len(found) == len(words) else map(self._encode, words)
 
     def _forget(self, words: Iterable[str]) -> None:
-        """Keep memory bounded."""
         if len(self._known) > _WORDS:
             self._known = {"": self._blank}
             return

@@ -23,9 +23,7 @@ class Model(Protocol):
     """The vectors of tokens."""
 
     @property
-    def embedding(self) -> NDArray[numpy.float32]:
-        """One row for each token."""
-        ...
+    def embedding(self) -> NDArray[numpy.float32]: ...
 
 
 class WordVectors:
@@ -92,7 +90,6 @@ class WordVectors:
 
 
 def _sum(rows: NDArray[Any], matrix: NDArray[Any]) -> NDArray[numpy.float64]:
-    """The sum of these rows."""
     if len(rows) <= SHORT:
         return matrix.take(rows, axis=0).sum(axis=0, dtype=numpy.float64)
     # Words repeat: each row is fetched once. einsum, because a BLAS product would wake threads.

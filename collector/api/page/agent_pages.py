@@ -60,7 +60,6 @@ class AgentPages:
         self._clock = clock
 
     def routes(self) -> list[Route]:
-        """Both."""
         return [Route("/", self.overview), Route("/agent", self.agent)]
 
     async def overview(self, request: Request) -> Response:

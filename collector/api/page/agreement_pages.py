@@ -28,7 +28,6 @@ class AgreementPages:
         self._rendering = rendering
 
     def routes(self) -> list[Route]:
-        """The page."""
         return [Route("/agreement", self.agreement)]
 
     async def agreement(self, request: Request) -> Response:

@@ -63,7 +63,6 @@ class Chart:
 
 
 def across(at: int, parts: int) -> float:
-    """The middle of a part."""
     return round((at + 0.5) / parts * WIDTH, 1)
 
 

@@ -61,7 +61,6 @@ class Rendering:
         return self.page("missing.html", status=status, kind=kind, subject=subject[:200])
 
     def file(self, body: bytes | str, *, name: str, media_type: str) -> Response:
-        """A file to be saved under this name."""
         disposition = f'attachment; filename="{_UNSAFE.sub("_", name)}"'
         headers = {**_headers(""), "content-disposition": disposition}
         return Response(body, media_type=media_type, headers=headers)

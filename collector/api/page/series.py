@@ -197,7 +197,6 @@ def past_alarms(trail: Iterable[tuple[int, int]]) -> list[float]:
 def failing(
     evaluator: str, parts: Sequence[Sequence[Mapping[str, EvaluatorScores]]]
 ) -> list[float | None]:
-    """The share of an evaluator's scores that did not pass, in each part."""
     return [share_failing(each[evaluator] for each in part if evaluator in each) for part in parts]
 
 
@@ -213,7 +212,6 @@ def thousands(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """`82 %`."""
     return f"{100 * value:.0f} %"
 
 

@@ -183,7 +183,6 @@ def _clock(ahead: float) -> Iterator[str]:
 
 
 def _amount(count: float, word: str) -> str:
-    """Of a metric, whose value is a float."""
     return amount(round(count), word)
 
 

@@ -63,7 +63,6 @@ class SessionPages:
         self._clock = clock
 
     def routes(self) -> list[Route]:
-        """The page."""
         return [Route(ADDRESS, self.sessions)]
 
     async def sessions(self, request: Request) -> Response:
@@ -130,7 +129,6 @@ def _address(*parts: Mapping[str, str]) -> str:
 
 
 def _unknown(given: Mapping[str, str]) -> list[str]:
-    """A misspelt filter must not look like a list of everything."""
     others = (key for key in given if key not in PARAMETERS and key != "cursor")
     return [f"{key[:40]}: there is no such filter" for key in others]
 

@@ -42,7 +42,6 @@ class Folded:
 
     @property
     def size(self) -> int:
-        """Characters on the page."""
         return len(self.opening) + len(self.rest)
 
     def __bool__(self) -> bool:
@@ -53,7 +52,6 @@ class Sheet:
     """A part of a page and the room that is left on it, in bytes of HTML."""
 
     def __init__(self, whole: str, room: int = PAGE) -> None:
-        """`whole` is where the API has everything that does not fit."""
         self.whole = whole
         self.left = room
 
@@ -135,18 +133,15 @@ def _after(text: str, lines: int) -> int | None:
 
 
 def left_out(items: Sequence[Any], rows: Sequence[Any]) -> int:
-    """How many of the items have no row."""
     return len(items) - len(rows)
 
 
 def plain(value: Any) -> str:
-    """A JSON value as text."""
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def name(value: Any) -> str:
-    """At most `NAME` characters of a value as text."""
     text = plain(value)
     return text if len(text) <= NAME else f"{text[:NAME]}\u2026"

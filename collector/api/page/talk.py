@@ -78,7 +78,6 @@ class _Maker:
         }
 
     def _agent(self, call: ModelCall | ToolCall) -> str | None:
-        """Where several took part."""
         return self._sheet.name(call.agent) if call.agent and self._has_agents else None
 
     def _of_call(self, call: ToolCall | None) -> dict[str, Any]:

@@ -45,7 +45,6 @@ class Timespan:
 
     @property
     def edges(self) -> list[float]:
-        """Where parts begin and end: one more than there are parts."""
         length = (self.last - self.first) / self.parts
         return [*(self.first + length * at for at in range(self.parts)), self.last]
 

@@ -45,7 +45,6 @@ class TwoSidesPages:
         self._clock = clock
 
     def routes(self) -> list[Route]:
-        """One."""
         return [Route("/compare", self.compare)]
 
     async def compare(self, request: Request) -> Response:

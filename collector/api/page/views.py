@@ -110,7 +110,6 @@ def moment(text: str | None) -> str:
 
 
 def words(name: str) -> str:
-    """`tool_correctness` as people say it."""
     return name.replace("_", " ")
 
 
@@ -120,12 +119,10 @@ def capitalised(text: str) -> str:
 
 
 def escaped(value: Any) -> str:
-    """A value inside a query string."""
     return quote(str(value), safe="")
 
 
 def count(number: int) -> str:
-    """`12,345`."""
     return f"{number:,}"
 
 

@@ -20,7 +20,6 @@ _ERRORS = {os.strerror(number): number for number in (*_NO_MAPS, errno.ENOMEM, e
 
 
 def without_lock(folder: Path, error: OSError) -> str:
-    """Of an error of the folder itself, or of its lock."""
     if error.errno in _NO_LOCKS:
         return f"{folder} cannot be used: its file system has no locks ({error.strerror}); {LOCAL}"
     return f"{folder} cannot be used: {error}; give another data_dir"

@@ -146,7 +146,7 @@ class DiskLog:
         )
 
     async def watch(self) -> None:
-        """See `base.watch.Watched`: the writer's thread."""
+        """The writer's thread."""
         await self._callers.watch()
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
@@ -164,18 +164,15 @@ class DiskLog:
         return reader
 
     def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:
-        """See `port.Log.replay`."""
         end = self._writer.state.end_offsets.get((topic, partition), 0)
         return replay(self, topic, partition, since or 0, end)
 
     async def get(self, position: Position) -> Record | None:
-        """See `port.Log.get`."""
         topic, partition, offset = position
         records = self.slice(topic, partition, offset, end=offset + 1, most=1).records
         return records[0] if records else None
 
     async def value_range(self, position: Position, start: int, end: int) -> bytes | None:
-        """See `port.Ranges`."""
         topic, partition, offset = position
         try:
             with self._cursor(topic, partition) as cursor:
@@ -186,24 +183,23 @@ class DiskLog:
         return None if read is None else read[0]
 
     def clear_readers(self) -> None:
-        """See `port.Ranges`: the pages that its reads held may be used again."""
+        """The pages that its reads held may be used again."""
         if self._open:
             self._store.clear_readers()
 
     def release(self, positions: Iterable[Position]) -> None:
-        """See `port.Log.release`; a crash may forget it."""
+        """A crash may forget it."""
         released = tuple(positions)
         self._tail.forget(each for each in released if each.topic != SPANS)
         self._writer.release(released)
 
     def partitions(self, topic: str) -> int:
-        """How many partitions the topic has."""
         if topic not in TOPICS:
             raise ValueError(f"there is no topic `{topic}`")
         return 1 if topic == WINDOWS else self._partitions
 
     async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag:
-        """See `port.Lags`; one look into each partition, in a thread: a disk that hangs holds up no room."""
+        """One look into each partition, in a thread: a disk that hangs holds up no room."""
         state = self._writer.state
         waiting = unfinished(self, self._readers, state.end_offsets, group, topic, unread=unread)
         if not waiting:
@@ -229,24 +225,21 @@ class DiskLog:
         self._lock.close()
 
     def committed(self, group: str, topic: str, partition: int) -> Committed:
-        """See `polling.Source`."""
         return self._writer.state.commits.of(group, topic, partition)
 
     def end_time(self) -> float:
-        """See `polling.Source`."""
         return self._time.end()
 
     def slice(
         self, topic: str, partition: int, since: int, *, end: int = FOREVER, most: int = 256
     ) -> Slice:
-        """See `polling.Source`; from memory where it can be, else in one short read transaction."""
+        """From memory where it can be, else in one short read transaction."""
         topic_partition = (topic, partition)
         end_offset = self._writer.state.end_offsets.get(topic_partition, 0)
         cached = self._tail.slice(topic_partition, since, end=end, most=most, end_offset=end_offset)
         return cached or self._read(topic, partition, since, end=end, most=most)
 
     def passed(self, topic: str, partition: int) -> None:
-        """See `polling.Source`."""
         readers = [reader for reader in self._readers if reader.topic == topic]
         if readers:
             offset = min(reader.position(partition) for reader in readers)

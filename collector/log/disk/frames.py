@@ -59,7 +59,6 @@ Piece = tuple[bytes, "bytes | memoryview"]
 
 
 def piece_key(offset: int, piece: int = 0) -> bytes:
-    """The key of one piece of the record at `offset`."""
     return _KEY.pack(offset, piece)
 
 
@@ -205,7 +204,6 @@ class _Head:
             raise Undecodable(f"it is damaged: its head says {self.start + self.of_value} bytes")
 
     def check(self, at: bytes, first: memoryview) -> None:
-        """Compare the first piece with its own CRC."""
         beside = min(self.start, len(first))
         seed = crc32(first[_BESIDE:beside], crc32(at + first[: _HEAD.size]))
         _compare(self.crc, _crc(first[beside:], seed))

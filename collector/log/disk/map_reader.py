@@ -26,7 +26,6 @@ class MapReader:
     """Owned by one thread of a process that does not hold the log itself: LMDB allows a file once per process."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder`: the log's."""
         self._folder = folder
         self._env: lmdb.Environment | None = None
         self._databases: dict[str, Database] = {}

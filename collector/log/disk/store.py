@@ -108,7 +108,6 @@ class DiskStore:
 
     @property
     def topic_partitions(self) -> tuple[TopicPartition, ...]:
-        """Every topic with each of its partitions."""
         return tuple(self.records)
 
     def databases(self, topic: str) -> Sequence[Database]:
@@ -132,7 +131,6 @@ class DiskStore:
             self._env.reader_check()
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             self._env.close()
 
@@ -143,7 +141,6 @@ class DiskStore:
             yield txn
 
     def writing(self) -> lmdb.Transaction[bytes]:
-        """The transaction of the only writer."""
         return self._env.begin(write=True)
 
     def load_time(self) -> float:

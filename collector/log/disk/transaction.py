@@ -96,13 +96,11 @@ class DiskTxn:
         return self._retention.trim(self._records, self.state.commits, self.drops, budget)
 
     def save(self) -> None:
-        """Put offsets, time and commits beside the records."""
         self._store.save(
             self._txn, time=self._time, end_offsets=self._end_offsets, commits=self._commits
         )
 
     def sizes(self, topics: Iterable[str]) -> dict[str, int]:
-        """Bytes held, by topic."""
         return {topic: self._records.used(topic) for topic in topics}
 
     def _need(self, prepared: Sequence[PreparedRecord]) -> dict[str, int]:
@@ -152,7 +150,6 @@ class DiskRecords:
         return Oldest(offset_of(cursor.key()), time_of(head), count_of(head))
 
     def at(self, position: Position) -> Oldest | None:
-        """See `retention.RecordStore.at`."""
         cursor = self._cursor(position[:2])
         if not cursor.set_key(piece_key(position.offset)):
             return None

@@ -216,7 +216,6 @@ class DiskWriter:
             _log.warning("The log's map is full and cannot be trimmed.", exc_info=error)
 
     def _one_by_one(self, calls: Sequence[WriteCall]) -> tuple[list[Answer], list[Appended]]:
-        """One call may have spoilt the transaction of all."""
         answered = [self._answer([call]) for call in calls]
         appended = [each for _, some in answered for each in some]
         return [answer for answers, _ in answered for answer in answers], appended

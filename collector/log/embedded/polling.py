@@ -33,13 +33,9 @@ class Slice(NamedTuple):
 class Source(Protocol):
     """What a reader needs of its log."""
 
-    def committed(self, group: str, topic: str, partition: int) -> Committed:
-        """Where the group goes on."""
-        ...
+    def committed(self, group: str, topic: str, partition: int) -> Committed: ...
 
-    def partitions(self, topic: str) -> int:
-        """How many partitions the topic has."""
-        ...
+    def partitions(self, topic: str) -> int: ...
 
     def end_time(self) -> float:
         """Log time: no record that only a later `slice` shows is older."""
@@ -111,7 +107,7 @@ class PollingReader:
         return await self._collect(max_records) if self._open else self._revoke()
 
     async def close(self) -> None:
-        """See `port.Reader.close`. A poll that waits returns its partitions as revoked."""
+        """A poll that waits returns its partitions as revoked."""
         self._open = False
         self._appended.set()
         self._closed(self)
@@ -200,7 +196,6 @@ class _PollBuffer:
 
     @property
     def space(self) -> int:
-        """Records that still fit."""
         return self._max_records - len(self.records)
 
     @property

@@ -34,7 +34,6 @@ class PreparedRecord(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def first(self) -> int:
-        """The first of its offsets."""
         return self.position.offset - self.count + 1
 
     @property

@@ -74,7 +74,6 @@ class Quotas:
         return int(self.quota(topic) * _STOP.get(topic, 1.0))
 
     def largest(self, topic: str) -> int:
-        """The largest record of the topic that can ever be written."""
         return min(MAX_RECORD, self.at_once(topic) * 4 // 5)
 
     def at_once(self, topic: str) -> int:
@@ -83,7 +82,6 @@ class Quotas:
         return limit - self.limit(SPANS) if topic == TRACES else limit
 
     def limits(self) -> dict[str, int]:
-        """The quota of every topic."""
         return {topic: self.quota(topic) for topic in TOPICS}
 
 
@@ -99,13 +97,9 @@ class Oldest(NamedTuple):
 class RecordStore(Protocol):
     """The records of the log, as one transaction sees them."""
 
-    def used(self, topic: str) -> int:
-        """Bytes that the topic holds."""
-        ...
+    def used(self, topic: str) -> int: ...
 
-    def oldest(self, topic: str, partition: int) -> Oldest | None:
-        """The partition's oldest record."""
-        ...
+    def oldest(self, topic: str, partition: int) -> Oldest | None: ...
 
     def at(self, position: Position) -> Oldest | None:
         """The record there; None: there is none."""
@@ -135,7 +129,6 @@ class DroppedRecords:
         self._records[position.topic, reason] += count
 
     def report(self, families: LogFamilies) -> None:
-        """Add to the counters."""
         for labels, count in self._records.items():
             families.dropped_records.labels(*labels).inc(count)
 
@@ -252,7 +245,6 @@ class Retention:
         return min(candidates, default=None)
 
     def _oldest(self, store: RecordStore, topic: str) -> _Candidate | None:
-        """The topic's oldest record."""
         candidates = (
             _Candidate.of(topic, partition, oldest)
             for partition in range(self.partitions(topic))

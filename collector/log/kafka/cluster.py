@@ -125,7 +125,6 @@ class Cluster:
             raise
 
     def name(self, topic: str) -> str:
-        """The topic's name in the cluster."""
         if topic not in KAFKA_TOPICS:
             raise ValueError(f"there is no topic `{topic}`")
         return f"{self.settings.topic_prefix}{topic}"
@@ -173,7 +172,6 @@ class Bootstrap:
             self._task = asyncio.create_task(self._until_reached())
 
     async def end(self) -> None:
-        """Stop trying."""
         if self._task is not None:
             self._task.cancel()
             await ended(self._task, 2.0)

@@ -130,7 +130,6 @@ class KafkaLog:
         return reader
 
     def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:
-        """See `port.Log.replay`."""
         self._check_partition(topic, partition)
         end = asyncio.create_task(self._end(topic, partition))
         self._replay_ends.add(end)
@@ -138,7 +137,6 @@ class KafkaLog:
         return self._replayed(topic, partition, max(0, since or 0), end)
 
     async def get(self, position: Position) -> Record | None:
-        """See `port.Log.get`."""
         topic, partition, offset = position
         self._check_partition(topic, partition)
         if offset < 0:
@@ -164,18 +162,16 @@ class KafkaLog:
         return 0 if reader is None else reader.behind
 
     async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag | None:
-        """See `port.Lags`."""
         reader = self._reader(group, topic)
         if reader is not None:
             return await self._lags.of_member(reader, unread=unread)
         return await self._lags.without_members(group, topic)
 
     def begin_shutdown(self) -> None:
-        """See `port.Log.begin_shutdown`."""
         self._cluster.begin_shutdown()
 
     async def close(self) -> None:
-        """See `port.Log.close`; within some seconds."""
+        """Within some seconds."""
         if not self._open:
             return
         self._open = False

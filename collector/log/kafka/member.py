@@ -66,7 +66,6 @@ class Member(ConsumerRebalanceListener):
         )
 
     async def start(self) -> None:
-        """Connect and begin to join."""
         await self.consumer.start()
         self._watch()
         self.consumer.subscribe([self._name], listener=self)
@@ -99,7 +98,6 @@ class Member(ConsumerRebalanceListener):
         await ended(asyncio.create_task(self.consumer.stop()), seconds)
 
     def topic_partition(self, partition: int) -> TopicPartition:
-        """Kafka's name of the partition."""
         return TopicPartition(self._name, partition)
 
     # --- rebalances ----------------------------------------------------------------------------------------------
@@ -123,7 +121,6 @@ class Member(ConsumerRebalanceListener):
         self.owned.clear()
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Called by aiokafka."""
         self.assigned_pending = {each.partition for each in assigned}
         self.fetched_ends.clear()
         self.changed.set()

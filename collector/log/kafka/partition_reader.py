@@ -39,13 +39,11 @@ class PartitionReader:
         self._consumer: AIOKafkaConsumer | None = None
 
     async def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
-        """The offset after the newest record, by partition."""
         topic_partitions = [TopicPartition(self._cluster.name(topic), each) for each in partitions]
         offsets = await self._ask(lambda consumer: consumer.end_offsets(topic_partitions))
         return {each.partition: offset for each, offset in offsets.items()}
 
     async def beginnings(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
-        """The offset of the oldest record, by partition."""
         topic_partitions = [TopicPartition(self._cluster.name(topic), each) for each in partitions]
         offsets = await self._ask(lambda consumer: consumer.beginning_offsets(topic_partitions))
         return {each.partition: offset for each, offset in offsets.items()}

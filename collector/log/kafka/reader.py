@@ -122,7 +122,7 @@ class KafkaReader:
                 raise
 
     async def close(self) -> None:
-        """See `port.Reader.close`. A poll that waits returns its partitions as revoked."""
+        """A poll that waits returns its partitions as revoked."""
         if not self._open:
             return
         self._open = False
@@ -272,7 +272,6 @@ class KafkaReader:
     async def _wait(
         self, member: Member, timeout: float, fetching: asyncio.Task[_Records] | None = None
     ) -> None:
-        """Wait for records, a rebalance, the reader's end or the timeout."""
         changed = asyncio.ensure_future(member.changed.wait())
         ending = asyncio.ensure_future(self._ending.wait())
         waiting: set[asyncio.Future[object]] = {changed, ending}  # pyright: ignore[reportAssignmentType]

@@ -32,17 +32,14 @@ def state_behind(group: str, topic: str) -> str | None:
 
 
 def fence(topic: str, partition: int, owner: bytes) -> New:
-    """From here on only `owner` writes to the partition."""
     return New(topic=topic, key=FENCE_KEY, value=owner, partition=partition)
 
 
 def is_fence(topic: str, raw: ConsumerRecord) -> bool:
-    """Whether it is a fence and no record."""
     return topic in GUARDED and raw.key == FENCE_KEY
 
 
 def signed(new: New, owner: bytes) -> Headers:
-    """The headers to write: on a state topic they name the owner."""
     return (*new.headers, (OWNER, owner)) if new.topic in GUARDED else new.headers
 
 

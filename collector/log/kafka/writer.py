@@ -205,7 +205,6 @@ class _Call:
 
     @property
     def written(self) -> list[Position]:
-        """The position of every record, once all waves are written."""
         return [position for position in self.positions if position is not None]
 
     def _check(self, new: New, value: bytes | None) -> None:

@@ -22,7 +22,6 @@ class PagerDuty:
     repeats: ClassVar[float | None] = None
 
     def __init__(self, routing_key: str, endpoint: str = ENDPOINT) -> None:
-        """`endpoint`: another region's."""
         self._routing_key = routing_key
         self._url = f"{endpoint.rstrip('/')}/v2/enqueue"
 

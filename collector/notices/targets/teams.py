@@ -69,5 +69,4 @@ def _blocks(notice: Notice, most: int) -> list[dict[str, Any]]:
 
 
 def _text(text: str, **style: str) -> dict[str, Any]:
-    """A block whose text is Markdown to Teams: what would be markup is escaped."""
     return {"type": "TextBlock", "text": _MARKDOWN.sub(r"\\\1", text), "wrap": True, **style}

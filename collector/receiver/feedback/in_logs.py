@@ -54,7 +54,6 @@ def in_logs(request: bytes) -> Iterator[Given | Undecodable]:
 
 
 def _name(record: LogRecord) -> str:
-    """As `event_of` finds it, without looking at anything else of the record."""
     named = (each.value.string_value for each in record.attributes if each.key == "event.name")
     return next(named, "") or record.event_name
 

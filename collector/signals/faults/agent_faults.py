@@ -79,7 +79,6 @@ class AgentFaults:
 
     @property
     def size(self) -> int:
-        """How many watches there are."""
         return len(self._watches)
 
     def offer(

@@ -44,7 +44,6 @@ def _table(least: int) -> array[int]:
 
 
 def _place(table: array[int], number: int) -> int:
-    """Where the number stands, or would."""
     at = number % len(table)
     while table[at] not in (_EMPTY, number):
         at = (at + 1) % len(table)

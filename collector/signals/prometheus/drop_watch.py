@@ -27,7 +27,6 @@ class Trail:
     """Points (log time in whole seconds, progress in steps), oldest first; each is the most since the one before."""
 
     def __init__(self, points: Iterable[tuple[int, int]] = ()) -> None:
-        """As they were stored."""
         self._points = [*points]
 
     def note(self, time: float, progress: float) -> None:
@@ -144,7 +143,6 @@ class DropWatch:
 
     @property
     def is_strong(self) -> bool:
-        """Whether it fell so."""
         return self.pages and self.past.is_strong
 
     @property

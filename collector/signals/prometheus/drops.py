@@ -165,7 +165,6 @@ class Drops(Comparisons[Labels, DropWatch]):
 
 
 def is_fed(header: SignalHeader, *, is_trace: bool) -> bool:
-    """Whether the signal is compared with the past of its evaluator; of a trace the first final one."""
     if is_trace:
         return header.first and header.final and header.evaluator in TRACES
     return header.evaluator in SESSIONS or header.method == "llm_judge"

@@ -196,7 +196,7 @@ class PrometheusExporter(Consumer):
         return with_facts(found, facts)
 
     def versions(self, agent: AgentLabels, name: str) -> Mapping[str, VersionWindow]:
-        """See `Targets.by_version`, of an evaluator; empty until the windows have been read back."""
+        """Of an evaluator; empty until the windows have been read back."""
         return self._targets.by_version(agent, name, self._log_time()) if self._caught_up else {}
 
     def _changed_since(self, labels: Labels) -> float | None:
@@ -293,7 +293,6 @@ class PrometheusExporter(Consumer):
             self._has_counted = False
 
     async def finish(self) -> None:
-        """Store the windows."""
         await self._retry.log("store the windows", self._store)
 
     # --- signals -----------------------------------------------------------------------------------------------------

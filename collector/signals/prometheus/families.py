@@ -113,7 +113,6 @@ class AgentFamilies:
                 self._child(self._tokens, service, agent, type_).inc(count)
 
     def drop_run(self, service: str, agent: str, reason: str) -> None:
-        """Count a task run that enters no gauge: no_success, or max_tasks (with its task)."""
         self._child(self._task_runs_dropped, service, agent, reason).inc()
 
     def forget_scores(self) -> None:
@@ -122,7 +121,6 @@ class AgentFamilies:
         self._forget_children()
 
     def drop_scores(self, reason: str, count: int) -> None:
-        """Count scores that the detectors leave out (max_settling) or that were forgotten with their label set."""
         self._detector_scores_dropped.labels(reason).inc(count)
 
     def forget_agent(self, service: str, agent: str) -> None:

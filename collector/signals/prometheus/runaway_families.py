@@ -28,11 +28,9 @@ class RunawayGauges(Collector):
     """How many open traces run away. Registered once; reads the live state."""
 
     def __init__(self, shown: Callable[[], Mapping[AgentLabels, Sequence[OpenRunaway]]]) -> None:
-        """`shown`: the open traces that run away now, by the labels of their agent."""
         self._shown = shown
 
     def describe(self) -> Iterable[Metric]:
-        """The family without samples."""
         return (_gauge(),)
 
     def collect(self) -> Iterator[Metric]:

@@ -90,11 +90,9 @@ class OpenRunaways:
         return encode(RunawaysRecord(traces=tuple(self._open.values())))
 
     def written(self, record: bytes | None) -> None:
-        """The record is in the topic."""
         self._has_changed = self._has_changed and record != self.pending
 
     def restore(self, record: RunawaysRecord) -> None:
-        """Go on from there."""
         self._open = OrderedDict((each.trace_id, each) for each in record.traces[:MAX_TRACES])
 
     # --- inside ----------------------------------------------------------------------------------------------------

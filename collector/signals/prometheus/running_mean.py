@@ -66,6 +66,5 @@ class RunningMean:
 
 
 def _exact(score: float) -> int:
-    """The score in units of the smallest float."""
     numerator, denominator = score.as_integer_ratio()
     return numerator << (_BITS + 1 - denominator.bit_length())

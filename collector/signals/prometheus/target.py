@@ -102,13 +102,11 @@ class Target:
         return self._window.stats(now, current, since)
 
     def versions(self, current: frozenset[str] | None) -> Iterator[tuple[str, Window]]:
-        """The window of each `current` version of the agent; None: of every version."""
         for version, window in sorted(self._versions.items()):
             if current is None or version in current:
                 yield version, window
 
     def is_missing(self, mean: float, objective: float) -> bool:
-        """Whether the detector stands on alarm and the mean is not back above the objective."""
         return self._detector.alarmed and mean <= objective
 
     def encode(self) -> bytes:

@@ -98,13 +98,11 @@ class Targets:
         return pair if OTHER not in pair and self._agents.hold(pair, since) else (OTHER, OTHER)
 
     def holds(self, labels: Labels) -> bool:
-        """Whether the agent and the evaluator have label values of their own now."""
         return (labels.service, labels.agent) in self._agents and (
             labels.evaluator in self._evaluators
         )
 
     def holds_agent(self, agent: Agent) -> bool:
-        """Whether the (service, agent) labels are those of an agent now."""
         return agent in self._agents
 
     def shown_as(self, service: str, agent: str) -> Agent:
@@ -298,7 +296,6 @@ class Targets:
         self._versions.written(records)
 
     def objective(self, labels: Labels) -> float | None:
-        """The objective of its evaluator; None when it has none."""
         return self._objectives(labels.evaluator)
 
     @property
@@ -307,7 +304,6 @@ class Targets:
         return len(self._agents) <= MAX_DETAILED_AGENTS
 
     def has_histogram(self, labels: Labels) -> bool:
-        """Whether the label set's scores are in the histogram of scores."""
         return self.is_detailed or self.objective(labels) is not None
 
     def has_window(self, labels: Labels) -> bool:

@@ -81,7 +81,6 @@ class TaskRuns:
                 self._pending[_key(changed[0].task_id)] = _encoded(changed)
 
     def forget_agent(self, service: str, agent: str) -> None:
-        """Forget its tasks: its label values went to another agent."""
         self._passing.pop((service, agent), None)
         for task in self._agents.pop((service, agent), {}):
             self._pending[_key(task)] = None

@@ -57,7 +57,6 @@ class RankGauges(Collector):
 
 
 def _last(target: Target) -> Iterator[tuple[str, str, ReleaseLook]]:
-    """(Version, baseline, look) of each version that was looked at."""
     for version, each in target.looks.items():
         if each.baseline is not None and each.looks:
             yield version, each.baseline, each.looks[-1]

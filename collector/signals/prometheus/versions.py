@@ -102,7 +102,6 @@ class VersionsOfAgents:
         return None if versions is None else versions.current
 
     def forget(self, agent: AgentLabels) -> None:
-        """The agent's label values went to another agent."""
         self._agents.pop(agent, None)
         self._changed.add(agent)
 

@@ -73,12 +73,10 @@ class Window:
         self._waiting[entry.session] = entry
 
     def get(self, session: str) -> WindowEntry | None:
-        """The session's score, if it is held."""
         self._settle()
         return self._held.get(session)
 
     def mark_gone(self, entry: WindowEntry) -> None:
-        """The session of an entry that is held counts no longer."""
         if self._mean is not None and not entry.gone:
             self._mean.drop(entry.age)
         self._held[entry.session] = replace(entry, gone=True)
@@ -140,7 +138,6 @@ class Window:
 
     @property
     def entries(self) -> tuple[WindowEntry, ...]:
-        """The entries, oldest first."""
         self._settle()
         return tuple(self._held[session] for _started, session in self._ages)
 

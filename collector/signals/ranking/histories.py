@@ -25,7 +25,6 @@ class Histories(Generic[H]):
         return self._count
 
     def __iter__(self) -> Iterator[tuple[str, str, H]]:
-        """(service, name, history)."""
         for service, histories in self._services.items():
             for name, history in histories.items():
                 yield service, name, history

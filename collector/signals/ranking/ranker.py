@@ -82,7 +82,6 @@ class Ranker:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many agents and tasks are remembered."""
         return len(self._agents), len(self._tasks)
 
     @property
@@ -113,7 +112,6 @@ class Ranker:
         )
 
     def put_call(self, call: ModelCallCount) -> None:
-        """Remember the model calls of a trace that closed."""
         evicted = self._runaways.put(call)
         self._note("calls", call.service, call.name, evicted)
 
@@ -272,7 +270,6 @@ def _signal(record: WorkRecord, outcome: Outcome, among: str) -> Signal:
 
 
 def _input(record: WorkRecord, among: str) -> str:
-    """The input digest: of the session alone, or also of the history that it was ranked in."""
     return (
         hashlib.sha256(f"{record.digest},{among}".encode()).hexdigest() if among else record.digest
     )

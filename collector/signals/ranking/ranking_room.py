@@ -246,7 +246,6 @@ def ranked_signals(ranked: RankedSession, *, redact: bool = False) -> list[Ranke
 
 
 def ranked_records(signals: Iterable[RankedSignal], *, joined: bool) -> Iterator[New]:
-    """The records of topic `signals`; `joined`: those of a session that follow one another are one record."""
     for _, of_session in groupby(signals, key=lambda each: each.key):
         ready = [made_before(each.value, each.headers) for each in of_session]
         yield from signal_records(ready, joined=joined)

@@ -23,7 +23,6 @@ class ModelCallCount(NamedTuple):
 
     @classmethod
     def of(cls, service: str, trace: TraceCalls) -> ModelCallCount:
-        """Of a trace that has closed."""
         name = _name(service, trace.agent, trace.model)
         return cls(service, name, _number(service, trace.trace_id), trace.model_calls)
 
@@ -39,7 +38,6 @@ class Runaways:
         self.histories = histories
 
     def put(self, call: ModelCallCount) -> str | None:
-        """Remember a trace; returns the name of the history that was evicted for it."""
         history = self.histories.get(call.service, call.name) or TraceCallsHistory()
         history.put(call.trace, call.model_calls)
         return self.histories.put(call.service, call.name, history)

@@ -29,7 +29,6 @@ class DatadogSink(WriteBack[DatadogSinkConfig]):
 
     @classmethod
     def target(cls, settings: DatadogSinkConfig) -> HttpTarget:
-        """See `WriteBack`."""
         key = settings.api_key.get_secret_value()
         return target(
             settings,
@@ -43,11 +42,9 @@ class DatadogSink(WriteBack[DatadogSinkConfig]):
 
     @classmethod
     def trial(cls, settings: DatadogSinkConfig) -> str:
-        """See `WriteBack`."""
         return "/api/v1/validate"
 
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        """See `Tool`."""
         await write_in_batches([s for s in scores if not s.is_gone], self._send, written)
 
     async def _send(self, scores: Sequence[WrittenScore]) -> None:

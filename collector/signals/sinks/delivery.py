@@ -140,7 +140,6 @@ class Delivery(Consumer):
         self._done()
 
     async def revoke(self, partition: int) -> None:
-        """See `Consumer`."""
         self._read.pop(partition, None)
         if self._aside is not None:
             self._aside.forget(partition)
@@ -301,7 +300,6 @@ class Delivery(Consumer):
 def _signals(
     records: Sequence[Record],
 ) -> tuple[PublishedSignals, list[tuple[Record, Undecodable]]]:
-    """The signals of all records, and the records that hold none, with the reason."""
     found = PublishedSignals()
     unreadable: list[tuple[Record, Undecodable]] = []
     for record in records:

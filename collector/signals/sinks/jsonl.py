@@ -48,7 +48,6 @@ class JsonlSink:
 
     @classmethod
     def configured(cls, config: Config) -> Self | None:
-        """See `SinkKind`."""
         section = config.sinks.jsonl
         if section is None:
             return None
@@ -59,7 +58,7 @@ class JsonlSink:
 
     @classmethod
     async def reachable(cls, config: Config) -> str | None:
-        """See `SinkKind`. Without a path of its own the file stands in `data_dir`, which is tried as such."""
+        """Without a path of its own the file stands in `data_dir`, which is tried as such."""
         section = config.sinks.jsonl
         if section is None or section.path is None:
             return None
@@ -67,13 +66,13 @@ class JsonlSink:
         return why and f"sinks.jsonl.path: {why}"
 
     async def deliver(self, signals: Sequence[Published]) -> None:
-        """See `Sink`. A full or read-only disk is `Retryable`; what does not stand on one line is refused."""
+        """A full or read-only disk is `Retryable`; what does not stand on one line is refused."""
         refused = await self._in_thread(self._deliver, signals)
         if refused:
             raise Refused(refused)
 
     async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
-        """See `TakesFeedback`: lines among those of signals; `type` distinguishes them."""
+        """Lines among those of signals; `type` distinguishes them."""
         await self._in_thread(self._append, [each.json + b"\n" for each in feedback])
 
     async def _in_thread(self, write: Callable[[_G], _T], given: _G) -> _T:
@@ -89,7 +88,7 @@ class JsonlSink:
             raise Retryable(f"cannot write `{self._path}`: {error}") from error
 
     async def close(self, deadline: float) -> None:
-        """See `Sink`. Waits for the write under way, but not for a disk that has stopped answering."""
+        """Waits for the write under way, but not for a disk that has stopped answering."""
         with suppress(TimeoutError):
             async with asyncio.timeout(deadline):
                 await self._in_thread(JsonlSink._close, self)

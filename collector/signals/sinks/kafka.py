@@ -59,13 +59,12 @@ class KafkaSink:
 
     @classmethod
     def configured(cls, config: Config) -> Self | None:
-        """See `SinkKind`."""
         section = config.sinks.kafka
         return None if section is None else cls(section)
 
     @classmethod
     async def reachable(cls, config: Config) -> str | None:
-        """See `SinkKind`. The brokers answer, the topic is there, and we may write to it."""
+        """The brokers answer, the topic is there, and we may write to it."""
         section = config.sinks.kafka
         if section is None:
             return None
@@ -87,12 +86,12 @@ class KafkaSink:
         return lacking(missing, "sinks.kafka")
 
     async def deliver(self, signals: Sequence[Published]) -> None:
-        """See `Sink`. Only signals above the topic's limit are refused; every other failure is `Retryable`."""
+        """Only signals above the topic's limit are refused; every other failure is `Retryable`."""
         async with self._delivering:
             await self._deliver([_handed_on(each) for each in signals])
 
     async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
-        """See `TakesFeedback`: records of the same topic; `ce_type` distinguishes them."""
+        """Records of the same topic; `ce_type` distinguishes them."""
         async with self._delivering:
             await self._deliver(feedback)
 
@@ -128,7 +127,7 @@ class KafkaSink:
         await self._take_answers(chosen)
 
     async def close(self, deadline: float) -> None:
-        """See `Sink`. Records still in flight are delivered again after the next start."""
+        """Records still in flight are delivered again after the next start."""
         await self._producer.close(deadline)
         self._forget()
 

@@ -31,7 +31,6 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
 
     @classmethod
     def target(cls, settings: LangfuseSinkConfig) -> HttpTarget:
-        """See `WriteBack`."""
         secret = settings.secret_key.get_secret_value()
         basic = base64.b64encode(f"{settings.public_key}:{secret}".encode()).decode()
         return target(
@@ -45,11 +44,9 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
 
     @classmethod
     def trial(cls, settings: LangfuseSinkConfig) -> str:
-        """See `WriteBack`."""
         return "/api/public/projects"
 
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        """See `Tool`."""
         await write_in_batches([s for s in scores if not s.is_gone], self._send, written)
         await write_in_batches([s for s in scores if s.is_gone], self._take_away, written)
 

@@ -26,7 +26,6 @@ class LangsmithSink(WriteBack[LangsmithSinkConfig]):
 
     @classmethod
     def target(cls, settings: LangsmithSinkConfig) -> HttpTarget:
-        """See `WriteBack`."""
         key = settings.api_key.get_secret_value()
         return target(
             settings,
@@ -39,11 +38,10 @@ class LangsmithSink(WriteBack[LangsmithSinkConfig]):
 
     @classmethod
     def trial(cls, settings: LangsmithSinkConfig) -> str:
-        """See `WriteBack`."""
         return "/info"
 
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        """See `Tool`. LangSmith has no batches of feedback."""
+        """LangSmith has no batches of feedback."""
         await write_one_by_one(scores, self._send, written)
 
     async def _send(self, scores: Sequence[WrittenScore]) -> None:

@@ -36,7 +36,6 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
 
     @classmethod
     def target(cls, settings: MlflowSinkConfig) -> HttpTarget:
-        """See `WriteBack`."""
         token = "" if settings.token is None else settings.token.get_secret_value()
         password = "" if settings.password is None else settings.password.get_secret_value()
         basic = base64.b64encode(f"{settings.username or ''}:{password}".encode()).decode()
@@ -52,11 +51,9 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
 
     @classmethod
     def trial(cls, settings: MlflowSinkConfig) -> str:
-        """See `WriteBack`."""
         return "/api/2.0/mlflow/experiments/get?experiment_id=0"
 
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        """See `Tool`."""
         await write_one_by_one(scores, self._send, written)
 
     async def _send(self, scores: Sequence[WrittenScore]) -> None:

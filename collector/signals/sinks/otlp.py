@@ -55,18 +55,16 @@ class OtlpSink:
 
     @classmethod
     def configured(cls, config: Config) -> Self | None:
-        """See `SinkKind`."""
         section = config.sinks.otlp
         return None if section is None else cls(section)
 
     @classmethod
     async def reachable(cls, config: Config) -> str | None:
-        """See `SinkKind`."""
         section = config.sinks.otlp
         return section and await reachable(section, LOGS_SERVICE, section="sinks.otlp")
 
     async def deliver(self, signals: Sequence[Published]) -> None:
-        """See `Sink`. Refused is what the other side calls invalid, and what is not a signal."""
+        """Refused is what the other side calls invalid, and what is not a signal."""
         events, refused = _events(signals)
         for piece in _pieces(events):
             refused |= await self._export(piece)
@@ -74,7 +72,6 @@ class OtlpSink:
             raise Refused(refused)
 
     async def close(self, deadline: float) -> None:
-        """See `Sink`."""
         async with asyncio.timeout(deadline):
             await self._transport.close()
 
@@ -181,7 +178,6 @@ _ELSEWHERE = frozenset(
 
 
 def _rest(signal: Signal) -> dict[str, Any]:
-    """The other fields of the signal."""
     fields = msgspec.structs.asdict(signal)
     kept = {key: value for key, value in fields.items() if key not in _ELSEWHERE}
     if signal.metadata:

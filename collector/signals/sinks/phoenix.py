@@ -31,7 +31,6 @@ class PhoenixSink(WriteBack[PhoenixSinkConfig]):
 
     @classmethod
     def target(cls, settings: PhoenixSinkConfig) -> HttpTarget:
-        """See `WriteBack`."""
         key = "" if settings.api_key is None else settings.api_key.get_secret_value()
         return target(
             settings,
@@ -45,11 +44,9 @@ class PhoenixSink(WriteBack[PhoenixSinkConfig]):
 
     @classmethod
     def trial(cls, settings: PhoenixSinkConfig) -> str:
-        """See `WriteBack`."""
         return f"/v1/projects/{quote(settings.project, safe='')}"
 
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        """See `Tool`."""
         for kind in ("trace", "session"):
             some = [each for each in scores if each.subject.kind == kind]
             await write_in_batches(some, self._send, written)
@@ -92,6 +89,5 @@ def _annotation(score: WrittenScore) -> dict[str, Any]:
 
 
 def _named_in(text: str, subjects: Collection[WrittenSubject]) -> frozenset[WrittenSubject]:
-    """The subjects in Phoenix's "Traces with IDs a, b do not exist." A session's id may hold anything."""
     listed = text.rpartition(_NOT_THERE)[0].partition(" with IDs ")[2]
     return frozenset(each for each in subjects if f", {each.id}, " in f", {listed}, ")

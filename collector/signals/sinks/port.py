@@ -15,7 +15,6 @@ class Refused(Permanent):
     """Some signals can never be delivered by this sink; every other one of the call has been."""
 
     def __init__(self, reasons: Mapping[Position, str]) -> None:
-        """Take the reason of each refused signal, by its position."""
         super().__init__(f"{len(reasons)} signals can never be delivered")
         self.reasons = dict(reasons)
 

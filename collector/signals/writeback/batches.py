@@ -38,7 +38,6 @@ class Written:
         """Not there yet: none of their scores was written."""
 
     def is_written(self, score: WrittenScore) -> bool:
-        """Whether the tool has it."""
         return score.subject not in self.missing and score.position not in self.refused
 
 

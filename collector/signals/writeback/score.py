@@ -50,17 +50,14 @@ class WrittenScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_gone(self) -> bool:
-        """Whether it only takes away."""
         return self.value is None and self.error is None
 
     @property
     def label(self) -> str | None:
-        """`success` in a word."""
         return None if self.passed is None else ("pass" if self.passed else "fail")
 
     @property
     def uuid(self) -> str:
-        """The key for a tool whose keys are UUIDs."""
         return str(uuid.uuid5(SPACE, self.key))
 
 

@@ -50,7 +50,6 @@ class WriteBack(Generic[Settings]):
 
     @classmethod
     def target(cls, settings: Settings) -> HttpTarget:
-        """Where the tool is."""
         raise NotImplementedError
 
     @classmethod
@@ -59,18 +58,15 @@ class WriteBack(Generic[Settings]):
         raise NotImplementedError
 
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        """See `Tool`."""
         raise NotImplementedError
 
     @classmethod
     def configured(cls, config: Config) -> Self | None:
-        """See `SinkKind`."""
         section = cast("Settings | None", getattr(config.sinks, cls.name))
         return None if section is None else cls(section, page=page_of(config))
 
     @classmethod
     async def reachable(cls, config: Config) -> str | None:
-        """See `SinkKind`."""
         section = cast(Settings, getattr(config.sinks, cls.name))
         client = Client(cls.target(section), timeout=TRIAL_TIMEOUT)
         try:
@@ -85,28 +81,22 @@ class WriteBack(Generic[Settings]):
 
     @property
     def waiting(self) -> Collection[Position]:
-        """See `SetsAside`."""
         return self._writer.waiting
 
     @property
     def unmatched(self) -> int:
-        """See `SetsAside`."""
         return self._writer.unmatched
 
     async def deliver(self, signals: Sequence[Published]) -> None:
-        """See `Sink`."""
         await self._writer.deliver(signals)
 
     async def again(self) -> None:
-        """See `SetsAside`."""
         await self._writer.again()
 
     def forget(self, partition: int) -> None:
-        """See `SetsAside`."""
         self._writer.forget(partition)
 
     async def close(self, deadline: float) -> None:
-        """See `Sink`."""
         async with asyncio.timeout(deadline):
             await self.client.close()
 

@@ -76,7 +76,6 @@ class ScoreWriter:
         return self._aside.given_up + self._unplaceable
 
     async def deliver(self, signals: Sequence[Published]) -> None:
-        """See `Sink`."""
         scores, refused, unplaceable = self._scores(signals)
         ready = [each for each in scores if each.subject not in self._aside]
         written = await self._write(ready)
@@ -145,7 +144,6 @@ class ScoreWriter:
         return score.scope == "trace" and score.revision > 0
 
     async def _write(self, scores: Sequence[WrittenScore]) -> Written:
-        """Write scores, and note what of them is there now."""
         written = Written()
         if not scores:
             return written

@@ -163,7 +163,6 @@ def _read_action(text: str, body: Body) -> None:
 
 
 def read_content(value: JSON) -> Body:
-    """The body of a content value: a text, a block, or a list of both."""
     body = Body()
     _read_into(value, body)
     return body

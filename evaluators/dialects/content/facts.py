@@ -143,7 +143,6 @@ class Content(msgspec.Struct, eq=False):
 
     @property
     def value(self) -> JSON:
-        """The value without its wrapping."""
         if self._cut is None:
             self._read()
         return self._value
@@ -282,12 +281,10 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
 
     @property
     def messages_in(self) -> tuple[Message, ...]:
-        """Messages that went in."""
         return self.input.messages if self.input is not None else ()
 
     @property
     def messages_out(self) -> tuple[Message, ...]:
-        """Messages that came out."""
         return self.output.messages if self.output is not None else ()
 
 

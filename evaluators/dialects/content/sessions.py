@@ -66,7 +66,6 @@ _BAGS = (
 
 
 def _in_bags(*names: str) -> tuple[str, ...]:
-    """`names`, best first, in every bag."""
     return tuple(f"{bag}{name}" for name in names for bag in _BAGS)
 
 

@@ -296,7 +296,6 @@ def completed(own: Tokens, other: Tokens) -> Tokens:
 
 
 def filled(own: Tokens, other: Tokens) -> Tokens:
-    """The counts, each that is missing from the other's."""
     missing = [name for name in Tokens.__struct_fields__ if getattr(own, name) is None]
     return msgspec.structs.replace(own, **{name: getattr(other, name) for name in missing})
 

@@ -199,17 +199,14 @@ def _python(value: Any, depth: int) -> JSON:
 
 
 def names_of(attributes: Mapping[str, JSON]) -> AbstractSet[str]:
-    """All keys, as a set that answers in C."""
     return attributes.names if isinstance(attributes, Attributes) else attributes.keys()
 
 
 def all_names(spans: Iterable[Span]) -> frozenset[str]:
-    """Every key of every span."""
     return frozenset[str]().union(*{frozenset(names_of(span.attributes)) for span in spans})
 
 
 def ask(attributes: Mapping[str, JSON], question: KeyQuestion) -> Any:
-    """The answer for these attributes' keys: remembered for a span's, worked out for any other mapping's."""
     if isinstance(attributes, Attributes):
         return attributes.shape[question]
     return question.answer(attributes.keys())
@@ -280,7 +277,6 @@ def _decode_piece(
 
 
 def _small(read: Callable[[bytes], _T]) -> Callable[[bytes], _T]:
-    """`read`, its answers for small messages remembered: an exporter sends the same ones with every request."""
     remembered = lru_cache(maxsize=_ORIGINS)(read)
     return lambda raw: remembered(raw) if len(raw) <= _SMALL else read(raw)
 

@@ -12,5 +12,4 @@ _WHOLE = {DETAILS, CHOICE} | PROMPTS | COMPLETIONS
 
 
 def carries_messages(name: str) -> bool:
-    """Whether events of this name hold messages of a model call or a tool: `gen_ai.<role>.message` and its kin."""
     return name in _WHOLE or (name.startswith("gen_ai.") and name.endswith(".message"))

@@ -41,7 +41,6 @@ class Among(KeyQuestion):
         return iter(self.keys)
 
     def answer(self, names: AbstractSet[str]) -> tuple[str, ...]:
-        """Those of `names`."""
         return tuple(key for key in self.keys if key in names)
 
 
@@ -54,7 +53,6 @@ class Prefix(KeyQuestion):
         self.text = text
 
     def answer(self, names: AbstractSet[str]) -> bool:
-        """Whether one of `names` does."""
         return any(name.startswith(self.text) for name in names)
 
 
@@ -67,7 +65,6 @@ class Either(KeyQuestion):
         self._questions = questions
 
     def answer(self, names: AbstractSet[str]) -> bool:
-        """Whether one does."""
         return any(question.answer(names) for question in self._questions)
 
 

@@ -30,7 +30,6 @@ class Room:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was left out."""
         return self.left >= 0 and not self.is_short
 
 

@@ -51,7 +51,6 @@ def is_hidden(text: str) -> bool:
 
 
 def is_mask(value: JSON) -> bool:
-    """The same of any value."""
     return isinstance(value, str) and is_hidden(value)
 
 
@@ -213,12 +212,10 @@ _is: Callable[[object, type], bool] = isinstance
 
 
 def as_dict(value: JSON) -> dict[str, JSON]:
-    """`value` when it is an object, else an empty one."""
     return value if _is(value, dict) else {}
 
 
 def as_list(value: JSON) -> list[JSON]:
-    """`value` when it is a list, else an empty one."""
     return value if _is(value, list) else []
 
 

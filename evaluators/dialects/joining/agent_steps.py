@@ -76,7 +76,6 @@ def _said(facts: Facts) -> str | None:
 
 
 def _only_message(output: Content) -> str | None:
-    """Agents that talk to each other take each other's words for a user's."""
     messages = output.messages
     return messages[0].text if len(messages) == 1 and messages[0].role == "user" else None
 

@@ -161,7 +161,6 @@ def assemble(
 
 
 def _session_in_payload(tree: Tree) -> tuple[str, str] | None:
-    """The first session that the input of an outermost step names, with the dialect that reads it."""
     return next(((f.session, f.dialect) for f in tree.order if f.session), None)
 
 
@@ -281,7 +280,6 @@ def _tools_offered(tree: Tree, exchanges: Sequence[Exchange]) -> tuple[ToolDefin
 
 
 def _run_by_provider(exchanges: Sequence[Exchange]) -> Iterable[str]:
-    """The tools that a provider ran: a definition may name their server alone."""
     for exchange in exchanges:
         for message in exchange.messages_out:
             yield from (call.name for call in message.calls if call.by_provider)

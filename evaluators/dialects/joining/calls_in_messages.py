@@ -339,7 +339,6 @@ def _add_by_place(
 
 
 def _conversation(exchange: Exchange) -> Sequence[Message]:
-    """This turn as the first layer has it that holds a result: the one nearest to the wire may leave them out."""
     sent = (this_turn(facts.messages_in) for facts in exchange.layers)
     history = next((messages for messages in sent if any(m.results for m in messages)), ())
     return (*history, *exchange.messages_out)
@@ -386,5 +385,4 @@ def _same_name_and_arguments(call: DraftCall, request: Call) -> bool:
 
 
 def _same_name(call: DraftCall, request: Call) -> bool:
-    """Same name, where arguments are not known on both sides: a result of other arguments is another call's."""
     return same_name(call, request) and (call.arguments is None or request.arguments is None)

@@ -57,14 +57,12 @@ def add_traced(
 
 
 def _answering(traced: Sequence[Facts], exchanges: Sequence[Exchange]) -> set[str | None]:
-    """The names of the functions whose result a model was sent as a tool's."""
     results = [r for e in exchanges for m in e.messages_in for r in m.results]
     contents = {r.content for r in results if isinstance(r.content, str) and r.content}
     return {f.tool_name for f in traced if isinstance(f.result, str) and f.result in contents}
 
 
 def _is_execution(executed: DraftCall, call: DraftCall) -> bool:
-    """Whether a span is the execution of a call of its name that has no span."""
     if call.start > executed.start:
         return False
     return executed.arguments is None or executed.arguments == call.arguments

@@ -19,7 +19,6 @@ _DEPTH = 8
 
 
 def masks_answer(tree: Tree, exchanges: Sequence[Exchange]) -> bool:
-    """Whether a mask stands where the root, or the last model call, has its answer."""
     last = max(exchanges, key=lambda each: each.start).layers if exchanges else []
     return any(map(_is_masked, (*tree.spine, *last)))
 

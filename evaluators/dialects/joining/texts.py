@@ -87,7 +87,6 @@ def _outputs(turn: TraceTurn) -> list[Content]:
 
 
 def _said_in(turn: TraceTurn) -> tuple[str | None, str | None]:
-    """Question and answer of one turn of several: from the spans around its calls where they have them."""
     sent = (f.input for e in turn.calls for f in e.layers if f.input)
     question = _first_text(_inputs(turn), cut=False) or _first_text(sent, cut=None)
     return question, _first_text(_outputs(turn), cut=False) or _last_answer(turn.calls)
@@ -125,7 +124,6 @@ def _find_question(
 
 
 def _shown(tree: Tree) -> Iterable[Content]:
-    """The conversations that went into the steps of a trace without model calls, in order of start."""
     steps = (f.input for f in tree.order if f.kind == "other" and f.input is not None)
     return (content for content in steps if content.messages)
 
@@ -194,7 +192,6 @@ def _crew_question(tree: Tree) -> str | None:
 
 
 def _first_description(tasks: JSON) -> str | None:
-    """The first task's description as it was planned, in JSON or in the repr of objects."""
     planned = as_list(unwrap(tasks))
     if planned:
         return string(as_dict(planned[0]).get("description"))
@@ -204,7 +201,6 @@ def _first_description(tasks: JSON) -> str | None:
 
 
 def _filled_in(template: str, text: str) -> str | None:
-    """The value in `text` for the only placeholder of `template`."""
     pieces = _PLACE.split(template)
     if len(pieces) != 3:
         return None
@@ -222,7 +218,6 @@ def is_cut(text: str | None) -> bool:
 
 
 def cap(text: str | None) -> str | None:
-    """The first `TEXT` characters."""
     return text[:TEXT] if text is not None else None
 
 

@@ -66,7 +66,6 @@ class Tree:
         return None, "missing"
 
     def parent(self, facts: Facts) -> Facts | None:
-        """The parent, if it is in the trace."""
         return self._facts.get(facts.span.parent_span_id)
 
     def children(self, facts: Facts) -> list[Facts]:
@@ -206,7 +205,6 @@ class Agents:
         return self._nearest[parent]
 
     def named_by(self, facts: Facts) -> str | None:
-        """The agent of an agent span: its own name, else the one around it."""
         return stable_name(facts.agent) or self._around(facts)
 
     def of_first(self, layers: Iterable[Facts]) -> str | None:

@@ -73,7 +73,6 @@ def _run_beside(tree: Tree, turn: Facts, exchange: Exchange) -> Facts | None:
 
 
 def _grouped(spans: Sequence[Facts], calls: Sequence[Exchange]) -> dict[int, TraceTurn]:
-    """The calls by the span that is around each."""
     found: dict[int, TraceTurn] = {}
     for span, call in zip(spans, calls, strict=True):
         found.setdefault(id(span), TraceTurn([span], [])).calls.append(call)

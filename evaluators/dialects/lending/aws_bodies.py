@@ -22,7 +22,6 @@ _DIGITS = 9
 
 
 def is_one(body: JSON) -> bool:
-    """Whether the body is of that form."""
     return isinstance(body, dict) and ("input" in body or "output" in body)
 
 

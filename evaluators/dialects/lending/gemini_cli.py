@@ -10,7 +10,6 @@ from evaluators.model import Span
 
 
 def _tool_span(ledger: Ledger, record: Span) -> Span | None:
-    """The first span of the batch, in order of start, with the tool's name and without a record."""
     name = record.attributes.get("function_name")
     return ledger.claim(record.parent_span_id, "tool_call", "gen_ai.tool.name", name)
 
@@ -25,5 +24,4 @@ _FAMILY = Family(
 
 
 def lend(ledger: Ledger, records: Sequence[Span]) -> None:
-    """Join the records of a turn with its spans."""
     JoiningTurn(_FAMILY, ledger).lend(records)

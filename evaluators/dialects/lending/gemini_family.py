@@ -71,7 +71,6 @@ class JoiningTurn:
         self._unanswered.setdefault(_key(record), []).append(record)
 
     def _answer(self, record: Span) -> None:
-        """The answer to the newest open request of the same prompt and agent."""
         requests = self._unanswered.get(_key(record))
         self._join_call(requests.pop() if requests else None, record)
 

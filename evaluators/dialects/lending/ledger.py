@@ -75,7 +75,6 @@ class Ledger:
         return None if span_id is None else self._spans[span_id]
 
     def stand(self, record: Span) -> None:
-        """A record that is all there is of what it tells: a span of its own."""
         self._spans[record.span_id] = record
 
     def lend(self, record: Span, span: Span, words: Mapping[str, JSON]) -> Span:
@@ -87,10 +86,8 @@ class Ledger:
         return span
 
     def lend_events(self, record: Span, span_id: str, events: Iterable[Event]) -> None:
-        """The span has more events, as if it had carried them."""
         self._lent.append(record.span_id)
         self._events.setdefault(span_id, []).extend(events)
 
     def put(self, span: Span) -> None:
-        """The span in place of the one with its id."""
         self._spans[span.span_id] = span

@@ -29,5 +29,4 @@ _FAMILY = Family(
 
 
 def lend(ledger: Ledger, records: Sequence[Span]) -> None:
-    """Join the records of a turn with its spans."""
     JoiningTurn(_FAMILY, ledger).lend(records)

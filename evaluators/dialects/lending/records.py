@@ -22,22 +22,18 @@ _MOST_SOURCES = 64
 
 
 def is_record(span: Span) -> bool:
-    """Whether the span was made of a log record."""
     return EVENT in names_of(span.attributes)
 
 
 def event_of(record: Span) -> str:
-    """The name of the record's event."""
     return str(record.attributes.get(EVENT) or "")
 
 
 def body_of(record: Span) -> JSON:
-    """The record's body; None where it has none."""
     return record.attributes.get(BODY)
 
 
 def text_of(record: Span, key: str) -> str:
-    """A text among its attributes; "" where there is none."""
     value: JSON = record.attributes.get(key)
     return value if isinstance(value, str) else ""
 
@@ -100,5 +96,4 @@ class Lent(Attributes):
         self.names = names
 
     def get(self, key: str, default: Any = None) -> JSON:
-        """The value of `key`, else `default`."""
         return self._record.get(key, default) if key in self.names else default

@@ -25,7 +25,6 @@ _UNSAID = frozenset({"", "null"})
 
 
 def is_one(record: Span) -> bool:
-    """Whether it is a record of these loggers."""
     return record.scope.startswith(SPRING_AI)
 
 

@@ -145,7 +145,6 @@ def _command(parameters: dict[str, JSON], full: JSON) -> JSON:
 
 
 def _rejection(decision: JSON, source: JSON) -> Rejection | None:
-    """Who refused: `source` is `user_reject`, `user_abort`, ..., else `config` or `hook`."""
     if decision != "reject":
         return None
     return "user" if str(source).startswith("user") else "policy"

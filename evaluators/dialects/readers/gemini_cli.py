@@ -56,7 +56,6 @@ def read_result(content: JSON) -> tuple[JSON, bool]:
 
 
 def _said(text: str) -> str:
-    """Without the number of the process, which differs when nothing else does, and the marks around both."""
     said, ending, _ = text.partition(_PROCESS)
     return said.removeprefix("<untrusted_context>\n") if ending else text
 
@@ -88,7 +87,6 @@ def _call(part: dict[str, JSON]) -> dict[str, JSON] | None:
 
 
 def plain_id(call_id: str | None, name: str | None) -> str | None:
-    """The id of a call as the next request has it, where the tool's name is not in it."""
     return call_id.removeprefix(f"{name}__") if call_id else None
 
 

@@ -132,7 +132,6 @@ SPEAKS = has(*_MARKS)
 
 
 def speaks(span: Span) -> bool:
-    """Whether `SPEAKS` holds for the span, remembered for its keys."""
     return bool(ask(span.attributes, _MARKS))
 
 

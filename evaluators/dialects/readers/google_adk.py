@@ -51,7 +51,6 @@ def _recorded(value: JSON) -> JSON:
 
 
 def _answer(response: JSON) -> JSON:
-    """The response's content is one Gemini message of role model."""
     item = as_dict(unwrap(response))
     return [item["content"]] if isinstance(item.get("content"), dict) else item
 

@@ -62,7 +62,6 @@ def name_agent(facts: Facts, keys: MetadataKeys) -> Facts:
 
 
 def _metadata(span: Span, keys: MetadataKeys) -> tuple[str | None, str | None]:
-    """(agent, node)."""
     get = span.attributes.get
     if keys.agent or keys.node:
         return (

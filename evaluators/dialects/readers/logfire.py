@@ -22,7 +22,6 @@ _NO_CHAT = ("Embedding", "Image", "Text → Speech", "Speech → Text")
 
 
 def _read(span: Span) -> Facts:
-    """The facts of such a span."""
     facts = genai.read(span, "logfire")
     if span.scope == AGENTS:
         _read_agents(span, facts)

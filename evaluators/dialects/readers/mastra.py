@@ -34,7 +34,6 @@ def _kind(facts: Facts) -> Kind:
 
 
 def _tools(request: JSON) -> Content:
-    """The tools in the body of the request, as it was sent."""
     return Content(lambda: as_dict(as_dict(unwrap(request)).get("body")).get("tools"), "input")
 
 

@@ -107,7 +107,6 @@ def _tokens(span: Span) -> Tokens:
 
 
 def _tokens_in_answer(raw: JSON) -> Tokens:
-    """The counts that were not flattened, from the answer as the provider gave it."""
     if not isinstance(raw, str) or not _USAGE.search(raw):
         return NO_TOKENS
     return usage.usage_in_answer(unwrap(raw))
@@ -190,7 +189,6 @@ def _messages(span: Span, names: frozenset[str], side: Side) -> JSON:
 
 
 def _lost_its_call(message: dict[str, JSON]) -> bool:
-    """Whether flattening may have lost which call a result answers, or another result beside it."""
     if message.get("role") == "user":  # Gemini's may lose all, Anthropic's all but the last one
         return "content" not in message or bool(message.get("tool_call_id"))
     return message.get("role") in ("tool", "function") and not message.get("tool_call_id")

@@ -49,7 +49,6 @@ _PASSED = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 
 
 def _of_crew(item: dict[str, JSON]) -> JSON:
-    """The arguments of CrewAI's `ToolUsage`: those of the call that it parsed from the model's text."""
     calling = unwrap(item["calling"])
     parsed = read_fields(calling) if isinstance(calling, str) else as_dict(calling)
     return as_dict(parsed.get("arguments")) or None
@@ -68,7 +67,6 @@ def crew_question(attributes: Mapping[str, JSON]) -> JSON:
 
 
 def crew_tools(attributes: Mapping[str, JSON]) -> JSON:
-    """The tools that the crew's agents have, by name."""
     agents = [as_dict(agent) for agent in as_list(unwrap(attributes.get("crew_agents")))]
     return [name for agent in agents for name in as_list(agent.get("tools_names"))]
 
@@ -162,7 +160,6 @@ def gemini_run(raw: JSON) -> JSON:
 
 
 def haystack_run(raw: JSON) -> list[JSON]:
-    """The messages that a Haystack Agent added to the conversation."""
     answer = as_dict(unwrap(raw))
     return _this_run([unwrap_container(item) for item in as_list(answer.get("messages"))])
 

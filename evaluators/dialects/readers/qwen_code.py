@@ -28,7 +28,6 @@ _by_operation = By("gen_ai.operation.name", EVENT, kinds=_KINDS)
 
 
 def _kind(facts: Facts) -> Kind:
-    """The span of a tool's execution, within the tool's own, has no operation."""
     return "tool" if "execution_status" in facts.span.attributes else _by_operation(facts)
 
 

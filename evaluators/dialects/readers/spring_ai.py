@@ -36,7 +36,6 @@ def _answers(value: JSON) -> JSON:
 
 
 def _is_bare(result: JSON) -> bool:
-    """Whether a tool's result is a text as it is: what tools return is JSON, the message of what they raised is not."""
     return isinstance(result, str) and bool(result) and not is_json(result)
 
 

@@ -18,7 +18,6 @@ _RUN = TokenKeys(
 
 
 def _names(value: JSON) -> JSON:
-    """The tools' names, of which several stand in one text."""
     inner = unwrap(value)
     return [name.strip() for name in inner.split(",")] if isinstance(inner, str) else inner
 
