@@ -54,7 +54,7 @@ def to_protobuf(body: bytes, message: type[Message]) -> DecodedRequest:
         Undecodable: not OTLP/JSON; the message names the field.
         TooLarge: it has more elements than one request may have.
     """
-    _bound(body)
+    bound_elements(body)
     request = message()
     filler = _Filler()
     try:
@@ -65,7 +65,7 @@ def to_protobuf(body: bytes, message: type[Message]) -> DecodedRequest:
     return DecodedRequest(whole, filler.repaired, filler.invalid, filler.reasons)
 
 
-def _bound(body: bytes) -> None:
+def bound_elements(body: bytes) -> None:
     """Refuse more elements than a request may have: parsed, `{}` is 64 bytes.
 
     Raises:

@@ -22,10 +22,11 @@ from msgspec import structs
 from collector.base.errors import Undecodable
 from collector.config.tree import Config
 from collector.log.port import FEEDBACK, New
+from collector.otlp.json import bound_elements
 from collector.otlp.marking import Marking, Steps
+from collector.otlp.wire import MAX_FIELDS
 from collector.records.codec import NOT_A_RECORD, decode
 from collector.records.sessions import session_key
-from collector.records.signal import rfc3339
 
 Kind: TypeAlias = Literal["human", "code", "llm"]
 Opinion: TypeAlias = Literal["positive", "negative", "neutral"]
@@ -37,6 +38,8 @@ MAX_BYTES = 64 << 10
 """Of one object of a request."""
 MAX_COMMENT = 16_384
 """Characters of a comment; what is longer is cut."""
+_NO_KEY = b"spanwise"
+"""The key where `redaction.key` is not set: the digests can be told apart, and guessed."""
 _HEX = ("trace_id", "span_id")
 _TRACE_ID, _SPAN_ID = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}")
 _OPINIONS: dict[str, Opinion] = {
@@ -151,10 +154,14 @@ class _Several(msgspec.Struct):
 _given = msgspec.json.Decoder(Given)
 _several = msgspec.json.Decoder(_Several)
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_STRING_OR_CONSTANT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?\b(?:NaN|Infinity)\b', re.DOTALL)
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)|\\.", re.DOTALL
+)
 
 
 def given(item: bytes | msgspec.Raw) -> Given:
-    """One object of a request.
+    """One object of a request; what is not Unicode in its texts becomes U+FFFD.
 
     Raises:
         Undecodable: it is too large or not of this form; the message names the field.
@@ -162,7 +169,10 @@ def given(item: bytes | msgspec.Raw) -> Given:
     if len(item) > MAX_BYTES:
         raise Undecodable(f"larger than {MAX_BYTES} bytes")
     try:
-        return _given.decode(item)
+        try:
+            return _given.decode(item)
+        except UnicodeDecodeError:
+            return _given.decode(bytes(item).decode(errors="replace"))
     except NOT_A_RECORD as error:
         raise Undecodable(str(error)) from error
 
@@ -172,15 +182,34 @@ def items_in(body: bytes) -> Sequence[bytes | msgspec.Raw]:
 
     Raises:
         Undecodable: the body is neither.
+        TooLarge: it has more elements than a request may have.
     """
+    bound_elements(body)
     try:
-        if "feedback" not in _object.decode(body):
-            return [body]
-        return _several.decode(body).feedback
+        return _items(body)
+    except NOT_A_RECORD:
+        body = _STRING_OR_CONSTANT.sub(_strict, body, count=MAX_FIELDS)
+    try:
+        return _items(body)
     except NOT_A_RECORD as error:
         raise Undecodable(
             f'the body is neither a JSON object nor {{"feedback": [...]}}: {error}'
         ) from error
+
+
+def _items(body: bytes) -> Sequence[bytes | msgspec.Raw]:
+    return _several.decode(body).feedback if "feedback" in _object.decode(body) else [body]
+
+
+def _strict(token: re.Match[bytes]) -> bytes:
+    """What JavaScript and Python write and JSON forbids, so that it costs one item and not its list.
+
+    Half of a surrogate pair, where a text was cut in an emoji, becomes U+FFFD; a bare NaN a text, which is no value.
+    """
+    found = token[0]
+    if not found.startswith(b'"'):
+        return b'"%s"' % found
+    return _ESCAPE.sub(lambda each: rb"\ufffd" if each["half"] else each[0], found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +221,7 @@ class FeedbackRules:
     labels: Mapping[str, Opinion] = field(default_factory=dict[str, Opinion])
     """What labels mean beyond the known ones, by label in small letters."""
     marking: Marking | None = None
-    key: bytes = b"spanwise"
+    key: bytes = _NO_KEY
     """Of the digests of sources."""
     content: bool = True
     """Whether comments are kept."""
@@ -206,7 +235,7 @@ class FeedbackRules:
             names=None if feedback.names is None else frozenset(feedback.names),
             labels={_plain(label): opinion for label, opinion in feedback.labels.items()},
             marking=Marking(redaction.patterns, key) if redaction.patterns else None,
-            key=cls.key if key is None else key.encode()[:64],
+            key=_NO_KEY if key is None else key.encode()[:64],
             content=redaction.content == "keep",
         )
 
@@ -233,7 +262,7 @@ class FeedbackRules:
         named = (item.id,) if item.id else (*subject, item.name, item.kind, source or "")
         return Feedback(
             id=hashlib.sha256("\0".join(named).encode(errors="replace")).hexdigest()[:32],
-            time=rfc3339(_time(item.time, now)),
+            time=_time(item.time, now),
             name=self._marked(item.name) or "",
             kind=item.kind,
             opinion=self._opinion(item, number),
@@ -256,7 +285,7 @@ class FeedbackRules:
         low, high = item.scale.min, item.scale.max
         if number is None or not low <= number <= high:
             return "neutral"
-        middle = (low + high) / 2
+        middle = low / 2 + high / 2  # the sum may be infinite
         return "neutral" if number == middle else "positive" if number > middle else "negative"
 
     def _comment(self, comment: str | None) -> str | None:
@@ -307,7 +336,7 @@ def _check(item: Given) -> None:
 
 def _check_number(item: Given) -> None:
     if not item.scale.min < item.scale.max or math.isinf(item.scale.max - item.scale.min):
-        raise Undecodable("scale: `min` must be below `max`")
+        raise Undecodable("scale: `min` must be below `max`, and their difference finite")
     if isinstance(item.value, float) and not math.isfinite(item.value):
         raise Undecodable("value: expected a finite number")
 
@@ -321,14 +350,14 @@ def _texts(item: Given) -> Iterable[tuple[str, str]]:
     )
 
 
-def _time(text: str | None, now: float) -> float:
-    if text is None:
-        return now
+def _time(text: str | None, now: float) -> str:
+    """As RFC 3339 in UTC; a zone may put it outside of the years 1 to 9999."""
     try:
-        found = datetime.fromisoformat(text)
-        return found.timestamp() if found.tzinfo else found.replace(tzinfo=UTC).timestamp()
+        found = datetime.fromtimestamp(now, UTC) if text is None else datetime.fromisoformat(text)
+        utc = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise Undecodable("time: expected RFC 3339, such as 2026-11-28T12:00:00Z") from error
+    return utc.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _plain(label: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from collector.config.tree import Config
 from collector.log.port import FEEDBACK
 from collector.records.feedback import FeedbackRules, decode_feedback
 from tests.support.dialect_spans import key_values
@@ -67,6 +68,15 @@ async def test_what_cannot_be_read_loses_nothing_else() -> None:
         assert "trace_id, session_id and task_id" in said["rejected"][0]["message"]
         assert len(kept(served)) == 2
         assert (counted(served, "accepted"), counted(served, "invalid")) == (2, 2)
+
+
+async def test_half_an_emoji_costs_none_of_its_list() -> None:
+    several = [THUMB, {**THUMB, "comment": "cut \ud83d", "source": "jane"}, {**THUMB, "id": "x"}]
+    async with serving(feedback=FeedbackRules.of(Config())) as served:
+        reply = await send(served, {"feedback": several})
+
+        assert (reply.status_code, reply.json()) == (200, {"accepted": 3, "rejected": []})
+        assert kept(served) == ["wrong city", "cut \ufffd", "wrong city"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from collector.base.errors import Undecodable, UnknownKind
+from collector.base.errors import TooLarge, Undecodable, UnknownKind
 from collector.config.load import load
 from collector.records.feedback import (
     MAX_BYTES,
@@ -44,6 +44,7 @@ def kept(rules: FeedbackRules = RULES, **fields: Any) -> Feedback:
         ({"value": 4, "scale": {"min": 1, "max": 5}}, "positive"),
         ({"value": 4}, "neutral"),
         ({"value": -1}, "neutral"),
+        ({"value": 1.2e308, "scale": {"min": 1e308, "max": 1.7e308}}, "negative"),
         ({"value": None, "label": "thumbs_down"}, "negative"),
         ({"value": None, "label": "Thumbs up"}, "positive"),
         ({"value": None, "label": "meh"}, "neutral"),
@@ -80,6 +81,8 @@ def test_labels_of_ones_own_are_set_in_the_configuration() -> None:
         ({"name": ""}, "name: expected 1 to 512 characters"),
         ({"id": "x" * 513}, "id: expected 1 to 512 characters"),
         ({"time": "yesterday"}, "time: expected RFC 3339"),
+        ({"time": "0001-01-01T00:00:00+23:59"}, "time: expected RFC 3339"),
+        ({"time": "9999-12-31T23:59:59-23:59"}, "time: expected RFC 3339"),
         ({"value": "yes"}, "$.value"),
         ({"kind": "dog"}, "$.kind"),
         ({"colour": "red"}, "unknown field `colour`"),
@@ -114,6 +117,19 @@ def test_no_name_of_a_person_is_kept() -> None:
     assert plain.source != keyed.source
 
 
+def test_the_default_configuration_keeps_the_digest_of_a_source() -> None:
+    assert (
+        kept(FeedbackRules.of(load([], {}, [])), source="jane").source == kept(source="jane").source
+    )
+
+
+@pytest.mark.parametrize(
+    "time", ["0001-01-01T00:00:00Z", "1969-07-20T20:17:40Z", "9999-12-31T23:59:59.999999Z"]
+)
+def test_a_time_is_kept_to_the_ends_of_the_calendar(time: str) -> None:
+    assert kept(time=time).time.startswith(time.rstrip("Z"))
+
+
 def test_secrets_are_marked_and_ids_stay_apart() -> None:
     rules = FeedbackRules.of(load([], {}, ["redaction.patterns={mail: email}"]))
     said = kept(rules, comment="ask jane@example.org")
@@ -145,6 +161,35 @@ def test_a_request_is_one_object_or_a_list_of_them() -> None:
     for wrong in (b"[]", b"nonsense", b'{"feedback": 7}', b"\xff"):
         with pytest.raises(Undecodable, match="neither a JSON object nor"):
             items_in(wrong)
+
+
+def test_half_an_emoji_or_a_bare_nan_is_the_matter_of_its_item() -> None:
+    one = '{"trace_id": "%s", "name": "thumb", "value": %s, "comment": "%s"}'
+    body = ", ".join(
+        one % (TRACE, value, comment)
+        for value, comment in [
+            ("1", r"cut \ud83d"),
+            ("NaN", "x"),
+            ("-Infinity", r"\udc00"),
+            ("1", r"NaN \ud83d\ude00 \\ud83d"),
+        ]
+    )
+    first, nan, infinite, last = items_in(b'{"feedback": [%s]}' % body.encode())
+
+    assert given(first).comment == "cut \ufffd"
+    assert given(last).comment == "NaN \U0001f600 \\ud83d"
+    for each in (nan, infinite):
+        with pytest.raises(Undecodable, match=r"\$.value"):
+            given(each)
+
+
+def test_bytes_that_are_not_unicode_are_replaced_in_their_text() -> None:
+    assert given(b'{"name": "a\xff"}').name == "a\ufffd"
+
+
+def test_a_request_of_too_many_elements_is_refused_before_they_are_made() -> None:
+    with pytest.raises(TooLarge, match="more than 1000000 elements"):
+        items_in(b'{"feedback": [' + b"0," * 1_000_001 + b"0]}")
 
 
 def test_a_record_comes_back_as_it_was() -> None:
