@@ -10,8 +10,9 @@ process before. `signals_in` reads both. The JSON of a signal and its id are the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -25,7 +26,7 @@ MAX_LINES = 256 << 10
 """Bytes of JSON from which a record takes no further signal."""
 
 
-class SubjectHeader(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+class SubjectHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What the signals of one subject have in common, as `Signal` has it. New fields stand at the end."""
 
     scope: str
@@ -42,7 +43,7 @@ class SubjectHeader(msgspec.Struct, frozen=True, kw_only=True, array_like=True, 
     """Of the trace that was scored, unix nanoseconds; 0 for a session. The signal itself has no start."""
 
 
-class SignalHeader(msgspec.Struct, frozen=True, kw_only=True, array_like=True, gc=False):
+class SignalHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What one signal says in numbers and names, without texts that may be content. New fields stand at the end."""
 
     id: str
@@ -100,41 +101,20 @@ class Made(msgspec.Struct, frozen=True, gc=False):
     json: bytes
 
 
-class _Coverage(msgspec.Struct, frozen=True, gc=False):
-    expected: int
-    present: int
-
-
-class _Error(msgspec.Struct, frozen=True, gc=False):
-    type: str
-
-
-class _HeaderFields(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The fields of `Signal` that the headers have. Names that a newer version has are taken as they are."""
-
-    id: str
-    time: str
-    scope: str
-    service: str
-    agent: str
-    agent_version: str | None = None
-    trace_id: str | None = None
-    span_id: str | None = None
-    session_id: str
-    session_source: str
-    evaluator: str
-    method: str
-    outcome: str
-    reason: str | None = None
-    score: float | None = None
-    threshold: float | None = None
-    success: bool | None = None
-    final: bool = True
-    revision: int = 0
-    coverage: _Coverage | None = None
-    error: _Error | None = None
-
-
+_LOOSE: Mapping[str, type] = {"scope": str, "method": str, "outcome": str}
+"""Names that a newer version has are taken as they are."""
+_HEADER_FIELDS = {*SubjectHeader.__struct_fields__, *SignalHeader.__struct_fields__}
+_HeaderFields = msgspec.defstruct(
+    "_HeaderFields",
+    [
+        (each.name, _LOOSE.get(each.name, each.type), each.default)
+        for each in msgspec.structs.fields(Signal)
+        if each.name in _HEADER_FIELDS
+    ],
+    frozen=True,
+    kw_only=True,
+)
+"""The fields of `Signal` that the headers have."""
 _batch = msgspec.msgpack.Decoder(SignalBatch)
 _fields = msgspec.json.Decoder(_HeaderFields)
 _JSON = b"{"
@@ -142,10 +122,7 @@ _JSON = b"{"
 
 def made(signal: Signal, *, first: bool = False, start: int = 0) -> Made:
     """A signal, ready to be written; `first` and `start`: see the headers."""
-    json = encode_signal(signal)
-    coverage = signal.coverage and (signal.coverage.expected, signal.coverage.present)
-    header = _header(signal, json, first=first, coverage=coverage)
-    return Made(_subject(signal, start), header, json)
+    return _made(signal, encode_signal(signal), first=first, start=start)
 
 
 def made_before(json: bytes, headers: Headers) -> Made:
@@ -154,10 +131,7 @@ def made_before(json: bytes, headers: Headers) -> Made:
     Raises:
         Undecodable: it is not a signal.
     """
-    fields = decode(_fields, json)
-    coverage = fields.coverage and (fields.coverage.expected, fields.coverage.present)
-    header = _header(fields, json, first=FIRST in headers, coverage=coverage)
-    return Made(_subject(fields, start_in(headers)), header, json)
+    return _made(decode(_fields, json), json, first=FIRST in headers, start=start_in(headers))
 
 
 def headers_of(signal: Made) -> Headers:
@@ -301,37 +275,33 @@ def _grouped(signals: Iterable[Made]) -> Iterator[OfSubject]:
         yield OfSubject(subject, tuple(headers))
 
 
-def _subject(signal: Signal | _HeaderFields, start: int) -> SubjectHeader:
-    return SubjectHeader(
-        scope=signal.scope,
-        service=signal.service,
-        agent=signal.agent,
-        session_id=signal.session_id,
-        session_source=signal.session_source,
-        time=signal.time,
-        revision=signal.revision,
-        agent_version=signal.agent_version,
-        trace_id=signal.trace_id,
-        span_id=signal.span_id,
-        start=start,
-    )
+_subject_values = attrgetter(*SubjectHeader.__struct_fields__[:6])
+_version_and_ids = attrgetter("agent_version", "trace_id", "span_id")
+_header_values = attrgetter(*SignalHeader.__struct_fields__[1:8])
 
 
-def _header(
-    signal: Signal | _HeaderFields, json: bytes, *, first: bool, coverage: tuple[int, int] | None
-) -> SignalHeader:
-    return SignalHeader(
-        id=signal.id,
-        evaluator=signal.evaluator,
-        method=signal.method,
-        outcome=signal.outcome,
-        final=signal.final,
-        score=signal.score,
-        threshold=signal.threshold,
-        success=signal.success,
-        first=first,
-        reason=signal.reason,
-        coverage=coverage,
-        error=None if signal.error is None else signal.error.type,
-        size=len(json),
+def _made(signal: Any, json: bytes, *, first: bool, start: int) -> Made:
+    header = signal_header(signal, signal.id, len(json), first=first)
+    return Made(subject_header(signal, signal.revision, start), header, json)
+
+
+def subject_header(signal: Any, revision: int, start: int) -> SubjectHeader:
+    """`signal`: whatever has the fields of a `Signal` that the subject decides."""
+    ids = _version_and_ids(signal)
+    values: tuple[Any, ...] = (*_subject_values(signal), revision, *ids, start)
+    return SubjectHeader(*values)
+
+
+def signal_header(signal: Any, id_: str, size: int, *, first: bool) -> SignalHeader:
+    """`signal`: whatever has the fields of a `Signal` that the outcome decides."""
+    coverage, error = signal.coverage, signal.error
+    values: tuple[Any, ...] = (
+        id_,
+        *_header_values(signal),
+        first,
+        signal.reason,
+        None if coverage is None else (coverage.expected, coverage.present),
+        None if error is None else error.type,
+        size,
     )
+    return SignalHeader(*values)

@@ -1,4 +1,10 @@
-"""What a signal is about, and the signal that an outcome of it becomes. Pure: the same outcome is the same signal."""
+"""What a signal is about, and the signal that an outcome of it becomes. Pure: the same outcome is the same signal.
+
+    {"id":"...", | schema_version ... started, | evaluator ... error}
+                   once per subject                     per outcome
+
+`SubjectSignals` encodes once what the signals of a subject share; a signal that is too large for that is made whole.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from collector.base.printable import escape_json_bytes
 from collector.records.signal import (
+    MAX_BYTES,
+    SCHEMA_VERSION,
     Coverage,
     JudgeCost,
     SessionTraces,
@@ -18,6 +27,7 @@ from collector.records.signal import (
     SignalError,
     rfc3339,
 )
+from collector.records.signal_batch import Made, made, signal_header, subject_header
 from evaluators.model import Closed, Outcome, Scope, SessionClosed
 
 
@@ -72,40 +82,83 @@ def _shared(
 
 def signal_of(subject: Subject, outcome: Outcome, id_: str, *, probability: float = 1.0) -> Signal:
     """The signal of an outcome; `probability`: of its subject being judged."""
-    error = outcome.error
-    coverage = outcome.coverage
-    return Signal(
-        scope=subject.scope,
-        service=subject.service,
-        agent=subject.agent,
-        agent_version=subject.agent_version,
-        trace_id=subject.trace_id,
-        span_id=subject.span_id,
-        session_id=subject.session_id,
-        session_source=subject.session_source,
-        traces=subject.traces,
-        started=subject.began,
-        revision=subject.revision,
-        closed=subject.closed,
-        id=id_,
-        time=rfc3339(subject.seen),
-        evaluator=outcome.evaluator,
-        evaluator_version=outcome.version,
-        method=outcome.method,
-        outcome=outcome.state,
-        reason=outcome.reason,
-        score=outcome.score,
-        threshold=outcome.threshold,
-        success=outcome.success,
-        assumed=outcome.assumed,
-        final=outcome.final,
-        explanation=outcome.explanation,
-        metadata=outcome.metadata,
-        evidence=outcome.evidence,
-        contradiction=outcome.contradiction,
-        truncated=outcome.truncated,
-        coverage=coverage and Coverage(expected=coverage[0], present=coverage[1]),
-        sample_probability=probability,
-        judge=outcome.judge and JudgeCost(**asdict(outcome.judge)),
-        error=error and SignalError(type=error.type, message=error.message),
+    values: tuple[Any, ...] = (
+        id_,
+        *_shared_values(subject),
+        *_own_values(subject, outcome, probability),
     )
+    return Signal(**dict(zip(Signal.__struct_fields__, values, strict=True)))
+
+
+_FIELDS = msgspec.structs.fields(Signal)
+_END = 1 + next(at for at, each in enumerate(_FIELDS) if each.name == "started")
+_Shared = msgspec.defstruct(
+    "_Shared", [(each.name, each.type) for each in _FIELDS[1:_END]], gc=False
+)
+"""The fields of `Signal` behind its id that the subject decides."""
+_Own = msgspec.defstruct("_Own", [(each.name, each.type) for each in _FIELDS[_END:]], gc=False)
+_encode = msgspec.json.Encoder().encode
+_of_subject = attrgetter(
+    *("scope", "service", "agent", "agent_version", "trace_id", "span_id"),
+    *("session_id", "session_source", "traces", "began"),
+)
+_of_outcome = attrgetter(
+    *("evaluator", "version", "method", "state", "reason", "score", "threshold", "success"),
+    *("assumed", "final"),
+)
+_of_explanation = attrgetter("explanation", "metadata", "evidence", "contradiction", "truncated")
+
+
+def _shared_values(subject: Subject) -> tuple[Any, ...]:
+    return SCHEMA_VERSION, rfc3339(subject.seen), *_of_subject(subject)
+
+
+def _own_values(subject: Subject, outcome: Outcome, probability: float) -> tuple[Any, ...]:
+    coverage, judge, error = outcome.coverage, outcome.judge, outcome.error
+    return (
+        outcome.evaluator,
+        outcome.version,
+        outcome.method,
+        outcome.state,
+        outcome.reason,
+        outcome.score,
+        outcome.threshold,
+        outcome.success,
+        outcome.assumed,
+        outcome.final,
+        subject.revision,
+        outcome.explanation,
+        outcome.metadata,
+        outcome.evidence,
+        outcome.contradiction,
+        outcome.truncated,
+        None if coverage is None else Coverage(expected=coverage[0], present=coverage[1]),
+        subject.closed,
+        "random",
+        probability,
+        None if judge is None else JudgeCost(**asdict(judge)),
+        None if error is None else SignalError(type=error.type, message=error.message),
+    )
+
+
+class SubjectSignals:
+    """Makes the signals of one subject."""
+
+    __slots__ = ("_shared", "header", "subject")
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        shared = _Shared(*_shared_values(subject))
+        self.header = subject_header(shared, subject.revision, subject.start)
+        self._shared = b'",%b,' % escape_json_bytes(_encode(shared))[1:-1]
+
+    def made(self, outcome: Outcome, id_: str, *, probability: float, first: bool) -> Made:
+        """The signal of an outcome. `probability`: of the subject being judged; `first`: see `SignalHeader`."""
+        own = _Own(*_own_values(self.subject, outcome, probability))
+        json = b"".join(
+            (b'{"id":"', id_.encode(), self._shared, escape_json_bytes(_encode(own))[1:])
+        )
+        if len(json) > MAX_BYTES:
+            signal = signal_of(self.subject, outcome, id_, probability=probability)
+            return made(signal, first=first, start=self.subject.start)
+        return Made(self.header, signal_header(own, id_, len(json), first=first), json)

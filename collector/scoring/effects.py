@@ -24,8 +24,7 @@ from collector.records.sessions import (
 )
 from collector.records.signal import Signal, redacted
 from collector.records.signal_batch import Made, made, signal_records
-from collector.records.subject import Subject, signal_of
-from collector.records.subject_signals import SubjectSignals
+from collector.records.subject import Subject, SubjectSignals, signal_of
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import (
     RunawayRecord,

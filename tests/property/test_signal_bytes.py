@@ -7,14 +7,17 @@ from hypothesis import strategies as st
 
 from collector.records.signal import MAX_BYTES, Signal, encode_signal
 from collector.records.signal_batch import made
-from collector.records.subject import Subject, signal_of
-from collector.records.subject_signals import Own, Shared, SubjectSignals
+from collector.records.subject import Subject, SubjectSignals, signal_of
 from evaluators.judge_use import JudgeUse
 from evaluators.model import Failure, Outcome
 from tests.support.examples import examples
 
 TEXT = st.text(max_size=12) | st.sampled_from(["\x7f", "\u202e right", '"\\', "\u2028", "ünd"])
 SOME = st.none() | TEXT
+AS_THEY_ARE = (
+    {*Subject.__struct_fields__, *Outcome.__struct_fields__} & {*Signal.__struct_fields__}
+) - {"coverage", "error", "judge", "started"}
+"""Fields that a signal has as its subject or its outcome has them."""
 NUMBER = st.none() | st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(1 << 60), 1 << 60) | NUMBER | TEXT,
@@ -88,9 +91,9 @@ def test_bytes_and_headers_are_those_of_the_whole_signal(
 
         assert found.json == encode_signal(whole)
         assert found == made(whole, first=first, start=subject.start)
-
-
-def test_the_two_halves_have_the_fields_of_a_signal_in_order() -> None:
-    both = (*Shared.__struct_fields__, *Own.__struct_fields__)
-
-    assert Signal.__struct_fields__ == ("id", *both)
+        assert {name: getattr(whole, name) for name in AS_THEY_ARE} == {
+            name: getattr(outcome if hasattr(outcome, name) else subject, name)
+            for name in AS_THEY_ARE
+        }
+        assert whole.outcome == outcome.state
+        assert whole.evaluator_version == outcome.version
