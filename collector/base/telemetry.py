@@ -118,6 +118,9 @@ class Telemetry:
         self.label_overflow = self.counter(
             "label_overflow", "Label values folded into _other or dropped.", "label"
         )
+        self.signals = self.counter(
+            "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
+        )
         self.build = Info("spanwise_build", "The running version.", registry=self.registry)
 
     def count_service(self, name: str, now: float) -> None:

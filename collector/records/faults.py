@@ -1,6 +1,6 @@
 """What topic `windows` holds of fault watches (`evaluators/formulas/fault_watch.py`), by agent.
 
-As for the comparisons of scores (`drops.py`), the state is one record, and the sessions that have entered are a part
+As for the comparisons of scores (`drift.py`), the state is one record, and the sessions that have entered are a part
 of their own.
 """
 

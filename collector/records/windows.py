@@ -10,7 +10,7 @@ from collector.base.slots import NameVolume
 from collector.records.codec import decode
 from collector.records.standing import OpenRunaway
 from collector.records.traces import WorkRecord
-from evaluators.formulas.drift import Detector
+from evaluators.formulas.objective_missed import Detector
 
 TASK = b"\0task\0"
 """Prefix of the keys of tasks; the keys of label sets begin with a service."""

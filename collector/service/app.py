@@ -30,8 +30,8 @@ from collector.base.time_slice import take_turns
 from collector.base.version import version
 from collector.config.plan import plan_from, registry_from
 from collector.config.tree import Config
+from collector.export.metric_push import MetricPush
 from collector.log.port import Lag, Log, Ranges
-from collector.otlp.metric_push import MetricPush
 from collector.otlp.redaction import RedactionSettings, redactor
 from collector.reading.port import Workers
 from collector.receiver.families import ReceiverFamilies

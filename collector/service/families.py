@@ -12,19 +12,21 @@ from collector.api.families import ApiFamilies
 from collector.assembly.families import AssemblyFamilies
 from collector.base.families import RuntimeFamilies
 from collector.base.telemetry import Telemetry
+from collector.export.metric_push import MetricFamilies
 from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
 from collector.notices.families import NoticeFamilies
-from collector.otlp.metric_push import MetricFamilies
 from collector.reading.families import PoolFamilies
 from collector.receiver.families import ReceiverFamilies
 from collector.scoring.families import ScoringFamilies
-from collector.signals.ranking.families import RankingFamilies
-from collector.signals.sinks.families import SinkFamilies
+from collector.sinks.families import SinkFamilies
+from collector.watch.faults.families import FaultFamilies
+from collector.watch.ranking.families import RankingFamilies
 
 FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
     ApiFamilies,
     AssemblyFamilies,
+    FaultFamilies,
     JudgingFamilies,
     LogFamilies,
     MetricFamilies,

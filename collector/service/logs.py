@@ -13,6 +13,7 @@ from collector.base.steady_clock import SteadyClock
 from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config, Role
+from collector.export import exporter, trace_metrics
 from collector.log.disk.disk_log import DiskLog
 from collector.log.families import LogFamilies
 from collector.log.kafka.kafka_log import KafkaLog
@@ -32,9 +33,8 @@ from collector.log.port import (
 from collector.receiver import log_requests
 from collector.service.rooms import ASSEMBLY, COMPARING, JUDGING, SCORING
 from collector.service.sinks import delivery_groups, feedback_groups
-from collector.signals.faults import fault_reader
-from collector.signals.prometheus import exporter, trace_metrics
-from collector.signals.ranking import ranking_room
+from collector.watch.faults import fault_reader
+from collector.watch.ranking import ranking_room
 
 MEMORY_SIZE = 512 << 20
 """Bytes that the memory log holds."""

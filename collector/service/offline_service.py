@@ -27,9 +27,9 @@ from collector.records.trace_views import decode_work
 from collector.records.traces import RunawayRecord, WorkRecord
 from collector.records.windows import RankedSignal
 from collector.service.rooms import ASSEMBLY, Rooms
-from collector.signals.ranking.ranker import Ranker
-from collector.signals.ranking.ranking_room import ranked_records, ranked_signals
-from collector.signals.ranking.runaways import ModelCallCount
+from collector.watch.ranking.ranker import Ranker
+from collector.watch.ranking.ranking_room import ranked_records, ranked_signals
+from collector.watch.ranking.runaways import ModelCallCount
 from evaluators.plan import Plan
 
 _UNLIMITED = 1 << 60

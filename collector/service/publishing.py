@@ -13,16 +13,16 @@ from collector.base.steady_clock import SteadyClock
 from collector.base.supervisor import Supervisor
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
+from collector.export.exporter import PrometheusExporter
 from collector.log.port import Log
 from collector.notices.notices_room import NoticesRoom
 from collector.records.comparison import VersionWindow
 from collector.records.standing import AgentLabels, Standings
 from collector.service.sinks import sinks
-from collector.signals.prometheus.exporter import PrometheusExporter
-from collector.signals.prometheus.task_runs import TaskRuns
-from collector.signals.ranking.ranking_room import RankingRoom
-from collector.signals.sinks.delivery import Delivery
-from collector.signals.sinks.feedback_delivery import FeedbackDelivery, TakesFeedback
+from collector.sinks.delivery import Delivery
+from collector.sinks.feedback_delivery import FeedbackDelivery, TakesFeedback
+from collector.watch.ranking.ranking_room import RankingRoom
+from collector.watch.task_runs import TaskRuns
 from evaluators.formulas.past_limits import PastLimits
 from evaluators.plan import Plan
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from collector.config.tree import Config
-from collector.signals.sinks.datadog import DatadogSink
-from collector.signals.sinks.feedback_delivery import feedback_group
-from collector.signals.sinks.jsonl import JsonlSink
-from collector.signals.sinks.kafka import KafkaSink
-from collector.signals.sinks.langfuse import LangfuseSink
-from collector.signals.sinks.langsmith import LangsmithSink
-from collector.signals.sinks.mlflow import MlflowSink
-from collector.signals.sinks.otlp import OtlpSink
-from collector.signals.sinks.phoenix import PhoenixSink
-from collector.signals.sinks.port import Sink, SinkKind, delivery_group
+from collector.sinks.datadog import DatadogSink
+from collector.sinks.feedback_delivery import feedback_group
+from collector.sinks.jsonl import JsonlSink
+from collector.sinks.kafka import KafkaSink
+from collector.sinks.langfuse import LangfuseSink
+from collector.sinks.langsmith import LangsmithSink
+from collector.sinks.mlflow import MlflowSink
+from collector.sinks.otlp import OtlpSink
+from collector.sinks.phoenix import PhoenixSink
+from collector.sinks.port import Sink, SinkKind, delivery_group
 
 SINKS: tuple[SinkKind, ...] = (
     JsonlSink,

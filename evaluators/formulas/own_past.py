@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from evaluators.formulas.drop import Alarm, Change, Falls, Sum
+from evaluators.formulas.drift import Alarm, Change, Falls, Sum
 from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.own_history import HistoryState, OwnHistory
 from evaluators.formulas.past_limits import PastLimits

@@ -26,6 +26,7 @@ from collector.api.index import Index
 from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
+from collector.export.exporter import PrometheusExporter
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SIGNALS, Batch, New, Record
 from collector.otlp.split import split_by_trace
@@ -40,8 +41,7 @@ from collector.records.traces import TraceRecord
 from collector.scoring.effects import Placed, WriteBatch
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
-from collector.signals.prometheus.exporter import PrometheusExporter
-from collector.signals.sinks.jsonl import JsonlSink
+from collector.sinks.jsonl import JsonlSink
 from evaluators.dialects.read import read_trace
 from evaluators.run import SessionScorer
 from tests.bench.load import requests

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from collector.config.tree import AgentWindow
+from collector.export.exporter import PrometheusExporter
 from collector.log.port import SIGNALS, New, Record
 from collector.records.signal_batch import made
 from collector.records.trace_views import SummarisedTrace
 from collector.scoring.effects import Placed
-from collector.signals.prometheus.exporter import PrometheusExporter
-from collector.signals.prometheus.seen import Seen
-from collector.signals.prometheus.targets import Targets
-from collector.signals.prometheus.window import MOST_WAITING
-from collector.signals.sinks.jsonl import JsonlSink
+from collector.sinks.jsonl import JsonlSink
+from collector.watch.windows.seen import Seen
+from collector.watch.windows.targets import Targets
+from collector.watch.windows.window import MOST_WAITING
 from tests.bench.signal_path import Desk, new_exporter, published_signals, scored_traces
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import BASE, signal

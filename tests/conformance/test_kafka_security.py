@@ -22,7 +22,7 @@ from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.kafka.reader import KafkaReader
 from collector.log.kafka.rights import WRITE, failure, missing_rights
 from collector.log.port import KAFKA_TOPICS, TRACES
-from collector.signals.sinks.kafka import KafkaSink
+from collector.sinks.kafka import KafkaSink
 from tests.support import certificates
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import allow, create_topic

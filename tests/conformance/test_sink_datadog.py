@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from collector.config.tree import Config, DatadogSinkConfig
-from collector.signals.sinks.datadog import DatadogSink, label_of
+from collector.sinks.datadog import DatadogSink, label_of
 from tests.support.signals import hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract
 from tests.support.tools.scores import published_signals

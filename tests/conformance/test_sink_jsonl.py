@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.signals.sinks.jsonl import JsonlSink
+from collector.sinks.jsonl import JsonlSink
 from tests.support.sink_contract import SinkContract
 
 

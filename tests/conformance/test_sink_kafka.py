@@ -16,9 +16,9 @@ from collector.config.tree import KafkaSinkConfig
 from collector.log.kafka.client import RateLimited, limit_aiokafka_log
 from collector.log.port import FEEDBACK, Position
 from collector.records.signal import Signal
-from collector.signals.sinks.feedback_delivery import HandedOn
-from collector.signals.sinks.kafka import KafkaSink
-from collector.signals.sinks.port import Refused
+from collector.sinks.feedback_delivery import HandedOn
+from collector.sinks.kafka import KafkaSink
+from collector.sinks.port import Refused
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.kafka.kafka_node import KafkaNode

@@ -10,8 +10,8 @@ import pytest
 
 from collector.config.tree import Config, LangfuseSinkConfig
 from collector.records.signal import SessionTraces
-from collector.signals.sinks.langfuse import LangfuseSink
-from collector.signals.sinks.port import Refused
+from collector.sinks.langfuse import LangfuseSink
+from collector.sinks.port import Refused
 from tests.support.signals import encode, hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract, published
 from tests.support.tools.scores import published_signals

@@ -10,7 +10,7 @@ import pytest
 
 from collector.config.tree import Config, LangsmithSinkConfig
 from collector.records.signal import SessionTraces
-from collector.signals.sinks.langsmith import LangsmithSink
+from collector.sinks.langsmith import LangsmithSink
 from tests.support.signals import hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract
 from tests.support.tools.scores import published_signals

@@ -12,8 +12,8 @@ import pytest
 from collector.base.errors import Retryable
 from collector.config.tree import Config, MlflowSinkConfig
 from collector.records.signal import SessionTraces
-from collector.signals.sinks.mlflow import MlflowSink
-from collector.signals.writeback.set_aside import FIRST_WAIT
+from collector.sinks.mlflow import MlflowSink
+from collector.sinks.writeback.set_aside import FIRST_WAIT
 from tests.support.gate import Gate
 from tests.support.signals import encode, failed, hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract

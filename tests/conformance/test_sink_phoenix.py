@@ -12,8 +12,8 @@ import pytest
 from collector.base.errors import Retryable
 from collector.config.tree import Config, PhoenixSinkConfig
 from collector.records.signal import SessionTraces
-from collector.signals.sinks.phoenix import PhoenixSink
-from collector.signals.writeback.set_aside import FIRST_WAIT
+from collector.sinks.phoenix import PhoenixSink
+from collector.sinks.writeback.set_aside import FIRST_WAIT
 from tests.support.eventually import eventually
 from tests.support.gate import Gate
 from tests.support.signals import encode, hex_of, signal, skipped

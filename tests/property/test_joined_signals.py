@@ -17,11 +17,11 @@ from collector.api.families import ApiFamilies
 from collector.api.index import Index
 from collector.api.query import Query
 from collector.base.telemetry import Telemetry
+from collector.export.exporter import EVERY
 from collector.log.port import SIGNALS, WINDOWS, New, Record
 from collector.records.signal import Signal
 from collector.records.signal_batch import Made, made, signal_records
-from collector.signals.prometheus.exporter import EVERY
-from collector.signals.sinks.jsonl import JsonlSink
+from collector.sinks.jsonl import JsonlSink
 from tests.support.examples import examples
 from tests.support.faulty_log import FaultyLog
 from tests.support.publisher import Publisher

@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry
 
 from collector.base.telemetry import Telemetry
 from collector.config.tree import AgentWindow
+from collector.export.exporter import PrometheusExporter
 from collector.service.families import declare_families
-from collector.signals.prometheus.exporter import PrometheusExporter
 from tests.support.faulty_log import FaultyLog
 
 

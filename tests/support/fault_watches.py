@@ -8,13 +8,13 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from collector.base.telemetry import Telemetry
+from collector.export.fault_gauges import FaultGauges
 from collector.log.port import TRACES, New
 from collector.records.codec import encode
 from collector.records.standing import AgentLabels, Fault
 from collector.records.traces import WorkRecord
-from collector.signals.faults.fault_families import FaultGauges
-from collector.signals.faults.fault_reader import FaultReader
-from collector.signals.faults.faults import Faults
+from collector.watch.faults.fault_reader import FaultReader
+from collector.watch.faults.faults import Faults
 from evaluators.uses import SessionUses, ToolUse
 from tests.support.faulty_log import FaultyLog
 

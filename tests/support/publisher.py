@@ -10,11 +10,11 @@ from prometheus_client import CollectorRegistry
 
 from collector.base.telemetry import Telemetry
 from collector.config.tree import AgentWindow
+from collector.export.exporter import PrometheusExporter
 from collector.log.port import TRACES, New
 from collector.records.codec import encode
 from collector.records.signal import Signal
 from collector.records.traces import TraceRecord
-from collector.signals.prometheus.exporter import PrometheusExporter
 from evaluators.formulas.past_limits import PastLimits
 from evaluators.model import Trace
 from tests.support.faulty_log import FaultyLog

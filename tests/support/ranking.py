@@ -15,8 +15,8 @@ from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.signal import Signal
 from collector.records.traces import WorkRecord
-from collector.signals.ranking.ranker import Ranker
-from collector.signals.ranking.ranking_room import RankingRoom
+from collector.watch.ranking.ranker import Ranker
+from collector.watch.ranking.ranking_room import RankingRoom
 from evaluators.work import Work
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import decoded_in, published_in

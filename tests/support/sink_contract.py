@@ -1,4 +1,4 @@
-"""What every sink promises (collector/signals/sinks/port.py), against the real other side."""
+"""What every sink promises (collector/sinks/port.py), against the real other side."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from collector.base.retry import Backoff
 from collector.base.telemetry import Telemetry
 from collector.log.port import SIGNALS, Position, Record
 from collector.records.signal_batch import Published, signals_in
-from collector.signals.sinks.delivery import Delivery
-from collector.signals.sinks.families import SinkFamilies
-from collector.signals.sinks.port import Refused, Sink
+from collector.sinks.delivery import Delivery
+from collector.sinks.families import SinkFamilies
+from collector.sinks.port import Refused, Sink
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import BASE, encode, headers, signal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar
 
-from collector.signals.sinks.port import Sink
+from collector.sinks.port import Sink
 from tests.support.signals import encode, signal
 from tests.support.tools.stub import Asked, Reply, Stub
 

@@ -12,7 +12,7 @@ from collector.api.answers import RequestRefused
 from collector.records.comparison import VersionWindow
 from collector.records.standing import AgentLabels, Standing
 from collector.records.windows import WindowEntry
-from collector.signals.prometheus.version_looks import look_at
+from collector.watch.windows.version_looks import look_at
 from evaluators.model import ToolCall
 from tests.support import api_records as make
 from tests.support.api_stand import EVALUATORS, Stand

@@ -25,7 +25,7 @@ from collector.config.load import load
 from collector.doctor.about import about
 from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
-from collector.signals.sinks.families import SinkFamilies
+from collector.sinks.families import SinkFamilies
 from evaluators.declare import Spec
 from evaluators.plan import make_plan
 from evaluators.registry import Registry

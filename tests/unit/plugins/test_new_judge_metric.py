@@ -19,7 +19,7 @@ from collector.service import families as listed_families
 
 FOLDER = Path(collector.__file__).parent
 PAGE = (FOLDER.parent / "docs" / "operate.md").read_text()
-ABOUT_AGENTS = FOLDER / "signals" / "prometheus" / "families.py"
+ABOUT_AGENTS = FOLDER / "export" / "families.py"
 """Made by the exporter, in the one process that publishes."""
 
 

@@ -13,9 +13,9 @@ from prometheus_client import CollectorRegistry
 
 import collector
 from collector.base.telemetry import Telemetry
+from collector.export.families import AgentFamilies
 from collector.service import families
 from collector.service.families import FAMILIES, declare_families
-from collector.signals.prometheus.families import AgentFamilies
 
 
 class NewFamilies:

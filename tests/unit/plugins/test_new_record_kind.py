@@ -20,6 +20,7 @@ from collector.base.errors import UnknownKind
 from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import AgentWindow, Config, JudgeConfig
+from collector.export.exporter import PrometheusExporter
 from collector.judging.budget import Budget
 from collector.judging.judging_room import JudgingRoom
 from collector.judging.port import Job, JobDone
@@ -34,7 +35,6 @@ from collector.records.traces import decode_traces
 from collector.scoring.scorer import Scorer
 from collector.service.logs import groups
 from collector.service.replay import rescore
-from collector.signals.prometheus.exporter import PrometheusExporter
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 from tests.support.eventually import eventually

@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 
 import pytest
 
+from collector import sinks as folder
 from collector.base.errors import ConfigError
 from collector.config.crosscheck import crosscheck
 from collector.config.section import Section
@@ -23,7 +24,6 @@ from collector.log.port import SIGNALS, Commit, Log
 from collector.records.signal_batch import Published
 from collector.service import sinks
 from collector.service.logs import groups
-from collector.signals import sinks as folder
 from tests.support.signals import new, signal
 
 ROOT = Path(__file__).parents[3]

@@ -14,8 +14,8 @@ from collector.base.errors import Undecodable
 from collector.log.port import SIGNALS, New, Position, Record
 from collector.records.published_signals import PublishedSignals, line_blocks
 from collector.records.signal_batch import Made, Published, made, signal_records, signals_in
-from collector.signals.sinks.jsonl import JsonlSink
-from collector.signals.sinks.port import Refused
+from collector.sinks.jsonl import JsonlSink
+from collector.sinks.port import Refused
 from tests.support.signals import signal
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import get_args
 
+from collector.export.label_counts import outcome_of
 from collector.notices.alarms import Result
 from collector.records.signal_batch import made
 from collector.records.standing import FAULTS_THAT_PAGE
 from collector.service.rooms import ASSEMBLY, SCORING
-from collector.signals.prometheus.label_counts import outcome_of
 from collector.slo.rules import rules
 from evaluators.model import Closed, Reason
 from tests.support.declared_families import declared_families

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluators.formulas.drop import Sum
+from evaluators.formulas.drift import Sum
 from evaluators.formulas.past_limits import PastLimits
 
 LIMITS = PastLimits()

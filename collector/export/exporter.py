@@ -1,0 +1,397 @@
+"""The Prometheus families about agents: a reader of `signals` whose windows survive restarts in topic `windows`.
+
+    poll -> count and take in -> commit                  (each batch)
+         -> what has settled enters the detectors
+         -> windows and detectors that changed, with their commit      (every 10 s, and at the stop)
+
+A commit holds two offsets. `offset` is where the stored windows end: after a restart, signals are read again from
+there. `metadata` is where the counters end: below it no signal is counted again. Each window also knows what it has
+read, so that on a log without transactions a crash between the records and the commit changes nothing either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from collector.base import watch
+from collector.base.clock import Clock
+from collector.base.errors import Retryable, Undecodable
+from collector.base.retry import Retry
+from collector.base.telemetry import Telemetry
+from collector.base.time_slice import TimeSlice
+from collector.config.tree import AgentWindow
+from collector.export.counted_ids import CountedIds
+from collector.export.drift_gauges import DropGauges
+from collector.export.families import AgentFamilies
+from collector.export.fault_gauges import FaultGauges
+from collector.export.gauges import AgentGauges, TaskGauges
+from collector.export.known_names import KnownLabels, KnownNames
+from collector.export.runaway_families import RunawayFamilies, RunawayGauges
+from collector.export.trace_metrics import TraceMetrics
+from collector.export.version_gauges import RankGauges
+from collector.log.consumer import Consumer
+from collector.log.port import (
+    BACKGROUND_LINGER,
+    SIGNALS,
+    WINDOWS,
+    Assigned,
+    Batch,
+    Commit,
+    Log,
+    New,
+    Record,
+)
+from collector.records.comparison import VersionWindow
+from collector.records.drift import DROPS, DropState, decode_drop
+from collector.records.signal_batch import SignalGroup, SignalHeader, groups_in
+from collector.records.standing import AgentLabels, OpenRunaway, Standings
+from collector.records.windows import RUNAWAYS
+from collector.watch.drift.detectors import Drops, is_fed
+from collector.watch.faults.fault_reader import FaultReader
+from collector.watch.faults.faults import Faults
+from collector.watch.open_runaways import RUNAWAY, OpenRunaways
+from collector.watch.stored import read_stored
+from collector.watch.stored_windows import read_windows
+from collector.watch.task_runs import TaskRuns
+from collector.watch.windows.seen import Seen
+from collector.watch.windows.standings import with_facts
+from collector.watch.windows.target import Labels
+from collector.watch.windows.targets import Objectives, Targets
+from evaluators.formulas.past_limits import PastLimits
+
+_log = logging.getLogger(__name__)
+
+GROUP = "sink.prometheus"
+EVERY = 10.0
+"""Seconds between two writes of the windows."""
+
+
+class PrometheusExporter(Consumer):
+    """Exactly one process runs it (role `publish`): it exports every family about agents."""
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        telemetry: Telemetry,
+        windows: AgentWindow,
+        objectives: Objectives,
+        clock: Clock,
+        runs: TaskRuns | None = None,
+        drops: PastLimits | None = None,
+        trace_age: float = 3600.0,
+    ) -> None:
+        """`objectives` by evaluator name; `runs`: which runs of tasks count, and what decides them.
+
+        `drops`: how scores are compared with their own past, where that differs from the default.
+        `trace_age`: seconds after which a trace has closed.
+        """
+        super().__init__(
+            log=log,
+            group=GROUP,
+            topic=SIGNALS,
+            retry=Retry("The reader of signals for the metrics"),
+            telemetry=telemetry,
+            linger=BACKGROUND_LINGER,
+        )
+        self._lost = telemetry.signals.labels("prometheus", "lost")
+        self._clock = clock
+        self._targets = Targets(windows, objectives)
+        self._families = AgentFamilies(telemetry)
+        self._drops = Drops(drops or PastLimits(), settle=windows.settle)
+        self._has_drops = False
+        """Whether the detectors were read back since partitions were assigned."""
+        self._runs = runs or TaskRuns(window=20)
+        self._traces = TraceMetrics(
+            log=log,
+            families=self._families,
+            targets=self._targets,
+            runs=self._runs,
+            telemetry=telemetry,
+        )
+        self._faults = Faults(settle=windows.settle)
+        self._fault_reader = FaultReader(
+            log=log,
+            faults=self._faults,
+            label=self._targets.agent_labels,
+            holds=self._targets.holds_agent,
+            telemetry=telemetry,
+            clock=clock,
+        )
+        self._runaways = OpenRunaways(trace_age)
+        self._runaway_families = RunawayFamilies(telemetry)
+        self._recent = CountedIds(32_768)
+        self._known = KnownNames(self._targets, self._families, telemetry.label_overflow)
+        self._now = 0.0
+        self._durable: dict[int, int] = {}
+        self._counted: dict[int, int] = {}
+        self._taken: dict[int, int] = {}
+        """By partition, the offset below which this process has taken in what the stored windows lack."""
+        self._ahead: dict[int, int] = {}
+        """By partition, how many signals from the commit's offset on were counted before the start."""
+        self._stored = clock()
+        self._caught_up = False
+        self._has_counted = False
+        self._was_detailed = True
+        self._slice = TimeSlice()
+        self._registry = telemetry.registry
+        self._gauges = (
+            AgentGauges(
+                self._targets,
+                self._log_time,
+                self._changed_since,
+                caught_up=lambda: self._caught_up,
+            ),
+            DropGauges(
+                self._drops,
+                is_detailed=lambda: self._targets.is_detailed,
+                caught_up=lambda: self._caught_up,
+            ),
+            TaskGauges(self._runs, caught_up=lambda: self._traces.caught_up),
+            RunawayGauges(self._open_runaways),
+            RankGauges(self._targets, caught_up=lambda: self._caught_up),
+            FaultGauges(self._faults, caught_up=lambda: self._fault_reader.caught_up),
+        )
+        for each in self._gauges:
+            self._registry.register(each)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Read the windows back, then follow `signals` and `traces` until `stopping` is set.
+
+        After an error its gauges are gone and what it counted is committed: another exporter can take over.
+        """
+        try:
+            await self._follow(stopping)
+        except Exception:
+            self._caught_up = False
+            for each in self._gauges:
+                self._registry.unregister(each)
+            with suppress(Retryable):
+                await self._log_port.write((), self._commits(self._durable))
+            raise
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether the gauges hold everything that was written before the start."""
+        return self._caught_up and self._fault_reader.caught_up
+
+    def standings(self) -> Standings:
+        """How each agent stands, by its labels: the numbers behind the headline gauges.
+
+        Empty until the windows from before a restart have been read back, as the gauges are.
+        """
+        if not self._caught_up:
+            return {}
+        found = self._targets.standings(self._log_time(), self._changed_since)
+        facts: dict[str, Mapping[AgentLabels, Sequence[object]]] = {
+            "drops": self._drops.by_agent(),
+            "watched": self._drops.watched(),
+            **(self._faults.facts() if self._fault_reader.caught_up else {}),
+            "runaways": self._open_runaways(),
+        }
+        return with_facts(found, facts)
+
+    def versions(self, agent: AgentLabels, name: str) -> Mapping[str, VersionWindow]:
+        """Of an evaluator; empty until the windows have been read back."""
+        return self._targets.by_version(agent, name, self._log_time()) if self._caught_up else {}
+
+    def _changed_since(self, labels: Labels) -> float | None:
+        return self._drops.changed_since(labels, self._faults)
+
+    def _open_runaways(self) -> dict[AgentLabels, list[OpenRunaway]]:
+        """The open traces that run away, by the labels of their agent."""
+        found: dict[AgentLabels, list[OpenRunaway]] = {}
+        for each in self._runaways.shown(self._log_time()) if self._caught_up else ():
+            found.setdefault(self._targets.shown_as(each.service, each.agent), []).append(each)
+        return found
+
+    def _log_time(self) -> float:
+        return max(self._now, self._clock())
+
+    async def _follow(self, stopping: asyncio.Event) -> None:
+        self._retry.stopping = stopping
+        try:
+            await self._retry.log("read the windows back", self.restore)
+        except Retryable as error:
+            _log.warning("The metrics stop before their windows could be read back: %s", error)
+            return
+        others = (self._traces.run(stopping), self._fault_reader.run(stopping))
+        await watch.together("metrics", stopping, super().run(stopping), *others)
+
+    async def restore(self) -> None:
+        """Take back the windows and task runs of the topic `windows`."""
+        await read_windows(
+            self._log_port,
+            targets=self._targets,
+            runs=self._runs,
+            runaways=self._runaways,
+            poison=self._poison,
+        )
+
+    async def _restore_drops(self) -> None:
+        self._drops.clear()
+        await read_stored(
+            self._log_port, DROPS, decode_drop, DropState, self._drops.restore, self._poison
+        )
+        self._has_drops = True
+
+    # --- the steps of the loop ---------------------------------------------------------------------------------------
+
+    async def revoke(self, partition: int) -> None:
+        """Store the windows while the commit is ours; if the log is away, what is missing is read again."""
+        try:
+            await self._store()
+        except Retryable as error:
+            _log.warning(
+                "The windows cannot be stored before a partition is handed over: %s", error
+            )
+        self._durable.pop(partition, None)
+        self._drops.log_time.lose(partition)
+        self._has_drops = self._has_drops and bool(self._assigned)
+
+    async def assign(self, assigned: Assigned) -> None:
+        """Go on from the stored windows; below the commit's metadata, signals are counted already."""
+        partition = assigned.partition
+        if assigned.offset is not None:
+            self._durable[partition] = self._taken[partition] = assigned.offset
+        self._counted[partition] = max(self._counted.get(partition, 0), assigned.metadata or 0)
+        self._ahead[partition] = self._counted[partition] - (assigned.offset or 0)
+        if not self._has_drops:
+            await self._retry.log("read the detectors back", self._restore_drops)
+        self._drops.log_time.own(partition)
+
+    async def take(self, batch: Batch) -> None:
+        """Count the signals and take them into the windows."""
+        if batch.ends:
+            self._now = max(self._now, min(batch.ends.values()))
+        for partition, count in batch.lost.items():
+            self._lost.inc(max(0, count - self._ahead.get(partition, 0)))
+        for record in batch.records:
+            self._take(record)
+            await self._slice.give_way()
+        new = {each.partition for each in batch.assigned}
+        ends = {partition: end for partition, end in batch.ends.items() if partition not in new}
+        reached = {each.position.partition: each.time for each in batch.records} | ends
+        for _ in self._drops.entering(reached):
+            await self._slice.give_way()
+        for _ in self._drops.explain(self._faults):
+            await self._slice.give_way()
+        self._caught_up = self._caught_up or bool(batch.ends)
+        self._has_counted = self._has_counted or bool(batch.records)
+
+    async def commit(self) -> None:
+        """Every 10 seconds the windows; otherwise only what was counted."""
+        if self._clock() - self._stored >= EVERY:
+            await self.finish()
+        elif self._has_counted:
+            commits = self._commits(self._durable)
+            await self._retry.log("commit signals", lambda: self._log_port.write((), commits))
+            self._has_counted = False
+
+    async def finish(self) -> None:
+        await self._retry.log("store the windows", self._store)
+
+    # --- signals -----------------------------------------------------------------------------------------------------
+
+    def _take(self, record: Record) -> None:
+        _, partition, offset = record.position
+        self._ahead.pop(partition, None)
+        self._now = max(self._now, record.time)
+        self._durable.setdefault(partition, record.first)
+        counted = self._counted.get(partition, 0)
+        try:
+            groups = groups_in(record)
+        except Undecodable as error:
+            groups = ()
+            if offset >= counted:
+                self._poison.unprocessable(record.position, error)
+        for group in groups:
+            try:
+                self._apply(group, partition, record.time, counted)
+            except Undecodable as error:
+                if group.first >= counted:
+                    self._poison.unprocessable(record.position, error)
+        self._taken[partition] = offset + 1
+        self._counted[partition] = max(counted, offset + 1)
+
+    def _apply(self, group: SignalGroup, partition: int, time: float, counted: int) -> None:
+        """Take in the signals of a subject; those from offset `counted` on were not counted before."""
+        subject = group.subject
+        seen = Seen(subject, time)
+        known = self._known.of(subject)
+        lag = max(0.0, time - seen.arrived)
+        offset, at = group.first, 0
+        for header in group.headers:
+            is_new = offset >= counted
+            found = known.get(header.evaluator)
+            if found is None:
+                found = self._known.find(subject, header.evaluator, time, is_new=is_new)
+                known = self._known.of(subject)
+            elif found.place.tally is not None:
+                found.place.tally.count(time)
+            place = found.place
+            if header.evaluator == RUNAWAY:
+                json = group.lines[at : at + header.size]
+                if (dropped := self._runaways.take(subject, header, json)) is not None:
+                    self._runaway_families.dropped.labels(dropped).inc()
+            self._targets.take(place, seen, header, partition, offset)
+            if is_fed(header, is_trace=seen.is_trace):
+                is_taken = self._drops.offer(place.labels, seen, header, partition, offset)
+                if is_new and not is_taken:
+                    self._families.drop_scores("max_settling", 1)
+            if header.final and self._recent.add(header.id) and is_new:
+                self._count(found, seen, header, lag)
+            offset += 1
+            at += header.size + 1
+
+    def _count(self, found: KnownLabels, seen: Seen, header: SignalHeader, lag: float) -> None:
+        """Count a final outcome that was not counted before."""
+        is_detailed = self._targets.is_detailed
+        if self._was_detailed and not is_detailed:
+            self._was_detailed = False
+            self._families.forget_scores()
+            self._known.clear()
+            found.counts = self._families.counts(found.place.labels)
+        if header.first:
+            histogram = is_detailed or found.has_objective
+            found.counts.count_first(seen.subject, header, lag, histogram=histogram)
+        else:
+            found.counts.count_revision(header)
+
+    async def _store(self) -> None:
+        """Write the windows that changed together with how far they reach."""
+        self._stored = self._clock()
+        self._targets.expire(self._now)
+        self._drops.expire()
+        if expired := self._runaways.expire(self._now):
+            self._runaway_families.dropped.labels("max_age").inc(expired)
+        reached = {partition: self._taken[partition] for partition in self._durable}
+        forgotten = self._drops.forget(self._targets.holds)
+        self._families.drop_scores(
+            "forgotten", sum(each.past.history_samples for each in forgotten)
+        )
+        pending, runaways = self._targets.pending() | self._drops.pending(), self._runaways.pending
+        records = [New(topic=WINDOWS, key=key, value=value) for key, value in pending.items()]
+        if runaways is not None:
+            records.append(New(topic=WINDOWS, key=RUNAWAYS, value=runaways))
+        if records or reached != self._durable:
+            await self._log_port.write(records, self._commits(reached))
+            self._targets.written(pending)
+            self._drops.written()
+            self._runaways.written(runaways)
+            self._durable = reached
+
+    def _commits(self, durable: dict[int, int]) -> tuple[Commit, ...]:
+        return tuple(
+            Commit(
+                group=GROUP,
+                topic=SIGNALS,
+                partition=partition,
+                offset=offset,
+                metadata=self._counted[partition],
+            )
+            for partition, offset in durable.items()
+        )

@@ -1,1 +1,0 @@
-"""Prometheus families about agents."""

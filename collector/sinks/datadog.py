@@ -1,0 +1,85 @@
+"""Scores as evaluations in Datadog LLM Observability, joined to the root span of a trace.
+
+Datadog documents no key of an evaluation, so that a second one of a trace would stand beside the first: a score is sent
+once, when it is first final, and is neither replaced nor taken away. Sessions cannot be scored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from collector.base.errors import Permanent
+from collector.base.http_client import HttpTarget
+from collector.config.tree import DatadogSinkConfig
+from collector.records.signal import unix_seconds
+from collector.sinks.writeback.batches import Written, write_in_batches
+from collector.sinks.writeback.score import ScoreShape, WrittenScore
+from collector.sinks.writeback.sink import WriteBack, target
+
+
+class DatadogSink(WriteBack[DatadogSinkConfig]):
+    """See `Sink`."""
+
+    name: ClassVar[str] = "datadog"
+    shape: ClassVar[ScoreShape] = ScoreShape(
+        sessions=frozenset(), takes_sessions=False, replaces=False
+    )
+
+    @classmethod
+    def target(cls, settings: DatadogSinkConfig) -> HttpTarget:
+        key = settings.api_key.get_secret_value()
+        return target(
+            settings,
+            name=cls.name,
+            endpoint=settings.endpoint,
+            headers={"dd-api-key": key},
+            credentials=("api_key", "site"),
+            places=("site",),
+            secrets=(key,),
+        )
+
+    @classmethod
+    def trial(cls, settings: DatadogSinkConfig) -> str:
+        return "/api/v1/validate"
+
+    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
+        await write_in_batches([s for s in scores if not s.is_gone], self._send, written)
+
+    async def _send(self, scores: Sequence[WrittenScore]) -> None:
+        metrics = [self._metric(each) for each in scores]
+        attributes = {"metrics": metrics}
+        body = {"data": {"type": "evaluation_metric", "attributes": attributes}}
+        await self.client.ask("POST", "/api/intake/llm-obs/v2/eval-metric", body)
+
+    def _metric(self, score: WrittenScore) -> Mapping[str, Any]:
+        try:
+            trace, span = int(score.subject.id, 16), int(score.span_id or "", 16)
+        except ValueError:
+            raise Permanent("the trace has no root span to join the score to") from None
+        found: dict[str, Any] = {
+            "join_on": {"span": {"span_id": str(span), "trace_id": str(trace)}},
+            "ml_app": self.settings.ml_app or score.service,
+            "timestamp_ms": round(unix_seconds(score.time) * 1000),
+            "metric_type": "score",
+            "label": label_of(score.name),
+            "score_value": score.value,
+            "eval_scope": "trace",
+            "tags": ["source:otel", *(f"{_tag(k)}:{v}" for k, v in score.metadata.items())],
+        }
+        if score.label is not None:
+            found["assessment"] = score.label
+        if score.comment is not None:
+            found["reasoning"] = score.comment
+        return found
+
+
+def label_of(name: str) -> str:
+    """An evaluator's name as Datadog takes it: a letter first, then letters, digits and underscores, at most 200."""
+    label = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return (label if label[:1].isalpha() else f"e_{label}")[:200]
+
+
+def _tag(key: str) -> str:
+    return key.replace(".", "_")

@@ -1,0 +1,116 @@
+"""Scores in requests of bounded size; a request that is refused is halved until the bad score stands alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TypeVar
+
+from collector.base.errors import Permanent, Retryable
+from collector.log.port import Position
+from collector.sinks.writeback.score import WrittenScore, WrittenSubject
+
+MOST = 500
+"""Scores of a request."""
+LARGEST = 1_000_000
+"""Bytes of a request."""
+CONNECTIONS = 8
+"""Requests at once, where each holds one score."""
+_OVERHEAD = 1200
+"""Bytes that a score takes in any tool's request besides its comment and its metadata."""
+T = TypeVar("T")
+
+
+class Missing(Exception):
+    """The tool does not know these subjects, and took nothing of the request."""
+
+    def __init__(self, subjects: frozenset[WrittenSubject]) -> None:
+        super().__init__(f"{len(subjects)} subjects are not there")
+        self.subjects = subjects
+
+
+class Written:
+    """What became of scores that were sent."""
+
+    def __init__(self) -> None:
+        self.refused: dict[Position, str] = {}
+        self.missing: set[WrittenSubject] = set()
+        """Not there yet: none of their scores was written."""
+
+    def is_written(self, score: WrittenScore) -> bool:
+        return score.subject not in self.missing and score.position not in self.refused
+
+
+async def write_in_batches(
+    scores: Sequence[WrittenScore],
+    send: Callable[[Sequence[WrittenScore]], Awaitable[None]],
+    written: Written,
+) -> None:
+    """Send all; `send` raises `Missing` for subjects to leave out, `Permanent` for what is to be halved."""
+    for piece in pieces(scores):
+        await _write(piece, send, written)
+
+
+async def write_one_by_one(
+    scores: Sequence[WrittenScore],
+    send: Callable[[Sequence[WrittenScore]], Awaitable[None]],
+    written: Written,
+) -> None:
+    """As `write_in_batches`, for a tool that takes one score a request: several requests run at once.
+
+    After a failure no request begins, and those under way end: one that is cancelled would leave its connection open.
+    """
+    places = asyncio.Semaphore(CONNECTIONS)
+    errors: list[Retryable] = []
+
+    async def one(score: WrittenScore) -> None:
+        async with places:
+            if not errors:
+                try:
+                    await write_in_batches([score], send, written)
+                except Retryable as error:
+                    errors.append(error)
+
+    async with asyncio.TaskGroup() as tasks:
+        for each in scores:
+            tasks.create_task(one(each))
+    if errors:
+        raise errors[0]
+
+
+async def _write(
+    scores: Sequence[WrittenScore],
+    send: Callable[[Sequence[WrittenScore]], Awaitable[None]],
+    written: Written,
+) -> None:
+    scores = [each for each in scores if each.subject not in written.missing]
+    if not scores:
+        return
+    try:
+        await send(scores)
+    except Missing as missing:
+        written.missing |= missing.subjects
+        await _write(scores, send, written)
+    except Permanent as error:
+        if len(scores) == 1:
+            written.refused[scores[0].position] = str(error)
+            return
+        middle = len(scores) // 2
+        await _write(scores[:middle], send, written)
+        await _write(scores[middle:], send, written)
+
+
+def pieces(scores: Sequence[WrittenScore]) -> Iterator[Sequence[WrittenScore]]:
+    """In order, at most `MOST` scores and `LARGEST` bytes each."""
+    piece: list[WrittenScore] = []
+    size = 0
+    for each in scores:
+        texts = sum(len(key) + len(value) for key, value in each.metadata.items())
+        more = _OVERHEAD + texts + 6 * len(each.comment or "")
+        if piece and (len(piece) >= MOST or size + more > LARGEST):
+            yield piece
+            piece, size = [], 0
+        piece.append(each)
+        size += more
+    if piece:
+        yield piece

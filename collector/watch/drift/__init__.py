@@ -1,0 +1,1 @@
+"""Scores compared with their own past, behind `spanwise_drift_*`."""

@@ -1,0 +1,170 @@
+"""Did scores get worse than they were? Every label set that is fed, compared with its own past. Pure.
+
+A session's score enters once: when the session has been quiet for `windows.agent.settle`, or has closed. A trace's
+enters at its first final outcome.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+
+from collector.base.errors import Undecodable
+from collector.base.telemetry import OTHER, short
+from collector.records.codec import encode
+from collector.records.drift import DropPart, DropState, drop_key
+from collector.records.signal_batch import SignalHeader
+from collector.records.standing import AgentLabels, Drop, WatchedScores
+from collector.watch.comparisons import Comparisons
+from collector.watch.drift.detector import DropWatch
+from collector.watch.faults.faults import Faults
+from collector.watch.settling import Update
+from collector.watch.windows.seen import Seen
+from collector.watch.windows.target import Labels, ServiceKey
+from evaluators.coverage import is_low
+from evaluators.formulas.fault_watch import Cause
+from evaluators.formulas.past_limits import PastLimits
+
+SESSIONS = frozenset({"agent_reliability", "agent_consistency", "work_baseline", "task_agreement"})
+"""Session evaluators that are fed, beside those that a judge scores."""
+TRACES = frozenset({"tool_correctness", "confidence", "task_completion"})
+"""Trace evaluators that are fed."""
+
+
+class Drops(Comparisons[Labels, DropWatch]):
+    """Every label set."""
+
+    def __init__(self, limits: PastLimits, *, settle: float) -> None:
+        """`settle` is in seconds of log time."""
+        super().__init__()
+        self._limits = limits
+        self._settle = settle
+
+    def _service(self, key: Labels) -> ServiceKey:
+        return key.service, key.evaluator, key.scope
+
+    def _stored_at(self, key: Labels, part: int | None = None) -> bytes:
+        return drop_key(key, part)
+
+    def _packed_part(self, key: Labels, name: int, packed: bytes) -> bytes:
+        return encode(DropPart(labels=key, name=name, packed=packed))
+
+    def by_agent(self) -> dict[AgentLabels, tuple[Drop, ...]]:
+        """What ranks otherwise than it was, in both directions, of each agent of which anything does."""
+        found: dict[AgentLabels, tuple[Drop, ...]] = {}
+        for (service, agent, evaluator, scope), watch in sorted(self._watches.items()):
+            for direction, alarm in watch.alarms():
+                drop = Drop(
+                    evaluator=evaluator,
+                    scope="trace" if scope == "trace" else "session",
+                    direction=direction,
+                    since=alarm.since,
+                    mean_rank=alarm.mean_rank,
+                    sessions=alarm.sessions,
+                    strong=direction == "worse" and watch.is_strong,
+                    cause=watch.past.cause if direction == "worse" else None,
+                )
+                found[service, agent] = (*found.get((service, agent), ()), drop)
+        return found
+
+    def watched(self) -> dict[AgentLabels, tuple[WatchedScores, ...]]:
+        """Every comparison of each agent that has any."""
+        found: dict[AgentLabels, tuple[WatchedScores, ...]] = {}
+        for (service, agent, evaluator, scope), watch in sorted(self._watches.items()):
+            each = WatchedScores(
+                evaluator=evaluator,
+                scope="trace" if scope == "trace" else "session",
+                progress=watch.progress if self.is_compared(watch) else None,
+                samples=watch.past.history_samples,
+                trail=watch.trail.packed,
+            )
+            found[service, agent] = (*found.get((service, agent), ()), each)
+        return found
+
+    def explain(self, faults: Faults) -> Iterator[None]:
+        """Name the fault that explains a fall; one whose named cause is over is over.
+
+        One fall with each step, of those that anything was said of since they were stored last.
+        """
+        for labels in tuple(self._changed):
+            past = self._watches[labels].past
+            alarm = past.worse
+            if alarm is None:
+                continue
+            yield
+            agent = labels[:2]
+            cause = faults.cause(agent, alarm.since)
+            if cause is not None and past.explain(cause):
+                self._changed.add(labels)
+            named = past.cause
+            if named is not None and faults.is_over(agent, named, alarm.began):
+                past.end_worse()
+                self._changed.add(labels)
+
+    def changed_since(self, labels: Labels, faults: Faults) -> float | None:
+        """When the change began that stands now: of these scores, else of a fault; None: nothing has changed."""
+        watch = self._watches.get(labels)
+        change = watch and (watch.past.worse or watch.past.better)
+        return faults.since(labels[:2]) if change is None else change.since
+
+    def causes(self) -> dict[AgentLabels, Cause | None]:
+        """Of each agent whose scores have dropped, what explains it; None: nothing does."""
+        found: dict[AgentLabels, Cause | None] = {}
+        for labels, watch in sorted(self._watches.items()):
+            if watch.alarm is not None:
+                found[labels[:2]] = found.get(labels[:2]) or watch.past.cause
+        return found
+
+    def is_compared(self, watch: DropWatch) -> bool:
+        """Whether the label set's history is long enough for a comparison, or its alarm stands."""
+        return watch.alarm is not None or watch.past.history_samples >= self._limits.least
+
+    # --- scores ------------------------------------------------------------------------------------------------------
+
+    def offer(
+        self, labels: Labels, seen: Seen, header: SignalHeader, partition: int, offset: int
+    ) -> bool:
+        """Take in a signal that `is_fed`, at this offset of a partition.
+
+        Every sample is random (`Signal.sample`). An agent or evaluator without a label value of its own is not
+        compared with anything: `_other` is a mixture.
+        Returns False when too many of its label set settle at once, and it is left out.
+        """
+        rank = (seen.subject.revision, header.final)
+        update = Update(*seen.fed, rank, seen.time, seen.arrived, partition, offset)
+        key = (short(seen.subject.service), labels.evaluator, labels.scope)
+        if self._is_decided(key, labels, update) or OTHER in labels:
+            return True
+        score, coverage = header.score, header.coverage
+        watch = self._watches.get(labels)
+        if score is None or (coverage is not None and is_low(coverage)):
+            self._withdraw(labels, update)
+            return True
+        if watch is None:
+            watch = self._add(labels, DropWatch(labels, self._limits))
+        due = seen.time if header.final else seen.time + self._settle
+        taken = watch.offer(update, score, due=due, version=seen.version)
+        if taken:
+            self._changed.add(labels)
+        return taken is not None
+
+    # --- storing -----------------------------------------------------------------------------------------------------
+
+    def restore(self, state: DropState, parts: Mapping[int, bytes]) -> None:
+        """Take a label set back from its records.
+
+        Raises:
+            Undecodable: they are not what was stored.
+        """
+        labels = Labels(*state.labels)
+        try:
+            watch = DropWatch(labels, self._limits, state, parts)
+        except (ValueError, struct.error) as error:
+            raise Undecodable(f"the past of {labels}: {error}") from error
+        self._add(labels, watch)
+
+
+def is_fed(header: SignalHeader, *, is_trace: bool) -> bool:
+    if is_trace:
+        return header.first and header.final and header.evaluator in TRACES
+    return header.evaluator in SESSIONS or header.method == "llm_judge"

@@ -1,0 +1,316 @@
+"""The fault watches of one agent: what sessions used enters once, when a session has settled. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from operator import attrgetter
+from typing import get_args
+
+from collector.base.slots import Slots
+from collector.base.telemetry import OTHER, short
+from collector.records.codec import encode
+from collector.records.faults import AgentFaultsState, SettlingUses, WatchState
+from collector.records.standing import FAULTS_THAT_PAGE, AgentLabels, FailingTool, Fault
+from collector.watch.entered import Entered
+from collector.watch.settling import Settling, Update
+from evaluators.formulas.durations import Durations
+from evaluators.formulas.fault_watch import EXPLAINS, Cause, FaultKind, FaultState, FaultWatch
+from evaluators.uses import SessionUses, ToolUse
+
+MAX_TOOLS = 32
+"""Tools of an agent with watches of their own: those that are used most lately."""
+MAX_SETTLING = 4800
+"""Sessions of an agent that may settle at the same time, each counted as 2 and its tools: 0.7 MB at most."""
+ENDED_SHOWN = 3600.0
+"""Seconds for which the gauge of a fault that is over says 0, so that an alert ends at once."""
+ERRORS = 16
+"""Newest failures whose class of error is remembered."""
+SESSIONS = 3
+"""Newest failed sessions that are named."""
+SEEN = 10
+"""Uses of a tool from which on it is said that it always fails."""
+MOSTLY = 0.5
+"""The share of them that failed."""
+_MARKUP = re.compile(r"[^\w .:/@+-]")
+"""What has no place in a tool's name, which stands in alerts: they are shown as HTML and as Markdown."""
+_ORDER = {fault: place for place, fault in enumerate(get_args(FaultKind))}
+ENTERED = 0
+"""Name of the one part that is stored."""
+
+
+class AgentFaults:
+    """One agent's watches, by fault and tool."""
+
+    def __init__(
+        self,
+        labels: AgentLabels,
+        settle: float,
+        state: AgentFaultsState | None = None,
+        entered: bytes = b"",
+    ) -> None:
+        """`settle`: seconds that a fault must have lasted before it is shown. The rest as it was stored.
+
+        Raises:
+            ValueError: it was not.
+        """
+        state = state or AgentFaultsState(labels=labels)
+        self.labels = labels
+        self.parts = {ENTERED} if entered else set[int]()
+        """Names of the parts that are stored."""
+        self.settling: Settling[SettlingUses] = Settling(
+            state.settling,
+            state.next_offsets,
+            Entered(state.entered, state.newest, entered),
+            most=MAX_SETTLING,
+            size_of=attrgetter("size"),
+        )
+        self.watches_dropped = 0
+        """Watches of tools that gave way to one that is used more, since this was read."""
+        self._settle = settle
+        self._tools: Slots[str] = Slots(MAX_TOOLS)
+        self._tools.restore((state.tools, state.tools_waiting))
+        self._durations = {tool: Durations(*each) for tool, each in state.durations.items()}
+        self._watches: dict[Cause, _Watch] = {
+            (each.fault, each.tool): _Watch(settle, each) for each in state.watches
+        }
+
+    @property
+    def size(self) -> int:
+        return len(self._watches)
+
+    def offer(
+        self, update: Update, uses: SessionUses, *, due: float, is_named: bool
+    ) -> bool | None:
+        """Take in what a session used, which has settled at log time `due`; as `Settling.offer`."""
+        held = SettlingUses(update.subject, due, *update.rank, update.seen, uses, is_named)
+        return self.settling.offer(update, held)
+
+    def entering(self, passed: float) -> Iterator[None]:
+        """Let the sessions enter that have settled before log time `passed`, one with each step."""
+        for each in self.settling.entering(passed):
+            self._enter(each)
+            yield
+
+    def expire(self, now: float) -> bool:
+        """End faults that are the new normal at log time `now`, and forget those that ended long ago."""
+        changed = [each.expire(now) for each in self._watches.values()]
+        return any(changed)
+
+    def faults(self) -> Iterator[Fault]:
+        """What is shown, in order of fault and tool."""
+        for _, watch in self._in_order():
+            fault = watch.shown()
+            if fault is not None:
+                yield fault
+
+    def failing_always(self) -> Iterator[FailingTool]:
+        """Tools that fail in most of their uses and always did: they do not fail more than before."""
+        for (fault, tool), watch in self._in_order():
+            uses, failures = watch.watch.learned
+            is_most = uses >= SEEN and failures >= MOSTLY * uses
+            if fault == "tool_failed" and is_most and not watch.is_raised:
+                yield FailingTool(tool=tool, uses=round(uses), failures=round(failures))
+
+    def ended(self) -> Iterator[Cause]:
+        """(fault, tool) of what was over within the last hour and is not shown again."""
+        for (fault, tool), watch in self._in_order():
+            if watch.record.ended and watch.watch.shown is None:
+                yield fault, tool
+
+    def cause(self, since: float) -> Cause | None:
+        """(fault, tool) of the watch whose failures since then explain best that scores dropped; None: none does.
+
+        A fault that pages explains before one that may follow from it: an agent gives up because a tool fails.
+        """
+        evidence = {key: each.watch.evidence(since) for key, each in self._in_order()}
+        explaining = [key for key, found in evidence.items() if found >= EXPLAINS]
+        return max(
+            explaining, key=lambda key: (key[0] in FAULTS_THAT_PAGE, evidence[key]), default=None
+        )
+
+    def is_over(self, fault: FaultKind, tool: str, alarm: float) -> bool:
+        """Whether a fault that had begun by log time `alarm` is over."""
+        watch = self._watches.get((fault, tool))
+        if watch is None or watch.is_raised:
+            return False
+        return watch.record.ended > alarm >= watch.record.ended_since
+
+    # --- storing -----------------------------------------------------------------------------------------------------
+
+    def encode(self) -> bytes:
+        """The state, as it must be written before the part that is `due`."""
+        tools, waiting = self._tools.state()
+        entered = self.settling.entered
+        return encode(
+            AgentFaultsState(
+                labels=self.labels,
+                watches=tuple(each.stored() for each in self._watches.values()),
+                durations={
+                    tool: (each.counts, tuple(each.waiting))
+                    for tool, each in self._durations.items()
+                },
+                tools=tuple(tools),
+                tools_waiting=tuple(waiting),
+                settling=self.settling.held,
+                next_offsets=self.settling.next_offsets,
+                entered=entered.count,
+                newest=entered.newest,
+            )
+        )
+
+    def due(self) -> dict[int, bytes]:
+        """The part, if it must be written now, so that the state stays small."""
+        entered = self.settling.entered.due()
+        return {} if entered is None else {ENTERED: entered}
+
+    def written(self, parts: Mapping[int, bytes]) -> None:
+        """The state, and after it this part as `due` gave it, are stored."""
+        for packed in parts.values():
+            self.settling.entered.written(packed)
+            self.parts.add(ENTERED)
+
+    def _in_order(self) -> list[tuple[Cause, _Watch]]:
+        """The watches as people read them: what fails first, then what it leads to."""
+        return sorted(self._watches.items(), key=lambda each: (_ORDER[each[0][0]], each[0][1]))
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _enter(self, session: SettlingUses) -> None:
+        uses = session.uses
+        tools: dict[str, ToolUse] = {}
+        for use in uses.tools:
+            label = self._label(use.tool, session.due)
+            tools[label] = _both(tools[label], use) if label in tools else use
+        for tool, use in tools.items():
+            self._watch("tool_failed", tool).feed(session, failed=use.failed, error=use.error)
+            if use.returned:
+                self._watch("tool_empty", tool).feed(session, failed=use.empty)
+            self._watch("repeated_calls", tool).feed(session, failed=use.repeated)
+            if use.slowest >= 0:
+                self._feed_duration(tool, use.slowest, session)
+        of_agent: dict[FaultKind, bool | None] = {
+            "model_failed": uses.model_failed,
+            "no_answer": uses.no_answer,
+            "gave_up": uses.gave_up,
+        }
+        for fault, failed in of_agent.items():
+            if failed is not None:
+                self._watch(fault, "").feed(session, failed=failed)
+
+    def _feed_duration(self, tool: str, seconds: float, session: SettlingUses) -> None:
+        durations = self._durations.setdefault(tool, Durations())
+        is_slow = durations.is_slow(seconds)
+        watch = self._watch("tool_slow", tool)
+        if is_slow is not None:
+            watch.feed(session, failed=is_slow)
+        # As the watch learns whether calls are slow, so it learns how long they take.
+        durations.wait(seconds)
+        if watch.is_raised:
+            durations.skip()
+        elif watch.is_quiet:
+            durations.learn()
+
+    def _watch(self, fault: FaultKind, tool: str) -> _Watch:
+        watch = self._watches.get((fault, tool))
+        if watch is None:
+            watch = _Watch(self._settle, WatchState(fault, tool, FaultState()))
+            self._watches[fault, tool] = watch
+        return watch
+
+    def _label(self, tool: str, now: float) -> str:
+        """The tool's name as a label, or `_other`; a tool that is used more may take the watches of another."""
+        tool = _plain(tool)
+        if not tool or tool == OTHER:
+            return OTHER
+        loser = self._tools.count(tool, now)
+        if loser is not None:
+            self._durations.pop(loser, None)
+            for key in [each for each in self._watches if each[1] == loser]:
+                del self._watches[key]
+                self.watches_dropped += 1
+        return tool if tool in self._tools else OTHER
+
+
+class _Watch:
+    """A watch with what its text needs."""
+
+    __slots__ = ("record", "watch")
+
+    def __init__(self, settle: float, record: WatchState) -> None:
+        self.record = record
+        self.watch = FaultWatch(settle, record.state)
+
+    def stored(self) -> WatchState:
+        self.record.state = self.watch.state
+        return self.record
+
+    @property
+    def is_raised(self) -> bool:
+        return self.watch.state.fault is not None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing speaks for a fault."""
+        return self.watch.is_quiet
+
+    def feed(self, session: SettlingUses, *, failed: bool, error: str = "") -> None:
+        record, watch = self.record, self.watch
+        shown = watch.shown if watch.state.fault is not None else None
+        watch.feed(failed, session.seen, session.due)
+        if shown is not None and watch.shown is None:
+            record.ended, record.ended_since = session.due, shown.since
+        if not failed:
+            if (record.sessions or record.errors) and watch.is_quiet:
+                record.errors, record.sessions = [], []
+        elif not watch.is_quiet:
+            record.errors = [*record.errors, error][-ERRORS:] if error else record.errors
+            if session.is_named:
+                record.sessions = [*record.sessions, session.subject][-SESSIONS:]
+
+    def expire(self, now: float) -> bool:
+        shown = self.watch.shown
+        changed = self.watch.expire(now)
+        if changed and shown is not None:
+            self.record.ended, self.record.ended_since = now, shown.since
+        if self.record.ended and now - self.record.ended >= ENDED_SHOWN:
+            self.record.ended, changed = 0.0, True
+        return changed
+
+    def shown(self) -> Fault | None:
+        shown = self.watch.shown
+        if shown is None:
+            return None
+        classes = Counter(self.record.errors).most_common(1)
+        return Fault(
+            fault=self.record.fault,
+            tool=self.record.tool,
+            since=shown.since,
+            uses=shown.uses,
+            failures=shown.failures,
+            uses_before=round(shown.uses_before),
+            failures_before=round(shown.failures_before),
+            error=classes[0][0] if classes else None,
+            sessions=tuple(reversed(self.record.sessions)),
+        )
+
+
+@lru_cache(maxsize=1024)
+def _plain(tool: str) -> str:
+    return _MARKUP.sub("_", short(tool))
+
+
+def _both(one: ToolUse, other: ToolUse) -> ToolUse:
+    """Two tools that share a label."""
+    return ToolUse(
+        tool=one.tool,
+        calls=one.calls + other.calls,
+        failed=one.failed or other.failed,
+        returned=one.returned or other.returned,
+        empty=one.empty or other.empty,
+        slowest=max(one.slowest, other.slowest),
+        error=one.error or other.error,
+        repeated=one.repeated or other.repeated,
+    )

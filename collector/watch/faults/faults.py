@@ -1,0 +1,106 @@
+"""The fault watches of every agent. Pure.
+
+A session enters once: when it has been quiet for `windows.agent.settle`, or has closed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+
+from collector.base.errors import Undecodable
+from collector.base.telemetry import OTHER, short
+from collector.records.codec import encode
+from collector.records.faults import AgentFaultsPart, AgentFaultsState, faults_key
+from collector.records.standing import AgentLabels, Fault
+from collector.records.traces import WorkRecord
+from collector.watch.comparisons import Comparisons
+from collector.watch.faults.agent_faults import ENTERED, AgentFaults
+from collector.watch.settling import Update, bounded, digest_of
+from evaluators.formulas.fault_watch import Cause
+
+
+class Faults(Comparisons[AgentLabels, AgentFaults]):
+    """By the labels of agents."""
+
+    def __init__(self, *, settle: float) -> None:
+        """`settle`: seconds of log time for which a session must be quiet, and for which a fault must have lasted."""
+        super().__init__()
+        self._settle = settle
+
+    def _service(self, key: AgentLabels) -> str:
+        return key[0]
+
+    def _stored_at(self, key: AgentLabels, part: int | None = None) -> bytes:
+        return faults_key(key, part)
+
+    def _packed_part(self, key: AgentLabels, name: int, packed: bytes) -> bytes:
+        return encode(AgentFaultsPart(labels=key, name=name, packed=packed))
+
+    def by_agent(self) -> dict[AgentLabels, tuple[Fault, ...]]:
+        """What is shown of each agent of which anything is."""
+        found = {labels: tuple(watches.faults()) for labels, watches in self._watches.items()}
+        return {labels: faults for labels, faults in found.items() if faults}
+
+    def facts(self) -> Mapping[str, Mapping[AgentLabels, Sequence[object]]]:
+        """What a `Standing` says of each agent, by field."""
+        always = {key: tuple(watches.failing_always()) for key, watches in self._watches.items()}
+        return {
+            "faults": self.by_agent(),
+            "failing_always": {labels: tools for labels, tools in always.items() if tools},
+        }
+
+    def cause(self, labels: AgentLabels, since: float) -> Cause | None:
+        """What explains best that the agent's scores dropped at log time `since`; None: nothing does."""
+        watches = self._watches.get(labels)
+        return None if watches is None else watches.cause(since)
+
+    def is_over(self, labels: AgentLabels, cause: Cause, alarm: float) -> bool:
+        """Whether a fault that had begun by log time `alarm` is over."""
+        watches = self._watches.get(labels)
+        return watches is not None and watches.is_over(*cause, alarm)
+
+    def since(self, labels: AgentLabels) -> float | None:
+        """When the oldest fault began that is shown of the agent; None: there is none."""
+        watches = self._watches.get(labels)
+        shown = () if watches is None else watches.faults()
+        return min((each.since for each in shown), default=None)
+
+    def offer(
+        self, labels: AgentLabels, work: WorkRecord, time: float, partition: int, offset: int
+    ) -> bool:
+        """Take in a session as it is now, a record of log time `time` at this offset of a partition.
+
+        An agent without label values of its own is not watched: `_other` is a mixture.
+        Returns False when too many of the agent settle at once, and the session is left out.
+        """
+        closed = work.closed is not None
+        session = bounded(work.session_id)
+        rank = (work.revision, closed)
+        update = Update(session, digest_of(session), rank, time, work.seen, partition, offset)
+        if self._is_decided(short(work.service), labels, update) or OTHER in labels:
+            return True
+        if work.uses is None:
+            self._withdraw(labels, update)
+            return True
+        watches = self._watches.get(labels)
+        if watches is None:
+            watches = self._add(labels, AgentFaults(labels, self._settle))
+        due = time if closed else time + self._settle
+        is_named = session == work.session_id
+        taken = watches.offer(update, work.uses, due=due, is_named=is_named)
+        if taken:
+            self._changed.add(labels)
+        return taken is not None
+
+    def restore(self, state: AgentFaultsState, parts: Mapping[int, bytes]) -> None:
+        """Take an agent's watches back from their records.
+
+        Raises:
+            Undecodable: they are not what was stored.
+        """
+        try:
+            watches = AgentFaults(state.labels, self._settle, state, parts.get(ENTERED, b""))
+        except (ValueError, struct.error) as error:
+            raise Undecodable(f"the fault watches of {state.labels}: {error}") from error
+        self._add(state.labels, watches)

@@ -1,0 +1,82 @@
+"""Whether a trace runs away, by what the closed traces of its service, agent and first model usually do. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from collector.records.signal import Signal, signal_id, trace_input_digest
+from collector.records.subject import signal_of
+from collector.records.traces import RunawayRecord, TraceCalls
+from collector.watch.ranking.histories import Histories, digest_of
+from evaluators.formulas.trace_calls import TraceCallsHistory
+from evaluators.trace.runaway import is_found, with_usual_calls
+
+
+class ModelCallCount(NamedTuple):
+    """The model calls of a trace, as its history keeps them."""
+
+    service: str
+    name: str
+    """Of the history."""
+    trace: int
+    model_calls: int
+
+    @classmethod
+    def of(cls, service: str, trace: TraceCalls) -> ModelCallCount:
+        name = _name(service, trace.agent, trace.model)
+        return cls(service, name, _number(service, trace.trace_id), trace.model_calls)
+
+
+class Runaways:
+    """The histories of model calls, and the signals that depend on them.
+
+    Args:
+        histories: By service and name, bounded.
+    """
+
+    def __init__(self, histories: Histories[TraceCallsHistory]) -> None:
+        self.histories = histories
+
+    def put(self, call: ModelCallCount) -> str | None:
+        history = self.histories.get(call.service, call.name) or TraceCallsHistory()
+        history.put(call.trace, call.model_calls)
+        return self.histories.put(call.service, call.name, history)
+
+    def signal(self, record: RunawayRecord) -> Signal | None:
+        """The signal; None for an open trace that does not run away: a healthy one says nothing."""
+        subject, outcome, among = record.subject, record.outcome, ""
+        trace_id = subject.trace_id or ""
+        history = self.histories.get(
+            subject.service, _name(subject.service, subject.agent, record.model)
+        )
+        if history is not None:
+            number = _number(subject.service, trace_id)
+            outcome = with_usual_calls(outcome, record.model_calls, history, number)
+            among = "" if outcome is record.outcome else history.digest(number)
+        if subject.closed is None and not is_found(outcome):
+            return None
+        id_ = signal_id(
+            scope="trace",
+            service=subject.service,
+            subject=trace_id,
+            outcome=outcome,
+            input_digest=trace_input_digest(record.digest, (among,) if among else ()),
+        )
+        return signal_of(subject, outcome, id_)
+
+    @staticmethod
+    def mark(record: RunawayRecord) -> str:
+        """What a repeat of the record has in common with it."""
+        subject = record.subject
+        closed, revision = str(subject.closed), str(subject.revision)
+        return digest_of(
+            "runaway", subject.service, subject.trace_id or "", closed, revision, record.digest
+        )
+
+
+def _name(service: str, agent: str, model: str) -> str:
+    return digest_of(service, agent, model)
+
+
+def _number(service: str, trace_id: str) -> int:
+    return int(digest_of(service, trace_id)[:16], 16)

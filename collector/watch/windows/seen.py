@@ -1,0 +1,51 @@
+"""A subject (session or trace) of signals as the metrics see it: what all its signals have in common, computed once."""
+
+from __future__ import annotations
+
+from collector.base.telemetry import OTHER, short
+from collector.records.sessions import session_key
+from collector.records.signal import unix_seconds
+from collector.records.signal_batch import SubjectHeader
+from collector.watch.settling import bounded, digest_of
+from collector.watch.windows.target import Labels
+
+
+class Seen:
+    """Signals of one subject in one record."""
+
+    __slots__ = ("_fed", "_shared", "arrived", "is_trace", "session", "subject", "time", "version")
+
+    def __init__(self, subject: SubjectHeader, time: float) -> None:
+        """`time` is the record's log time.
+
+        Raises:
+            Undecodable: the subject's time cannot be read.
+        """
+        self.subject = subject
+        self.time = time
+        self.arrived = unix_seconds(subject.time)
+        """Log time at which its newest span arrived."""
+        self.is_trace = subject.scope == "trace"
+        self.session = bounded(subject.session_id)
+        """The session's name in the windows of a service's own agents."""
+        self.version = short(subject.agent_version or "")
+        self._shared: str | None = None
+        self._fed: tuple[str, int] | None = None
+
+    @property
+    def fed(self) -> tuple[str, int]:
+        """The subject (session or trace) in the comparisons with the past, and its digest."""
+        if self._fed is None:
+            subject = self.subject
+            name = bounded((subject.trace_id if self.is_trace else None) or subject.session_id)
+            self._fed = (name, digest_of(name))
+        return self._fed
+
+    def session_in(self, labels: Labels) -> str:
+        """The session's name in the windows of these labels, which several services share when they are `_other`."""
+        if OTHER not in (labels.service, labels.agent):
+            return self.session
+        if self._shared is None:
+            subject = self.subject
+            self._shared = bounded(session_key(subject.service, subject.session_id).decode())
+        return self._shared

@@ -1,0 +1,92 @@
+"""How agents stand, from the targets of their headline evaluators. Pure: time is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from collector.base.telemetry import OTHER
+from collector.records.signal import HEADLINES
+from collector.records.standing import AgentLabels, Standing, VersionStanding, WindowMean
+from collector.watch.windows.target import Target
+from collector.watch.windows.window import Stats, Window
+
+
+class Headline(NamedTuple):
+    """The target of a headline evaluator."""
+
+    target: Target
+    current: frozenset[str] | None
+    """The versions of its agent that count; None: all."""
+    since: float | None
+    """When what stands now began to change; None: nothing has changed."""
+
+
+def standing_of(headlines: Iterable[Headline], now: float) -> Standing:
+    """How the one agent of these targets stands at log time `now`."""
+    service = agent = ""
+    means: dict[str, WindowMean | None] = {}
+    versions: dict[str, dict[str, tuple[Window, float]]] = {}
+    for target, current, since in headlines:
+        service, agent, evaluator, _ = target.labels
+        field = HEADLINES[evaluator]
+        means[field] = _mean(target.stats(now, current))
+        changed = None if since is None else _mean(target.stats(now, current, since), since)
+        if changed is not None:
+            means[field], means[f"window_{field}"] = changed, means[field]
+        for version, window in target.versions(current):
+            versions.setdefault(version, {})[field] = (window, since or 0.0)
+    shown = [_version(version, versions[version], now) for version in sorted(versions)]
+    return Standing(
+        service=service,
+        agent=agent,
+        versions=tuple(each for each in shown if each.sessions),
+        reliability=means.get("reliability"),
+        consistency=means.get("consistency"),
+        window_reliability=means.get("window_reliability"),
+        window_consistency=means.get("window_consistency"),
+    )
+
+
+def with_facts(
+    standings: Mapping[AgentLabels, Standing],
+    facts: Mapping[str, Mapping[AgentLabels, Sequence[object]]],
+) -> dict[AgentLabels, Standing]:
+    """What is known of agents besides, by the field that it fills; an agent that shares its labels has no standing."""
+    found = {**standings}
+    for field, by_agent in facts.items():
+        for agent, some in by_agent.items():
+            standing = found.get(agent) or Standing(service=agent[0], agent=agent[1])
+            found[agent] = replace(standing, **{field: tuple(some)})
+    return {agent: each for agent, each in found.items() if OTHER not in agent}
+
+
+def _version(
+    version: str, windows: Mapping[str, tuple[Window, float]], now: float
+) -> VersionStanding:
+    means: dict[str, float] = {}
+    sessions = 0
+    last = 0.0
+    for field, (window, since) in windows.items():
+        stats = window.stats(now, since=since) or window.stats(now)
+        if stats is not None:
+            means[field] = stats.bounds.mean
+        counting = window.counting(now)
+        sessions = max(sessions, len(counting))
+        last = max((last, *(each.time for each in counting)))
+    return VersionStanding(
+        agent_version=version,
+        reliability=means.get("reliability"),
+        consistency=means.get("consistency"),
+        sessions=sessions,
+        last_session=last,
+    )
+
+
+def _mean(stats: Stats | None, since: float | None = None) -> WindowMean | None:
+    if stats is None:
+        return None
+    mean, lower, upper = stats.bounds.mean, stats.bounds.lower, stats.bounds.upper
+    return WindowMean(mean=mean, lower=lower, upper=upper, samples=stats.samples, since=since)

@@ -1,0 +1,183 @@
+"""The state of one label set (service, agent, evaluator, scope): windows, detector, staleness. Pure."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from collector.config.tree import AgentWindow
+from collector.records.codec import encode
+from collector.records.signal import COMPARED
+from collector.records.windows import VersionLooksRecord, WindowEntry, WindowRecord
+from collector.watch.windows.version_looks import look_at
+from collector.watch.windows.versions import MAX_VERSIONS
+from collector.watch.windows.window import Stats, Window
+from evaluators.formulas.objective_missed import Detector
+
+MAX_FED = 256
+"""Signals that a detector remembers: repeats come soon after a crash."""
+
+
+ServiceKey: TypeAlias = tuple[str, str, str]
+"""(service, evaluator, scope): a session counts for one agent among those of its service."""
+
+
+class Labels(NamedTuple):
+    """The labels of the families about scores."""
+
+    service: str
+    agent: str
+    evaluator: str
+    scope: str
+
+    @property
+    def key(self) -> bytes:
+        """Of its record in topic `windows`."""
+        return "\0".join(self).encode()
+
+
+class Target:
+    """The state of one label set. It remembers how far it has read each partition: no signal is taken in twice."""
+
+    def __init__(self, labels: Labels, limits: AgentWindow) -> None:
+        self.labels = labels
+        self.last_score = 0.0
+        """Log time of the newest score; 0 before the first."""
+        self._limits = limits
+        self._window = self._empty()
+        self._versions: dict[str, Window] = {}
+        self.looks: dict[str, VersionLooksRecord] = {}
+        """By version, the looks that were taken."""
+        self._detector = Detector()
+        self.next_offsets: dict[int, int] = {}
+        """By partition, the offset below which every signal was taken in, perhaps before a restart."""
+        self._fed = RecentIds(MAX_FED)
+
+    def offer(self, entry: WindowEntry, version: str) -> None:
+        """Take in a session's score, under the version of the agent that it names."""
+        self._window.offer(entry)
+        if self.labels.evaluator not in COMPARED:
+            return
+        versions = self._versions
+        if len(versions) > 1 or version not in versions:
+            if _hand_over((w for v, w in versions.items() if v != version), entry) is None:
+                entry = replace(entry, gone=True)
+            versions.setdefault(version, self._empty())
+        versions[version].offer(entry)
+        if len(self._versions) > MAX_VERSIONS:
+            del self._versions[min(self._versions, key=lambda v: (self._versions[v].newest, v))]
+
+    def hand_over(self, entry: WindowEntry) -> bool | None:
+        """The session's latest score is now another agent's: its scores below this one count here no longer.
+
+        Returns None when the target holds a later one, which goes on to count, else whether there was anything.
+        """
+        return _hand_over((self._window, *self._versions.values()), entry)
+
+    def feed(self, id_: str, score: float, objective: float) -> None:
+        """One more final score for the detector, unless it had this signal lately."""
+        if self._fed.add(id_):
+            self._detector.feed(score, objective)
+
+    def settle(self, now: float, objective: float) -> None:
+        """End the alarm once the mean is back above the objective; called per record, so that replays agree."""
+        if self._detector.alarmed:
+            self._detector.settle(self._window.mean(now), objective)
+
+    def expire(self, now: float) -> bool:
+        """Forget sessions that are too old, and take the looks at versions that are due; whether anything changed."""
+        expired = [window.expire(now) for window in (self._window, *self._versions.values())]
+        self._versions = {v: each for v, each in self._versions.items() if len(each)}
+        if len(self._versions) < 2:
+            return any(expired)
+        held = {version: each.counting(now) for version, each in self._versions.items()}
+        before, self.looks = self.looks, look_at(held, self.looks)
+        return self.looks != before or any(expired)
+
+    def stats(self, now: float, current: frozenset[str] | None, since: float = 0.0) -> Stats | None:
+        """Of the window since then, all `current` versions of the agent together; None: whatever their version."""
+        return self._window.stats(now, current, since)
+
+    def versions(self, current: frozenset[str] | None) -> Iterator[tuple[str, Window]]:
+        for version, window in sorted(self._versions.items()):
+            if current is None or version in current:
+                yield version, window
+
+    def is_missing(self, mean: float, objective: float) -> bool:
+        return self._detector.alarmed and mean <= objective
+
+    def encode(self) -> bytes:
+        """Its record."""
+        return encode(
+            WindowRecord(
+                labels=self.labels,
+                entries=self._window.entries,
+                versions={version: each.entries for version, each in self._versions.items()},
+                looks=self.looks,
+                detector=self._detector,
+                last_score=self.last_score,
+                next_offsets=self.next_offsets,
+                fed=self._fed.ids,
+            )
+        )
+
+    @classmethod
+    def of(cls, record: WindowRecord, limits: AgentWindow) -> Target:
+        """The target of a record, cut to today's limits."""
+        target = cls(Labels(*record.labels), limits)
+        target.last_score = record.last_score
+        target._window = target._empty(record.entries)
+        target._versions = {v: target._empty(each) for v, each in record.versions.items()}
+        target.looks = dict(record.looks)
+        target._detector = record.detector
+        target.next_offsets = dict(record.next_offsets)
+        for each in record.fed:
+            target._fed.add(each)
+        return target
+
+    def _empty(self, entries: tuple[WindowEntry, ...] = ()) -> Window:
+        return Window(
+            sessions=self._limits.sessions,
+            max_age=self._limits.max_age,
+            entries=entries,
+            spare=self._limits.sessions if self.labels.scope == "session" else 0,
+        )
+
+
+def _hand_over(windows: Iterable[Window], entry: WindowEntry) -> bool | None:
+    """In all windows, or in none when one holds a later score of the session."""
+    held = [(w, mine) for w in windows if (mine := w.get(entry.session)) is not None]
+    if any(mine.rank > entry.rank for _, mine in held):
+        return None
+    for window, mine in held:
+        window.mark_gone(mine)
+    return any(not mine.gone for _, mine in held)
+
+
+class RecentIds:
+    """The newest `limit` ids; the one that was not met for longest is forgotten first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._ids: OrderedDict[str, None] = OrderedDict()
+
+    def add(self, id_: str) -> bool:
+        """Remember the id; True when it is new."""
+        if id_ in self._ids:
+            self._ids.move_to_end(id_)
+            return False
+        if len(self._ids) >= self._limit:
+            self._ids.popitem(last=False)
+        self._ids[id_] = None
+        return True
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids, in the order in which they would be forgotten."""
+        return tuple(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)

@@ -1,0 +1,373 @@
+"""All label sets that role `publish` exports, within their caps. Pure: time is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from msgspec.structs import replace
+
+from collector.base.slots import NameVolume, Slots
+from collector.base.telemetry import OTHER, short
+from collector.config.tree import AgentWindow
+from collector.records.codec import encode
+from collector.records.comparison import VersionWindow
+from collector.records.signal import HEADLINES
+from collector.records.signal_batch import SignalHeader
+from collector.records.standing import AgentLabels, Standing
+from collector.records.windows import SLOTS, SlotsRecord, VersionsRecord, WindowEntry, WindowRecord
+from collector.watch.windows.seen import Seen
+from collector.watch.windows.standings import Headline, standing_of
+from collector.watch.windows.target import Labels, ServiceKey, Target
+from collector.watch.windows.versions import VersionsOfAgents
+from evaluators.coverage import is_low
+
+Agent = tuple[str, str]
+"""(service, agent)."""
+Objectives: TypeAlias = Callable[[str], float | None]
+"""By evaluator; None: it has no objective, so no drift is looked for and no burn rate computed."""
+
+MAX_AGENTS = 64
+"""(service, agent) pairs with a name of their own: those with the most traces lately."""
+MAX_EVALUATORS = 64
+"""Evaluators with a name of their own: those with the most signals lately."""
+
+MAX_DETAILED_AGENTS = 12
+"""(service, agent) pairs up to which every evaluator has its histogram and its window on /metrics.
+
+Above it only those that alerts read have them: it is measured so that a scrape stays below 0.4 MB either way.
+"""
+
+
+@dataclass(slots=True)
+class TargetPlace:
+    """A label set with what its next signal needs, found once. It holds until `Targets.generation` changes."""
+
+    labels: Labels
+    target: Target
+    objective: float | None
+    others: tuple[tuple[Labels, Target], ...]
+    """The targets of other agents that may hold the same sessions."""
+    tally: NameVolume | None
+    """Of its evaluator, while agent and evaluator have label values of their own."""
+    version: str = ""
+    moment: int = -1
+    """The last (version, moment) in which the agent had a session: once seen, it changes nothing again."""
+
+
+class Admitted(NamedTuple):
+    """The labels of a signal, the evaluator that was evicted for them, and the names of labels that were folded."""
+
+    labels: Labels
+    evicted_evaluator: str | None = None
+    overflows: tuple[str, ...] = ()
+
+
+class Targets:
+    """Every target, and those that changed since they were last written to topic `windows`."""
+
+    def __init__(self, limits: AgentWindow, objectives: Objectives) -> None:
+        """`objectives` gives an evaluator's objective by its name."""
+        self._limits = limits
+        self._objectives = objectives
+        self._targets: dict[Labels, Target] = {}
+        self._services: dict[ServiceKey, dict[Labels, Target]] = {}
+        """The targets of all agents of a service."""
+        self._changed: set[Labels] = set()
+        self._removed: set[Labels] = set()
+        self._agents: Slots[Agent] = Slots(MAX_AGENTS)
+        self._evaluators: Slots[str] = Slots(MAX_EVALUATORS)
+        self._versions = VersionsOfAgents(limits.version_silence)
+        self._slots_written = b""
+        self.generation = 0
+        """Changes when a place that was found no longer holds."""
+
+    def count_trace(self, service: str, agent: str, now: float) -> Agent | None:
+        """Count a trace of the agent at log time `now`; returns the agent that lost its slot to it, if one did."""
+        pair = (short(service), short(agent))
+        loser = None if OTHER in pair else self._agents.count(pair, now)
+        if loser is not None:
+            self._remove(lambda each: each[:2] == loser)
+            self._versions.forget(loser)
+        return loser
+
+    def agent_labels(self, service: str, agent: str, since: float = float("-inf")) -> Agent:
+        """The (service, agent) labels to use; a free slot is taken with the volume of one trace at `since`."""
+        pair = (short(service), short(agent))
+        return pair if OTHER not in pair and self._agents.hold(pair, since) else (OTHER, OTHER)
+
+    def holds(self, labels: Labels) -> bool:
+        return (labels.service, labels.agent) in self._agents and (
+            labels.evaluator in self._evaluators
+        )
+
+    def holds_agent(self, agent: Agent) -> bool:
+        return agent in self._agents
+
+    def shown_as(self, service: str, agent: str) -> Agent:
+        """The (service, agent) labels of an agent now; it takes no slot."""
+        pair = (short(service), short(agent))
+        return pair if pair in self._agents else (OTHER, OTHER)
+
+    def admit(self, service: str, agent: str, evaluator: str, scope: str, now: float) -> Admitted:
+        """The labels to use for a signal of these names, written at log time `now`."""
+        labelled = self.agent_labels(service, agent)
+        evaluator = short(evaluator)
+        loser = None if evaluator == OTHER else self._evaluators.count(evaluator, now)
+        if loser is not None:
+            self._remove(lambda each: each.evaluator == loser)
+        if evaluator not in self._evaluators:  # counting it has taken a slot where it could
+            evaluator = OTHER
+        labels = Labels(*labelled, evaluator, scope)
+        if OTHER not in labels:
+            return Admitted(labels, loser)
+        folded = {"agent": labelled == (OTHER, OTHER), "evaluator": evaluator == OTHER}
+        return Admitted(labels, loser, tuple(each for each in folded if folded[each]))
+
+    def place(self, labels: Labels, service: str, evaluator: str) -> TargetPlace:
+        """The place of a label set, for signals of these names; its target begins if there is none."""
+        target = self._targets.get(labels)
+        if target is None:
+            target = self._add(Target(labels, self._limits))
+            self._removed.discard(labels)
+        return TargetPlace(
+            labels=labels,
+            target=target,
+            objective=self._objectives(evaluator),
+            others=self._others(labels, service) if labels.scope == "session" else (),
+            tally=None if OTHER in labels else self._evaluators.tally(labels.evaluator),
+        )
+
+    def take(
+        self, place: TargetPlace, seen: Seen, header: SignalHeader, partition: int, offset: int
+    ) -> None:
+        """Take in a signal of `place`, at this offset of a partition.
+
+        Windows take final scores and those of open sessions, and leave out a session from when too little of it is
+        seen for a score; the detector takes each subject's first final score.
+        A session counts for one agent: the one that its latest score names.
+        """
+        entry = _entry(seen, header, place.labels)
+        is_latest = True
+        if entry is not None:
+            if place.labels.agent != OTHER:
+                self._see_version(place, seen)
+            is_latest = not place.others or self._hand_over_elsewhere(place, seen, entry)
+        target = place.target
+        if offset < target.next_offsets.get(
+            partition, 0
+        ):  # taken in before, perhaps before a restart
+            return
+        target.next_offsets[partition] = offset + 1
+        self._changed.add(place.labels)
+        if entry is None:
+            return
+        target.offer(entry if is_latest else replace(entry, gone=True), seen.version)
+        if header.score is None:
+            return
+        target.last_score = max(target.last_score, seen.time)
+        objective = place.objective
+        if objective is None:
+            return
+        if header.first and header.final:
+            target.feed(header.id, entry.score, objective)
+        target.settle(seen.time, objective)
+
+    def _see_version(self, place: TargetPlace, seen: Seen) -> None:
+        moment = self._versions.moment(seen.arrived)
+        if moment != place.moment or seen.version != place.version:
+            self._versions.see(place.labels[:2], seen.version, seen.arrived)
+            place.moment, place.version = moment, seen.version
+
+    def _hand_over_elsewhere(self, place: TargetPlace, seen: Seen, entry: WindowEntry) -> bool:
+        """A session counts no longer under its earlier agents; False: its latest score names another agent.
+
+        It runs for signals that were taken in before, too: a crash may have stored one agent's windows of the two.
+        """
+        is_latest = True
+        for other, target in place.others:
+            handed_over = target.hand_over(replace(entry, session=seen.session_in(other)))
+            is_latest = is_latest and handed_over is not None
+            if handed_over:
+                self._changed.add(other)
+        return is_latest
+
+    def _others(self, labels: Labels, service: str) -> tuple[tuple[Labels, Target], ...]:
+        services = {short(service), OTHER}
+        return tuple(
+            (other, target)
+            for each in sorted(services)
+            for other, target in self._services.get(
+                (each, labels.evaluator, labels.scope), {}
+            ).items()
+            if other != labels
+        )
+
+    def expire(self, now: float) -> None:
+        """Forget sessions that had no trace for too long; take the looks at versions that are due."""
+        for labels, target in self._targets.items():
+            if target.expire(now):
+                self._changed.add(labels)
+
+    def restore_slots(self, record: SlotsRecord) -> None:
+        """Take the slots back, before any target."""
+        self.generation += 1
+        self._agents.restore((record.agents, record.agents_waiting))
+        self._evaluators.restore((record.evaluators, record.evaluators_waiting))
+
+    def restore(self, record: WindowRecord) -> None:
+        """Take a target back from its record in topic `windows`; one whose names have no slots is removed."""
+        target = Target.of(record, self._limits)
+        labels, since = target.labels, target.last_score
+        agent = (labels.service, labels.agent)
+        has_agent = agent == self.agent_labels(*agent, since)
+        evaluator = labels.evaluator
+        if has_agent and (evaluator == OTHER or self._evaluators.hold(evaluator, since)):
+            self._add(target)
+            self._see_versions(record)
+        else:
+            self._removed.add(labels)
+
+    def restore_versions(self, record: VersionsRecord) -> None:
+        """Take an agent's versions back; those of an agent without a slot are removed."""
+        agent = (record.service, record.agent)
+        newest = max((time for each in record.seen.values() for time in each), default=0.0)
+        if agent == self.agent_labels(*agent, newest):
+            self._versions.restore(record)
+        else:
+            self._versions.forget(agent)
+
+    def current_versions(self, labels: Labels) -> frozenset[str] | None:
+        """The versions of its agent that have not ended; None: all, as where agents share their labels."""
+        return self._versions.current(labels[:2])
+
+    def standings(
+        self, now: float, changed: Callable[[Labels], float | None]
+    ) -> dict[AgentLabels, Standing]:
+        """How each agent stands at log time `now`, in order of its labels; `changed`: since when a change stands."""
+        headlines: dict[AgentLabels, list[Headline]] = {}
+        for labels, target in self._targets.items():
+            if labels.evaluator in HEADLINES:
+                headline = Headline(target, self.current_versions(labels), changed(labels))
+                headlines.setdefault(labels[:2], []).append(headline)
+        return {agent: standing_of(each, now) for agent, each in sorted(headlines.items())}
+
+    def by_version(
+        self, agent: AgentLabels, evaluator: str, now: float
+    ) -> Mapping[str, VersionWindow]:
+        """What is held of each version of an agent, also of versions that have ended."""
+        target = self._targets.get(Labels(*agent, evaluator, "session"))
+        if target is None:
+            return {}
+        return {
+            version: VersionWindow(window.counting(now), target.looks.get(version))
+            for version, window in target.versions(None)
+        }
+
+    def slots_record(self) -> bytes:
+        """The slots as they are now, for the key `SLOTS` of topic `windows`."""
+        agents, agents_waiting = self._agents.state()
+        evaluators, evaluators_waiting = self._evaluators.state()
+        return encode(
+            SlotsRecord(
+                agents=tuple(agents),
+                agents_waiting=tuple(agents_waiting),
+                evaluators=tuple(evaluators),
+                evaluators_waiting=tuple(evaluators_waiting),
+            )
+        )
+
+    def pending(self) -> dict[bytes, bytes | None]:
+        """By key, the records that topic `windows` lacks; None removes one."""
+        removed: dict[bytes, bytes | None] = {each.key: None for each in self._removed}
+        changed: dict[bytes, bytes | None] = {
+            each.key: self._targets[each].encode() for each in self._changed
+        }
+        slots = self.slots_record()
+        changed |= self._versions.pending()
+        return removed | changed | ({} if slots == self._slots_written else {SLOTS: slots})
+
+    def written(self, records: Mapping[bytes, bytes | None]) -> None:
+        """These records are in the topic; what left meanwhile, while they were written, stays pending."""
+        self._slots_written = records.get(SLOTS) or self._slots_written
+        self._changed = {each for each in self._changed if records.get(each.key) is None}
+        self._removed = {each for each in self._removed if records.get(each.key, b"") is not None}
+        self._versions.written(records)
+
+    def objective(self, labels: Labels) -> float | None:
+        return self._objectives(labels.evaluator)
+
+    @property
+    def is_detailed(self) -> bool:
+        """Whether there are few enough agents for the histograms and windows of all evaluators."""
+        return len(self._agents) <= MAX_DETAILED_AGENTS
+
+    def has_histogram(self, labels: Labels) -> bool:
+        return self.is_detailed or self.objective(labels) is not None
+
+    def has_window(self, labels: Labels) -> bool:
+        """Whether the label set has the gauges of its window; an agent without headlines has those that it has."""
+        if self.has_histogram(labels) or labels.evaluator in HEADLINES:
+            return True
+        headlines = (labels._replace(evaluator=each, scope="session") for each in HEADLINES)
+        return not any(each in self._targets for each in headlines)
+
+    def __iter__(self) -> Iterator[Target]:
+        return iter(tuple(self._targets.values()))
+
+    def _see_versions(self, record: WindowRecord) -> None:
+        """A record of before versions were kept has no other trace of them; seen again they change nothing."""
+        if OTHER in record.labels[:2]:
+            return
+        for version, entries in record.versions.items():
+            for each in entries:
+                self._versions.see(record.labels[:2], version, each.time)
+
+    def _add(self, target: Target) -> Target:
+        self.generation += 1
+        self._targets[target.labels] = target
+        self._services.setdefault(_service(target.labels), {})[target.labels] = target
+        return target
+
+    def _remove(self, leaves: Callable[[Labels], bool]) -> None:
+        self.generation += 1
+        for labels in [each for each in self._targets if leaves(each)]:
+            del self._targets[labels]
+            targets = self._services[_service(labels)]
+            del targets[labels]
+            if not targets:
+                del self._services[_service(labels)]
+            self._changed.discard(labels)
+            self._removed.add(labels)
+
+
+def _entry(seen: Seen, header: SignalHeader, labels: Labels) -> WindowEntry | None:
+    """The entry of a scored signal, or of a session that is too little seen: it takes the place of its earlier score.
+
+    None for the stand-in of a trace, which is not mixed with verdicts.
+    """
+    score, final, coverage = header.score, header.final, header.coverage
+    if not final and seen.is_trace:
+        return None
+    covered = coverage is None or not is_low(coverage)
+    if score is None and (covered or header.outcome != "skipped"):
+        return None
+    subject = seen.subject
+    return WindowEntry(
+        seen.session if labels.agent != OTHER else seen.session_in(labels),
+        seen.arrived,
+        subject.revision,
+        final,
+        header.id,
+        score or 0.0,
+        covered,
+        subject.start,
+        subject.trace_id or "",
+        False,
+        seen.version,
+    )
+
+
+def _service(labels: Labels) -> ServiceKey:
+    return labels.service, labels.evaluator, labels.scope

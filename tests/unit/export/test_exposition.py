@@ -1,0 +1,111 @@
+"""The exposition is clean under promtool, and has every family that alerts use."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from collector.records.trace_views import TraceUsage
+from collector.sinks.families import SinkFamilies
+from evaluators.model import Tokens
+from tests.support.publisher import SHORT, Publisher
+from tests.support.signals import failed, signal, skipped
+
+FAMILIES = (
+    *("evaluations_total", "score_ratio_bucket", "evaluations_skipped_total", "revisions_total"),
+    *("window_mean_ratio", "window_lower_bound_ratio", "window_upper_bound_ratio"),
+    *("window_samples", "objective_missed_detected", "slo_objective_ratio"),
+    *("drift_detected", "drift_progress_ratio", "drift_mean_rank_ratio", "drift_history_samples"),
+    *("drift_since_timestamp_seconds", "last_score_timestamp_seconds"),
+    *("score_lag_seconds_bucket", "agent_reliability_ratio", "agent_consistency_ratio"),
+    *("trace_duration_seconds_bucket", "trace_cost_usd_total", "trace_tokens_total"),
+    *("signals_total", "outbox_records", "outbox_oldest_timestamp_seconds"),
+    "label_overflow_total",
+)
+
+
+@pytest.fixture
+async def publisher() -> Publisher:
+    found = Publisher(drops=SHORT)
+    await found.publish(
+        signal(trace="a", score=0.2),
+        failed(trace="b"),
+        skipped(trace="c"),
+        signal("s", None, score=0.8),
+        signal("s", None, score=0.7, evaluator="agent_consistency"),
+    )
+    await found.publish(signal(trace="a", score=0.9, revision=1), first=False)
+    for number in range(20):
+        await found.publish(signal(f"{number}", None, score=0.9 - (number > 9) / 2))
+        found.log.clock.now += 1
+    usage = TraceUsage(
+        "1" * 32,
+        "support-bot",
+        "planner",
+        end_time_unix_nano=1_500_000_000,
+        cost_usd=0.1,
+        tokens=Tokens(input=5),
+    )
+    found.exporter._families.count_trace("support-bot", "planner", usage)
+    sinks = SinkFamilies(found.telemetry)
+    sinks.signals.labels("kafka", "acked").inc()
+    sinks.outbox_records.labels("kafka").set(1)
+    sinks.outbox_oldest.labels("kafka").set(1)
+    found.telemetry.label_overflow.labels("agent").inc()
+    return found
+
+
+async def test_promtool_has_nothing_to_say(publisher: Publisher) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        why = "NO PROMTOOL, NOT TESTED: install the Debian package `prometheus`"
+        if os.environ.get("SPANWISE_REQUIRE_PROMTOOL") == "1":
+            pytest.fail(why)
+        pytest.skip(why)
+    body, content_type = publisher.telemetry.exposition("text/plain")
+
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [promtool, "check", "metrics"],
+        input=body,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout + done.stderr) == (0, b"")
+    assert content_type.startswith("text/plain")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+async def test_every_family_that_has_a_source_is_there(publisher: Publisher, family: str) -> None:
+    body, _ = publisher.telemetry.exposition("")
+
+    assert f"\nspanwise_{family}{{" in body.decode()
+
+
+async def test_no_label_names_a_single_trace_or_person(publisher: Publisher) -> None:
+    allowed = {
+        *("service", "agent", "agent_version", "evaluator", "scope", "sample", "outcome"),
+        *("reason", "le", "sink", "result", "label", "type", "topic", "fault", "tool"),
+    }
+
+    found = {
+        label
+        for metric in publisher.telemetry.registry.collect()
+        if metric.name.startswith("spanwise_")
+        for sample in metric.samples
+        for label in sample.labels
+    }
+
+    assert found <= allowed
+
+
+async def test_the_text_format_has_no_exemplars(publisher: Publisher) -> None:
+    body, _ = publisher.telemetry.exposition("text/plain")
+
+    assert b" # {" not in body

@@ -1,0 +1,399 @@
+"""Counters, windows and headline gauges: what counts once, what is left out, what survives a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from collector.base.errors import LogUnavailable
+from collector.config.tree import AgentWindow
+from collector.export.exporter import GROUP
+from collector.log.port import SIGNALS, TRACES, WINDOWS, Commit, New
+from collector.records.codec import encode
+from collector.records.drift import drop_key
+from collector.records.signal import Signal
+from collector.records.traces import TraceRecord
+from collector.records.windows import SLOTS, VERSIONS
+from collector.watch.windows.target import Labels
+from evaluators.model import Tokens, Trace
+from tests.support.eventually import eventually
+from tests.support.faulty_log import FaultyLog
+from tests.support.publisher import Publisher
+from tests.support.signals import BASE, covered, failed, hex_of, new, signal, skipped
+
+
+def session(name: str, score: float | None, **fields: Any) -> Signal:
+    return signal(name, None, score=score, **fields)
+
+
+async def test_each_subject_counts_once_by_its_outcome() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(
+        signal(trace="a", score=0.9),
+        signal(trace="b", score=0.2),
+        failed(trace="c"),
+        signal(trace="d", score=None, outcome="not_applicable", success=None, assumed=1.0),
+        skipped(trace="e"),
+        signal(trace="f", score=None, outcome="measured", success=None, evaluator="latency"),
+    )
+
+    def count(outcome: str) -> float | None:
+        return publisher.value("evaluations_total", outcome=outcome)
+
+    assert [count(each) for each in ("pass", "fail", "error", "not_applicable")] == [1, 1, 1, 1]
+    assert publisher.value("evaluations_skipped_total", reason="budget") == 1
+    assert publisher.value("evaluations_total", evaluator="latency") is None
+    assert publisher.value("score_ratio_count") == 2
+
+
+async def test_a_repeat_of_a_signal_counts_nowhere() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(signal(), signal())
+    await publisher.publish(signal())
+    await publisher.publish(signal(), first=False)
+
+    assert publisher.value("evaluations_total") == 1
+    assert publisher.value("revisions_total") is None
+
+
+async def test_a_later_outcome_counts_as_a_revision_only() -> None:
+    publisher = Publisher()
+    await publisher.publish(signal())
+
+    await publisher.publish(signal(revision=1, score=0.1), first=False)
+
+    assert publisher.value("evaluations_total", outcome="pass") == 1
+    assert publisher.value("evaluations_total", outcome="fail") is None
+    assert publisher.value("revisions_total") == 1
+
+
+async def test_stand_ins_count_nowhere_and_enter_no_window() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(signal(final=False))
+
+    assert publisher.value("evaluations_total") is None
+    assert publisher.value("window_mean_ratio") is None
+
+
+async def test_an_open_session_counts_nowhere_but_stands_in_the_headline() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(session("s-1", 0.4, final=False), session("s-2", 0.8))
+
+    assert publisher.value("evaluations_total") == 1
+    assert publisher.value(
+        "agent_reliability_ratio", service="support-bot", agent="planner", agent_version="1.4.2"
+    ) == pytest.approx(0.6)
+    assert publisher.value("window_samples") == 2
+
+
+async def test_a_session_counts_with_its_latest_score() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(
+        session("s-1", 0.9, final=False, revision=7, at=BASE + 5),
+        session("s-1", 0.1, final=False, revision=3, at=BASE),
+    )
+
+    assert publisher.value("agent_reliability_ratio") == pytest.approx(0.9)
+
+
+async def test_the_newest_sessions_are_the_window() -> None:
+    publisher = Publisher(limits=AgentWindow(sessions=2))
+
+    await publisher.publish(*(session(f"s-{n}", n / 10, at=BASE + n) for n in range(1, 6)))
+
+    assert publisher.value("agent_reliability_ratio") == pytest.approx(0.45)
+    assert publisher.value("window_samples") == 2
+
+
+async def test_sessions_of_low_coverage_are_left_out() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(
+        session("s-1", 0.2, coverage=covered(10, 4)), session("s-2", 0.8, coverage=covered(10, 5))
+    )
+
+    assert publisher.value("agent_reliability_ratio") == pytest.approx(0.8)
+
+
+async def test_a_session_that_is_seen_too_little_loses_the_score_that_it_had() -> None:
+    publisher = Publisher()
+    await publisher.publish(session("s-1", 0.9, revision=1), session("s-2", 0.5))
+    newer = session("s-1", None, revision=2, coverage=covered(10, 4), outcome="skipped")
+
+    await publisher.publish(newer)
+    before_restart = publisher.value("agent_reliability_ratio")
+    publisher = publisher.successor()
+    await publisher.step()
+
+    assert (before_restart, publisher.value("agent_reliability_ratio")) == (0.5, 0.5)
+    assert publisher.value("window_samples") == 1
+
+
+async def test_a_session_that_is_seen_too_little_from_the_start_has_no_series() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(session("s-1", None, coverage=covered(3, 0), outcome="skipped"))
+
+    assert publisher.value("agent_reliability_ratio") is None
+    assert publisher.value("window_mean_ratio") is None
+    assert publisher.value("last_score_timestamp_seconds") is None
+
+
+async def test_when_no_session_is_left_the_series_is_removed() -> None:
+    publisher = Publisher()
+    await publisher.publish(session("s-1", 0.8))
+    assert publisher.value("agent_reliability_ratio") is not None
+
+    publisher.log.clock.now += 86_401
+    await publisher.step()
+
+    assert publisher.value("agent_reliability_ratio") is None
+    assert publisher.value("window_mean_ratio") is None
+    assert publisher.value("window_lower_bound_ratio") is None
+
+
+async def test_expiry_does_not_wait_for_the_reader() -> None:
+    """A log that cannot be read must not freeze the number."""
+    publisher = Publisher()
+    await publisher.publish(session("s-1", 0.8))
+
+    publisher.log.clock.now += 86_401
+
+    assert publisher.value("agent_reliability_ratio") is None
+
+
+async def test_the_eight_newest_versions_of_an_agent_have_a_series() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(
+        *(session(f"s-{n}", 0.5, agent_version=f"1.{n}", at=BASE + n) for n in range(10))
+    )
+
+    assert publisher.value("agent_reliability_ratio", agent_version="1.1") is None
+    shown = [key for key in publisher.gauges() if key[0] == "spanwise_agent_reliability_ratio"]
+    assert len(shown) == 8
+
+
+async def test_a_restart_counts_nothing_again_and_keeps_every_gauge() -> None:
+    publisher = Publisher()
+    await publisher.publish(session("s-1", 0.8), signal(trace="a"))
+    before = publisher.gauges()
+
+    after = publisher.successor()
+    await after.step()
+
+    assert after.gauges() == before
+    assert before
+    assert after.value("evaluations_total") is None
+    await after.publish(session("s-9", 0.8))
+    assert after.value("evaluations_total") == 1
+
+
+async def test_windows_are_stored_every_ten_seconds_with_the_commit() -> None:
+    publisher = Publisher()
+    await publisher.publish(session("s-1", 0.8))
+    commit = publisher.log.committed("sink.prometheus", "signals", 0)
+    assert (commit.offset, commit.metadata) == (0, 1)
+
+    publisher.log.clock.now += 10
+    await publisher.step()
+
+    commit = publisher.log.committed("sink.prometheus", "signals", 0)
+    assert (commit.offset, commit.metadata) == (1, 1)
+    keys = [r.key for r in publisher.log.history(WINDOWS)]
+    labels = ("support-bot", "planner", "agent_reliability", "session")
+    versions = VERSIONS + b"support-bot\0planner"
+    assert keys == [Labels(*labels).key, versions, SLOTS, drop_key(labels)]
+
+
+async def test_a_process_that_stops_before_it_has_read_again_commits_nothing_it_has_not_read() -> (
+    None
+):
+    """What the process before it counted stands in the commit's metadata; the windows lack it still."""
+    publisher = Publisher()
+    await publisher.publish(session("s-1", 0.8))
+    restarted = publisher.successor()
+    await restarted.exporter.restore()
+    restarted.exporter.join()
+    await restarted.exporter.step()  # the partition is assigned, no record has come
+
+    restarted.log.clock.now += 10
+    await restarted.exporter.finish()
+
+    assert restarted.log.committed("sink.prometheus", "signals", 0).offset == 0
+
+
+async def test_a_record_that_is_no_signal_is_counted_and_passed_over() -> None:
+    publisher = Publisher()
+    await publisher.log.write([New(topic="signals", key=b"x", value=b"{}")])
+
+    await publisher.publish(signal(time="yesterday"), signal(trace="fine"))
+
+    assert publisher.value("poison_records_total", topic="signals") == 2
+    assert publisher.value("evaluations_total") == 1
+
+
+async def test_the_cap_on_agents_folds_and_counts() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(*(signal(trace=f"t{n}", agent=f"a{n}") for n in range(66)))
+
+    assert publisher.value("evaluations_total", agent="a63") == 1
+    assert publisher.value("evaluations_total", agent="a64") is None
+    assert publisher.value("evaluations_total", service="_other", agent="_other") == 2
+    assert publisher.value("label_overflow_total", label="agent") == 2
+
+
+async def test_the_cap_on_evaluators_folds_and_counts() -> None:
+    publisher = Publisher()
+
+    await publisher.publish(*(signal(trace=f"t{n}", evaluator=f"e{n}") for n in range(65)))
+
+    assert publisher.value("evaluations_total", evaluator="_other") == 1
+    assert publisher.value("label_overflow_total", label="evaluator") == 1
+
+
+async def test_a_fail_carries_an_exemplar_in_openmetrics() -> None:
+    publisher = Publisher()
+    await publisher.publish(signal(trace="bad", score=0.1), session("s-1", 0.1))
+
+    body, content_type = publisher.telemetry.exposition(
+        "application/openmetrics-text;version=1.0.0"
+    )
+
+    lines = [line for line in body.decode().splitlines() if " # {" in line]
+    assert content_type.startswith("application/openmetrics-text")
+    assert any(line.startswith("spanwise_evaluations_total{") for line in lines)
+    assert any(line.startswith("spanwise_score_ratio_bucket{") for line in lines)
+    assert all(f'trace_id="{hex_of("bad")}"' in line for line in lines)
+
+
+async def test_traces_feed_duration_cost_and_tokens_once() -> None:
+    log = FaultyLog()
+    publisher = Publisher(log=log)
+    trace = Trace(
+        trace_id=hex_of("t"),
+        service="support-bot",
+        agent="planner",
+        session_id="s-1",
+        session_source="session.id",
+        tokens=Tokens(input=100, output=7),
+        cost_usd=0.25,
+        start_time_unix_nano=10**18,
+        end_time_unix_nano=10**18 + 2 * 10**9,
+    )
+    records = [
+        TraceRecord(trace=trace, spans=(b"raw",), revision=revision, seen=BASE)
+        for revision in (0, 0, 1)
+    ]
+    await log.write([New(topic=TRACES, key=b"k", value=encode(each)) for each in records])
+    await log.write([New(topic=TRACES, key=b"k", value=b"\xff")])
+    stopping = asyncio.Event()
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(publisher.exporter.run(stopping))
+        await eventually(lambda: any(each.topic == TRACES for each in log.commits))
+        await eventually(lambda: publisher.value("poison_records_total", topic="traces") == 2)
+        stopping.set()
+
+    assert publisher.value("trace_duration_seconds_sum") == 2
+    assert publisher.value("trace_duration_seconds_count") == 1
+    assert publisher.value("trace_cost_usd_total") == 0.25
+    assert publisher.value("trace_tokens_total", type="input") == 100
+    assert publisher.value("trace_tokens_total", type="output") == 7
+    assert publisher.value("trace_tokens_total", type="cached") is None
+
+
+async def test_the_log_being_away_ends_nothing_and_loses_no_count() -> None:
+    publisher = Publisher()
+    await publisher.step()
+    await publisher.log.write([])
+    publisher.log.fails = LogUnavailable("away")
+    with pytest.raises(LogUnavailable):
+        await publisher.step()
+    publisher.log.fails = None
+
+    await publisher.publish(signal())
+
+    assert publisher.value("evaluations_total") == 1
+
+
+async def test_the_alarm_rises_on_a_regression_and_ends_when_the_mean_is_back() -> None:
+    publisher = Publisher(limits=AgentWindow(sessions=20))
+    good = [signal(f"g{n}", f"g{n}", score=0.97, at=BASE + n) for n in range(40)]
+    bad = [signal(f"b{n}", f"b{n}", score=0.4, at=BASE + 100 + n) for n in range(20)]
+    better = [signal(f"c{n}", f"c{n}", score=0.97, at=BASE + 200 + n) for n in range(20)]
+
+    await publisher.publish(*good)
+    assert publisher.value("objective_missed_detected") == 0
+    await publisher.publish(*bad)
+    assert publisher.value("objective_missed_detected") == 1
+    restarted = publisher.successor()
+    await restarted.step()
+    assert restarted.value("objective_missed_detected") == 1
+    await restarted.publish(*better)
+    assert restarted.value("objective_missed_detected") == 0
+
+
+async def test_windows_stored_without_their_commit_are_not_fed_again() -> None:
+    """Kafka writes the records, then the process dies before the commit: the detector must not read twice."""
+    publisher = Publisher()
+    await publisher.publish(*(signal(f"s{n}", f"t{n}", score=0.5) for n in range(5)))
+    (before,) = [target.encode() for target in publisher.exporter._targets]
+    publisher.log.tears = True
+    publisher.log.clock.now += 10
+    with pytest.raises(LogUnavailable):
+        await publisher.step()
+    publisher.log.tears = False
+    assert len(publisher.log.history(WINDOWS)) > 1
+
+    after = publisher.successor()
+    await after.step()
+
+    assert [target.encode() for target in after.exporter._targets] == [before]
+    assert after.value("evaluations_total") is None
+
+
+async def test_an_evaluator_without_objective_is_held_to_none() -> None:
+    publisher = Publisher(objectives=lambda _: None)
+
+    for number in range(400):
+        await publisher.publish(signal(trace=f"t-{number}", score=0.1))
+
+    assert publisher.value("window_mean_ratio") == pytest.approx(0.1)
+    assert publisher.value("objective_missed_detected") is None
+    assert publisher.value("slo_objective_ratio") is None
+
+
+async def test_no_gauge_is_shown_before_what_was_known_is_read_back() -> None:
+    publisher = Publisher()
+    await publisher.publish(session("s-1", 0.5, evaluator="agent_reliability"))
+    successor = publisher.successor()
+
+    await successor.exporter.restore()
+
+    assert successor.value("agent_reliability_ratio") is None
+    await successor.step()
+    assert successor.value("agent_reliability_ratio") == 0.5
+
+
+async def test_signals_are_lost_only_when_they_were_never_counted() -> None:
+    """The commit stands behind the counters: what was dropped between the two is not missing anywhere."""
+    publisher = Publisher()
+    await publisher.publish(*(signal(f"s-{n}", f"t-{n}") for n in range(4)))
+    commit = Commit(group=GROUP, topic=SIGNALS, partition=0, offset=0, metadata=4)
+    await publisher.log.write([new(signal(f"s-{n}", f"t-{n}")) for n in range(4, 9)], [commit])
+
+    publisher.log.expire_below(6, SIGNALS)
+    successor = publisher.successor()
+    await successor.step()
+
+    assert successor.value("signals_total", sink="prometheus", result="lost") == 2
+    assert successor.value("evaluations_total") == 3

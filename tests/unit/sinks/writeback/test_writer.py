@@ -1,0 +1,228 @@
+"""What reaches a tool, in which order, and what is remembered of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from collector.base.errors import Permanent, Retryable
+from collector.records.signal import SessionTraces
+from collector.sinks.port import Refused
+from collector.sinks.writeback.batches import (
+    LARGEST,
+    MOST,
+    Missing,
+    Written,
+    pieces,
+    write_in_batches,
+)
+from collector.sinks.writeback.score import ScoreShape, WrittenScore, WrittenSubject, score_of
+from collector.sinks.writeback.writer import ScoreWriter
+from tests.support.signals import hex_of, signal, skipped
+from tests.support.sink_contract import published
+from tests.support.tools.scores import HandClock, published_signals
+
+SHAPE = ScoreShape(sessions=frozenset({"session.id"}))
+
+
+class FakeTool:
+    """Keeps a score per key, and knows every subject but those that are `unknown`."""
+
+    def __init__(self) -> None:
+        self.unknown: set[str] = set()
+        self.bad: set[str] = set()
+        self.away = False
+        self.stands: dict[tuple[WrittenSubject, str], float | None] = {}
+        self.requests: list[list[WrittenScore]] = []
+
+    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
+        await write_in_batches(scores, self._send, written)
+
+    async def _send(self, scores: Sequence[WrittenScore]) -> None:
+        if self.away:
+            raise Retryable("away")
+        self.requests.append(list(scores))
+        if missing := frozenset(e.subject for e in scores if e.subject.id in self.unknown):
+            raise Missing(missing)
+        if any(each.name in self.bad for each in scores):
+            raise Permanent("bad")
+        for each in scores:
+            if each.is_gone:
+                self.stands.pop((each.subject, each.name), None)
+            else:
+                self.stands[each.subject, each.name] = each.value
+
+
+class Stand:
+    def __init__(self, shape: ScoreShape = SHAPE) -> None:
+        self.tool = FakeTool()
+        self.clock = HandClock()
+        self.writer = ScoreWriter(self.tool, shape, wait=60.0, now=self.clock)
+
+    async def deliver(self, *signals: Any) -> None:
+        await self.writer.deliver(published_signals(*signals))
+
+    @property
+    def values(self) -> list[float | None]:
+        return [*self.tool.stands.values()]
+
+
+async def test_of_one_place_in_a_batch_only_the_last_is_sent() -> None:
+    stand = Stand()
+
+    await stand.deliver(signal(score=0.1), signal(trace="t-2"), signal(score=0.9, revision=1))
+
+    (request,) = stand.tool.requests
+    assert [each.value for each in request] == [0.75, 0.9]
+
+
+async def test_no_delete_is_sent_for_what_never_had_a_score() -> None:
+    stand = Stand()
+
+    await stand.deliver(skipped(), skipped(trace=None, revision=7))
+
+    assert stand.tool.requests == []
+
+
+async def test_a_score_is_taken_away_by_a_later_outcome_without_one() -> None:
+    stand = Stand()
+    await stand.deliver(signal(), signal(trace="t-2"))
+    await stand.deliver(skipped())
+
+    assert [key[0].id for key in stand.tool.stands] == [hex_of("t-2")]
+
+
+async def test_after_a_restart_a_revision_without_a_score_takes_it_away() -> None:
+    stand = Stand()
+
+    await stand.deliver(skipped(revision=1))
+
+    assert [each.is_gone for each in stand.tool.requests[0]] == [True]
+
+
+async def test_a_session_that_went_on_leaves_the_trace_that_was_its_newest() -> None:
+    stand = Stand()
+    for newest in ("b", "c"):
+        ends = SessionTraces(first="a", newest=newest)
+        await stand.deliver(signal(trace=None, session_source="trace", traces=ends))
+
+    assert [key[0] for key in stand.tool.stands] == [WrittenSubject("trace", "c")]
+
+
+async def test_what_the_tool_does_not_have_waits_and_the_rest_goes_on() -> None:
+    stand = Stand()
+    stand.tool.unknown = {hex_of("t-1")}
+    batch = published_signals(signal(), signal(trace="t-2"))
+
+    await stand.writer.deliver(batch)
+    await stand.writer.deliver(batch)  # as after a failed commit
+
+    assert stand.values == [0.75]
+    assert stand.writer.waiting == {batch[0].position}
+
+    stand.tool.unknown.clear()
+    await stand.writer.again()
+    assert len(stand.values) == 1, "it is not due yet"
+    stand.clock.time += 5.0
+    await stand.writer.again()
+
+    assert len(stand.values) == 2
+    assert (stand.writer.waiting, stand.writer.unmatched) == (set(), 0)
+
+
+async def test_a_later_score_of_a_subject_that_waits_goes_behind_it() -> None:
+    """Else the earlier one would overwrite it when its time comes."""
+    stand = Stand()
+    stand.tool.unknown = {hex_of("t-1")}
+    await stand.deliver(signal(score=0.1))
+    stand.tool.unknown.clear()
+    await stand.deliver(signal(score=0.9, revision=1))
+    stand.clock.time += 5.0
+    await stand.writer.again()
+
+    assert stand.values == [0.9]
+
+
+async def test_a_score_that_waits_and_is_taken_back_is_never_written() -> None:
+    stand = Stand()
+    stand.tool.unknown = {hex_of("t-1")}
+    await stand.deliver(signal())
+    await stand.deliver(skipped())
+
+    assert stand.writer.waiting == set()
+
+
+async def test_what_stays_unknown_is_unmatched_and_not_refused() -> None:
+    stand = Stand()
+    stand.tool.unknown = {hex_of("t-1")}
+    await stand.deliver(signal())
+    stand.clock.time += 60.0
+
+    await stand.writer.again()
+
+    assert (stand.writer.waiting, stand.writer.unmatched) == (set(), 1)
+
+
+async def test_a_tool_that_is_away_keeps_everything_for_the_next_try() -> None:
+    stand = Stand()
+    stand.tool.unknown = {hex_of("t-1")}
+    await stand.deliver(signal())
+    stand.tool.unknown.clear()
+    stand.tool.away = True
+    stand.clock.time += 5.0
+
+    with pytest.raises(Retryable):
+        await stand.writer.again()
+    with pytest.raises(Retryable):
+        await stand.deliver(signal(trace="t-2"))
+    assert len(stand.writer.waiting) == 1
+
+    stand.tool.away = False
+    await stand.writer.again()
+    assert stand.values == [0.75]
+
+
+async def test_what_the_tool_never_takes_is_refused_alone() -> None:
+    stand = Stand()
+    stand.tool.bad = {"bad"}
+    batch = [signal(trace=f"t-{n}", evaluator="bad" if n == 5 else "good") for n in range(9)]
+
+    with pytest.raises(Refused) as refused:
+        await stand.deliver(*batch)
+
+    assert [each.offset for each in refused.value.reasons] == [5]
+    assert len(stand.values) == 8
+
+
+async def test_what_is_no_signal_is_refused() -> None:
+    stand = Stand()
+
+    with pytest.raises(Refused) as refused:
+        await stand.writer.deliver([published(0), published(1, b'{"no": "signal"}')])
+
+    assert [each.offset for each in refused.value.reasons] == [1]
+    assert stand.values == [0.75]
+
+
+async def test_a_tool_without_places_gets_a_first_score_and_no_other() -> None:
+    stand = Stand(SHAPE._replace(replaces=False))
+
+    await stand.deliver(signal(score=0.1), signal(score=0.2, revision=1))
+    await stand.deliver(signal(score=0.3, revision=2), skipped(revision=3))
+
+    assert stand.values == [0.1]
+
+
+def test_requests_are_bounded_in_scores_and_in_bytes() -> None:
+    (small,) = published_signals(signal())
+    (large,) = published_signals(signal(explanation="x" * 60_000))
+    one = score_of(small, SHAPE)
+    other = score_of(large, SHAPE._replace(explanation=60_000))
+    assert one is not None
+    assert other is not None
+
+    assert [len(each) for each in pieces([one] * (MOST + 1))] == [MOST, 1]
+    assert all(60_000 * len(each) < LARGEST for each in pieces([other] * 40))
+    assert sum(len(each) for each in pieces([other] * 40)) == 40

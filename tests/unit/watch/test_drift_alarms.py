@@ -1,0 +1,211 @@
+"""When scores have dropped: the alarm, since when, what ends it, and what is stored of it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import msgspec
+import pytest
+
+from collector.records.drift import DropState, SettlingScore, drop_key
+from collector.records.signal import rfc3339
+from collector.watch.drift.detector import DropWatch
+from collector.watch.windows.target import Labels
+from evaluators.formulas.own_past import PastState
+from tests.support.drift import held, same
+from tests.support.faulty_log import Crash, FaultyLog
+from tests.support.publisher import SHORT, Publisher, closed_trace
+from tests.support.signals import BASE
+from tests.unit.watch.test_drift import SETTLE, Stand, session
+
+
+async def regress(publisher: Publisher, *scores: float, version: str = "1", **fields: Any) -> None:
+    for score in scores:
+        name = f"s-{publisher.log.clock.now:.0f}"
+        time = rfc3339(publisher.log.clock.now)
+        said = session(name, score, final=True, agent_version=version, time=time, **fields)
+        await publisher.publish(said)
+        publisher.log.clock.now += 11
+        await publisher.step()
+
+
+def test_a_drop_began_when_its_first_session_was_seen_not_when_it_settled() -> None:
+    """Sessions settle five minutes after their newest span."""
+    stand = Stand()
+    scores = [*GOOD, *BAD]
+    for number, score in enumerate(scores):
+        at = 60.0 * number
+        stand.say(session(f"s-{number}", score, time=rfc3339(BASE + at)), at)
+    stand.pass_time(0, 60 * len(scores) + SETTLE)
+
+    ((drop,),) = stand.drops.by_agent().values()
+
+    assert drop.direction == "worse"
+    assert drop.since == BASE + 60 * len(GOOD)
+
+
+def test_a_drop_of_scores_that_an_older_version_stored_began_when_they_settled() -> None:
+    stored = [(f"s-{at}", 60.0 * at, 1, True, each, "1") for at, each in enumerate([*GOOD, *BAD])]
+    settling = msgspec.convert(stored, tuple[SettlingScore, ...])
+    labels = Labels("support-bot", "planner", "agent_reliability", "session")
+    state = DropState(labels=labels, past=PastState(), settling=settling)
+    watch = DropWatch(labels, SHORT, state)
+
+    deque(watch.entering(60.0 * len(settling)), maxlen=0)
+
+    ((_, alarm),) = watch.alarms()
+    assert alarm.since == 60 * len(GOOD)
+
+
+GOOD = [0.8, 0.85, 0.9, 0.95] * 3
+BAD = [0.1] * 8
+
+
+async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_fixed_version() -> None:
+    publisher = Publisher(drops=SHORT)
+    await regress(publisher, *GOOD[:5])
+    assert publisher.value("drift_history_samples") == 5
+    assert publisher.value("drift_detected") is None
+    (watched,) = publisher.exporter.standings()["support-bot", "planner"].watched
+    assert (watched.samples, watched.progress) == (5, None), "the past is too short"
+    await regress(publisher, *GOOD[5:])
+    assert publisher.value("drift_detected") == 0
+    began = publisher.log.clock.now
+
+    await regress(publisher, *BAD, version="2")
+
+    restarted = publisher.successor()
+    await restarted.step()
+    for each in (publisher, restarted):
+        assert each.value("drift_detected", evaluator="agent_reliability", scope="session") == 1
+        assert each.value("drift_progress_ratio") == 1
+        assert (each.value("drift_mean_rank_ratio") or 1) < 0.2
+        assert each.value("drift_since_timestamp_seconds") == pytest.approx(began, abs=30)
+    (drop,) = restarted.exporter.standings()["support-bot", "planner"].drops
+    assert (drop.evaluator, drop.scope, drop.direction) == (
+        "agent_reliability",
+        "session",
+        "worse",
+    )
+    assert drop.since == restarted.value("drift_since_timestamp_seconds")
+    (before,), (after,) = (
+        each.exporter.standings()["support-bot", "planner"].watched
+        for each in (publisher, restarted)
+    )
+    assert after == before, "with the trail of its progress"
+    assert after.progress == after.trail[-1][1] / 1000 == 1
+    assert after.trail[0][1] < 500
+
+    await regress(restarted, *GOOD, version="3")
+
+    assert restarted.value("drift_detected") == 0
+    assert restarted.value("drift_mean_rank_ratio") is None
+    assert restarted.exporter.standings()["support-bot", "planner"].drops == ()
+
+
+async def test_the_headline_is_that_of_the_sessions_since_the_drop_and_the_window_keeps_its_own() -> (
+    None
+):
+    publisher = Publisher(drops=SHORT)
+    await regress(publisher, *GOOD)
+    assert publisher.value("agent_reliability_ratio") == pytest.approx(sum(GOOD) / len(GOOD))
+
+    await regress(publisher, *BAD)
+
+    mean = sum([*GOOD, *BAD]) / len([*GOOD, *BAD])
+    assert publisher.value("agent_reliability_ratio") == pytest.approx(0.1)
+    assert publisher.value("window_mean_ratio") == pytest.approx(mean)
+    standing = publisher.exporter.standings()["support-bot", "planner"]
+    assert standing.reliability is not None
+    assert standing.window_reliability is not None
+    assert standing.reliability.mean == pytest.approx(0.1)
+    assert standing.reliability.samples == len(BAD)
+    assert standing.reliability.since == standing.drops[0].since
+    assert standing.window_reliability.mean == pytest.approx(mean)
+
+    await regress(publisher, *GOOD, version="2")
+
+    assert standing.reliability.mean < 0.5
+    after = publisher.exporter.standings()["support-bot", "planner"]
+    assert after.window_reliability is None
+    assert after.reliability is not None
+    assert after.reliability.since is None
+
+
+@pytest.mark.parametrize(("evaluator", "detected"), [("work_baseline", 1), ("task_agreement", 0)])
+async def test_better_is_shown_and_raises_the_gauge_for_work_alone(
+    evaluator: str, detected: int
+) -> None:
+    publisher = Publisher(drops=SHORT)
+    await regress(publisher, *[0.1, 0.2, 0.3] * 4, evaluator=evaluator)
+
+    await regress(publisher, *[0.9] * 8, evaluator=evaluator)
+
+    assert publisher.value("drift_detected") == detected
+    (drop,) = publisher.exporter.standings()["support-bot", "planner"].drops
+    assert drop.direction == "better"
+    if detected:
+        assert publisher.value("drift_mean_rank_ratio") == drop.mean_rank > 0.8
+
+
+async def test_the_past_of_an_agent_that_lost_its_slot_is_forgotten() -> None:
+    publisher = Publisher(drops=SHORT)
+    await regress(publisher, *GOOD)
+
+    for number in range(64):
+        await publisher.close_traces(*(closed_trace(f"agent-{number}", m) for m in range(4)))
+    publisher.log.clock.now += 10
+    await publisher.step()
+
+    assert publisher.value("drift_detected") is None
+    assert publisher.value("detector_scores_dropped_total", reason="forgotten") == len(GOOD)
+    stored = [each.key for each in publisher.log.stored("windows") if b"\0drops\0" in each.key]
+    assert stored == []
+
+
+async def test_records_that_cannot_be_read_are_passed_over() -> None:
+    publisher = Publisher(drops=SHORT)
+    await regress(publisher, *GOOD)
+    state = drop_key(("support-bot", "planner", "agent_reliability", "session"))
+    assert state in [each.key for each in publisher.log.stored("windows")]
+    publisher.log.append("windows", b"\xc1", key=state)
+    publisher.log.append("windows", b"\xc1", key=b"\0drops\0of a newer version")
+
+    restarted = publisher.successor()
+    await regress(restarted, *GOOD)
+
+    assert restarted.value("poison_records_total", topic="windows") == 2
+    assert restarted.value("drift_history_samples") == len(GOOD)
+    again = restarted.successor()
+    await again.step()
+    assert again.value("drift_history_samples") == len(GOOD)
+    assert again.value("poison_records_total", topic="windows") == 1
+
+
+async def test_a_store_may_end_after_any_record() -> None:
+    """On Kafka a write is not atomic: what was not written is read again, and nothing enters twice or not at all."""
+
+    async def fed(ends_after: int | None) -> Publisher:
+        publisher = Publisher(log=FaultyLog(atomic=False), drops=SHORT)
+        await publisher.step()
+        for number, score in enumerate(2 * GOOD):
+            await publisher.publish(session(f"s-{number}", score, final=True))
+            publisher.log.clock.now += 0.5
+            if number in (7, 15):  # of what is stored at the end, some is there already
+                await publisher.exporter.finish()
+        await publisher.step()
+        publisher.log.crash_after = ends_after
+        try:
+            await publisher.exporter.finish()
+        except Crash:
+            publisher = publisher.successor()
+            await publisher.step()
+        return publisher
+
+    whole = await fed(None)
+    records, commits = whole.log.calls[-1]
+    assert any(each.key.startswith(b"\0drops\x000\0") for each in records)
+
+    for ends_after in range(len(records) + len(commits)):
+        assert same(held((await fed(ends_after)).exporter._drops), held(whole.exporter._drops))

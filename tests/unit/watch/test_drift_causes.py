@@ -1,0 +1,196 @@
+"""A drop's strength, the fault that explains it, and what is only a mark."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from collector.records.drift import DropState, decode_drop
+from collector.watch.drift.detector import DropWatch
+from collector.watch.drift.detectors import Drops
+from collector.watch.settling import Update, digest_of
+from collector.watch.windows.target import Labels
+from evaluators.formulas.past_limits import DAY, PastLimits
+from evaluators.formulas.recent_uses import SAME, RecentUses
+from tests.support.fault_watches import AGENT, FAILED, FINE, Watcher
+
+MINUTE = 60.0
+LIMITS = PastLimits()
+GOOD = [0.7 + 0.01 * (number % 20) for number in range(300)]
+
+
+def watched(evaluator: str = "agent_reliability", limits: PastLimits = LIMITS) -> Drops:
+    drops = Drops(limits, settle=0.0)
+    drops.log_time.own(0)
+    drops._add(Labels(*AGENT, evaluator, "session"), DropWatch(_labels(evaluator), limits))
+    return drops
+
+
+def _labels(evaluator: str) -> Labels:
+    return Labels(*AGENT, evaluator, "session")
+
+
+def live(drops: Drops, scores: list[float], *, begin: int = 0, every: float = MINUTE) -> None:
+    """A session each minute, the first one at minute `begin`."""
+    (watch,) = drops
+    for number, score in enumerate(scores, begin):
+        at, name = number * every, f"s-{number}"
+        update = Update(name, digest_of(name), (1, True), at, at, 0, number)
+        watch.offer(update, score, due=at, version="1")
+    deque(drops.entering({0: (begin + len(scores)) * every}), maxlen=0)
+
+
+def explain(drops: Drops, watcher: Watcher) -> None:
+    deque(drops.explain(watcher.faults), maxlen=0)
+
+
+def shown(drops: Drops) -> Any:
+    found = drops.by_agent().get(AGENT, ())
+    return found[0] if found else None
+
+
+def test_a_total_failure_is_strong_soon_after_it_is_noticed() -> None:
+    drops = watched()
+    live(drops, GOOD)
+    live(drops, [0.0] * 10, begin=300)
+    noticed = shown(drops)
+    assert noticed is not None
+    assert not noticed.strong
+
+    live(drops, [0.0] * 20, begin=310)
+
+    assert shown(drops).strong
+
+
+def test_a_slight_drop_is_noticed_and_never_strong() -> None:
+    drops = watched()
+    live(drops, GOOD)
+
+    live(drops, [each - 0.04 for each in GOOD], begin=300)
+
+    assert shown(drops) is not None
+    assert not shown(drops).strong
+
+
+@pytest.mark.parametrize("evaluator", ["work_baseline", "task_agreement"])
+def test_how_much_work_it_was_never_wakes_anybody(evaluator: str) -> None:
+    drops = watched(evaluator)
+    live(drops, GOOD)
+    live(drops, [0.0] * 60, begin=300)
+
+    assert shown(drops) is not None
+    assert not shown(drops).strong
+
+
+def test_a_change_of_work_is_only_a_mark_in_the_first_two_weeks() -> None:
+    for began, is_alarm in ((0, False), (15 * DAY, True)):
+        drops = watched("work_baseline")
+        live(drops, [0.5], begin=1)
+        start = int(began / MINUTE) or 2
+        live(drops, GOOD, begin=start)
+        live(drops, [0.0] * 60, begin=start + 300)
+
+        (watch,) = drops
+        assert shown(drops) is not None
+        assert (watch.alarm is not None) == is_alarm
+
+
+async def faults_of(*uses: Any) -> Watcher:
+    watcher = Watcher()
+    watcher.log.clock.now = 0.0
+    await watcher.live(*uses)
+    return watcher
+
+
+async def test_the_fault_that_began_with_a_drop_explains_it() -> None:
+    watcher = await faults_of(*[FINE] * 300, *[FAILED] * 20)
+    drops = watched()
+    live(drops, [*GOOD, *[0.0] * 20])
+
+    explain(drops, watcher)
+
+    assert shown(drops).cause == ("tool_failed", "find_order")
+    assert drops.causes() == {AGENT: ("tool_failed", "find_order")}
+
+
+async def test_a_tool_that_fails_explains_before_the_answers_that_give_up_because_of_it() -> None:
+    content = replace(FINE, gave_up=False)
+    given_up, failed = (replace(each, gave_up=True) for each in (FINE, FAILED))
+    watcher = await faults_of(*[content] * 300, *[failed, failed, given_up] * 10)
+    alone = await faults_of(*[content] * 300, *[given_up] * 30)
+    drops, other = watched(), watched()
+    for each in (drops, other):
+        live(each, [*GOOD, *[0.0] * 30])
+
+    explain(drops, watcher)
+    explain(other, alone)
+
+    assert shown(drops).cause == ("tool_failed", "find_order")
+    assert shown(other).cause == ("gave_up", "")
+
+
+async def test_where_nothing_fails_more_than_before_the_cause_is_unknown() -> None:
+    watcher = await faults_of(*[FINE] * 320)
+    drops = watched()
+    live(drops, [*GOOD, *[0.0] * 20])
+
+    explain(drops, watcher)
+
+    assert shown(drops).cause is None
+    assert drops.causes() == {AGENT: None}
+
+
+async def test_a_drop_is_over_when_the_fault_that_was_named_is_over() -> None:
+    watcher = await faults_of(*[FINE] * 300, *[FAILED] * 20)
+    drops = watched()
+    live(drops, [*GOOD, *[0.0] * 20])
+    explain(drops, watcher)
+
+    await watcher.live(*[FINE] * 20, begin=320)
+    assert watcher.shown() == {}
+    explain(drops, watcher)
+
+    assert shown(drops) is None
+
+
+async def test_an_earlier_fault_that_ended_before_ends_no_drop() -> None:
+    watcher = await faults_of(*[FINE] * 200, *[FAILED] * 20, *[FINE] * 80, *[FAILED] * 20)
+    drops = watched()
+    live(drops, [*GOOD, *[0.0] * 20])
+
+    explain(drops, watcher)
+    explain(drops, watcher)
+
+    assert shown(drops).cause == ("tool_failed", "find_order")
+
+
+def test_strength_and_cause_are_stored_with_the_drop() -> None:
+    drops = watched()
+    live(drops, [*GOOD, *[0.0] * 40])
+    (watch,) = drops
+    watch.past.explain(("tool_failed", "find_order"))
+
+    restored = Drops(LIMITS, settle=0.0)
+    parts = watch.due()
+    state = decode_drop(watch.encode())
+    assert isinstance(state, DropState)
+    restored.restore(state, parts)
+
+    assert shown(restored) == shown(drops)
+    assert shown(restored).strong
+
+
+def test_recent_uses_are_bounded_and_exact_for_the_newest() -> None:
+    recent = RecentUses()
+    for number in range(10_000):
+        recent.add(float(number), failed=number >= 9_990)
+
+    assert len(recent.buckets) <= SAME * 9
+    assert recent.since(9_995.0) == (5, 5)
+    uses, failures = recent.since(9_900.0)
+    assert failures == 10
+    assert 85 <= uses <= 100
+    assert RecentUses(recent.buckets).since(9_900.0) == (uses, failures)

@@ -1,0 +1,286 @@
+"""What fault watches are fed with, what they show, and what of it survives."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from collector.log.port import WINDOWS
+from collector.records.faults import faults_key
+from collector.records.standing import FailingTool
+from collector.watch.faults.agent_faults import ENDED_SHOWN, MAX_TOOLS
+from evaluators.matching.tool_uses import LONGEST
+from evaluators.uses import LONGEST_NAME, SessionUses
+from tests.support.fault_watches import AGENT, FAILED, FINE, SETTLE, Watcher, used, work
+
+PAST = [FINE] * 40
+
+
+async def test_a_tool_that_begins_to_fail_is_named_with_its_numbers() -> None:
+    watcher = Watcher()
+    await watcher.live(*PAST)
+    began = watcher.log.clock.now
+
+    await watcher.live(*[FAILED] * 12, begin=40)
+
+    (fault,) = watcher.shown().values()
+    assert (fault.fault, fault.tool, fault.error) == ("tool_failed", "find_order", "TimeoutError")
+    assert (fault.uses, fault.failures) == (12, 12)
+    assert (fault.uses_before, fault.failures_before) == (40, 0)
+    assert fault.since == began
+    assert fault.pages
+    assert fault.sessions == ("s-51", "s-50", "s-49")
+    labels = {"service": "bot", "agent": "planner", "fault": "tool_failed", "tool": "find_order"}
+    assert watcher.value("detected", **labels) == 1
+    assert watcher.value("since_timestamp_seconds", **labels) == began
+    assert watcher.value("uses", period="since") == 12
+    assert watcher.value("failures", period="since") == 12
+    assert watcher.value("uses", period="before") == 40
+    assert watcher.value("failures", period="before") == 0
+
+
+async def test_it_says_0_for_an_hour_after_it_is_over_and_then_nothing() -> None:
+    watcher = Watcher()
+    await watcher.live(*PAST, *[FAILED] * 12)
+    await watcher.live(*PAST, begin=100)
+
+    assert watcher.shown() == {}
+    assert watcher.value("detected", fault="tool_failed") == 0
+    assert watcher.value("uses", period="since") is None
+
+    await watcher.live(*[FINE] * int(ENDED_SHOWN / 60), begin=200)
+    assert watcher.value("detected", fault="tool_failed") is None
+
+
+async def test_a_fault_survives_a_kill_with_all_that_is_said_of_it() -> None:
+    watcher = Watcher()
+    await watcher.live(*PAST, *[FAILED] * 12)
+    before = watcher.shown()
+
+    restarted = watcher.successor()
+    await restarted.step()
+    await restarted.step()
+
+    assert restarted.shown() == before != {}
+
+
+async def test_an_open_session_enters_when_it_has_been_quiet_and_as_it_was_last() -> None:
+    watcher = Watcher()
+    await watcher.live(*PAST)
+    for number in range(12):
+        now = watcher.log.clock.now
+        await watcher.say(work(f"o-{number}", FINE, closed=None, seen=now, revision=1))
+        watcher.log.clock.now += 60
+        await watcher.say(work(f"o-{number}", FAILED, closed=None, seen=now + 60, revision=2))
+    assert watcher.shown() == {}, "the newest have not settled"
+
+    watcher.log.clock.now += SETTLE + 1
+    await watcher.step()
+
+    assert watcher.shown()["tool_failed", "find_order"].uses == 12
+
+
+async def test_a_session_that_goes_on_after_it_has_settled_enters_once() -> None:
+    watcher = Watcher()
+    await watcher.say(work("s", FINE, closed=None))
+    watcher.log.clock.now += SETTLE + 1
+    await watcher.step()
+    await watcher.say(work("s", FAILED, revision=2))
+    await watcher.step()
+
+    (agent,) = watcher.faults
+    assert agent.settling.entered.count == 1
+    assert not agent.settling.held
+
+
+async def test_a_session_counts_for_the_agent_that_it_names_last() -> None:
+    watcher = Watcher()
+    await watcher.say(work("s", FAILED, closed=None), work("s", FINE, agent="writer", revision=2))
+    watcher.log.clock.now += 1
+    await watcher.step()
+
+    assert {each.labels[1]: each.settling.entered.count for each in watcher.faults} == {
+        "planner": 0,
+        "writer": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fault", "bad", "good"),
+    [
+        ("tool_empty", used(empty=True), FINE),
+        ("repeated_calls", used(repeated=True), FINE),
+        ("tool_slow", used(slowest=9.0), used(slowest=1.0)),
+        ("model_failed", SessionUses(model_failed=True), SessionUses(model_failed=False)),
+        ("no_answer", SessionUses(no_answer=True), SessionUses(no_answer=False)),
+        ("gave_up", SessionUses(gave_up=True), SessionUses(gave_up=False)),
+    ],
+)
+async def test_every_fault_is_noticed_and_no_other_one_with_it(
+    fault: str, bad: SessionUses, good: SessionUses
+) -> None:
+    watcher = Watcher()
+
+    await watcher.live(*[good] * 60, *[bad] * 15)
+
+    ((found, _),) = watcher.shown()
+    assert found == fault
+
+
+async def test_what_a_session_does_not_tell_is_no_use() -> None:
+    watcher = Watcher()
+    silent = SessionUses(tools=used(returned=False).tools)
+
+    await watcher.live(*[silent] * 60)
+
+    (agent,) = watcher.faults
+    watched = {fault for fault, _ in agent._watches}
+    assert watched == {"tool_failed", "repeated_calls"}
+
+
+async def test_a_call_twice_as_long_as_usual_is_not_slow_where_calls_vary() -> None:
+    watcher = Watcher()
+    lengths = [used(slowest=1.0 + 9.0 * (number % 10 == 0)) for number in range(200)]
+
+    await watcher.live(*lengths)
+
+    assert watcher.shown() == {}
+
+
+async def test_an_agent_that_invents_tools_grows_no_state_and_moves_no_other_watch() -> None:
+    watcher = Watcher()
+    invented = [used(f"tool-{number}", failed=True) for number in range(300)]
+    mixed = [uses for pair in zip([FINE] * 300, invented, strict=True) for uses in pair]
+
+    await watcher.live(*mixed, every=20)
+
+    (agent,) = watcher.faults
+    tools = {tool for _, tool in agent._watches}
+    assert len(tools) <= MAX_TOOLS + 1
+    assert "find_order" in tools
+    assert ("tool_failed", "find_order") not in watcher.shown()
+    await watcher.live(*[FAILED] * 15, begin=700)
+    assert ("tool_failed", "find_order") in watcher.shown()
+
+
+async def test_tools_without_watches_of_their_own_share_one() -> None:
+    watcher = Watcher()
+    own = [used(f"tool-{number:02}") for number in range(MAX_TOOLS)] * 3
+    rare = [used(f"rare-{number}") for number in range(60)]
+
+    await watcher.live(*own, *rare, every=1)
+
+    (agent,) = watcher.faults
+    assert agent._watches["tool_failed", "_other"].watch.state.past.uses == 60
+
+
+async def test_a_tool_that_is_used_more_takes_the_watches_of_one_that_is_used_less() -> None:
+    watcher = Watcher()
+    await watcher.live(*[used(f"tool-{number:02}") for number in range(MAX_TOOLS)], every=1)
+
+    watcher.log.clock.now += 7200
+    await watcher.live(*[FINE] * 5, begin=100, every=10)
+
+    (agent,) = watcher.faults
+    assert ("tool_failed", "find_order") in agent._watches
+    await watcher.reader.finish()
+    assert watcher.value("watches_dropped_total", reason="max_tools") == 3, "all of its watches"
+
+
+async def test_an_agent_without_labels_is_not_watched_and_one_that_loses_them_is_forgotten() -> (
+    None
+):
+    watcher = Watcher(agents={AGENT})
+    await watcher.live(*PAST)
+    await watcher.say(work("other", FINE, agent="writer"))
+    assert [each.labels for each in watcher.faults] == [AGENT]
+
+    watcher.agents = set()
+    await watcher.reader.finish()
+
+    assert list(watcher.faults) == []
+    assert (watcher.value("watches_dropped_total", reason="forgotten") or 0) > 0
+    stored = [each async for each in watcher.log.replay(WINDOWS, 0)]
+    assert not [each for each in stored if each.key == faults_key(AGENT) and each.value]
+
+
+async def test_too_many_sessions_at_once_are_left_out_and_counted() -> None:
+    watcher = Watcher()
+    name, error = "t" * (LONGEST_NAME - 3), "E" * LONGEST
+    tools = [used(f"{name}-{number:02}", failed=True, error=error) for number in range(32)]
+    many = replace(FINE, tools=tuple(each.tools[0] for each in tools))
+
+    await watcher.say(*[work(f"{'s' * 250}-{number}", many, closed=None) for number in range(400)])
+    for _ in range(10):
+        await watcher.step()
+
+    assert (watcher.value("sessions_dropped_total", reason="max_settling") or 0) > 0
+    (agent,) = watcher.faults
+    assert len(agent.encode()) < 1_000_000
+
+
+async def test_a_long_session_id_takes_no_more_room_and_is_not_named() -> None:
+    watcher = Watcher()
+    await watcher.live(*PAST)
+    for number in range(12):
+        long = "s" * 100_000 + str(number)
+        await watcher.say(work(long, FAILED, seen=watcher.log.clock.now))
+        watcher.log.clock.now += 60
+    await watcher.step()
+
+    (fault,) = watcher.shown().values()
+    assert (fault.uses, fault.sessions) == (12, ())
+    (agent,) = watcher.faults
+    assert len(agent.encode()) < 50_000
+
+
+async def test_an_agent_that_loses_its_labels_waits_with_no_session_of_its_service() -> None:
+    watcher = Watcher(agents={AGENT})
+    await watcher.say(work("s", FAILED, closed=None))
+
+    await watcher.say(work("s", FINE, agent="writer", revision=2))
+
+    (agent,) = watcher.faults
+    assert agent.settling.held == ()
+
+
+async def test_a_tools_name_brings_no_markup_into_labels() -> None:
+    watcher = Watcher()
+    hostile = "<b onload=x>[a](javascript:1)`"
+
+    await watcher.live(*[used(hostile)] * 40, *[used(hostile, failed=True)] * 12)
+
+    (fault,) = watcher.shown().values()
+    assert not set("<>[]()`=") & set(fault.tool)
+    assert fault.tool.startswith("_b onload")
+
+
+async def test_a_session_of_an_older_version_enters_nothing() -> None:
+    watcher = Watcher()
+
+    await watcher.say(work("s", None))
+    await watcher.step()
+
+    assert list(watcher.faults) == []
+
+
+async def test_a_tool_that_fails_from_its_first_use_is_no_fault_and_is_listed_apart() -> None:
+    """Its failures are its past."""
+    watcher = Watcher()
+    rarely = used("look_up", failed=True), used("look_up"), used("look_up")
+    await watcher.live(*[FAILED] * 9, *rarely * 10, FINE)
+
+    (of_agent,) = watcher.faults.facts()["failing_always"].values()
+    assert watcher.shown() == {}
+    assert of_agent == (FailingTool(tool="find_order", uses=10, failures=9),)
+
+    await watcher.live(*[FINE] * 20, begin=100)
+    assert watcher.faults.facts()["failing_always"] == {}
+
+
+async def test_a_tool_that_began_to_fail_is_a_fault_and_stands_there_alone() -> None:
+    watcher = Watcher()
+    await watcher.live(*PAST, *[FAILED] * 12)
+
+    assert len(watcher.shown()) == 1
+    assert watcher.faults.facts()["failing_always"] == {}

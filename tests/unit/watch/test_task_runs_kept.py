@@ -1,0 +1,382 @@
+"""The runs that `publish` keeps, and the gauges made of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collector.base.errors import ConfigError, LogUnavailable, Undecodable
+from collector.config.plan import plan_from
+from collector.config.tree import Config
+from collector.log.port import TRACES, WINDOWS, New
+from collector.records.codec import encode
+from collector.records.sessions import session_key
+from collector.records.traces import RunRecord
+from collector.records.windows import decode_task
+from collector.watch.task_runs import Said, TaskRuns
+from tests.support.publisher import Publisher, closed_trace
+
+ROWS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[2] / "data" / "passk_reference.json").read_text()
+)["rows"]
+PASS_AT, PASS_POW, LEFT_OUT = "task_pass_at_k_ratio", "task_pass_pow_k_ratio", "tasks_left_out"
+
+
+def a_run(task: str, at: int, success: bool | None = True, **fields: Any) -> RunRecord:
+    defaults: dict[str, Any] = {"service": "bot", "agent": "planner", "session_id": f"{task}-{at}"}
+    return RunRecord(task_id=task, ended=float(at), success=success, **{**defaults, **fields})
+
+
+@dataclass
+class Kept:
+    """A publisher whose reader of `traces` is driven step by step; dropping it is kill -9."""
+
+    publisher: Publisher = field(default_factory=Publisher)
+    joined: bool = False
+
+    async def step(self) -> None:
+        traces = self.publisher.exporter._traces
+        if not self.joined:
+            await self.publisher.exporter.restore()
+            traces.join()
+            self.joined = True
+            await traces.step()
+        await traces.step()
+        while not traces.caught_up:
+            await traces.step()
+
+    async def end(self, *runs: RunRecord) -> None:
+        """Sessions close."""
+        await self.publisher.log.write(
+            [New(topic=TRACES, key=session_key("bot", "s"), value=encode(each)) for each in runs]
+        )
+        for _ in range(1 + len(runs) // 64):
+            await self.step()
+
+    async def traces(self, agent: str, count: int) -> None:
+        """Traces of the agent close."""
+        made = [closed_trace(agent, number, service="bot") for number in range(count)]
+        self.publisher.joined = self.publisher.reads_traces = self.joined
+        await self.publisher.close_traces(*made)
+
+    def successor(self) -> Kept:
+        return Kept(publisher=self.publisher.successor())
+
+    def gauges(self) -> dict[tuple[str, tuple[str, ...]], float]:
+        return {
+            (sample.name, tuple(sample.labels.values())): sample.value
+            for metric in self.publisher.telemetry.registry.collect()
+            for sample in metric.samples
+            if sample.name.startswith(("spanwise_task_pass", "spanwise_tasks_"))
+        }
+
+    def value(self, name: str, k: int) -> float | None:
+        return self.publisher.value(name, service="bot", agent="planner", k=str(k))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['model']}-{row['domain']}")
+async def test_the_published_rows_come_out_of_the_gauges(row: dict[str, Any]) -> None:
+    kept = Kept()
+    tasks = [c for c, count in enumerate(row["hist"]) for _ in range(count)]
+    runs = [
+        a_run(f"t{task}", at, at < c) for task, c in enumerate(tasks) for at in range(row["trials"])
+    ]
+    random.Random(2).shuffle(runs)
+
+    await kept.end(*runs)
+
+    for k in (1, 3):
+        assert kept.value(PASS_POW, k) == pytest.approx(row["pass_hat_comb"][k - 1], abs=1e-6)
+        assert kept.value(PASS_AT, k) == pytest.approx(row["pass_at_comb"][k - 1], abs=1e-6)
+        assert kept.value(LEFT_OUT, k) == 0
+    assert kept.value(PASS_AT, 5) is None
+    assert kept.value(LEFT_OUT, 5) == len(tasks)
+
+
+async def test_kill_9_changes_no_gauge() -> None:
+    kept = Kept()
+    await kept.end(*(a_run(f"t{n % 3}", n, n % 2 == 0) for n in range(14)))
+    before = kept.gauges()
+    assert before
+
+    after = kept.successor()
+    await after.step()
+
+    assert after.gauges() == before
+
+
+async def test_after_a_restart_no_number_is_better_than_an_old_one() -> None:
+    kept = Kept()
+    await kept.end(a_run("a", 1))
+    after = kept.successor()
+
+    await after.publisher.exporter.restore()
+    assert after.gauges() == {}
+    await after.step()
+    assert after.gauges() == kept.gauges()
+
+
+async def test_a_crash_between_the_tasks_and_the_commit_changes_nothing() -> None:
+    """As on Kafka: the windows are there, the batch is read again."""
+    kept = Kept()
+    await kept.step()
+    kept.publisher.log.tears = True
+    with pytest.raises(LogUnavailable):
+        await kept.end(*(a_run("a", n, n != 1) for n in range(4)))
+    kept.publisher.log.tears = False
+
+    after = kept.successor()
+    await after.step()
+
+    assert after.value(PASS_POW, 3) == pytest.approx(1 / 4)
+    assert after.value(PASS_POW, 1) == pytest.approx(3 / 4)
+
+
+async def test_what_a_log_did_not_take_is_written_with_the_next_batch() -> None:
+    kept = Kept()
+    await kept.step()
+    await kept.publisher.log.write([New(topic=TRACES, key=b"bot\0s", value=encode(a_run("a", 1)))])
+    kept.publisher.log.tears = True
+    with pytest.raises(LogUnavailable):
+        await kept.step()
+    kept.publisher.log.tears = False
+    await kept.step()
+
+    after = kept.successor()
+    await after.step()
+
+    assert after.value(PASS_AT, 1) == 1.0
+
+
+async def test_a_run_without_a_verdict_is_counted_and_enters_no_gauge() -> None:
+    kept = Kept()
+
+    await kept.end(a_run("a", 1, None))
+
+    assert kept.gauges() == {}
+    assert kept.publisher.value("task_runs_dropped_total", reason="no_success") == 1
+
+
+async def test_agents_above_the_cap_share_a_name_and_keep_their_tasks_apart() -> None:
+    kept = Kept()
+    await kept.end(*(a_run("same", n, agent=f"a{n}") for n in range(66)))
+
+    assert kept.publisher.value(PASS_AT, agent="a63", k="1") == 1
+    assert kept.publisher.value(PASS_AT, agent="a64", k="1") is None
+    assert kept.publisher.value(LEFT_OUT, agent="_other", k="3") == 2
+    assert kept.publisher.value("label_overflow_total", label="agent") == 2
+
+    after = kept.successor()
+    await after.step()
+    assert after.gauges() == kept.gauges()
+
+
+async def test_an_agent_that_loses_its_slot_loses_its_tasks_for_good() -> None:
+    kept = Kept()
+    await kept.end(*(a_run("same", n, agent=f"a{n}") for n in range(64)))
+
+    await kept.traces("new", 3)  # they take a slot
+    await kept.end(a_run("same", 64, agent="new"))
+
+    shown = {key[1][1] for key in kept.gauges()}
+    assert len(shown) == 64
+    assert "new" in shown
+    after = kept.successor()
+    await after.step()
+    assert after.gauges() == kept.gauges()
+
+
+async def test_runs_of_an_agent_that_just_took_a_slot_survive_a_crash() -> None:
+    """The slots are stored with its runs: those of ten seconds ago would say that it has none."""
+    kept = Kept()
+    await kept.end(*(a_run("same", n, agent=f"a{n}") for n in range(64)))
+    await kept.publisher.exporter.finish()
+
+    await kept.traces("new", 3)
+    await kept.end(a_run("same", 64, agent="new"))
+
+    after = kept.successor()
+    await after.step()
+    assert after.gauges() == kept.gauges()
+    assert after.publisher.value(PASS_AT, agent="new", k="1") == 1
+
+
+async def test_windows_hold_one_record_per_task() -> None:
+    kept = Kept()
+    await kept.end(*(a_run("a", n) for n in range(30)))
+    await kept.end(a_run("b", 1))
+
+    keys = [each.key async for each in kept.publisher.log.replay(WINDOWS, 0)]
+
+    assert len(keys) == 2
+
+
+RUNS = st.lists(
+    st.builds(
+        a_run,
+        st.sampled_from(["a", "b"]),
+        st.integers(0, 6),
+        st.booleans(),
+        session_id=st.sampled_from(["s1", "s2", "s3", "s4", "s5"]),
+    ),
+    max_size=25,
+)
+
+
+def state(runs: TaskRuns) -> dict[bytes, bytes | None]:
+    return runs.pending()
+
+
+@given(runs=RUNS, seed=st.integers(0, 99), window=st.integers(1, 4), cut=st.integers(0, 25))
+def test_neither_order_nor_repeats_nor_a_restart_matter(
+    runs: list[RunRecord], seed: int, window: int, cut: int
+) -> None:
+    straight, other = TaskRuns(window=window), TaskRuns(window=window)
+    for each in runs:
+        straight.take(each, "bot", "planner")
+    shuffled = [*runs, *runs[:5]]
+    random.Random(seed).shuffle(shuffled)
+    for each in shuffled[:cut]:
+        other.take(each, "bot", "planner")
+    restarted = TaskRuns(window=window)
+    for value in other.pending().values():
+        assert value is not None
+        restarted.restore(decode_task(value))
+    for each in shuffled[cut:]:
+        restarted.take(each, "bot", "planner")
+
+    assert dict(restarted.passing()) == dict(straight.passing())
+
+
+def test_a_smaller_window_after_a_restart_cuts() -> None:
+    wide = TaskRuns(window=20)
+    for at in range(10):
+        wide.take(a_run("a", at, at >= 7), "bot", "planner")
+    narrow = TaskRuns(window=3)
+
+    for value in wide.pending().values():
+        assert value is not None
+        assert narrow.restore(decode_task(value)) == (("bot", "planner"), 9.0)
+
+    ((_, passing),) = narrow.passing()
+    assert [each.pass_pow_k for each in passing] == [1.0, 1.0, None]
+
+
+def test_too_many_tasks_cost_the_agent_that_makes_them_up() -> None:
+    runs = TaskRuns(window=5, most=3)
+    lost: list[tuple[str, str]] = []
+    for at in range(6):
+        lost += runs.take(a_run(f"made-up-{at}", at, agent="noisy"), "bot", "noisy")
+    lost += runs.take(a_run("a", 0), "bot", "planner")
+
+    assert {agent: each[0].tasks for agent, each in runs.passing()} == {
+        ("bot", "noisy"): 2,
+        ("bot", "planner"): 1,
+    }
+    assert lost == [("bot", "noisy")] * 4
+    assert sum(value is None for value in runs.pending().values()) == 4
+
+
+def test_what_changed_during_a_write_is_not_forgotten() -> None:
+    runs = TaskRuns(window=5)
+    runs.take(a_run("a", 1), "bot", "planner")
+    sent = runs.pending()
+    runs.forget_agent("bot", "planner")
+
+    runs.written(sent)
+
+    assert list(runs.pending().values()) == [None]
+
+
+@pytest.mark.parametrize("value", [b"", b"\x80", b"nonsense"])
+def test_a_record_that_is_no_task_is_refused(value: bytes) -> None:
+    with pytest.raises(Undecodable):
+        TaskRuns(window=5).restore(decode_task(value))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("nope", "there is no evaluator `nope`"), ("coherence", "scores traces")]
+)
+def test_an_evaluator_of_tasks_that_is_not_there_is_a_configuration_error(
+    name: str, said: str
+) -> None:
+    with pytest.raises(ConfigError, match=rf"^tasks\.evaluator: .*{said}"):
+        plan_from(Config.model_validate({"tasks": {"evaluator": name}}))
+
+
+def test_an_own_judge_of_sessions_may_decide() -> None:
+    plan_from(
+        Config.model_validate(
+            {
+                "tasks": {"evaluator": "done"},
+                "judges": {"done": {"rubric": "Is it done?", "scope": "session"}},
+            }
+        )
+    )
+
+
+# --- feedback decides ------------------------------------------------------------------------------------------------
+
+
+def passed(runs: TaskRuns) -> tuple[int, float | None]:
+    """How many tasks have a decided run, and pass@1."""
+    found = [each[0] for _, each in runs.passing()]
+    return sum(each.tasks for each in found), found[0].pass_at_k if found else None
+
+
+def verdicts(said: dict[tuple[str, str], bool]) -> Said:
+    return lambda service, session: said.get((service, session))
+
+
+def test_feedback_decides_a_run_before_the_evaluator_does_but_not_what_its_spans_state() -> None:
+    said: dict[tuple[str, str], bool] = {("bot", "a-1"): False, ("bot", "a-2"): False}
+    runs = TaskRuns(window=5, said=verdicts(said))
+
+    list(runs.take(a_run("a", 1, True), "bot", "planner"))
+    assert passed(runs) == (1, 0.0)
+
+    list(runs.take(a_run("a", 2, True, stated=True), "bot", "planner"))
+    assert passed(runs) == (1, 0.5)
+
+
+def test_feedback_that_comes_later_decides_a_run_over_restarts() -> None:
+    said: dict[tuple[str, str], bool] = {}
+    runs = TaskRuns(window=5, said=verdicts(said))
+    undecided = a_run("a", 1, None)
+    assert runs.keeps(undecided)
+    assert not TaskRuns(window=5).keeps(undecided)
+    list(runs.take(undecided, "bot", "planner"))
+    list(runs.take(a_run("a", 2, False, stated=True), "bot", "planner"))
+    assert passed(runs) == (1, 0.0)
+
+    restarted = TaskRuns(window=5, said=verdicts(said))
+    for value in runs.pending().values():
+        restarted.restore(decode_task(value or b""))
+    said.update({("bot", "a-1"): True, ("bot", "a-2"): True})
+    restarted.decide("bot", "a-1")
+    restarted.decide("bot", "a-2")
+    restarted.decide("bot", "unknown")
+
+    assert passed(restarted) == (1, 0.5)
+    assert list(restarted.pending()) == list(runs.pending()), "it is written again"
+
+
+def test_the_state_of_an_older_version_is_taken_back() -> None:
+    runs = TaskRuns(window=5)
+    list(runs.take(a_run("a", 1, True), "bot", "planner"))
+    (value,) = runs.pending().values()
+    old = msgspec.msgpack.decode(value or b"")
+    old["runs"] = [each[:3] for each in old["runs"]]
+
+    again = TaskRuns(window=5)
+    again.restore(decode_task(msgspec.msgpack.encode(old)))
+
+    assert passed(again) == (1, 1.0)
