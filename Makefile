@@ -5,14 +5,17 @@ BIN := $(VENV)/bin
 # The lock is complete but for locks/requirements-excludes.txt, and only what is imported is compiled (scripts/warm.py).
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install --no-compile --no-deps
 UV_COMPILE := $(BIN)/uv pip compile -q --excludes locks/requirements-excludes.txt --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
-# Four processes: many tests wait for others.
-PYTEST := $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+# tests/support/tiers.py says which test is `fast`, and that none of these starts a process: they wait for nothing, so two
+# processes are enough. Of the others many wait.
+FAST := $(PYTEST) -n 2 -m fast
+ALL := $(PYTEST) -n 4
 EVALUATORS := tests/unit/evaluators tests/unit/dialects
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 RELEASE := .cache/release/.made
 
-.PHONY: help install run demo test test-evaluators test-collector check chart pictures docs bench soak fuzz release lock clean
+.PHONY: help install run demo test test-all test-evaluators test-collector check chart pictures docs bench soak fuzz release lock clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -25,14 +28,17 @@ run: $(RUNTIME) ## the service, data in ./spanwise-data
 demo: $(RUNTIME) ## the service and a scripted agent that gets worse and is fixed
 	$(BIN)/spanwise demo
 
-test: $(DEV) ## all tests but the long forms and the benches' tables
-	$(PYTEST) -m "not slow"
+test: $(DEV) ## unit, property, golden and conformance tests from the lock file alone, in minutes: no process, broker or tool
+	$(FAST) tests/unit tests/property tests/golden tests/conformance
 
-test-evaluators: $(DEV) ## what a change of evaluators/ can break: its unit tests and the golden vectors, in minutes
-	$(PYTEST) -m "not slow" $(EVALUATORS) tests/golden
+test-all: $(DEV) ## all other tests: real processes, Kafka, browsers, the chart, tools; .ci/run installs what they need
+	$(ALL) -m "not (fast or slow)"
 
-test-collector: $(DEV) ## what a change of collector/ can break and no process is started for: unit and property tests
-	$(PYTEST) -m "not (slow or bench or e2e or kafka)" tests/unit tests/property tests/conformance $(addprefix --ignore=,$(EVALUATORS))
+test-evaluators: $(DEV) ## of `make test`, what a change of evaluators/ can break: its unit tests and the golden vectors
+	$(FAST) $(EVALUATORS) tests/golden
+
+test-collector: $(DEV) ## of `make test`, what a change of collector/ can break
+	$(FAST) tests/unit tests/property tests/conformance $(addprefix --ignore=,$(EVALUATORS))
 
 check: $(DEV) ## ruff, pyright (strict), import-linter
 	$(BIN)/ruff format --check .
@@ -53,7 +59,7 @@ bench: $(DEV) ## the table of ratios, interleaved with a transport-only server
 	$(BIN)/python -m tests.bench
 
 soak: $(DEV) ## the long forms: 200 kills, a long outage, ten minutes of trouble on Kafka, all examples of the properties
-	SPANWISE_ALL_EXAMPLES=1 $(PYTEST) -m "not slow" tests/property
+	SPANWISE_ALL_EXAMPLES=1 $(ALL) -m "not slow" tests/property
 	$(BIN)/python -m pytest -m slow -s
 
 fuzz: $(DEV) ## the fuzzers of tests/fuzz for an hour, each its share; FUZZ_SECONDS=60 for a minute

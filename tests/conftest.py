@@ -1,4 +1,4 @@
-"""Fixtures that need something outside Python: a real Kafka broker. And each test's turn."""
+"""Fixtures that need something outside Python: a real Kafka broker. And each test's tier and turn."""
 
 from __future__ import annotations
 
@@ -13,9 +13,18 @@ from typing import NoReturn
 import pytest
 
 from tests.support.kafka.kafka_node import KafkaNode, KafkaNodeError, fetch
+from tests.support.tiers import is_fast, place, refuse_processes, watched
 from tests.support.turns import exclusive, turn
 
 _LIBS = Path(__file__).parent.parent / ".cache" / "kafka"
+
+
+def pytest_configure() -> None:
+    refuse_processes()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    place(item)
 
 
 @pytest.hookimpl(trylast=True)
@@ -40,8 +49,21 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Before the timeout of the test begins, it waits for its turn."""
-    with turn(alone=item.get_closest_marker("bench") is not None):
+    with turn(alone=item.get_closest_marker("bench") is not None), watched(item):
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and is_fast(item) and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = (
+            f"a test of `make test` is not skipped: mark it `process`. {report.longrepr}"
+        )
+    return report
 
 
 @pytest.hookimpl(trylast=True)

@@ -12,6 +12,8 @@ from collector.api.query import Query
 from tests.support.index_child import index_in
 from tests.support.service import ROOT
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize("lines", [1, 7, 40])
 def test_after_a_kill_the_index_has_what_it_had_synced(tmp_path: Path, lines: int) -> None:

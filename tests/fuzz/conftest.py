@@ -1,4 +1,4 @@
-"""How long the fuzzers run: a few dozen inputs each in `make test`, FUZZ_SECONDS over all of them in `make fuzz`."""
+"""How long the fuzzers run: a few dozen inputs each in `make test-all`, FUZZ_SECONDS over all in `make fuzz`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Tests that need the machine for themselves wait for those that run, and the others wait for them.
 
-`make test` runs in several processes. A ratio measured beside another test would say what that test took; so each test
-takes a turn: shared with the others, or alone (marker `bench`). In one process nothing waits.
+`make test-all` runs in several processes. A ratio measured beside another test would say what that test took; so each
+test takes a turn: shared with the others, or alone (marker `bench`). In one process nothing waits.
 """
 
 from __future__ import annotations

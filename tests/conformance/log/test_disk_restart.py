@@ -67,6 +67,7 @@ async def test_commits_come_back_after_a_restart(open_log: Open) -> None:
     assert [record.value for record in await take(reader, 2)] == [b"2", b"3"]
 
 
+@pytest.mark.process
 async def test_a_second_log_on_the_folder_is_refused(open_log: Open, tmp_path: Path) -> None:
     await open_log()
     script = (
@@ -145,6 +146,7 @@ async def test_a_smaller_log_trims_down_to_its_new_share(
     assert dropped(telemetry, TRACES, "unread") == 41 - len(kept)
 
 
+@pytest.mark.process
 async def test_a_killed_reader_does_not_fill_the_map(open_log: Open, tmp_path: Path) -> None:
     """A foreign process reads, holds its snapshot and dies; 12 times the map goes through afterwards."""
     log = await open_log()

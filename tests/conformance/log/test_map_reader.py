@@ -65,6 +65,7 @@ async def reading(folder: Path) -> AsyncGenerator[Child]:
         await process.wait()
 
 
+@pytest.mark.process
 async def test_a_child_reads_ranges_of_what_is_written_while_it_runs(
     open_log: Open, tmp_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ async def test_a_child_reads_ranges_of_what_is_written_while_it_runs(
     assert read == [value_of(3)[5:9000], value_of(3)[9000:], value_of(11)[:8], None, None]
 
 
+@pytest.mark.process
 async def test_a_child_follows_a_map_that_has_grown(open_log: Open, tmp_path: Path) -> None:
     log = await open_log()
     await log.write([new(SPANS, value_of(0))])
@@ -93,6 +95,7 @@ async def test_a_child_follows_a_map_that_has_grown(open_log: Open, tmp_path: Pa
         assert await child.read([(0, 1, 0, 8)]) == [value_of(1)[:8]]
 
 
+@pytest.mark.process
 async def test_a_child_that_was_killed_while_it_read_holds_no_pages_once_readers_are_cleared(
     open_log: Open, tmp_path: Path
 ) -> None:

@@ -89,6 +89,7 @@ async def test_a_preface_in_single_bytes_reaches_grpc() -> None:
         assert length_and_kind[3] == 4  # SETTINGS
 
 
+@pytest.mark.process
 async def test_with_tls_grpc_is_served_and_plain_http_answered(tmp_path: Path) -> None:
     made = make(tmp_path)
     tls = TlsConfig(cert_file=made.server.cert, key_file=made.server.key)

@@ -56,6 +56,7 @@ async def send(
     return json.loads(out)["code"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 @pytest.mark.parametrize("protocol", ["grpc", "proto", "json"])
 async def test_every_node_exporter_reaches_us(
@@ -78,6 +79,7 @@ async def test_every_node_exporter_reaches_us(
         assert served.count(transport, "accepted") == 3
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("protocol", ["proto", "json"])
 async def test_the_node_http_exporters_try_again_after_503(exporter: Path, protocol: str) -> None:
     """H8: Retry-After is waited for."""
@@ -92,6 +94,7 @@ async def test_the_node_http_exporters_try_again_after_503(exporter: Path, proto
         assert second - first >= 0.9
 
 
+@pytest.mark.process
 async def test_a_relieved_log_takes_what_node_sent_in_parallel(exporter: Path) -> None:
     """G5, H3: all three at once."""
     async with serving() as served:

@@ -122,6 +122,7 @@ async def both(
         return said, status
 
 
+@pytest.mark.process
 async def test_tls_is_spoken_by_both(certificates: Certificates) -> None:
     """G26."""
     said, status = await both(certificates, tls(certificates, mutual=False), None)
@@ -129,6 +130,7 @@ async def test_tls_is_spoken_by_both(certificates: Certificates) -> None:
     assert (said.code, status) == (grpc.StatusCode.OK, 200)
 
 
+@pytest.mark.process
 async def test_plain_text_is_not_spoken_where_tls_is_set(certificates: Certificates) -> None:
     """G26."""
     async with serving(tls=tls(certificates, mutual=False)) as served:
@@ -141,6 +143,7 @@ async def test_plain_text_is_not_spoken_where_tls_is_set(certificates: Certifica
         assert served.log.written == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("client", "code", "status"),
     [
@@ -158,6 +161,7 @@ async def test_mutual_tls_serves_only_those_the_authority_vouches_for(
     assert (said.code, http_status) == (code, status)
 
 
+@pytest.mark.process
 async def test_a_bad_tls_file_is_one_clear_line(certificates: Certificates, tmp_path: Path) -> None:
     missing, garbage = tmp_path / "missing.pem", tmp_path / "garbage.pem"
     garbage.write_text("not a certificate")

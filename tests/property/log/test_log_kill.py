@@ -12,12 +12,17 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 from collector.base.clock import wall
 from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SESSIONS, TRACES
 from tests.support.log_child import GROUPS, MAX_SIZE, WRITERS, call
 from tests.support.log_steps import assigned
+
+pytestmark = pytest.mark.process
+
 
 KILLS = 10
 

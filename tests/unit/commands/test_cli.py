@@ -87,6 +87,7 @@ def test_kafka_that_does_not_answer_is_one_line(capsys: pytest.CaptureFixture[st
     assert lines[0].startswith("log.kafka.bootstrap_servers: 127.0.0.1:1 does not answer")
 
 
+@pytest.mark.process
 def test_help_and_version_import_neither_settings_nor_servers() -> None:
     script = (
         "import sys; from collector.commands.cli import main\n"

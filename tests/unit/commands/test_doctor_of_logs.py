@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.command import spanwise
 from tests.support.service import ROOT
+
+pytestmark = pytest.mark.process
+
 
 RECORDING = ROOT / "tests/data/captures_logs/claude_code_http_plain/retry.logs.otlp"
 

@@ -198,6 +198,7 @@ def test_a_process_logs_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert commanding(stream.getvalue()) == set()
 
 
+@pytest.mark.process
 def test_a_child_process_logs_through_it() -> None:
     code = (
         "import logging; from collector.base.frames import parent_socket\n"

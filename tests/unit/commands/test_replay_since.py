@@ -41,6 +41,7 @@ def test_a_number_alone_is_refused(since: str) -> None:
     assert str(refused.value) == REFUSED.replace("`24`", f"`{since}`")
 
 
+@pytest.mark.process
 def test_the_command_says_so_in_one_line(tmp_path: Path) -> None:
     done = spanwise("replay", "--since", "24", "--set", f"data_dir={tmp_path}")
 

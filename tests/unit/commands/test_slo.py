@@ -58,6 +58,7 @@ def test_with_one_thirteen_and_ten_recording_rules(
     assert all(set(r["labels"]) == {"severity"} for r in found if "alert" in r)
 
 
+@pytest.mark.process
 def test_both_forms_are_rules(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "plain.yml").write_text(printed(capsys))
     (tmp_path / "full.yml").write_text(

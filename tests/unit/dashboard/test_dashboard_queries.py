@@ -77,6 +77,7 @@ def unit_of(family: str) -> str | None:
     return next((unit for suffix, unit in SUFFIX.items() if name.endswith(suffix)), None)
 
 
+@pytest.mark.process
 def test_prometheus_can_read_every_query(tmp_path: Path) -> None:
     rules = [
         {"record": f"panel:{number}", "expr": target.asked("5m")}

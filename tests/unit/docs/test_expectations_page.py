@@ -45,6 +45,7 @@ def test_its_settings_are_loaded_as_they_stand(
     assert set(config.judges) == {"professional_tone", "goal_reached"}
 
 
+@pytest.mark.process
 def test_its_expectations_are_met_by_the_recording_that_they_are_about(folder: Path) -> None:
     (folder / "only.yaml").write_text("expectations: expectations.yaml\n")
     (shown,) = re.findall(r"^spanwise (evaluate .*)$", PAGE, re.MULTILINE)
@@ -61,6 +62,7 @@ def test_its_expectations_are_met_by_the_recording_that_they_are_about(folder: P
     assert found["exact_match"] == 0.0
 
 
+@pytest.mark.process
 def test_an_answer_that_differs_fails_the_command(folder: Path) -> None:
     entries = yaml.safe_load((folder / "expectations.yaml").read_text())
     entries[0]["regex"] = "CP-0000"

@@ -68,6 +68,7 @@ def test_an_expression_in_a_page_is_found(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.process
 def test_every_selector_and_expression_parses(tmp_path: Path) -> None:
     found = {each for page in PAGES for each in expressions(page)} | {
         text

@@ -63,6 +63,7 @@ def test_its_program_is_one_and_exports_by_the_protocol_that_is_named(name: str)
         assert f"opentelemetry-exporter-otlp-proto-{kind}" in install(entry)
 
 
+@pytest.mark.process
 @each_name
 def test_what_it_shows_is_a_recording_that_arrived_by_that_protocol(name: str) -> None:
     entry = FRAMEWORKS[name]

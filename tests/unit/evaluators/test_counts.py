@@ -28,6 +28,7 @@ def test_an_explanation_of_one_call_says_so() -> None:
     assert counts.explanation(1, "trace") == "of 1 tool call of the trace 0 repeated an earlier one"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("recording", ["strands/session.otlp"])
 def test_no_explanation_of_a_recording_has_one_of_many(recording: str) -> None:
     said = spanwise("evaluate", str(CAPTURES / recording), "--format", "jsonl").out

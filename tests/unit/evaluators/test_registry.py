@@ -42,6 +42,7 @@ def test_every_evaluator_says_what_it_does() -> None:
     assert [spec.name for spec in OURS if not spec.doc] == []
 
 
+@pytest.mark.process
 def test_discovering_and_planning_imports_no_heavy_library() -> None:
     program = (
         "import sys; from evaluators.registry import Registry;"

@@ -59,6 +59,7 @@ async def publisher() -> Publisher:
     return found
 
 
+@pytest.mark.process
 async def test_promtool_has_nothing_to_say(publisher: Publisher) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:

@@ -53,6 +53,7 @@ def bare(signal: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in signal.items() if key not in ("time", "revision")}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "folder", [RECORDING, ROOT / "tests/data/captures_logs/claude_code_http_plain"]
 )
@@ -110,6 +111,7 @@ def test_an_assertion_names_the_trace_and_why() -> None:
         spanwise.assert_scores(scores)
 
 
+@pytest.mark.process
 def test_a_plugin_is_a_file(tmp_path: Path) -> None:
     file = tmp_path / "my_evals.py"
     file.write_text(OWN)
@@ -167,6 +169,7 @@ def test_what_does_not_come_from_read_is_refused() -> None:
         spanwise.read("nowhere.otlp")
 
 
+@pytest.mark.process
 def test_importing_it_brings_nothing_heavy() -> None:
     code = (
         "import sys, spanwise;"

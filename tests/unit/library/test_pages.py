@@ -10,7 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.service import ROOT
+
+pytestmark = pytest.mark.process
+
 
 EXAMPLES = ROOT / "examples"
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from collector.config.plan import checked_plan, plan_from
 from collector.config.tree import Config
@@ -50,6 +51,7 @@ def test_a_plan_is_the_same_where_its_settings_arrive(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.process
 def test_a_worker_starts_without_the_libraries_that_it_does_not_use() -> None:
     code = (
         "import sys, collector.reading.worker; "

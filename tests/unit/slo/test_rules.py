@@ -25,6 +25,7 @@ CASES: Mapping[str, tuple[Sequence[RuleGroup], Sequence[Scenario]]] = {
 }
 
 
+@pytest.mark.process
 def test_every_alert_fires_and_is_silent_as_the_scenarios_say(tmp_path: Path) -> None:
     files = [
         write_case(tmp_path, name, *case, every="2m" if case[0] is FULL else "1m")

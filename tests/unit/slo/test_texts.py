@@ -16,6 +16,9 @@ from collector.slo.rules import HELP, rules
 from tests.support.promtool import run
 from tests.unit.slo.scenarios import RELIABILITY, counted, of
 
+pytestmark = pytest.mark.process
+
+
 ROOT = Path(__file__).parents[3]
 QUOTED = {**RELIABILITY, "service": 'Müller & "Söhne"/a+b', "agent": "c d{}"}
 PLACE = {name: QUOTED[name] for name in ("service", "agent")}

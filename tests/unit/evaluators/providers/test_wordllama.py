@@ -29,6 +29,7 @@ assert (logging.getLogger().handlers[:], logging.getLogger().level) == before
 """
 
 
+@pytest.mark.process
 def test_it_loads_without_network_and_without_output() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", QUIET],

@@ -1,0 +1,69 @@
+"""Which command runs a test: `make test`, `make test-all` or `make soak`, and what a test of the first may not do.
+
+`make test` is what the lock file alone can run. Its tests start no process, so they need no tool; and they are never
+skipped, so nothing is missed for want of one. A test that starts a process says so with one of the marks below.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+FOLDERS = frozenset({"unit", "property", "golden", "conformance"})
+"""All tests that `make test` runs are below one of these, and the Makefile names them."""
+MARKS = ("process", "e2e", "kafka", "bench", "slow")
+"""Marks that take a test out of `make test`."""
+STARTS = frozenset(
+    {
+        "subprocess.Popen",
+        "os.fork",
+        "os.forkpty",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.exec",
+        "os.system",
+    }
+)
+"""Python's audit events of a process that is started."""
+
+_running: list[pytest.Item] = []
+"""The test of the first tier that runs now."""
+
+
+def place(item: pytest.Item) -> None:
+    """Mark it `kafka` if it uses a broker, and `fast` if `make test` runs it."""
+    if any(each.startswith("kafka") for each in getattr(item, "fixturenames", ())):
+        item.add_marker("kafka")
+    folder = item.path.relative_to(TESTS).parts[0]
+    if folder in FOLDERS and not any(map(item.get_closest_marker, MARKS)):
+        item.add_marker("fast")
+
+
+def is_fast(item: pytest.Item) -> bool:
+    return item.get_closest_marker("fast") is not None
+
+
+@contextmanager
+def watched(item: pytest.Item) -> Generator[None]:
+    """A process that is started meanwhile fails the test, if it is one of `make test`."""
+    if is_fast(item):
+        _running.append(item)
+    try:
+        yield
+    finally:
+        _running.clear()
+
+
+def refuse_processes() -> None:
+    """Audit hooks cannot be removed: this one lasts as long as the interpreter."""
+    sys.addaudithook(_refuse)
+
+
+def _refuse(event: str, arguments: tuple[object, ...]) -> None:
+    if event in STARTS and _running:
+        pytest.fail(f"{event} {arguments[:2]}: a test that starts a process is marked `process`")
