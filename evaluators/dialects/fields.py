@@ -16,7 +16,7 @@ from typing import Any, Literal
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
 from evaluators.dialects.content.messages import Side
-from evaluators.dialects.content.tools import arguments_of, outcome_of
+from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.key_sets import KeyQuestion
 from evaluators.dialects.decoding.values import number, string, unwrap
 from evaluators.model import JSON, Span, Tokens
@@ -169,26 +169,8 @@ def arguments(*keys: str, read: Read = arguments_of) -> Field:
 
 
 def result(*keys: str, read: Read = _as_is) -> Field:
-    return Field("result", "result", keys, lambda value: outcome_of(read(value)).result)
-
-
-class _Outcome(Field):
-    """The result of a tool, and the call's id and failure where its wrapping states them."""
-
-    __slots__ = ()
-
-    def _filler(self, keys: tuple[str, ...]) -> Fill:
-        return partial(self._fill, keys)
-
-    def _fill(self, keys: tuple[str, ...], facts: Facts, get: Get) -> None:
-        outcome = outcome_of(self._read(get(keys[0])))
-        facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
-        facts.tool_error = "error" if outcome.is_error else None
-
-
-def outcome(key: str, *, read: Read = _as_is) -> Field:
-    """The result of the tool, with the id and the failure that its wrapping states."""
-    return _Outcome("result", "result", (key,), read)
+    """What the tool returned, with whatever stands around it: `outcomes.settle` takes that off."""
+    return Field("result", "result", keys, read)
 
 
 def _content(

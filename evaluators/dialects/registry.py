@@ -10,6 +10,7 @@ from functools import partial
 
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import PLAIN, Content, Facts, Wraps
+from evaluators.dialects.content.outcomes import settle
 from evaluators.dialects.content.stamped import Stamped, stamped_in, with_stamped
 from evaluators.dialects.decoding.decode import Attributes, names_of
 from evaluators.dialects.decoding.values import string
@@ -106,9 +107,16 @@ _SCOPES = 16
 
 def read_facts(span: Span) -> Facts:
     """The facts of one span, by the first dialect that fits."""
+    facts = _reader(span)(span)
+    if facts.tool_name is not None or facts.kind == "tool":
+        settle(facts)
+    return facts
+
+
+def _reader(span: Span) -> Reader:
     attributes = span.attributes
     if not isinstance(attributes, Attributes):
-        return find_reader(span)(span)
+        return find_reader(span)
     readers = attributes.shape.readers
     key = (span.scope, True) if span.events else span.scope
     read: Reader | None = readers.get(key)
@@ -116,7 +124,7 @@ def read_facts(span: Span) -> Facts:
         if len(readers) >= _SCOPES:
             readers.clear()
         read = readers[key] = find_reader(span)
-    return read(span)
+    return read
 
 
 def find_reader(span: Span) -> Reader:

@@ -1,19 +1,15 @@
-"""The tools that a model was offered, and the arguments and results of their calls, in every provider's wrapping."""
+"""The tools that a model was offered, in every provider's wrapping, and the arguments of their calls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
-from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.hosted_tools import offered_name
-from evaluators.dialects.content.messages import read_messages
 from evaluators.dialects.decoding.reprs import read_repr
 from evaluators.dialects.decoding.values import as_dict, as_list, is_mask, string, unwrap
 from evaluators.model import JSON, ToolDefinition
 
-_SCHEMAS = (
+SCHEMAS = (
     "parameters",
     "input_schema",
     "inputSchema",
@@ -65,7 +61,7 @@ def _read_object(item: dict[str, JSON], depth: int) -> Iterable[ToolDefinition]:
 
 
 def _schema(item: dict[str, JSON]) -> JSON:
-    for key in _SCHEMAS:
+    for key in SCHEMAS:
         schema = unwrap(item.get(key))
         if isinstance(schema, dict) and schema:
             known = as_dict(as_dict(schema).get("json")) or as_dict(schema)  # Bedrock nests it
@@ -96,20 +92,7 @@ def _as_tool(entry: JSON) -> JSON:
     )
 
 
-# --- arguments and results of tool spans -----------------------------------------------------------------------------
-
-_WRAPPED = (
-    "tool_call_id",
-    '"lc"',
-    '"output"',
-    '"outputs"',
-    "ToolMessage",
-    '"toolResult"',
-    '"isError"',
-    '"raw_output"',
-)
-_HEAD = 2_048
-"""Where a wrapping shows itself: a result is only parsed when its first characters hint at one."""
+# --- arguments -------------------------------------------------------------------------------------------------------
 
 
 def arguments_of(value: JSON) -> JSON:
@@ -128,78 +111,3 @@ def passed_by_python(value: JSON) -> JSON:
     if kwargs or not args:
         return kwargs
     return args[0] if len(args) == 1 else args
-
-
-class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool's result, and the id, failure and name that its wrapping states."""
-
-    result: JSON = None
-    id: str | None = None
-    is_error: bool = False
-    name: str | None = None
-    """The tool's name, where its answer states it."""
-
-
-_NOTHING = ToolOutcome()
-
-
-def outcome_of(value: JSON) -> ToolOutcome:
-    """The result in a tool span's output. A plain text is never parsed, however long it is."""
-    if value is None:
-        return _NOTHING
-    if not isinstance(value, str):
-        return _from_object(value)
-    if value[:1] == '"':
-        inner = unwrap(value)
-        return ToolOutcome(result=inner) if isinstance(inner, str) else outcome_of(inner)
-    if value[:1] in ("{", "[") and _may_be_wrapped(value):
-        return _from_object(unwrap(value), raw=value)
-    return ToolOutcome(result=value or None)
-
-
-def _of_mcp(item: dict[str, JSON]) -> ToolOutcome:
-    """An MCP server's answer to tools/call."""
-    text = read_content(item["content"]).text
-    return ToolOutcome(
-        result=text if text is not None else item["content"], is_error=item["isError"]
-    )
-
-
-def _may_be_wrapped(text: str) -> bool:
-    if len(text) > _HEAD:
-        text = text[:_HEAD] + "\n" + text[-_HEAD:]
-    if not ("ool" in text or "utput" in text or '"isError"' in text or '"lc"' in text):
-        return False  # parts of all marks, four searches instead of eight
-    return any(mark in text for mark in _WRAPPED)
-
-
-def _of_llama_index(item: dict[str, JSON]) -> ToolOutcome:
-    """LlamaIndex's ToolOutput, which also has the tool's name."""
-    text = read_content(item.get("blocks") or item.get("content")).text
-    raw = item["raw_output"]
-    return ToolOutcome(
-        result=raw if raw is not None else text,
-        is_error=item.get("is_error") is True,
-        name=item["tool_name"],
-    )
-
-
-def _from_object(value: JSON, raw: str | None = None) -> ToolOutcome:
-    item = as_dict(value)
-    if isinstance(item.get("isError"), bool) and isinstance(item.get("content"), list):
-        return _of_mcp(item)
-    if "raw_output" in item and isinstance(item.get("tool_name"), str):
-        return _of_llama_index(item)
-    # LlamaIndex's workflow step.
-    if "tool_id" in item and isinstance(item.get("tool_output"), dict):
-        inner = _from_object(item["tool_output"])
-        return msgspec.structs.replace(inner, id=inner.id or string(item["tool_id"]))
-    results = [r for m in read_messages(value, "output") for r in m.results] if value else []
-    if results:
-        last = results[-1]
-        return ToolOutcome(result=last.content, id=last.id, is_error=last.is_error, name=last.name)
-    for key in ("output", "outputs"):
-        if item.keys() <= {key, "kwargs", "tags", "metadata"} and key in item:
-            inner = item[key]
-            return outcome_of(inner) if isinstance(inner, str | dict) else ToolOutcome(result=inner)
-    return ToolOutcome(result=raw if raw is not None else value)

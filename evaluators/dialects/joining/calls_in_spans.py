@@ -15,11 +15,12 @@ from itertools import islice
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.message_model import Call, Result, this_turn
-from evaluators.dialects.content.tools import arguments_of, outcome_of, passed_by_python
+from evaluators.dialects.content.outcomes import outcome_of
+from evaluators.dialects.content.tools import arguments_of, passed_by_python
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.joining.calls_in_messages import near, requested
 from evaluators.dialects.joining.model_calls import Exchange
-from evaluators.dialects.joining.tool_call import DraftCall, call_of_span, error_text, span_error
+from evaluators.dialects.joining.tool_call import DraftCall, call_error, call_of_span, span_error
 from evaluators.dialects.joining.tree import Agents, Tree
 from evaluators.model import Span
 
@@ -106,11 +107,10 @@ def _has_arguments(facts: Facts, call: DraftCall) -> bool:
 
 def _execute(call: DraftCall, facts: Facts) -> None:
     call.execute(facts)
-    outcome = outcome_of(facts.output.raw) if facts.output is not None else None
-    if outcome is not None:
+    if facts.output is not None:
+        outcome = outcome_of(facts.output.raw, call.name, call.id)
         call.result = outcome.result if call.result is None else call.result
-        if outcome.is_error:
-            call.error = call.error or error_text(outcome.result)
+        call.error = call.error or call_error(outcome)
     call.error = call.error or span_error(facts)
 
 

@@ -9,14 +9,13 @@ import msgspec
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.message_model import Call, Result
+from evaluators.dialects.content.outcomes import UNSAID, ToolOutcome, outcome_of
 from evaluators.dialects.decoding.values import text_of
 from evaluators.dialects.joining.tree import Agents
 from evaluators.model import JSON, Rejection
 
 _FAILED = ("Error: ", "\n Please fix your mistakes.")
 """`TOOL_CALL_ERROR_TEMPLATE` of langgraph.prebuilt.tool_node, the same in JS."""
-_UNSAID = "error"
-"""The error of a call of which nothing more is known."""
 _REFUSED = {"user": "refused by the user", "policy": "refused by a rule"}
 """What is said of a call that was refused without a word."""
 _KERNEL = ("semantic_kernel", "Microsoft.SemanticKernel")
@@ -65,10 +64,13 @@ class DraftCall(msgspec.Struct, eq=False):
         """Take the result from a message."""
         read = self.facts.read_result if self.facts is not None else None
         content, failed = read(result.content) if read is not None else (result.content, False)
-        self.result, self.unanswered = content, False
-        failed = failed or result.is_error or _is_failure(content)
-        if self.error == _UNSAID or (self.error is None and failed):
-            self.error = error_text(content)
+        outcome = outcome_of(content, self.name, self.id)
+        self.result, self.unanswered = outcome.result, False
+        said = call_error(outcome)
+        if failed or result.is_error or _is_failure(outcome.result):
+            said = said or error_text(outcome.result)
+        if self.error in (None, UNSAID):
+            self.error = said or (self.error and error_text(outcome.result))
 
 
 def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
@@ -107,10 +109,15 @@ def span_error(facts: Facts) -> str | None:
     return error
 
 
+def call_error(outcome: ToolOutcome) -> str | None:
+    """Why the call failed, as far as its result says that it did."""
+    return error_text(outcome.result) if outcome.error == UNSAID else outcome.error
+
+
 def error_text(result: JSON) -> str:
     """The result of a failed call as the text of its error; `true` and numbers explain nothing."""
     text = text_of(result) if isinstance(result, str | dict | list) else None
-    return text or _UNSAID
+    return text or UNSAID
 
 
 def uses_semantic_kernel(scopes: Iterable[str]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from evaluators.dialects.content.facts import Content, Facts
-from evaluators.dialects.content.tools import arguments_of, outcome_of
+from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.key_sets import Among, Either, Prefix
 from evaluators.dialects.decoding.values import string, unwrap
@@ -16,6 +16,7 @@ from evaluators.dialects.fields import (
     Fill,
     Get,
     Step,
+    result,
     step,
     tool_id,
     tool_name,
@@ -39,10 +40,9 @@ RESULT = Among(
     "tool.result",
     "tool.output",
 )
-_STATUS = Among("gen_ai.tool.status", "tool.status")
 _FUNCTION = Prefix("code.function.")
 _SCHEMA = "gen_ai.tool.json_schema"
-_EXTRAS = Either(_STATUS, _FUNCTION, Among("error.type", _SCHEMA))
+_EXTRAS = Either(_FUNCTION, Among(_SCHEMA))
 _PARAMETERS = "code.function.parameters."
 
 
@@ -57,28 +57,10 @@ def _arguments(names: AbstractSet[str]) -> Fill | None:
     return fill
 
 
-def _result(names: AbstractSet[str]) -> Fill | None:
-    key = next(iter(RESULT.answer(names)), None)
-    if key is None:
-        return None
-
-    def fill(facts: Facts, get: Get) -> None:
-        outcome = outcome_of(get(key))
-        facts.result = outcome.result
-        facts.tool_id = facts.tool_id or outcome.id
-        facts.tool_error = "error" if outcome.is_error else None
-
-    return fill
-
-
 def _read_extras(facts: Facts, get: Get) -> None:
     attributes = facts.span.attributes
     if ask(attributes, _FUNCTION):
         _read_function(attributes, facts)
-    if any(attributes.get(key) == "error" for key in ask(attributes, _STATUS)):
-        facts.tool_error = "error"
-    elif facts.tool_error is None and "error.type" in attributes:
-        facts.tool_error = "error" if facts.result else string(attributes.get("error.type"))
     if facts.tool_name and _SCHEMA in attributes:
         _read_definition(attributes, facts)
 
@@ -125,7 +107,7 @@ TOOL = FieldPlan(
         tool_name("gen_ai.tool.name", default=tool_in_span_name),
         tool_id("gen_ai.tool.call.id", "tool_call.id"),
         Step(_arguments),
-        Step(_result),
+        result(*RESULT),
         step(_EXTRAS, _read_extras),
     )
 )

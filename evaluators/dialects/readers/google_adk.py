@@ -80,9 +80,7 @@ def _finish_tool(facts: Facts) -> None:
     item = as_dict(response)
     if item.keys() == {"result"}:  # how ADK wraps what is not an object
         facts.result = item["result"]
-    if isinstance(item.get("error"), str) and item.keys() == {"error"}:
-        facts.tool_error = item["error"]
-    elif item.get("status") == "error":  # how ADK's documentation tells tools to report failure
+    if item.get("status") == "error":  # how ADK's documentation tells tools to report failure
         facts.tool_error = string(item.get("error_message")) or "error"
 
 

@@ -89,7 +89,7 @@ LANGFUSE = Dialect(
         "tool": (
             fields.tool_name(default=fields.span_name),
             fields.arguments(_INPUT, read=_arguments),
-            fields.outcome(_OUTPUT),
+            fields.result(_OUTPUT),
             fields.tool_id(_CALL_ID, read=fields.quoted),
         ),
         "agent": (*_SIDES, fields.agent(default=fields.span_name, always=True)),

@@ -54,7 +54,7 @@ LANGSMITH = Dialect(
                 )
             ),
             fields.over(fields.arguments("gen_ai.prompt", read=_arguments)),
-            fields.over(fields.outcome("gen_ai.completion")),
+            fields.over(fields.result("gen_ai.completion")),
         ),
         "agent": (fields.over(fields.agent(beside=_NAMES, default=fields.span_name)),),
     },

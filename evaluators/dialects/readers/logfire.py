@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
-from evaluators.dialects.content.tools import arguments_of, outcome_of
+from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import Advice, Dialect, Sample, has, scope, scope_is
 from evaluators.dialects.fields import row
@@ -128,13 +128,11 @@ def _read_agents(span: Span, facts: Facts) -> None:
 
 def _read_function(span: Span, facts: Facts) -> None:
     get = span.attributes.get
-    outcome = outcome_of(get("output"))
     facts.kind = "tool"
     facts.tool_name = string(get("name")) or span.name.partition(": ")[2] or None
-    facts.arguments, facts.result = arguments_of(get("input")), outcome.result
-    facts.tool_id = outcome.id
+    facts.arguments, facts.result = arguments_of(get("input")), get("output")
     error = as_dict(unwrap(get("error")))
-    if error or outcome.is_error:
+    if error:
         inner = as_dict(error.get("data")).get("error")
         facts.tool_error = string(inner) or string(error.get("message")) or "error"
 

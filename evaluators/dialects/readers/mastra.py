@@ -60,7 +60,7 @@ MASTRA = Dialect(
         "tool": (
             fields.tool_name("gen_ai.tool.name", default=tool_in_span_name),
             fields.arguments("input"),
-            fields.outcome("output"),
+            fields.result("output"),
         ),
         "agent": (
             *_SIDES,

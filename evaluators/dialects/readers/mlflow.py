@@ -7,7 +7,7 @@ import re
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
-from evaluators.dialects.content.tools import arguments_of, outcome_of
+from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, number, string, unwrap
 from evaluators.dialects.dialect import Advice, By, Dialect, Sample, has, scope
 from evaluators.model import JSON, Span, Tokens
@@ -85,7 +85,7 @@ def _read_tool_manager(facts: Facts) -> None:
     if part.get("part_kind") == "tool-call" and (name := string(part.get("tool_name"))):
         facts.kind, facts.tool_name = "tool", name
         facts.tool_id, facts.arguments = string(part.get("tool_call_id")), unwrap(part.get("args"))
-        facts.result = outcome_of(_value(get(_OUTPUTS))).result
+        facts.result = _value(get(_OUTPUTS))
 
 
 def _counted(facts: Facts) -> Tokens:
@@ -128,7 +128,7 @@ MLFLOW = Dialect(
                 "mlflow.spanFunctionName", "name", read=fields.quoted, default=_plain_name
             ),
             fields.arguments(_INPUTS, read=lambda value: arguments_of(_value(value))),
-            fields.outcome(_OUTPUTS, read=_value),
+            fields.result(_OUTPUTS, read=_value),
         ),
         "agent": _SIDES,
         "other": _SIDES,

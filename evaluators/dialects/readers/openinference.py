@@ -9,7 +9,7 @@ import msgspec
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.messages import Side, read_messages
-from evaluators.dialects.content.tools import outcome_of, tools_in_request
+from evaluators.dialects.content.tools import tools_in_request
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.key_sets import unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
@@ -284,10 +284,7 @@ def _read_tool(span: Span, facts: Facts) -> None:
     if arguments is None and not _is_schema(attributes.get("tool.parameters")):
         arguments = attributes.get("tool.parameters")
     facts.arguments = passed_arguments(span.scope, arguments)
-    outcome = outcome_of(attributes.get("output.value"))
-    facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
-    if outcome.is_error:
-        facts.tool_error = "error"
+    facts.result = attributes.get("output.value")
     if not _OWN_DEFINITION.isdisjoint(names_of(attributes)):
         facts.definitions = Content(lambda: _own_definition(span, facts), "input")
 

@@ -6,12 +6,8 @@ import re
 from collections.abc import Mapping
 
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
-from evaluators.dialects.content.tools import (
-    ToolOutcome,
-    arguments_of,
-    outcome_of,
-    passed_by_python,
-)
+from evaluators.dialects.content.outcomes import ToolOutcome, outcome_of
+from evaluators.dialects.content.tools import arguments_of, passed_by_python
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
 from evaluators.dialects.dialect import ALL_CONTENT, Advice, Dialect, Sample, has
@@ -95,7 +91,7 @@ def _read_task(span: Span, facts: Facts) -> None:
     get = span.attributes.get
     facts.tool_name = string(get("traceloop.entity.name"))
     facts.arguments = _arguments(get("traceloop.entity.input"), facts.tool_name)
-    facts.result = outcome_of(get("traceloop.entity.output")).result
+    facts.result = get("traceloop.entity.output")
 
 
 def _plain(name: str) -> str:
@@ -121,8 +117,7 @@ def _read_tool(span: Span, facts: Facts) -> None:
         # LlamaIndex's spans are named for the class, FunctionTool.
         if name is None and outcome.name:
             facts.tool_name = outcome.name
-        if outcome.is_error:
-            facts.tool_error = "error"
+        facts.tool_error = outcome.error
 
 
 def _input(entity: JSON) -> JSON:
@@ -169,19 +164,12 @@ def _whole_call(value: JSON) -> JSON:
 
 
 def _outcome(attributes: Mapping[str, JSON]) -> ToolOutcome:
-    """The entity's output; that of an MCP call (OpenLLMetry's client) stands in `{"result", "is_error"}`."""
-    entity_input, entity_output = (
-        attributes.get("traceloop.entity.input"),
-        attributes.get("traceloop.entity.output"),
-    )
-    if isinstance(entity_output, str) and (run := _of_agno(entity_output)):
-        return run
-    if not (isinstance(entity_input, str) and entity_input.startswith('{"tool_name"')):
-        return outcome_of(entity_output)
-    item = as_dict(unwrap(entity_output))
-    if "result" not in item or not item.keys() <= {"result", "is_error"}:
-        return outcome_of(entity_output)
-    return ToolOutcome(result=item["result"], is_error=item.get("is_error") is True)
+    entity_output = attributes.get("traceloop.entity.output")
+    run = _of_agno(entity_output) if isinstance(entity_output, str) else None
+    if str(attributes.get("traceloop.entity.input")).startswith('{"tool_name"'):
+        item = as_dict(unwrap(entity_output))  # its MCP client's
+        entity_output = item["result"] if item.keys() == {"result"} else entity_output
+    return run or outcome_of(entity_output)
 
 
 def _of_agno(text: str) -> ToolOutcome | None:
@@ -196,7 +184,9 @@ def _of_agno(text: str) -> ToolOutcome | None:
     result = _shown(text[head.end() : middle])
     error = _shown(text[middle + len(_AGNO_ERROR) : end])
     failed = head[1] == "failure"
-    return ToolOutcome(result=error if failed and error else result, is_error=failed)
+    return ToolOutcome(
+        result=error if failed and error else result, error="error" if failed else None
+    )
 
 
 def _shown(text: str) -> JSON:

@@ -1,0 +1,324 @@
+"""What a tool returned and was given, without what stands around both, and whether the result says that it failed.
+
+The one place that takes off envelopes, for all dialects: `{"id", "name", "response"}` of ADK, a message of LangChain, a
+block of AgentScope, an answer to MCP's tools/call. What is the call's (its id, name, times and state) is not the
+tool's: a tool that is called in a loop would seem to return something else each time. An object is only opened where it
+holds nothing but that and one body, and where something in it is surely of the call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from evaluators.dialects.content.blocks import is_block, read_content
+from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.messages import read_messages
+from evaluators.dialects.content.tools import SCHEMAS
+from evaluators.dialects.decoding.decode import ask
+from evaluators.dialects.decoding.key_sets import Among, KeyQuestion
+from evaluators.dialects.decoding.reprs import read_fields, read_repr
+from evaluators.dialects.decoding.values import as_dict, as_list, string, text_of, unwrap
+from evaluators.model import JSON
+
+UNSAID = "error"
+"""The error of a call of which nothing more is known."""
+_DEPTH = 8
+"""Envelopes inside each other that are taken off: frameworks write two, a gateway may add one."""
+_HEAD = 2_048
+"""Where a wrapping shows itself: a result is only parsed when its first characters hint at one."""
+_WRAPPED = re.compile(
+    r'tool_call_id|"lc"|"outputs?"|ToolMessage|"toolResult"|["\']is_?[eE]rror|"raw_output"'
+)
+_FIRST_KEY = re.compile(r"""[\[{\s]*["'](\w+)["']\s*:|(?:[A-Z]\w*\()?([A-Za-z_]\w*)=""")
+"""The first key of an object, of the first object of a list, or of what Python shows of one."""
+_BODIES = (
+    "content",
+    "contents",
+    "result",
+    "results",
+    "response",
+    "output",
+    "return_value",
+    "tool_output",
+    "tool_response",
+    "tool_result",
+    "value",
+    "data",
+)
+_GIVEN = ("arguments", "args", "input", "parameters", "tool_input", "tool_args", "kwargs")
+_CALL_IDS = frozenset(
+    {"tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "tool_id"}
+)
+_NAMES = ("name", "tool_name", "toolName", "tool", "function_name", "functionName")
+_TIMES = frozenset(
+    re.findall(
+        r"\w+",
+        """started_at finished_at startedAt finishedAt start_time end_time startTime endTime duration duration_ms
+        durationMs elapsed elapsed_ms elapsedMs execution_time execution_time_ms executionTime latency latency_ms
+        latencyMs""",
+    )
+)
+"""How long a call took: no tool returns that of itself."""
+_IS_ERROR = ("isError", "is_error", "IsError", "iserror")
+_STATES = ("status", "state", "outcome")
+_FAILED = frozenset({"error", "failed", "failure", "ERROR", "FAILED", "FAILURE"})
+_DONE = ("success", "ok", "succeeded")
+_AROUND = frozenset(
+    {
+        *_CALL_IDS,
+        *_NAMES,
+        *_TIMES,
+        *_IS_ERROR,
+        *_STATES,
+        *_DONE,
+        *_GIVEN,
+        *re.findall(
+            r"\w+",
+            """id type role kind error jsonrpc metadata meta _meta created_at createdAt timestamp time tool_kwargs
+            additional_kwargs response_metadata artifact usage_metadata structuredContent structured_content index
+            stream is_last is_interrupted will_continue scheduling parts attempt run_id trace_id""",
+        ),
+    }
+)
+_ERRORS = ("error", "Error", "errors", "errorMessage", "error_message")
+_OF_ERROR = frozenset(
+    {*_ERRORS, "error_code", "errorCode", "error_type", "errorType", "stackTrace"}
+)
+_KNOWN = frozenset({*_BODIES, *_AROUND, *_OF_ERROR, "description", "text"})
+_SCHEMAS = (*SCHEMAS, "args_schema", "params_json_schema")
+_NO_ERROR = frozenset({"", "none", "null", "no error", "false"})
+
+
+class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool's result, and the id, error and name that its wrapping states."""
+
+    result: JSON = None
+    id: str | None = None
+    error: str | None = None
+    """Why the call failed, `UNSAID` where only its result says so; None: nothing says that it did."""
+    name: str | None = None
+    """The tool's name, where its answer states it."""
+
+
+def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None) -> ToolOutcome:
+    """The result in what was recorded of a call of the tool `name`. Any other text stays as it is."""
+    if isinstance(value, str) and value[:1] == '"':
+        value = unwrap(value)
+    found = ToolOutcome(result=value if value != "" else None)
+    shown: JSON = None
+    for _ in range(_DEPTH):
+        shown, hinted = _parsed(found.result)
+        inner = _opened(shown, name or found.name, call_id or found.id, hinted=hinted)
+        if inner is None:
+            break
+        found = ToolOutcome(
+            result=inner.result if inner.result != "" else None,
+            id=found.id or inner.id,
+            error=found.error or inner.error,
+            name=found.name or inner.name,
+        )
+    if found.error not in (None, UNSAID):
+        return found
+    failed = _error_in(as_dict(shown), name, call_id)
+    if failed is not None:
+        return msgspec.structs.replace(found, error=failed)
+    return found
+
+
+def arguments_in(value: JSON, name: str | None, call_id: str | None) -> JSON:
+    """The arguments in a whole call: an object that names this very call, and holds nothing that is not of a call."""
+    item = as_dict(value)
+    given = [key for key in _GIVEN if key in item]
+    if len(given) != 1 or not item.keys() <= _AROUND or not _names_call(item, name, call_id):
+        return value
+    return unwrap(item[given[0]])
+
+
+class _Marks(KeyQuestion):
+    """Attributes that say that a call failed, whoever writes them: `mcp.tool.result.is_error`."""
+
+    __slots__ = ()
+
+    def answer(self, names: AbstractSet[str]) -> tuple[str, ...]:
+        return tuple(sorted(name for name in names if name.rpartition(".")[2] in _IS_ERROR))
+
+
+_MARKS = _Marks()
+_STATUS = Among("gen_ai.tool.status", "tool.status")
+
+
+def settle(facts: Facts) -> None:
+    """Take off what stands around the arguments and the result of a tool's span, and see whether the call failed."""
+    name, attributes = facts.tool_name, facts.span.attributes
+    outcome = outcome_of(facts.result, name, facts.tool_id)
+    facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
+    facts.arguments = arguments_in(facts.arguments, name, facts.tool_id)
+    if facts.tool_error is None and facts.kind == "tool":
+        marked = any(_is_true(attributes.get(key)) for key in ask(attributes, _MARKS))
+        stated = any(attributes.get(key) in _FAILED for key in ask(attributes, _STATUS))
+        kind = string(attributes.get("error.type"))
+        said = UNSAID if marked or stated or (kind and facts.result) else kind
+        facts.tool_error = outcome.error or said
+
+
+def _parsed(value: JSON) -> tuple[JSON, bool]:
+    """What a text holds that may be a wrapping, else the text; and whether it may be a message."""
+    if not isinstance(value, str):
+        return value, True
+    head = _FIRST_KEY.match(value)
+    if head is None:
+        return value, False
+    key, field = head.groups()
+    if field is not None:
+        return (read_repr(value) or read_fields(value) or value) if field in _KNOWN else value, True
+    hinted = _WRAPPED.search(f"{value[:_HEAD]}\n{value[-_HEAD:]}") is not None
+    return unwrap(value) if hinted or key in _KNOWN else value, hinted
+
+
+def _opened(
+    value: JSON, name: str | None, call_id: str | None, *, hinted: bool
+) -> ToolOutcome | None:
+    """What stands inside; None: it is what the tool returned. `hinted`: whether it may be a message."""
+    if isinstance(value, str):
+        return None
+    item = as_dict(value)
+    if _is_definition(item, name):
+        return ToolOutcome()
+    if "raw_output" in item and isinstance(item.get("tool_name"), str):
+        return _of_llama_index(item)
+    results = [r for m in read_messages(value, "output") for r in m.results] if hinted else []
+    if results:
+        last = results[-1]
+        failed = UNSAID if last.is_error or _says_failed(item) else None
+        return ToolOutcome(result=last.content, id=last.id, error=failed, name=last.name)
+    if not item:
+        return _of_blocks(as_list(value))
+    return _in_envelope(item, name, call_id) or _of_callback(item)
+
+
+def _in_envelope(
+    item: dict[str, JSON], name: str | None, call_id: str | None
+) -> ToolOutcome | None:
+    bodies = [key for key in _BODIES if key in item]
+    if len(bodies) != 1 or not item.keys() - {bodies[0]} <= _AROUND:
+        return None
+    body = item[bodies[0]]
+    content = as_list(body)
+    if not (
+        _names_call(item, name, call_id)
+        or not _TIMES.isdisjoint(item)
+        or not _CALL_IDS.isdisjoint(item)
+        or any(key in item for key in (*_IS_ERROR, "jsonrpc"))
+        or _are_texts(content)
+    ):
+        return None
+    are_blocks = bodies[0] == "content" and all(is_block(as_dict(each)) for each in content)
+    text = read_content(content).text if content and are_blocks else None
+    failed, error = UNSAID if _says_failed(item) else None, item.get("error")
+    if _is_error(error) and body in (None, "", [], {}):
+        failed, body = _words(error), error
+    ids = (string(item.get(key)) for key in (*sorted(_CALL_IDS), "id"))
+    return ToolOutcome(
+        result=body if text is None else text,
+        id=next(filter(None, ids), None),
+        error=failed,
+    )
+
+
+def _names_call(item: dict[str, JSON], name: str | None, call_id: str | None) -> bool:
+    """Whether the object says of which call it is: by the id of this one, or by its tool."""
+    if name and any(item.get(key) == name for key in _NAMES):
+        return True
+    return bool(call_id) and any(item.get(key) == call_id for key in ("id", *_CALL_IDS))
+
+
+def _says_failed(item: dict[str, JSON]) -> bool:
+    return (
+        any(_is_true(item.get(key)) for key in _IS_ERROR)
+        or any(item.get(key) in _FAILED for key in _STATES if isinstance(item.get(key), str))
+        or any(item.get(key) is False for key in _DONE)
+    )
+
+
+def _is_true(value: JSON) -> bool:
+    return value is True or (isinstance(value, str) and value.lower() == "true")
+
+
+def _are_texts(blocks: list[JSON]) -> bool:
+    return bool(blocks) and all(
+        item.get("type") == "text" and isinstance(item.get("text"), str)
+        for item in map(as_dict, blocks)
+    )
+
+
+def _of_blocks(blocks: list[JSON]) -> ToolOutcome | None:
+    """Texts as blocks with ids and times of their own."""
+    of_call = _are_texts(blocks) and any(as_dict(each).keys() > {"type", "text"} for each in blocks)
+    return ToolOutcome(result=read_content(blocks).text) if of_call else None
+
+
+def _of_llama_index(item: dict[str, JSON]) -> ToolOutcome:
+    """LlamaIndex's ToolOutput, which also has the tool's name."""
+    text = read_content(item.get("blocks") or item.get("content")).text
+    raw = item["raw_output"]
+    return ToolOutcome(
+        result=raw if raw is not None else text,
+        error=UNSAID if _says_failed(item) else None,
+        name=string(item["tool_name"]),
+    )
+
+
+def _of_callback(item: dict[str, JSON]) -> ToolOutcome | None:
+    """What LangChain's callback was told of a tool's end."""
+    for key in ("output", "outputs"):
+        if key in item and item.keys() <= {key, "kwargs", "tags", "metadata"}:
+            return ToolOutcome(result=item[key])
+    return None
+
+
+def _is_definition(item: dict[str, JSON], name: str | None) -> bool:
+    """Whether the tool itself stands where its result should, as some callbacks pass it: nothing is known of that."""
+    inner = as_dict(item.get("function")) or item
+    return (
+        bool(name)
+        and string(inner.get("name")) == name
+        and any(key in inner for key in _SCHEMAS)
+        and not any(key in item for key in _BODIES)
+    )
+
+
+def _error_in(item: dict[str, JSON], name: str | None, call_id: str | None) -> str | None:
+    """The error that is all a result says. None: it says more, as a tool whose answer has a field for errors."""
+    said = next((item[key] for key in _ERRORS if _is_error(item.get(key))), None)
+    if any(_is_true(item.get(key)) for key in _IS_ERROR):
+        return UNSAID if said is None else _words(said)
+    if said is None:
+        return None
+    for key, value in item.items():
+        says_nothing = (
+            key in _OF_ERROR
+            or key == "jsonrpc"
+            or (key in _BODIES and value in (None, "", [], {}))
+            or (key in _STATES and value in _FAILED if isinstance(value, str) else False)
+            or (key in _DONE and value is False)
+            or (value in (name, call_id) and isinstance(value, str))
+            or (key == "id" and "jsonrpc" in item)
+        )
+        if not says_nothing:
+            return None
+    return _words(said)
+
+
+def _is_error(value: JSON) -> bool:
+    """Whether a value under `error` is one: numbers measure something."""
+    if isinstance(value, str):
+        return value.strip().lower() not in _NO_ERROR
+    return value is True or bool(as_dict(value) or as_list(value))
+
+
+def _words(error: JSON) -> str:
+    message = string(as_dict(error).get("message"))
+    return message or (None if error is True else text_of(error)) or UNSAID

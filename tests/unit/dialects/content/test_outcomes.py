@@ -1,0 +1,173 @@
+"""What a tool returned and was given, and whether it failed, whatever stands around it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evaluators.dialects.content.outcomes import arguments_in, outcome_of
+from evaluators.model import JSON
+from tests.support.dialect_spans import SpanSpec, trace_of
+
+NAME, ID = "count_pallets", "c1"
+TEXT = [{"type": "text", "text": "bay 4 is locked"}]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"content": TEXT, "isError": True},
+        {"content": TEXT, "is_error": True},
+        {"content": TEXT, "isError": "true"},
+        {"content": "bay 4 is locked", "isError": True},
+        {"content": TEXT, "structuredContent": None, "_meta": None, "isError": True},
+        {"jsonrpc": "2.0", "id": 7, "result": {"content": TEXT, "isError": True}},
+        str({"content": TEXT, "isError": True}),
+        "meta=None content=[TextContent(type='text', text='bay 4 is locked')] isError=True",
+        "CallToolResult(content=[TextContent(type='text', text='bay 4 is locked')], isError=True)",
+        {"content": [{**TEXT[0], "id": "b1", "created_at": "x"}], "state": "error", "id": ID},
+        {"tool_call_id": ID, "name": NAME, "content": "bay 4 is locked", "status": "error"},
+        {"error": "bay 4 is locked"},
+        {"error": {"code": 423, "message": "bay 4 is locked"}},
+        str({"error": "bay 4 is locked"}),
+        {"result": None, "error": "bay 4 is locked"},
+        {"error": "bay 4 is locked", "result": ""},
+        {"success": False, "error": "bay 4 is locked"},
+        {"status": "error", "error": "bay 4 is locked", "data": []},
+        {"id": ID, "name": NAME, "response": {"error": "bay 4 is locked"}},
+        {"jsonrpc": "2.0", "id": 7, "error": {"code": -32602, "message": "bay 4 is locked"}},
+        {"content": [{"type": "text", "text": '{"error": "bay 4 is locked"}'}], "isError": False},
+        {"errors": ["bay 4 is locked"], "data": None},
+    ],
+)
+def test_a_failure_is_told_by_its_structure_however_it_is_spelled(result: JSON) -> None:
+    recorded = result if isinstance(result, str) else json.dumps(result)
+
+    for each in (recorded, result):
+        outcome = outcome_of(each, NAME, ID)
+        assert outcome.error is not None
+        assert "bay 4 is locked" in f"{outcome.error} {outcome.result}"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"error": None},
+        {"error": ""},
+        {"error": "none"},
+        {"error": 0.02},
+        {"error": [], "result": "12"},
+        {"error": "low battery", "count": 12},
+        {"result": "12", "error": "low battery"},
+        {"status": "error", "lines": 12},
+        {"id": "T-1", "name": "ticket", "content": "isError is a word here"},
+        {"isError": False, "rows": 12},
+        {"message": "done", "error": "one page was skipped"},
+        {"rows": [{"error": "x"}]},
+        'Order(id=3, error="late", name="x")',
+        "Error: the tool's own words",
+    ],
+)
+def test_a_result_with_an_error_among_others_is_no_failure_and_stays_as_it_is(result: JSON) -> None:
+    recorded = result if isinstance(result, str) else json.dumps(result)
+
+    assert outcome_of(recorded, NAME, ID).error is None
+    assert outcome_of(recorded, NAME, ID).result == recorded
+    assert outcome_of(result, NAME, ID).result == result
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        {"name": NAME, "tool_call_id": ID, "content": "12"},
+        {"type": "tool", "name": NAME, "tool_call_id": ID, "content": "12", "artifact": None},
+        {"content": [{"type": "text", "text": "12", "id": "b1", "created_at": "x"}], "id": ID},
+        [{"type": "text", "text": "12", "id": "b1", "created_at": "2026-11-29T06:37:50"}],
+        {"id": ID, "name": NAME, "response": "12"},
+        {"id": ID, "result": "12", "timestamp": "2026-11-29T06:37:50"},
+        {"tool": NAME, "output": "12", "duration_ms": 31.5},
+        {"call_id": ID, "output": "12", "type": "function_call_output"},
+        {"toolCallId": ID, "toolName": NAME, "input": {"bay": 4}, "output": "12"},
+        {"toolUseId": ID, "status": "success", "content": [{"text": "12"}]},
+        {"result": "12", "started_at": 1.5, "finished_at": 2.5},
+        {"content": [{"type": "text", "text": "12"}], "isError": False},
+        "content='12' name='count_pallets' id='m1' tool_call_id='c1'",
+        "ToolMessage(content='12', name='count_pallets', id='m1', tool_call_id='c1')",
+    ],
+)
+def test_what_is_of_the_call_is_not_of_the_result(envelope: JSON) -> None:
+    recorded = envelope if isinstance(envelope, str) else json.dumps(envelope)
+
+    assert outcome_of(recorded, NAME, ID).result == "12"
+    assert outcome_of(recorded, NAME, ID).error is None
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"id": "T-1", "name": "ticket", "content": "late"},
+        {"result": "12"},
+        {"id": 4, "status": "open", "result": "12"},
+        {"name": "Bay 4", "value": 12},
+        [{"role": "tool", "content": "first"}, {"role": "tool", "content": "second"}],
+        {"tool_call_id": "c9", "count": 3},
+        [{"type": "text", "text": "a"}],
+    ],
+)
+def test_an_object_of_the_tool_is_not_opened(own: JSON) -> None:
+    assert outcome_of(json.dumps(own), NAME, ID).result == json.dumps(own)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"name": NAME, "description": "Counts.", "parameters": {"type": "object"}},
+        {"type": "function", "function": {"name": NAME, "parameters": {"type": "object"}}},
+        f"FunctionTool(name='{NAME}', description='Counts.', params_json_schema={{'type': 'object'}})",
+        f"name='{NAME}' description='Counts.' args_schema=<class 'x.Schema'>",
+    ],
+)
+def test_the_tool_itself_where_its_result_should_stand_is_no_result(definition: JSON) -> None:
+    recorded = definition if isinstance(definition, str) else json.dumps(definition)
+
+    assert outcome_of(recorded, NAME, ID).result is None
+
+
+def test_arguments_are_taken_out_of_a_call_that_names_itself_only() -> None:
+    bay: dict[str, JSON] = {"bay": 4}
+
+    assert arguments_in({"name": NAME, "args": bay}, NAME, None) == bay
+    assert arguments_in({"id": ID, "arguments": '{"bay": 4}', "type": "function"}, NAME, ID) == bay
+    dispatched: JSON = {"tool_name": "linear", "arguments": bay}
+    assert arguments_in(dispatched, NAME, ID) == dispatched
+    own: JSON = {"input": bay, "options": {}}
+    assert arguments_in(own, NAME, ID) == own
+
+
+@pytest.mark.parametrize("key", ["mcp.tool.result.is_error", "mcp.isError", "tool.is_error"])
+def test_an_attribute_that_says_so_makes_the_call_a_failed_one(key: str) -> None:
+    for mark, failed in ((True, True), ("true", True), (False, False)):
+        attributes: dict[str, JSON] = {"openinference.span.kind": "TOOL", "tool.name": NAME}
+        attributes |= {"output.value": "bay 4 is locked", key: mark}
+        trace = trace_of(
+            SpanSpec(id=1, name="agent", end=9),
+            SpanSpec(id=2, parent=1, name=NAME, attributes=attributes, start=1, end=5),
+        )
+
+        assert trace.tool_calls[0].failed is failed
+
+
+def test_a_hostile_result_costs_no_more_than_reading_it_once() -> None:
+    many = "{" + ",".join(['"error":""'] * 1_000_000) + "}"
+    other = '{"error":"e",' + ",".join(f'"error{n}":1' for n in range(60_000)) + "}"
+    deep = '{"id":"c1","response":' * 10_000 + '"12"' + "}" * 10_000
+    nested: JSON = "12"
+    for _ in range(400):
+        nested = {"id": ID, "response": nested}
+
+    assert outcome_of(many, NAME, ID).error is None
+    assert outcome_of(other, NAME, ID).error is None
+    assert outcome_of(deep, NAME, ID).result == deep
+    left = outcome_of(json.dumps(nested), NAME, ID).result
+    assert json.dumps(left).count("response") == 400 - 8  # as many as are taken off
