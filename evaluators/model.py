@@ -13,8 +13,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from evaluators.judge_use import JudgeUse
-from evaluators.uses import CallCount, ToolUse
-from evaluators.work import Work
+from evaluators.uses import CallCount, ToolUse, Work
 
 JSON: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict of the same."""

@@ -16,7 +16,7 @@ from evaluators.formulas.work import WorkHistory
 from evaluators.judging.answer_schema import strict_schema
 from evaluators.judging.quotations import Quotations
 from evaluators.model import JSON, Previous, Score, Session, Trace, Turn
-from evaluators.work import Work
+from evaluators.uses import Work
 
 UnitInterval = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1, for options and for a judge's answers."""

@@ -21,8 +21,7 @@ from collector.service.recorded_traces import RecordedTraces
 from collector.service.recordings import find
 from collector.service.rooms import start_workers
 from evaluators.model import Trace
-from spanwise.settings import Configuration, settings_of
-from spanwise.waiting import wait
+from spanwise.settings import Configuration, settings_of, wait
 
 Source: TypeAlias = str | Path | bytes | Sequence[str | Path] | Sequence[ReadableSpan]
 """A file or folder of recordings, several of them, the bytes of one (`.otlp`, gzipped or not, OTLP/JSON lines, or a

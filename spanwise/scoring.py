@@ -19,8 +19,7 @@ from evaluators.declare import Spec, declared
 from evaluators.model import Trace
 from spanwise.recordings import RecordedTrace, Source, aread
 from spanwise.scores import Scores
-from spanwise.settings import Configuration, settings_of
-from spanwise.waiting import wait
+from spanwise.settings import Configuration, settings_of, wait
 
 Evaluators: TypeAlias = Sequence[str | Callable[..., Any]]
 """Names of evaluators, and functions marked with `@spanwise.evaluator`."""

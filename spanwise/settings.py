@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from collector.config.load import load
 from collector.config.tree import Config
+
+T = TypeVar("T")
+
+
+def wait(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The coroutine's result. In a notebook the loop of this thread is busy, so it runs on one of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="spanwise") as pool:
+        return pool.submit(asyncio.run, coroutine).result()
+
 
 Configuration: TypeAlias = str | Path | Mapping[str, Any] | None
 """A YAML file, or settings as nested mappings. `SPANWISE_...` of the environment counts too, as for the command."""

@@ -17,8 +17,8 @@ from collector.api.families import ApiFamilies
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.query import time_shown
+from collector.base.clock import next_tick
 from collector.base.telemetry import Telemetry
-from collector.base.tick import next_tick
 from evaluators.formulas.people_agreement import Agreement, agreement
 
 EVERY = 60.0

@@ -33,7 +33,7 @@ from collector.api.stream import CLIENTS, Full, Stream, place_of
 from collector.api.traces import FullTrace, Traces
 from collector.api.what_changed import Differing
 from collector.base.clock import Clock
-from collector.base.csv_cell import cell
+from collector.base.printable import cell
 from collector.base.telemetry import short
 from collector.records.standing import Standings
 

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Literal
 
-from collector.assembly.buffer import Buffer
 from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.closing_pipeline import ClosingPipeline
 from collector.assembly.families import AssemblyCounts
 from collector.assembly.glances import Glances
+from collector.assembly.made_traces import TakeResult
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.scan import first_start
-from collector.assembly.take_result import TakeResult
+from collector.assembly.service_queues import Shares
 from collector.base import watch
 from collector.base.errors import LogUnavailable, Retryable, Undecodable
 from collector.base.retry import Retry, Sleep
@@ -40,6 +40,33 @@ from collector.log.port import (
 from collector.reading.port import Workers
 from collector.records.closings import decode_mark
 from collector.records.handed import Handed
+
+# The buffer of open traces, in all partitions of one process: whose trace closes when `windows.memory` is used up.
+#
+# While others wait, a service may take its share of the buffer (`fairness.share`): the oldest trace of whoever is above
+# it closes first, of several that of the largest. Where none is above it, the oldest of all does.
+
+
+class Buffer:
+    """The open traces of all partitions that the process owns, bounded in bytes together."""
+
+    def __init__(self, owned: Mapping[int, OpenTraces], *, limit: int, share: float) -> None:
+        """`limit` in bytes; `share`, 0 to 1, is what of it one service may take while others wait."""
+        self._owned = owned
+        self._limit = limit
+        self.shares = Shares(limit * share)
+
+    def relieve(self) -> Iterator[tuple[OpenTraces, Closing]]:
+        """Close traces until the others fit."""
+        while self.shares.size > self._limit:
+            service = self.shares.greediest
+            _, partition, trace = min(
+                (oldest.first_time, partition, oldest)
+                for partition, each in self._owned.items()
+                if (oldest := each.oldest(service)) is not None
+            )
+            yield self._owned[partition], self._owned[partition].close(trace, "memory")
+
 
 MAX_MARKS = 200_000
 """Closed traces remembered in all partitions together, about 0.4 KB each."""

@@ -9,22 +9,52 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from collector.assembly.held_segment import SEGMENT_COST, HeldSegment
 from collector.assembly.low_water import LowWater
 from collector.assembly.open_trace import Closing, OpenTrace
 from collector.assembly.owner import MOST_LOOKS, Owner
-from collector.assembly.take_result import Arrival, TakeResult
+from collector.assembly.timeline import SEGMENT_COST, HeldSegment
 from collector.assembly.turns import Turns
 from collector.config.tree import TraceWindow
-from collector.log.port import Record
+from collector.log.port import Position, Record
 from collector.otlp.segment import Segment
 from collector.otlp.span_head import SpanHead
 from collector.records.span_refs import Piece, size_of
 from evaluators.model import Closed
+
+
+class Arrival(NamedTuple):
+    """Where and when spans came for a trace that is not open."""
+
+    offset: int
+    time: float
+    service: str
+    spans: int
+
+
+@dataclass(slots=True, kw_only=True)
+class TakeResult:
+    """What taking one record changed."""
+
+    closings: list[Closing] = field(default_factory=list[Closing])
+    needed: bool = False
+    """Whether an open trace needs the record; otherwise the log may release it."""
+    invalid: int = 0
+    """Spans without valid ids."""
+    duplicates: int = 0
+    """Spans that an open trace already had."""
+    ignored: dict[str, int] = field(default_factory=dict[str, int])
+    """Spans that came too late, by service."""
+    poison: str | None = None
+    """Why the record could not be decoded."""
+    dropped: list[int] = field(default_factory=list[int])
+    """Offsets of records of which a part that was needed is not any more, once for each part."""
+    freed: list[Position] = field(default_factory=list[Position])
+    """Records that no trace needs any more."""
+
 
 LOOKS = 32
 """Segments looked at again, because more is known, before the event loop may run other tasks."""

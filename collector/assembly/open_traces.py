@@ -11,14 +11,12 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 
 from collector.assembly.closed_traces import ClosedTraces, is_forgotten, may_revise
-from collector.assembly.low_water import LowWater
-from collector.assembly.made_traces import MadeTraces
-from collector.assembly.needed_records import NeededRecords
+from collector.assembly.low_water import LowWater, NeededRecords
+from collector.assembly.made_traces import Arrival, MadeTraces, TakeResult
 from collector.assembly.open_trace import Closing, Glance, OpenTrace
 from collector.assembly.packed_marks import ClosedTrace
 from collector.assembly.scan import piece_of, service_of
 from collector.assembly.service_queues import ServiceQueues, Shares
-from collector.assembly.take_result import Arrival, TakeResult
 from collector.assembly.timers import Timers
 from collector.base.errors import Undecodable
 from collector.base.time_slice import finished

@@ -10,10 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from collector.assembly.held_segment import HeldSegment
-from collector.assembly.owned_trace import OwnedTrace
 from collector.assembly.session_tree import SessionTree
-from collector.assembly.timeline import Timeline
+from collector.assembly.timeline import HeldSegment, OwnedTrace, Timeline
 from collector.otlp.segment import Segment
 from collector.records.closings import TurnFacts
 

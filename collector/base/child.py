@@ -7,13 +7,172 @@ import contextlib
 import signal
 import socket
 import sys
+from collections import deque
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
-from collector.base.frame_link import FrameLink
-from collector.base.frames import pack_frame
+from collector.base.frames import LENGTH, pack_frame
 from collector.base.retry import Backoff, Sleep
+
+MOST_WAITING = 1 << 20
+"""Bytes of payloads that no one has taken, from which the socket is not read."""
+
+
+class FrameLink(asyncio.Protocol):
+    """One end of a socket: frames are sent at once, and wait here until one task takes them.
+
+        socket -> data_received -> payloads that wait -> receive, receive_all
+
+    Waiting for several payloads costs one wake-up, and waiting with a limit no timer of its own: one timer stays, and
+    looks when it rings how long the limit has been moved on meanwhile.
+    """
+
+    def __init__(self) -> None:
+        """Made inside the loop that serves the socket."""
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._payloads: deque[bytes] = deque()
+        self._waiting = 0
+        """Bytes of payloads."""
+        self._part = bytearray()
+        """The frame that is not complete."""
+        self._needed = 0
+        """Bytes until which it cannot be."""
+        self._is_paused = False
+        self._is_at_end = False
+        self._error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._limit = 0.0
+        """Loop time until which the waiter waits."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = asyncio.Event()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the other side is known to have ended, and everything that it sent is taken."""
+        return self._is_at_end and not self._payloads
+
+    def send_frames(self, framed: Sequence[bytes | bytearray]) -> None:
+        """Send payloads that begin with their lengths, buffered, in one piece; lost once the other side has ended."""
+        if self._transport is not None:
+            self._transport.writelines(framed)
+
+    async def receive(self) -> bytes:
+        """The next payload.
+
+        Raises:
+            EOFError: the other side has ended, maybe within a frame.
+        """
+        if not self._payloads:
+            await self._more(None)
+        payload = self._payloads.popleft()
+        self._taken(len(payload))
+        return payload
+
+    async def receive_all(self, within: float) -> Sequence[bytes]:
+        """Every payload that is there, at least one.
+
+        Raises:
+            EOFError: the other side has ended, maybe within a frame.
+            TimeoutError: none came within so many seconds.
+        """
+        if not self._payloads:
+            await self._more(within)
+        payloads, self._payloads = self._payloads, deque()
+        self._taken(self._waiting)
+        return payloads
+
+    async def close(self) -> None:
+        """Close the socket once everything is sent, and wait until it is."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._transport is not None:
+            self._transport.close()
+            await self._closed.wait()
+
+    async def _more(self, within: float | None) -> None:
+        if self._is_at_end:
+            raise EOFError from self._error
+        waiter = self._waiter = self._loop.create_future()
+        self._limit = float("inf") if within is None else self._loop.time() + within
+        if within is not None:
+            self._set_timer()
+        try:
+            await waiter
+        finally:
+            self._waiter = None
+        if not self._payloads:
+            raise EOFError from self._error
+
+    def _taken(self, size: int) -> None:
+        self._waiting -= size
+        if self._is_paused and self._transport is not None and self._waiting <= MOST_WAITING:
+            self._is_paused = False
+            self._transport.resume_reading()
+
+    def _set_timer(self) -> None:
+        """A timer that rings too early is left alone: it is set again when it rings."""
+        if self._timer is not None:
+            if self._timer.when() <= self._limit:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(self._limit, self._rings)
+
+    def _rings(self) -> None:
+        self._timer = None
+        if self._waiter is None or self._waiter.done() or self._limit == float("inf"):
+            return
+        if self._loop.time() < self._limit:
+            self._set_timer()
+        else:
+            self._waiter.set_exception(TimeoutError())
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._part:
+            self._part += data
+            if len(self._part) < self._needed:
+                return
+            view, self._part = memoryview(self._part), bytearray()
+        else:
+            view = memoryview(data)
+        at, end, self._needed = 0, len(view), LENGTH.size
+        while end - at >= LENGTH.size:
+            size = LENGTH.size + LENGTH.unpack_from(view, at)[0]
+            if size > end - at:
+                self._needed = size
+                break
+            self._payloads.append(bytes(view[at + LENGTH.size : at + size]))
+            self._waiting += size - LENGTH.size
+            at += size
+        if at < end:
+            self._part += view[at:]
+        if self._waiting > MOST_WAITING and not self._is_paused and self._transport is not None:
+            self._is_paused = True
+            self._transport.pause_reading()
+        if self._payloads:
+            self._wake()
+
+    def eof_received(self) -> bool:
+        """The socket stays open: `close` closes it."""
+        self._is_at_end = True
+        self._wake()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_at_end = True
+        self._error = exc
+        self._wake()
+        self._closed.set()
+
 
 LONGEST_RESTART = 10.0
 """Seconds: the longest wait between two starts."""

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
+
+
+def until_tick(every: float) -> float:
+    """Seconds until the event loop's time is a multiple of `every` seconds: more than 0, at most `every`."""
+    return every - asyncio.get_running_loop().time() % every
+
+
+async def next_tick(every: float, ending: asyncio.Event) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(until_tick(every)):
+            await ending.wait()
+
 
 Clock: TypeAlias = Callable[[], float]
 """Unix seconds. The machine's may be set; log time goes on whatever is done to that (`steady_clock`)."""

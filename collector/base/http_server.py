@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 
 from collector.base import net
 from collector.base.bounded_protocol import BoundedProtocol, Limits, Why
-from collector.base.tick import next_tick
+from collector.base.clock import next_tick
 
 
 class GuestServer(uvicorn.Server):

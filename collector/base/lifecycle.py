@@ -21,7 +21,7 @@ from typing import Literal, Self, TypeAlias
 from prometheus_client import Gauge
 
 from collector.base import watch
-from collector.base.tick import next_tick, until_tick
+from collector.base.clock import next_tick, until_tick
 
 _log = logging.getLogger(__name__)
 

@@ -15,9 +15,8 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from collector.base.clock import Clock, wall
+from collector.base.clock import Clock, next_tick, wall
 from collector.base.families import RuntimeFamilies
-from collector.base.tick import next_tick
 
 APART = 5.0
 """Seconds that log time and the machine's clock may differ before that is worth a warning."""

@@ -30,7 +30,7 @@ from collector.records.moved import EvaluatorScores
 from collector.records.what_changed import in_words as changed_in_words
 from collector.records.what_changed import what_changed
 from collector.service.evaluation import ClosedSession, evaluate_recordings
-from collector.service.recorded_sides import SessionKey, recorded_side
+from collector.service.recorded_traces import SessionKey, recorded_side
 from collector.service.recordings import find
 from evaluators.errors import EvaluatorError
 from evaluators.formulas.release_verdict import MARGIN

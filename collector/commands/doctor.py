@@ -20,7 +20,7 @@ from collector.doctor.sources import AdminApi, ServiceSeen, seen_by_service, tra
 from collector.doctor.unscored import FailingJudge, Unscored, sessions_of, unscored
 from collector.otlp.exporters import exporter_settings
 from collector.records.what_changed import in_words, what_changed
-from collector.service.recorded_sides import recorded_side
+from collector.service.recorded_traces import recorded_side
 from collector.service.recordings import find
 from evaluators.counts import amount
 from evaluators.dialects.dialect import NO_SETTING, Advice

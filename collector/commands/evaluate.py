@@ -14,8 +14,8 @@ from typing import Annotated, Any, TextIO
 import msgspec
 import typer
 
-from collector.base.csv_cell import cell
 from collector.base.errors import ConfigError
+from collector.base.printable import cell
 from collector.commands.aggregates import Aggregates, passing
 from collector.commands.junit import JUnitReport
 from collector.commands.options import (

@@ -17,7 +17,7 @@ import typer
 
 from collector.base.clock import wall
 from collector.base.errors import ConfigError
-from collector.base.private import keep_private
+from collector.base.files import keep_private
 from collector.commands.aggregates import Aggregates
 from collector.commands.evaluate import Report
 from collector.commands.options import Evaluators, Files, Output, Overrides, loaded, names

@@ -15,8 +15,8 @@ import uvloop
 
 from collector.base.cores import usable_cores
 from collector.base.errors import SpanwiseError
+from collector.base.files import keep_private
 from collector.base.printable import log_to_stderr, one_line
-from collector.base.private import keep_private
 from collector.commands.options import Files, Overrides, Plugins, loaded
 from collector.config.tree import Config
 from collector.doctor.about import about

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from collector.base.errors import ConfigError
-from collector.base.regular_file import read_regular
+from collector.base.files import read_regular
 from collector.config.strict_yaml import parse, unique
 from evaluators.dialects.content.sessions import Keys
 from evaluators.errors import ExpectationError, SettingsError

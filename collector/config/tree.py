@@ -13,10 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, SecretStr
 
 from collector.base.cores import usable_cores
-from collector.config.links import Links
 from collector.config.notify import Notify
 from collector.config.redaction_patterns import Key, Patterns
-from collector.config.section import Section, Strict
+from collector.config.section import Links, Section, Strict
 from collector.config.values import (
     AttributeKey,
     BasePath,

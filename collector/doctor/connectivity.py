@@ -8,16 +8,46 @@ from collections.abc import Mapping
 from aiokafka.admin import AIOKafkaAdminClient
 
 from collector.base.errors import ConfigError
+from collector.base.files import unwritable
 from collector.config.tree import Config
-from collector.doctor.deliveries import undeliverable
 from collector.doctor.models import ask_models
 from collector.log.kafka.client import ClientSettings
 from collector.log.kafka.cluster import LARGEST, new_topic, topic_settings
 from collector.log.kafka.question import ask_kafka
 from collector.log.kafka.rights import READ, WRITE, Right, lacking, missing_rights
 from collector.log.port import KAFKA_TOPICS, WINDOWS
+from collector.notices.messenger import Messenger
+from collector.otlp.client import reachable
+from collector.otlp.signal import METRICS_SERVICE, TRACE_SERVICE
 from collector.service.logs import groups
 from collector.service.sinks import switched_on
+
+# Whether what Spanwise writes and sends has somewhere to go: the data folder, every sink, the backend of `forward`.
+#
+# Nothing is left behind: no signal is delivered, no file stays, no notice is sent (that does `spanwise notify --test`).
+# Prometheus comes to us; there is nothing to try.
+
+
+async def undeliverable(config: Config) -> list[str]:
+    """One line per thing that cannot be written or does not answer.
+
+    Raises:
+        ConfigError: an address is not one.
+    """
+    folder = unwritable(config.data_dir)
+    answers = [folder and f"data_dir: {folder}"]
+    answers += [await kind.reachable(config) for kind in switched_on(config)]
+    if config.forward is not None:  # logs go there too; every backend takes traces
+        answers.append(await reachable(config.forward, TRACE_SERVICE, section="forward"))
+    if config.metrics.otlp is not None:
+        target = config.metrics.otlp
+        answers.append(await reachable(target, METRICS_SERVICE, section="metrics.otlp"))
+    for name, target in config.notify.to.items():
+        messenger = Messenger(name, target)
+        answers.append(await messenger.trial())
+        await messenger.close()
+    return [line for line in answers if line is not None]
+
 
 Settings = Mapping[str, Mapping[str, str]]
 

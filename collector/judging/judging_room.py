@@ -25,9 +25,8 @@ from collector.config.tree import JudgeConfig
 from collector.judging.budget import DAY, Budget, in_sample
 from collector.judging.dispatcher import Dispatcher
 from collector.judging.port import JobDone, JudgeDiedError, JudgeLateError, Judges
-from collector.judging.progress import Progress
 from collector.judging.session_turns import PlacedTurn, SessionTurns
-from collector.judging.subjects import Content, JudgedSubject, job_of, read_back
+from collector.judging.subjects import Content, JudgedSubject, Progress, job_of, read_back
 from collector.log.consumer import Consumer
 from collector.log.port import TRACES, Assigned, Batch, Commit, Log, New, Position, Record
 from collector.records.codec import encode

@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from collector.base.clock import Clock
+from collector.base.clock import Clock, until_tick
 from collector.base.errors import Retryable
-from collector.base.tick import until_tick
 from collector.log.families import LogFamilies
 from collector.log.port import Lag, Lags
 

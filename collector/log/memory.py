@@ -15,7 +15,10 @@ from collector.log.embedded.polling import (
     PollingReader,
     SharedLogTime,
     Slice,
+    Unfinished,
+    lag_of,
     replay,
+    unfinished,
 )
 from collector.log.embedded.prepared_record import (
     PreparedRecord,
@@ -24,7 +27,6 @@ from collector.log.embedded.prepared_record import (
     prepare,
 )
 from collector.log.embedded.retention import DroppedRecords, Oldest, Quotas, Retention
-from collector.log.embedded.unfinished import Unfinished, lag_of, unfinished
 from collector.log.families import LogFamilies
 from collector.log.port import COMPACTED, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
 

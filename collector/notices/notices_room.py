@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import get_args
 
 from collector.base import watch
-from collector.base.clock import Clock
+from collector.base.clock import Clock, next_tick
 from collector.base.errors import Undecodable
 from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
-from collector.base.tick import next_tick
 from collector.base.time_slice import TimeSlice
 from collector.config.notify import Notify, NotifyTarget
 from collector.log.consumer import PoisonReport

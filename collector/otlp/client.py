@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Mapping
 from typing import Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import getproxies_environment, proxy_bypass
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -24,10 +25,18 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
 from collector.base.errors import ConfigError, Permanent, Retryable, TooLarge
-from collector.base.net import address
-from collector.base.proxy import proxy_for
+from collector.base.net import address, is_loopback
 from collector.config.tree import OtlpTarget
 from collector.otlp.signal import TRACE_SERVICE, OtlpService
+
+
+def proxy_for(host: str, *, tls: bool) -> str | None:
+    """The URL of the proxy that leads to `host`; None: it is reached directly."""
+    if is_loopback(host) or proxy_bypass(host):
+        return None
+    found = getproxies_environment().get("https" if tls else "http")
+    return found if found is None or "://" in found else f"http://{found}"
+
 
 TRIAL_TIMEOUT = 5.0
 """Seconds that a trial waits for an answer: someone at a terminal waits as long."""

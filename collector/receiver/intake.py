@@ -34,8 +34,7 @@ from collector.receiver.answers import (
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.feedback.found import FeedbackReader, FoundFeedback
 from collector.receiver.inflate import Decode, Inflate, protobuf
-from collector.receiver.overload import Overload
-from collector.receiver.pace import Pace, ending
+from collector.receiver.overload import Overload, Pace, ending
 from collector.records.handed import Handed
 
 Transport: TypeAlias = Literal["grpc", "http"]

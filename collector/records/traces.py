@@ -19,8 +19,7 @@ from collector.records.span_refs import Piece
 from collector.records.subject import Subject
 from evaluators.matching.text import QUESTION, clip
 from evaluators.model import Outcome, Previous, SessionClosed, Trace
-from evaluators.uses import SessionUses
-from evaluators.work import Work
+from evaluators.uses import SessionUses, Work
 
 GetRecord: TypeAlias = Callable[[Position], Awaitable[Record | None]]
 """`Log.get`, or a room's way to try it again."""

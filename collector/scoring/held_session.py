@@ -20,11 +20,10 @@ from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionHead, SessionTurn
 from collector.scoring.open_session import OpenSession
 from collector.scoring.rules import Rules
-from collector.scoring.session_cost import LONGEST, SessionCosts
+from collector.scoring.session_work import LONGEST, SessionCosts
 from collector.scoring.turn_sketches import KEPT, Sketches
 from evaluators.model import Tokens, Turn
-from evaluators.uses import CallCount
-from evaluators.work import Work
+from evaluators.uses import CallCount, Work
 
 AWAKE = 32 << 20
 """Bytes that the sessions take which are awake; the others are packed, but for those of more than LONGEST traces."""

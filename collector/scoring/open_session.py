@@ -23,9 +23,8 @@ from collector.scoring.outcome_signals import (
 )
 from collector.scoring.rules import Rules, not_read
 from collector.scoring.runaway_handover import without_possible_runaway
-from collector.scoring.session_cost import SessionCosts
 from collector.scoring.session_end import SessionEnd, merge_task_claims, session_end
-from collector.scoring.session_work import ranked_work
+from collector.scoring.session_work import SessionCosts, ranked_work
 from collector.scoring.sliding_window import SlidingWindow, is_turn, ordered_start
 from collector.scoring.turn_sketches import Sketches, TurnSketches, sketches_in
 from collector.scoring.unscored_turn import awaiting, unscored_turn

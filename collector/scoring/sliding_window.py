@@ -20,9 +20,14 @@ import msgspec
 
 from collector.records.sessions import SessionTurn
 from collector.records.signal import session_input_digest, turn_term
-from collector.scoring.running_input import RunningInput, Used
-from collector.scoring.running_uses import TOOL_COST, RunningUses
-from collector.scoring.running_work import WRITE_COST, RunningWork
+from collector.scoring.running import (
+    TOOL_COST,
+    WRITE_COST,
+    RunningInput,
+    RunningUses,
+    RunningWork,
+    Used,
+)
 from evaluators.model import Turn
 
 TURN_COST = 1_950

@@ -8,8 +8,9 @@ What was read stands in temporary files between the steps, so memory holds a few
 from __future__ import annotations
 
 import asyncio
+import math
 from array import array
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -20,11 +21,14 @@ from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.otlp.split import Piece
+from collector.records.moved import EvaluatorScores
+from collector.records.what_changed import SessionSide, failed_by_tool
 from collector.service.offline_service import OfflineService
 from collector.service.recordings import requests, signal_of
 from collector.service.rooms import start_workers
-from collector.service.spool import Spool, SpoolPlace
-from collector.service.trace_spool import TraceSpool
+from collector.service.trace_spool import Spool, SpoolPlace, TraceSpool
+from evaluators.formulas.differences import facts
+from evaluators.model import Trace
 from evaluators.plan import Plan
 
 BATCH_BYTES = 8 << 20
@@ -163,3 +167,48 @@ def read_recordings(
         service = OfflineService(config, nothing, workers, telemetry)
         asyncio.run(recorded.read(service, files, progress))
         yield recorded
+
+
+SessionKey = tuple[str, str]
+"""(service, session id)."""
+
+
+def recorded_side(
+    config: Config,
+    files: Sequence[Path],
+    scores: Mapping[SessionKey, Mapping[str, EvaluatorScores]] | None = None,
+) -> list[SessionSide]:
+    """The sessions of the recordings. `scores`: what evaluators said of them.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    sessions: dict[SessionKey, list[Trace]] = {}
+    with read_recordings(config, files, lambda _: None) as recorded:
+        for trace in recorded.closed.traces():
+            if trace.is_turn:
+                sessions.setdefault((trace.service, trace.session_id), []).append(trace)
+    return [_session(traces, (scores or {}).get(key, {})) for key, traces in sessions.items()]
+
+
+def _session(traces: Sequence[Trace], scores: Mapping[str, EvaluatorScores]) -> SessionSide:
+    failed = failed_by_tool(call for trace in traces for call in trace.tool_calls)
+    return SessionSide(
+        facts=facts(
+            versions=(each.agent_version for each in traces),
+            models=(model for each in traces for model in each.models),
+            users=(each.user_id for each in traces),
+            attributes=(each.attributes for each in traces),
+            tools=failed,
+            questions=(each.input for each in traces),
+        ),
+        tools=failed,
+        seconds=math.fsum(each.duration for each in traces),
+        cost=_sum(each.cost_usd for each in traces),
+        scores=scores,
+    )
+
+
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    known = [each for each in amounts if each is not None]
+    return math.fsum(known) if known else None

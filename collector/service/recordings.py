@@ -19,8 +19,8 @@ from typing import IO
 from google.protobuf.message import Message
 
 from collector.base.errors import ConfigError, TooLarge, Undecodable
+from collector.base.files import open_regular
 from collector.base.frames import LENGTH, ByteStream
-from collector.base.regular_file import open_regular
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
 from collector.records.otlp_signals import OTLP_SIGNALS, TRACES

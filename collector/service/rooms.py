@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 
 from collector.assembly.assembler import Assembler
 from collector.base.clock import Clock
@@ -11,17 +12,56 @@ from collector.config.tree import Config, Windows
 from collector.judging.budget import Budget, in_sample
 from collector.judging.judge_process import JudgeProcess
 from collector.judging.judging_room import JudgingRoom
+from collector.judging.port import Job, JobDone, TraceJob
 from collector.log.port import Log
-from collector.reading.port import Workers
+from collector.reading.port import CompareJob, Workers
 from collector.reading.processes import ProcessWorkers
 from collector.reading.settings import reader_settings
 from collector.reading.worker import InlineWorkers, JobRunner
 from collector.records.handed import Handed
 from collector.scoring.rules import RUNAWAY, JudgedRules, Rules
 from collector.scoring.scorer import Scorer
-from collector.service.comparing import ComparingWorkers
-from evaluators.plan import Plan
-from evaluators.run import SessionScorer
+from evaluators.model import Failure, Outcome
+from evaluators.plan import Configured, Plan
+from evaluators.run import SessionScorer, failed
+
+
+class ComparingWorkers:
+    """The `Judges` port over workers.
+
+    Args:
+        workers: Run the evaluators.
+        due: The evaluators.
+    """
+
+    def __init__(self, workers: Workers, due: Sequence[Configured]) -> None:
+        self._workers = workers
+        self._due = due
+
+    async def judge(self, make: Callable[[int], Job]) -> JobDone:
+        """It is asked about traces alone."""
+        job = make(0)
+        assert isinstance(job, TraceJob)  # noqa: S101 - no evaluator of sessions compares texts
+        asked = CompareJob(trace=job.trace, history=job.history, turn=job.turn, service=job.service)
+        outcomes = await self._workers.compare(asked)
+        return JobDone(
+            id=job.id,
+            outcomes=self._died() if outcomes is None else outcomes,
+            calls=0,
+            cost_usd=0.0,
+        )
+
+    def _died(self) -> tuple[Outcome, ...]:
+        error = Failure(type="worker_died", message="the worker died or hung twice on this trace")
+        return tuple(failed(each, error) for each in self._due)
+
+    def written(self, done: JobDone) -> None:
+        """See the port: nothing is kept for a job."""
+
+    async def run(self) -> None:
+        """The workers run by themselves."""
+        await asyncio.Event().wait()
+
 
 ASSEMBLY, SCORING, JUDGING, COMPARING = "assembly", "scoring", "judging", "comparing"
 """The group of each room."""

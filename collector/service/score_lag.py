@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from collector.base.clock import Clock
+from collector.base.clock import Clock, next_tick
 from collector.base.errors import Retryable
-from collector.base.tick import next_tick
 from collector.config.tree import Config
 from collector.log.port import TRACES, Lag, Lags, Log
 from collector.service.rooms import SCORING

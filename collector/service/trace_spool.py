@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import msgspec
 
+from collector.base.errors import ConfigError
 from collector.log.port import TRACES, Headers, New
 from collector.records.sessions import split_session_key
 from collector.records.trace_views import (
@@ -19,8 +22,64 @@ from collector.records.trace_views import (
     without_spans,
 )
 from collector.records.traces import TraceRecord
-from collector.service.spool import Spool, SpoolPlace
 from evaluators.model import Trace
+
+IN_MEMORY = 8 << 20
+"""Bytes up to which no file is made."""
+
+
+class SpoolPlace(NamedTuple):
+    """Where bytes stand in their spool."""
+
+    offset: int
+    size: int
+
+
+class Spool:
+    """Bytes, first all written, then read in any order.
+
+    The file stands in the folder that TMPDIR names (else /tmp). It has no name, so that no other user can open it and
+    it goes with the process, however that ends. Use it as a context manager.
+
+    Raises:
+        ConfigError: from every method: the file cannot be made, written or read.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - `__exit__` closes it
+        self._end = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, content: bytes) -> SpoolPlace:
+        """Append the bytes; returns where they stand."""
+        with _explained():
+            self._file.write(content)
+        place = SpoolPlace(self._end, len(content))
+        self._end += len(content)
+        return place
+
+    def read(self, place: SpoolPlace) -> bytes:
+        """The bytes that `add` put there."""
+        with _explained():
+            self._file.seek(place.offset)
+            return self._file.read(place.size)
+
+
+@contextmanager
+def _explained() -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            f"{tempfile.tempdir or 'TMPDIR'}: {error.strerror}; recordings are sorted in a temporary file: "
+            "set TMPDIR to a folder with about twice their size to spare"
+        ) from error
+
 
 BATCH_BYTES = 4 << 20
 """Of the traces of the sessions that are scored at once; one session is never parted."""

@@ -13,8 +13,7 @@ from typing import BinaryIO, ClassVar, Self, TypeVar
 import msgspec
 
 from collector.base.errors import ConfigError, Retryable
-from collector.base.fsync import sync_folder
-from collector.base.writable import unwritable
+from collector.base.files import sync_folder, unwritable
 from collector.config.tree import Config
 from collector.log.port import Position
 from collector.records.published_signals import line_blocks

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from evaluators.formulas.distribution import rounded
 from evaluators.matching.json_values import encoded
 from evaluators.model import JSON, Trace
-from evaluators.work import Work
+from evaluators.uses import Work
 
 LEAST_HISTORY = 10
 """Earlier sessions below which an agent is warming up."""

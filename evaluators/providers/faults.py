@@ -15,6 +15,12 @@ from typing import Literal
 
 from evaluators.judging.prompt import JudgeError
 from evaluators.providers.error_facts import (
+    CODES,
+    HINTS,
+    PARAMETER_HINTS,
+    PARAMETERS,
+    VAGUE,
+    WORDS,
     bodies_of,
     chain_of,
     is_error_in_answer,
@@ -24,7 +30,6 @@ from evaluators.providers.error_facts import (
     status_in_answer,
     status_of,
 )
-from evaluators.providers.fault_words import CODES, HINTS, PARAMETER_HINTS, PARAMETERS, VAGUE, WORDS
 
 Parameter = Literal["schema", "temperature", "max_tokens"]
 """What we send beside the prompt, and can leave out."""

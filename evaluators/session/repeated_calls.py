@@ -18,7 +18,7 @@ from evaluators.formulas.work import WorkHistory
 from evaluators.matching.repeats import NO_REPEATS, Answers, RepeatCounts
 from evaluators.model import JSON, Outcome, Score, Session, Turn
 from evaluators.resources import Running
-from evaluators.work import Work
+from evaluators.uses import Work
 
 
 class RepeatCount(Running):

@@ -13,10 +13,9 @@ from msgspec.structs import replace
 from evaluators.counts import amount
 from evaluators.declare import pandaprobe
 from evaluators.formulas.distribution import clamp, rounded
-from evaluators.matching.questions import asked_again
+from evaluators.matching.questions import asked_again, cosines, packed_direction
 from evaluators.matching.repeats import repeats
 from evaluators.matching.text import QUESTION, clip, cosine_distance, jaccard, words
-from evaluators.matching.vectors import cosines, packed_direction
 from evaluators.model import JSON, Score, ToolCall, Trace
 from evaluators.resources import WINDOW, Embedder, History, Sketch, Vector
 

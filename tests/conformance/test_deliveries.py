@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from collector.config.tree import Config
-from collector.doctor.deliveries import undeliverable
+from collector.doctor.connectivity import undeliverable
 from tests.support import otlp_logs
 from tests.support.kafka.topics import create_topic
 from tests.support.otlp_backend import Backend, grpc_backend, http_backend

@@ -17,7 +17,7 @@ from evaluators.judging.answer_schema import object_schema
 from evaluators.judging.answers import read_object
 from evaluators.judging.prompt import JudgeError, Prompt
 from evaluators.providers import litellm
-from evaluators.providers.fault_words import WORDS
+from evaluators.providers.error_facts import WORDS
 from evaluators.providers.litellm import LiteLlmJudge
 from tests.support.provider_server import ProviderServer
 from tests.support.provider_ways import (

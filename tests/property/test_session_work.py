@@ -15,7 +15,7 @@ from collector.records.traces import TraceRecord, WorkRecord
 from collector.scoring.effects import Effects, Placed, Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from evaluators.model import ToolCall
-from evaluators.work import Work
+from evaluators.uses import Work
 from tests.support.examples import examples
 from tests.support.scoring_fakes import make_record, rules, summarised
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.formulas.work import LEAST_HISTORY, MOST_HISTORY, WorkHistory, ranked_inputs
-from evaluators.work import Work
+from evaluators.uses import Work
 
 works = st.builds(Work, *[st.integers(0, 5)] * 6)
 closings = st.lists(st.tuples(st.integers(0, 30), works), max_size=80)

@@ -17,7 +17,7 @@ from collector.records.signal import Signal
 from collector.records.traces import WorkRecord
 from collector.watch.ranking.ranker import Ranker
 from collector.watch.ranking.ranking_room import RankingRoom
-from evaluators.work import Work
+from evaluators.uses import Work
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import decoded_in, published_in
 

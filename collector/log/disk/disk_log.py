@@ -36,11 +36,13 @@ from collector.log.embedded.polling import (
     PollingReader,
     SharedLogTime,
     Slice,
+    Unfinished,
+    lag_of,
     replay,
+    unfinished,
 )
 from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.embedded.retention import Quotas, Retention
-from collector.log.embedded.unfinished import Unfinished, lag_of, unfinished
 from collector.log.families import LogFamilies
 from collector.log.port import SPANS, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
 

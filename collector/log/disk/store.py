@@ -26,7 +26,7 @@ import msgspec
 from lmdb import _Database as Database
 
 from collector.base.errors import ConfigError, DataDamaged, DataFolderInUse
-from collector.base.fsync import sync_folder
+from collector.base.files import sync_folder
 from collector.log.commits import CommitKey, Commits, Committed
 from collector.log.embedded.prepared_record import TopicPartition
 from collector.log.port import COMPACTED, TOPICS, WINDOWS

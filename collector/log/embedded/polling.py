@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from collector.base.clock import Clock
+from collector.base.clock import Clock, next_tick
 from collector.base.errors import LogUnavailable
-from collector.base.tick import next_tick
 from collector.log.commits import Committed
-from collector.log.port import SIGNALS, Assigned, Batch, Record
+from collector.log.embedded.prepared_record import TopicPartition
+from collector.log.port import SIGNALS, Assigned, Batch, Lag, Record
 
 BATCH_BYTES = 8 << 20
 """A poll returns at most this much, or one record."""
@@ -256,3 +256,48 @@ class SharedLogTime:
     def _now(self) -> float:
         self._last = max(self._last, self._clock())
         return self._last
+
+
+class Unfinished(NamedTuple):
+    """Offsets of one partition, from `low` to below `end`."""
+
+    partition: int
+    low: int
+    end: int
+
+
+def unfinished(
+    source: Source,
+    readers: Iterable[PollingReader],
+    ends: Mapping[TopicPartition, int],
+    group: str,
+    topic: str,
+    *,
+    unread: bool,
+) -> list[Unfinished]:
+    """By partition, from the group's commit (`unread`: from its reader's place) to the end; none that is empty."""
+    reader = next((r for r in readers if (r.group, r.topic) == (group, topic)), None)
+    found: list[Unfinished] = []
+    for partition in range(source.partitions(topic)):
+        low = source.committed(group, topic, partition).offset or 0
+        if unread and reader is not None:
+            low = max(low, reader.position(partition))
+        end = ends.get((topic, partition), 0)
+        if low < end:
+            found.append(Unfinished(partition, low, end))
+    return found
+
+
+def lag_of(
+    waiting: Iterable[Unfinished], first: Callable[[Unfinished], tuple[int, float] | None]
+) -> Lag:
+    """The lag; `first` says first offset and time of the oldest record in these offsets, None: all were deleted."""
+    records, times = 0, list[float]()
+    for each in waiting:
+        found = first(each)
+        if found is None:
+            continue
+        offset, time = found
+        records += each.end - offset
+        times.append(time)
+    return Lag(records, min(times, default=None))

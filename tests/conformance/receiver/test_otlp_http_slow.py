@@ -13,7 +13,7 @@ from collector.base.bounded_protocol import DEFAULT, Limits
 from collector.base.families import RuntimeFamilies
 from collector.base.http_server import BearerTokens
 from collector.base.telemetry import Telemetry
-from collector.receiver import pace
+from collector.receiver import overload
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Intake
@@ -73,7 +73,7 @@ async def test_h10_a_body_that_comes_too_slowly_is_refused_long_before_its_timeo
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """H10: also one that came fast first, and though a byte comes now and then."""
-    monkeypatch.setattr(pace, "PATIENCE", 0.2)
+    monkeypatch.setattr(overload, "PATIENCE", 0.2)
     async with _server(body_timeout=600) as (server, telemetry):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(

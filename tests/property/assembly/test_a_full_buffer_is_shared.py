@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.assembly.buffer import Buffer
+from collector.assembly.assembler import Buffer
 from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.service_queues import SERVICE_COST

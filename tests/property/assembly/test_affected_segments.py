@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.assembly.held_segment import HeldSegment
 from collector.assembly.low_water import LowWater
 from collector.assembly.owner import Owner
+from collector.assembly.timeline import HeldSegment
 from collector.otlp.segment import Segment
 from tests.support.examples import examples
 

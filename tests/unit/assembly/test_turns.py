@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from collector.assembly.held_segment import HeldSegment
 from collector.assembly.low_water import LowWater
 from collector.assembly.owner import Owner
+from collector.assembly.timeline import HeldSegment
 from collector.otlp.segment import Segment
 
 OWNER, SESSION = bytes(16), bytes(8)

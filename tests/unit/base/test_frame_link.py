@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.base.frame_link import MOST_WAITING, FrameLink
+from collector.base.child import MOST_WAITING, FrameLink
 from collector.base.frames import pack_frame
 
 

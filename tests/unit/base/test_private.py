@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.base.private import keep_private
+from collector.base.files import keep_private
 
 
 @pytest.fixture(autouse=True)

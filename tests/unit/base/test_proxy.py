@@ -7,8 +7,8 @@ import os
 import pytest
 
 from collector.base.net import spare_loopback
-from collector.base.proxy import proxy_for
 from collector.commands.cli import main
+from collector.otlp.client import proxy_for
 
 NAMES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 

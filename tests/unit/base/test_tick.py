@@ -7,14 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from collector.base import tick
-from collector.base.tick import next_tick, until_tick
+from collector.base import clock
+from collector.base.clock import next_tick, until_tick
 
 
 @pytest.mark.parametrize("now", [10.0, 10.25, 10.999])
 def test_waits_that_begin_apart_end_together(monkeypatch: pytest.MonkeyPatch, now: float) -> None:
     loop = SimpleNamespace(time=lambda: now)
-    monkeypatch.setattr(tick.asyncio, "get_running_loop", lambda: loop)
+    monkeypatch.setattr(clock.asyncio, "get_running_loop", lambda: loop)
 
     assert now + until_tick(1.0) == pytest.approx(11.0)
     assert now + until_tick(0.5) == pytest.approx(10.5 if now < 10.5 else 11.0)

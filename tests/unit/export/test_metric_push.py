@@ -12,7 +12,7 @@ import pytest
 from collector.base.telemetry import Telemetry
 from collector.config.crosscheck import crosscheck
 from collector.config.tree import Config, MetricsTarget
-from collector.doctor.deliveries import undeliverable
+from collector.doctor.connectivity import undeliverable
 from collector.export.metric_push import MetricPush
 from tests.support.tools.stub import Reply, Stub, stub
 from tests.unit.otlp.test_metric_stream import points

@@ -7,7 +7,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.judging.fair_queue import SubjectQueue
+from collector.judging.dispatcher import SubjectQueue
 
 
 def always(_: str) -> bool:

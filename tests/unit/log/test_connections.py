@@ -11,7 +11,7 @@ from aiokafka.conn import AIOKafkaConnection, create_conn
 from aiokafka.errors import KafkaConnectionError
 from aiokafka.protocol.metadata import MetadataRequest
 
-from collector.log.kafka.connections import heed_lost_connections
+from collector.log.kafka.client import heed_lost_connections
 
 VERSIONS = struct.pack(">hihhhhhh", 0, 2, 3, 0, 1, 18, 0, 0)
 """No error; metadata 0 to 1, versions 0."""

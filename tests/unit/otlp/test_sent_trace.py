@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.otlp.carried_spans import carry_spans
 from collector.otlp.segment import Segment, trace_state
 from collector.otlp.sent_trace import sent_trace_id
+from collector.otlp.split_logs import carry_spans
 
 FIRST, SECOND = b"1" * 16, b"2" * 16
 

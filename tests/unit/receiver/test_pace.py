@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.receiver.pace import PATIENCE, RATE, Pace
+from collector.receiver.overload import PATIENCE, RATE, Pace
 
 
 def test_a_body_that_never_comes_has_five_seconds() -> None:

@@ -14,7 +14,7 @@ from collector.scoring.effects import Placed
 from collector.scoring.held_session import HeldSession, Packer
 from collector.scoring.open_session import OpenSession
 from collector.scoring.open_sessions import OpenSessions
-from collector.scoring.session_cost import LONGEST
+from collector.scoring.session_work import LONGEST
 from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised
 from tests.unit.scoring.test_session_memory import RULES, recorded, take
 

@@ -21,7 +21,7 @@ from collector.records.traces import SessionRecord, TraceRecord, decode_traces
 from collector.scoring.effects import Effects, Placed, Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
-from collector.scoring.session_cost import LONGEST
+from collector.scoring.session_work import LONGEST
 from evaluators.digest import trace_digest
 from evaluators.model import ModelCall, Trace
 from evaluators.run import SessionScorer, score_trace

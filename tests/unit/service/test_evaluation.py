@@ -16,7 +16,7 @@ from collector.base.errors import ConfigError
 from collector.base.frames import pack_frame
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.service import spool
+from collector.service import trace_spool
 from collector.service.evaluation import ClosedSession, evaluate_recordings
 from collector.service.recorded_traces import read_recordings
 from collector.service.trace_spool import TraceSpool
@@ -116,7 +116,7 @@ def test_traces_are_read_in_the_order_of_their_starts(tmp_path: Path) -> None:
 def test_a_full_temporary_folder_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spool, "IN_MEMORY", 1)
+    monkeypatch.setattr(trace_spool, "IN_MEMORY", 1)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     files = written(tmp_path, {"a.otlp": [tool(1, 1, end=1, session="s")]})
 
@@ -134,7 +134,7 @@ def test_without_a_temporary_folder_the_error_says_so(
     def none(*_: object) -> str:
         raise FileNotFoundError(2, "No usable temporary directory found")
 
-    monkeypatch.setattr(spool, "IN_MEMORY", 1)
+    monkeypatch.setattr(trace_spool, "IN_MEMORY", 1)
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_get_default_tempdir", none)
     files = written(tmp_path, {"a.otlp": [tool(1, 1, end=1, session="s")]})

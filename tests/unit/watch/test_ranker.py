@@ -9,7 +9,7 @@ import pytest
 
 from collector.watch.ranking.ranker import RECENT, Ranker
 from evaluators.formulas.work import LEAST_HISTORY
-from evaluators.work import Work
+from evaluators.uses import Work
 from tests.support.ranking import RANKED, a_session, after, of
 
 

@@ -12,7 +12,7 @@ from evaluators.formulas.work import LEAST_HISTORY
 from evaluators.model import Outcome
 from evaluators.plan import make_plan
 from evaluators.run import SessionScorer
-from evaluators.work import Work
+from evaluators.uses import Work
 from tests.support.evaluating import OURS
 from tests.support.ranking import a_session, after, of
 

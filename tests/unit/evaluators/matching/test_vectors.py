@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluators.matching.questions import cosines, packed_direction
 from evaluators.matching.text import cosine_distance
-from evaluators.matching.vectors import cosines, packed_direction
 
 NUMBERS = st.lists(
     st.floats(-1e6, 1e6).filter(lambda each: not 0 < abs(each) < 1e-6), min_size=8, max_size=8

@@ -6,11 +6,103 @@ It depends on the set of turns, never on the order in which turns come, are revi
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeAlias
 
+from collector.records.sessions import SessionTurn
+from collector.records.signal import session_input_digest, turn_term
+from evaluators.formulas.agreement import sample
 from evaluators.matching.repeats import Answers
 from evaluators.model import Turn
-from evaluators.uses import MOST_TOOLS, SessionUses, ToolUse
+from evaluators.uses import MOST_TOOLS, SessionUses, ToolUse, Work
+
+WRITE_COST = 150
+"""Bytes of one write of a turn, here and in its state."""
+
+
+class RunningWork:
+    """The sums over the turns that were added and not removed."""
+
+    __slots__ = ("_made", "total", "with_text")
+
+    def __init__(self) -> None:
+        self.total = Work()
+        self.with_text = 0
+        """Turns whose spans carry content."""
+        self._made: Counter[int] = Counter()
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        """Digests of what the turns changed, sorted."""
+        return sample(self._made)
+
+    def add(self, entry: SessionTurn) -> None:
+        self._count(entry.turn, 1)
+
+    def remove(self, entry: SessionTurn) -> None:
+        self._count(entry.turn, -1)
+
+    def _count(self, turn: Turn, sign: int) -> None:
+        self.total = self.total.plus(turn.work, sign)
+        self.with_text += sign * turn.has_text
+        for made in turn.writes:
+            self._made[made] += sign
+            if not self._made[made]:
+                del self._made[made]
+
+
+Used: TypeAlias = tuple[str, ...]
+"""Names of the trace evaluators that a session evaluator reads, sorted."""
+
+
+class RunningInput:
+    """The window's input digests, kept incrementally: one running sum per distinct set of trace evaluators read.
+
+    A sum does not depend on the order in which turns are added and removed.
+    """
+
+    __slots__ = ("_sums",)
+
+    def __init__(self, used: Iterable[Used]) -> None:
+        self._sums: dict[Used, int] = dict.fromkeys(used, 0)
+
+    def add(self, entry: SessionTurn) -> None:
+        for used in self._sums:
+            self._sums[used] += _term(entry, used)
+
+    def remove(self, entry: SessionTurn) -> None:
+        """Subtract the turn exactly as it was added."""
+        for used in self._sums:
+            self._sums[used] -= _term(entry, used)
+
+    def replace(self, earlier: SessionTurn, entry: SessionTurn) -> None:
+        """The same turn with other signals: only sums that read them change."""
+        for used in self._sums:
+            was, now = _read(earlier, used), _read(entry, used)
+            if was != now:
+                turn = entry.turn
+                more = _turn_term(turn.trace_id, turn.digest, now)
+                self._sums[used] += more - _turn_term(turn.trace_id, turn.digest, was)
+
+    def digest(self, used: Used) -> str:
+        """Of the turns and their signals by the evaluators `used`."""
+        return session_input_digest([self._sums[used]])
+
+
+def _read(entry: SessionTurn, used: Used) -> tuple[str, ...]:
+    ids = entry.signal_ids
+    return tuple([ids[name] for name in used if name in ids]) if ids else ()
+
+
+def _term(entry: SessionTurn, used: Used) -> int:
+    return _turn_term(entry.turn.trace_id, entry.turn.digest, _read(entry, used))
+
+
+_turn_term = lru_cache(maxsize=64)(turn_term)
+"""A turn without signals has one term, whatever reads them."""
+
 
 TOOL_COST = 700
 """Bytes of a tool of a turn, here and in its state."""
