@@ -165,6 +165,8 @@ class Api:
                 clock=clock,
             ),
             service=ServicePages(
+                charts=charts,
+                off_loop=off_loop,
                 config=config,
                 about=about,
                 findings=findings,

@@ -78,8 +78,9 @@ class ShownSession:
     """A session to be looked at."""
 
     entry: SessionEntry
+    question: str | None
+    """The input of its newest trace, which `answer` answers."""
     answer: str | None
-    """The output of its newest trace."""
     outcomes: Sequence[tuple[str, HeldOutcome]]
 
 
@@ -180,20 +181,29 @@ class Looking:
         with _entries():
             return [each for (packed,) in found for each in unpack(packed)]
 
+    def newest(self, most: int) -> list[int]:
+        """The rows of the sessions that changed last, of whatever agent."""
+        found = self._execute("SELECT id FROM sessions ORDER BY last DESC LIMIT ?", (most,))
+        return [row for (row,) in found]
+
     def traces(self, session: int) -> list[TraceHeader]:
         with _entries():
             return [each.header for each in self._reading.traces_of(session, LOOKED_AT)]
 
     def shown(self, row: int, names: dict[int, str]) -> ShownSession | None:
-        """A session with its last answer; None: it has just gone."""
+        """A session with its last question and answer; None: it has just gone."""
         with _entries():
             entry = self._reading.session(row)
             newest = self._reading.newest_trace(row)
         if entry is None:
             return None
-        answer = None if newest is None else newest.header.output
+        asked = (
+            (entry.question, None)
+            if newest is None
+            else (newest.header.input, newest.header.output)
+        )
         outcomes = [(names.get(each.evaluator, ""), each) for each in self.outcomes(row)]
-        return ShownSession(entry, answer, outcomes)
+        return ShownSession(entry, *asked, outcomes)
 
     def oldest(self) -> float | None:
         """When the session that was quiet for longest changed last, Unix seconds."""

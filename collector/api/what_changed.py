@@ -103,7 +103,8 @@ def session_side(looking: Looking, point: Point, names: Mapping[int, str]) -> Se
     traces = looking.traces(point.row)
     failed = failed_by_tool(call for trace in traces for call in trace.tool_calls)
     scores = scores_of(looking.outcomes(point.row), names)
-    return SessionSide(facts_of(traces), failed, point.seconds, point.cost, scores)
+    question = traces[-1].input if traces else None
+    return SessionSide(facts_of(traces), failed, point.seconds, point.cost, scores, question)
 
 
 def scores_of(

@@ -118,10 +118,18 @@ def cell(text: str) -> Text:
 
 def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
     """Aggregates per evaluator, then latency, cost and tokens of all traces."""
-    columns = ("mean", "median", "p50", "p95", "p99", "min", "max", "stdDev")
+    columns = {
+        "mean": "mean",
+        "p50": "median",
+        "p95": "p95",
+        "p99": "p99",
+        "min": "min",
+        "max": "max",
+        "stdDev": "stdDev",
+    }
     digits = 4 if width_of(stream) >= WIDE else 3
     table = Table("evaluator", box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in ("scored", *columns):
+    for column in ("scored", *columns.values()):
         table.add_column(column, justify="right", no_wrap=True)
     for name, each in summed["evaluators"].items():
         scores: Mapping[str, float] = each["scores"] or {}
@@ -137,9 +145,11 @@ def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
 
 
 def _totals(summed: Mapping[str, Any], width: int) -> Iterator[str]:
-    """Latency, cost and tokens: what is counted, its unit, and the values, folded between two of them."""
+    """Latency, cost and tokens: their unit and values, folded between two of them; the median, which is p50, once."""
     for name, unit in (("latency", "ms"), ("cost", "USD"), ("token_usage", "tokens")):
-        values = "  ".join(f"{key}{_GLUE}{_plain(value)}" for key, value in summed[name].items())
+        values = "  ".join(
+            f"{key}{_GLUE}{_plain(value)}" for key, value in summed[name].items() if key != "p50"
+        )
         line = folded(f"{name:<12} {unit:<7} {values}", width, indent=21)
         yield line.replace(_GLUE, " ")
 

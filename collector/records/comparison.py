@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from evaluators.formulas.release_verdict import MARGIN, Look, Rank, release_verd
 EVALUATOR = "agent_reliability"
 """Compared unless another one is named."""
 WORST = 3
-"""Sessions of the candidate that are named."""
+"""Sessions of the candidate that are named: those that failed, or without a threshold are below the baseline's mean."""
 
 
 class ScoredSession(NamedTuple):
@@ -91,6 +92,8 @@ def comparison(
     )
     rank = found.rank
     seen = candidate.sessions[: found.used or None]
+    known = baseline.scores
+    low = threshold if threshold is not None else math.fsum(known) / len(known) if known else 0.0
     return {
         "verdict": found.verdict,
         "reason": found.reason,
@@ -108,6 +111,7 @@ def comparison(
         "sessions": [
             each.session
             for each in sorted(seen, key=lambda each: (each.score, each.session))[:WORST]
+            if each.score < low
         ],
     }
 
@@ -118,9 +122,10 @@ def in_words(found: Mapping[str, Any]) -> str:
     why = f" ({found['reason']})" if found["reason"] else ""
     rank = "" if found["rank"] is None else f", rank {found['rank']:.2f}"
     looks = "" if found["next_look"] is None else f"; next look at {found['next_look']} sessions"
+    used, samples = candidate["used"] or candidate["samples"], candidate["samples"]
+    over = f"{used} sessions" if used == samples else f"the first {used} of {samples} sessions"
     return (
-        f"{found['verdict']}{why}: {found['evaluator']} of {candidate['version'] or 'the new version'} over"
-        f" {candidate['used'] or candidate['samples']} sessions"
+        f"{found['verdict']}{why}: {found['evaluator']} of {candidate['version'] or 'the new version'} over {over}"
         f" against {baseline['samples']} of {baseline['version'] or 'the old one'}{rank}{looks}"
     )
 

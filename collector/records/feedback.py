@@ -204,7 +204,7 @@ def _items(body: bytes) -> Sequence[bytes | msgspec.Raw]:
 def _strict(token: re.Match[bytes]) -> bytes:
     """What JavaScript and Python write and JSON forbids, so that it costs one item and not its list.
 
-    Half of a surrogate pair, where a text was cut in an emoji, becomes U+FFFD; a bare NaN a text, which is no value.
+    Half a surrogate pair, where a text was cut in an emoji, becomes U+FFFD; a bare NaN a text, which is refused.
     """
     found = token[0]
     if not found.startswith(b'"'):

@@ -18,6 +18,13 @@ MOST = 5
 """Tools, and evaluators, that are listed."""
 
 
+_SWAPPED = tuple(
+    (name, name.removesuffix("_before") if name.endswith("_before") else f"{name}_before")
+    for name in ("uses", "failures", "uses_before", "failures_before")
+)
+"""A tool that fails more before than since is one that was fixed: its counts change places."""
+
+
 class SessionSide(NamedTuple):
     """A session of a side."""
 
@@ -30,6 +37,8 @@ class SessionSide(NamedTuple):
     cost: float | None
     scores: Mapping[str, EvaluatorScores] = {}
     """What the evaluators said, by name."""
+    question: str | None = None
+    """Its last one."""
 
 
 Side = Sequence[SessionSide]
@@ -54,9 +63,16 @@ def failed_by_tool(calls: Iterable[ToolCalled]) -> dict[str, bool]:
 
 
 def what_changed(before: Side, since: Side) -> dict[str, Any]:
-    """`tools` and `evaluators`, the clearest first; `seconds` and `cost`, None where they did not move; `differs`."""
+    """What changed, the clearest first: `tools` that fail more, `fixed` ones that fail less, `evaluators`, `differs`.
+
+    `seconds` and `cost` are None where they did not move.
+    """
     return {
         "tools": _failing_more(before, since),
+        "fixed": [
+            {**each, **{new: each[old] for new, old in _SWAPPED}}
+            for each in _failing_more(since, before)
+        ],
         "evaluators": [
             {
                 "evaluator": each.evaluator,
@@ -76,19 +92,27 @@ def what_changed(before: Side, since: Side) -> dict[str, Any]:
 
 
 def in_words(changed: Mapping[str, Any]) -> list[str]:
-    """One line for each thing that changed; none: nothing clearly did."""
+    """One line for each thing that changed, as far as two decimals show it; none: nothing clearly did."""
     lines = [
         f"{each['tool']} fails: {each['failures']} of {each['uses']} sessions that used it, "
         f"{each['failures_before']} of {each['uses_before']} before"
         for each in changed["tools"]
     ]
+    lines += [
+        f"{each['tool']} is fixed: fails in {each['failures']} of {each['uses']} sessions that used it, "
+        f"{each['failures_before']} of {each['uses_before']} before"
+        for each in changed["fixed"]
+    ]
     for each in changed["evaluators"]:
-        means = f"mean {each['before']:.2f} before, {each['since']:.2f} since"
-        lines.append(f"{each['evaluator']} moved: {means}, rank {each['rank'] or 0:.2f}")
+        old, new = (f"{each[side]:.2f}" for side in ("before", "since"))
+        if old != new:
+            rank = f"rank {each['rank'] or 0:.2f}"
+            lines.append(f"{each['evaluator']} moved: mean {old} before, {new} since, {rank}")
     for name, shape in (("seconds", "{:.3g} s"), ("cost", "{:.2g} USD")):
         if (each := changed[name]) is not None:
-            both = (shape.format(each[side]) for side in ("before", "since"))
-            lines.append("{} a session: median {} before, {} since".format(name, *both))
+            old, new = (shape.format(each[side]) for side in ("before", "since"))
+            if old != new:
+                lines.append(f"{name} a session: median {old} before, {new} since")
     lines += [
         f"differs, which is not a cause: {each['kind']} {each['value']} in {each['since']:.0%} of sessions, "
         f"{each['before']:.0%} before"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import sqrt
 from typing import Literal, NamedTuple, TypeAlias
@@ -64,12 +64,17 @@ def facts(
     found |= {("tool", each[:LONGEST]) for each in tools if each}
     words: set[str] = set()
     for question in questions:
-        for match in _WORD.finditer((question or "")[:_TEXT].lower()):
+        for word in words_of(question):
             if len(words) == WORDS:
                 break
-            words.add(match[0][:LONGEST])
+            words.add(word)
     found |= {("word", each) for each in words}
     return frozenset(found)
+
+
+def words_of(question: str | None) -> Iterator[str]:
+    """The words of a question by which it is compared: of three letters or more, in lower case."""
+    return (match[0][:LONGEST] for match in _WORD.finditer((question or "")[:_TEXT].lower()))
 
 
 def differences(

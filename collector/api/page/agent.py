@@ -9,11 +9,12 @@ from typing import Any
 
 from collector.api.charts import ChartVersion, Looking, Point, ShownSession
 from collector.api.page import chart, series
-from collector.api.page.agent_rows import HEADLINE, change, fault_row, headline_first
+from collector.api.page.agent_rows import HEADLINE, WORK, change, fault_row, headline_first
 from collector.api.page.chart import Chart, ChartMark, Kind
 from collector.api.page.timespan import LENGTHS, Timespan, timespan
 from collector.api.page.views import duration, usd
 from collector.api.query import time_shown
+from collector.api.store import AgentEntry
 from collector.api.viewer_zone import MINUTE, shown_at
 from collector.api.what_changed import differing, of_failing, scores_of, sides
 from collector.records.moved import EvaluatorScores, Moved, moved
@@ -87,7 +88,7 @@ def agent_page(
     return {
         "span": span,
         "lengths": list(LENGTHS),
-        "versions": [_version(each, standing) for each in versions],
+        "versions": [_version(looking, each, standing) for each in versions],
         "window": standing,
         "faults": [fault_row(each, now) for each in standing.faults] if standing else [],
         "changes": [change(each) for each in headline_first(standing.drops)] if standing else [],
@@ -183,14 +184,14 @@ def _marks(moments: Iterable[Moment], span: Timespan) -> list[ChartMark]:
             found.append((place, each.kind, [each.text]))
         else:
             texts.append(each.text)
-    return [chart.mark(at, kind, texts) for at, kind, texts in found]
+    return chart.apart([chart.mark(at, kind, texts) for at, kind, texts in found])
 
 
 def _seen(versions: Iterable[ChartVersion]) -> list[float]:
     return [at / 1e6 for each in versions for at in (each.first, each.entry.last)]
 
 
-def _version(version: ChartVersion, standing: Standing | None) -> dict[str, Any]:
+def _version(looking: Looking, version: ChartVersion, standing: Standing | None) -> dict[str, Any]:
     name = version.entry.agent_version
     known = standing.versions if standing else ()
     numbers = next((each for each in known if each.agent_version == (name or "")), None)
@@ -199,10 +200,15 @@ def _version(version: ChartVersion, standing: Standing | None) -> dict[str, Any]
         "first_seen": time_shown(version.first),
         "last_seen": time_shown(version.entry.last),
         "traces": version.entry.traces,
-        "indexed": version.entry.sessions,
         "numbers": numbers,
+        "ended": ended(looking, version.row, version.entry) if standing and not numbers else None,
         "unscored": None if version.entry.scored else version.entry.unscored,
     }
+
+
+def ended(looking: Looking, row: int, entry: AgentEntry) -> dict[str, Any]:
+    """The last reliability and sessions of a version without numbers of the metrics, as the index has them."""
+    return {"reliability": looking.means([row], 0.0, BEHIND)[1], "sessions": entry.sessions}
 
 
 # --- charts ----------------------------------------------------------------------------------------------------------
@@ -237,16 +243,17 @@ def _charts(parts: series.Parts, span: Timespan, standing: Standing | None) -> d
 
 
 def nearest(standing: Standing | None) -> WatchedScores | None:
-    """The comparison that is nearest to an alarm; of equals the reliability's, then the one with most past."""
-    if standing is None or not standing.watched:
+    """The comparison nearest to an alarm, work apart; of equals the reliability's, then the one with most past."""
+    if standing is None:
         return None
     return max(
-        standing.watched,
+        (each for each in standing.watched if each.evaluator != WORK),
         key=lambda each: (
             each.progress or 0.0,
             each.evaluator == HEADLINE,
             each.samples,
         ),
+        default=None,
     )
 
 
@@ -344,7 +351,7 @@ def session_card(shown: ShownSession) -> dict[str, Any]:
         "session_id": entry.session_id,
         "version": entry.agent_version,
         "reliability": entry.reliability,
-        "question": entry.question,
+        "question": shown.question,
         "answer": shown.answer and shown.answer[:300],
         "last": time_shown(entry.last),
         "cost": None if entry.cost is None else usd(entry.cost),

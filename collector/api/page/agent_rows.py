@@ -11,6 +11,8 @@ from collector.records.standing import FAULT_WORDS, Drop, Fault
 
 HEADLINE = "agent_reliability"
 """The evaluator of which the pages speak first."""
+WORK = "work_baseline"
+"""The evaluator that ranks how much a session took: it says nothing of the quality."""
 _CHANGES = {"worse": "worse than its own past", "better": "better than its own past"}
 _WORK = {"worse": "more work than in its own past", "better": "less work than in its own past"}
 
@@ -34,6 +36,7 @@ def fault_row(fault: Fault, now: float) -> dict[str, Any]:
     since = shown_at(fault.since, MINUTE)
     return {
         "words": fault.words,
+        "tool": fault.tool,
         "numbers": f"{fault.failures} of the last {fault.uses} sessions{used} since {since}, "
         f"{fault.failures_before} of {fault.uses_before} before{error}",
         "for": duration(max(0.0, now - fault.since)),
@@ -55,7 +58,7 @@ def change(drop: Drop) -> dict[str, Any]:
 
     Less work is bad too: an agent that gives up early works less.
     """
-    is_work = drop.evaluator == "work_baseline"
+    is_work = drop.evaluator == WORK
     words = _WORK if is_work else _CHANGES
     since = shown_at(drop.since, MINUTE)
     rank = f"{drop.mean_rank:.2f}".removeprefix("0")

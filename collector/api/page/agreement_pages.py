@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -15,8 +16,12 @@ from collector.api.off_loop import OffLoop
 from collector.api.page.rendering import Rendering
 
 ROWS = 100
-DIFFERING = 50
-"""Evaluators, and pairs that differ, on one page; what is beyond is counted."""
+DIFFERING = 25
+"""Evaluators, and pairs of each that differ, on one page; what is beyond is counted."""
+OPEN = 5
+"""Pairs of an evaluator that are shown before the fold."""
+AGREES = 0.8
+"""The rank from which on an evaluator tells the liked from the disliked well enough to be folded away: four in five."""
 
 
 class AgreementPages:
@@ -37,10 +42,30 @@ class AgreementPages:
 
     def _page(self, wanted: Mapping[str, str]) -> Response:
         agreed, differing = self._agreements.look(wanted)
+        rows = [each.shown() for each in agreed]
+        rows.sort(key=lambda row: math.inf if row["rank"] is None else row["rank"])
+        doubtful = [row for row in rows if row["rank"] is not None and row["rank"] < AGREES]
+        open_rows = doubtful or rows[:1]
         view: dict[str, Any] = {
             "evaluator": wanted.get("evaluator"),
-            "rows": [each.shown() for each in agreed[:ROWS]],
-            "more_rows": len(agreed[ROWS:]),
-            "differing": [differing_shown(*each) for each in differing[:DIFFERING]],
+            "rows": open_rows[:ROWS],
+            "others": rows[len(open_rows) :][:ROWS],
+            "more_rows": len(open_rows[ROWS:]) + len(rows[len(open_rows) :][ROWS:]),
+            "differing": _by_evaluator(
+                [row["evaluator"] for row in rows], [differing_shown(*each) for each in differing]
+            ),
         }
         return self._rendering.page("agreement.html", view=view)
+
+
+def _by_evaluator(
+    names: Sequence[str], differing: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """What differs, of the evaluator first that people agree with least."""
+    found: list[dict[str, Any]] = []
+    for name in dict.fromkeys(names):
+        pairs = [each for each in differing if each["evaluator"] == name]
+        if pairs:
+            shown = {"open": pairs[:OPEN], "rest": pairs[OPEN:DIFFERING], "of": len(pairs)}
+            found.append({"evaluator": name, **shown})
+    return found[:DIFFERING]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 WIDTH, HEIGHT = 1000.0, 100.0
+WIDE, NARROW = 0.7, 2.3
+"""What a letter of a label takes of the width of a chart, in per cent: 6.5 of 930 pixels, and of 280 on a phone."""
 Values: TypeAlias = Sequence[float | None]
 """One for each part of the time; None: nothing is known of it."""
 
@@ -45,6 +47,10 @@ class ChartMark(NamedTuple):
     label: str
     """The same as short as a chart has room for."""
     anchor: Literal["start", "end"]
+    row: int = 0
+    """Labels that would overlap stand below each other: 0 is the first row."""
+    is_close: bool = False
+    """On a narrow screen the label would overlap another one, and is left out there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,3 +159,25 @@ def mark(at: float, kind: Kind, texts: Sequence[str]) -> ChartMark:
         label=f"{first} +{len(more)}" if more else first,
         anchor="end" if at > 0.5 else "start",
     )
+
+
+def apart(marks: Sequence[ChartMark]) -> list[ChartMark]:
+    """The marks with rows for their labels. Releases have rows of their own, at the foot of the chart."""
+    found: list[ChartMark] = []
+    for each in marks:
+        beside = [other for other in found if (other.kind == "release") == (each.kind == "release")]
+        taken = {other.row for other in beside if _overlap(each, other, WIDE)}
+        row = next(row for row in range(len(beside) + 1) if row not in taken)
+        is_close = any(_overlap(each, other, NARROW) for other in beside if not other.is_close)
+        found.append(each._replace(row=row, is_close=is_close))
+    return found
+
+
+def _overlap(one: ChartMark, other: ChartMark, letter: float) -> bool:
+    (first, last), (begin, end) = _extent(one, letter), _extent(other, letter)
+    return first < end and begin < last
+
+
+def _extent(mark: ChartMark, letter: float) -> tuple[float, float]:
+    at, width = float(mark.at.removesuffix("%")), letter * (len(mark.label) + 2)
+    return (at - width, at) if mark.anchor == "end" else (at, at + width)

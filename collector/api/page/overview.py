@@ -9,7 +9,7 @@ from typing import Any
 from collector.api.agents import agent_shown, standing_of
 from collector.api.charts import Looking, PlacedVersion
 from collector.api.page import chart, series
-from collector.api.page.agent import nearest
+from collector.api.page.agent import ended, nearest
 from collector.api.page.agent_rows import change, fault_row, headline_first
 from collector.api.page.badge import Badge
 from collector.api.page.timespan import Timespan
@@ -79,7 +79,7 @@ def _row(
     alarms = [_alarm(looking, rows, each, span.last, is_detailed=is_detailed) for each in drops]
     runaways = standing.runaways if standing else ()
     faults = standing.faults if standing else ()
-    shown = [_version(each, standings) for each in versions]
+    shown = [_version(looking, each, standings) for each in versions]
     means = looking.reliability(rows, span.edges, BEHIND)
     return {
         **{key: shown[0][key] for key in ("service", "agent", "headline", "window", "last_seen")},
@@ -97,10 +97,14 @@ def _row(
     }
 
 
-def _version(placed: PlacedVersion, standings: Standings) -> dict[str, Any]:
+def _version(looking: Looking, placed: PlacedVersion, standings: Standings) -> dict[str, Any]:
     entry = placed.entry
     unscored = None if entry.scored else entry.unscored
-    return {**agent_shown(entry, standings), "unscored": unscored}
+    found = agent_shown(entry, standings)
+    has_ended = found["headline"] is not None and found["sessions"] is None
+    if has_ended:
+        found.update(ended(looking, placed.row, entry))
+    return {**found, "unscored": unscored, "has_ended": has_ended}
 
 
 def _alarm(

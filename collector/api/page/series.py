@@ -82,7 +82,7 @@ def detector(values: Values, span: Timespan, evaluator: str) -> Chart:
         for at, value in enumerate(values)
     ]
     return Chart(
-        name="Drop detector",
+        name=f"Drop detector of {evaluator}",
         summary=summary(f"Progress to an alarm of {evaluator}", values, percent),
         labels=("alarm", "", "0"),
         lines=(ChartLine(evaluator, "detector", chart.line(values, 1.0)),),

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from collector.api.about import About
+from collector.api.about import About, Row
 from collector.api.agreement_routes import Agreements
+from collector.api.charts import Charts
 from collector.api.findings import Findings
+from collector.api.off_loop import OffLoop
 from collector.api.page.rendering import Rendering
 from collector.api.page.service_view import catalogue_view, health_view, judge_view
 from collector.api.vitals import Vitals
+from collector.api.what_changed import scores_of
 from collector.base.lifecycle import Health
 from collector.config.tree import Config
+
+SCORED = 200
+"""The newest sessions of which the page of the evaluators shows the scores: as many as a side of a comparison has."""
 
 
 class ServicePages:
     """What is scored, and how the service is doing."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators, one by one
         self,
         *,
         config: Config,
@@ -31,7 +39,11 @@ class ServicePages:
         health: Health,
         rendering: Rendering,
         agreements: Agreements,
+        charts: Charts,
+        off_loop: OffLoop,
     ) -> None:
+        self._charts = charts
+        self._off_loop = off_loop
         self._agreements = agreements
         self._config = config
         self._about = about
@@ -53,11 +65,16 @@ class ServicePages:
         judge = judge_view(self._config, self._vitals.now()["judge"])
         rows = self._about.catalogue()
         agreed = [each.shown() for each in self._agreements.now if each.agreement.rank is not None]
-        return await asyncio.to_thread(
-            lambda: self._rendering.page(
-                "evaluators.html", judge=judge, **catalogue_view(rows, agreed)
-            )
-        )
+        return await self._off_loop.run(lambda: self._evaluators(judge, rows, agreed))
+
+    def _evaluators(
+        self, judge: Mapping[str, Any], rows: Sequence[Row], agreed: Sequence[Row]
+    ) -> Response:
+        with self._charts.look() as looking:
+            names = looking.names()
+            scores = [scores_of(looking.outcomes(row), names) for row in looking.newest(SCORED)]
+        view = catalogue_view(rows, agreed, scores)
+        return self._rendering.page("evaluators.html", judge=judge, scored=len(scores), **view)
 
     async def help(self, _: Request) -> Response:
         """What each alert means and what to do: where `runbook` of the rules leads, `/help#agentfault`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from collector.api.page.sheet import Sheet
 from collector.api.page.views import duration, usd, words
 from collector.base.steady_clock import APART
 from collector.config.tree import Config
+from collector.records.moved import EvaluatorScores, share_failing
 from evaluators.counts import amount
 
 LATE = 60.0
@@ -21,10 +23,17 @@ STACKS = 30
 _SCOPES = {"trace": "Of a trace", "session": "Of a session"}
 
 
-def catalogue_view(rows: Sequence[Row], agreed: Sequence[Row] = ()) -> dict[str, Any]:
-    """The evaluators by scope, each method a row; and how many run.
+def catalogue_view(
+    rows: Sequence[Row],
+    agreed: Sequence[Row] = (),
+    scores: Sequence[Mapping[str, EvaluatorScores]] = (),
+) -> dict[str, Any]:
+    """The evaluators by scope, each once with its methods; and how many run.
 
-    `agreed`: how far evaluators and people agree, as the API gives it.
+    Args:
+        rows: Every method of every evaluator.
+        agreed: How far evaluators and people agree, as the API gives it.
+        scores: What the evaluators said of some sessions.
     """
     by_name: dict[str, list[Row]] = {}
     for each in agreed:
@@ -33,9 +42,20 @@ def catalogue_view(rows: Sequence[Row], agreed: Sequence[Row] = ()) -> dict[str,
         {**_evaluator(row), "agreed": by_name.get(row["name"], [])[:AGREED] if row["runs"] else []}
         for row in rows
     ]
-    scopes = {
-        title: [row for row in shown if row["scope"] == scope] for scope, title in _SCOPES.items()
-    }
+    scopes: dict[str, list[dict[str, Any]]] = {title: [] for title in _SCOPES.values()}
+    for name in dict.fromkeys(row["name"] for row in shown):
+        methods = [row for row in shown if row["name"] == name]
+        methods.sort(key=lambda row: (not row["runs"], row["is_stand_in"]))
+        said = [each[name] for each in scores if name in each]
+        scopes[_SCOPES[methods[0]["scope"]]].append(
+            {
+                "name": name,
+                "methods": methods,
+                "mean": math.fsum(each.score for each in said) / len(said) if said else None,
+                "failing": share_failing(said),
+                "sessions": len(said),
+            }
+        )
     return {
         "scopes": scopes,
         "running": len({row["name"] for row in shown if row["runs"]}),

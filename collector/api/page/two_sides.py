@@ -13,11 +13,12 @@ from collector.api.page.views import duration, usd
 from collector.api.what_changed import COMPARED, FOR_EVER, session_side
 from collector.records.moved import Moved, moved
 from collector.records.what_changed import SessionSide, what_changed
+from evaluators.formulas.differences import words_of
 from evaluators.formulas.distribution import bounds
 
 TOOLS = 12
 PAIRS = 5
-"""Questions of which a session of each side is shown."""
+"""Kinds of question of which a session of each side is shown."""
 ALIKE = 0.5
 """The share of their words, of all words of both, that two questions have in common to be of one kind."""
 
@@ -147,7 +148,8 @@ def _pairs(
 
 
 def _words(session: SessionSide) -> frozenset[str]:
-    return frozenset(value for kind, value in session.facts if kind == "word")
+    """Of the question that the card shows: the session's other questions may be of another kind."""
+    return frozenset(words_of(session.question))
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> float:

@@ -93,7 +93,7 @@ class TwoSidesPages:
         service: str,
         agent: str,
         sides: tuple[AskedSide, AskedSide],
-        said: str | None,
+        said: tuple[str, str] | None,
         wrong: list[str],
     ) -> Response:
         with self._charts.look() as looking:
@@ -117,8 +117,8 @@ class TwoSidesPages:
 
 def _said(
     verdict: Verdict, service: str, agent: str, baseline: AskedSide, candidate: AskedSide
-) -> str | None:
-    """May this release go on? Only where two versions are compared, whole."""
+) -> tuple[str, str] | None:
+    """May this release go on: the verdict, and it in words. Only where two versions are compared, whole."""
     usual = AskedSide()
     whole = all(
         (each.first, each.last) == (usual.first, usual.last) for each in (baseline, candidate)
@@ -136,7 +136,7 @@ def _said(
         )
     except RequestRefused:
         return None
-    return in_words(found)
+    return found["verdict"], in_words(found)
 
 
 def _shown(name: str, side: AskedSide) -> dict[str, Any]:

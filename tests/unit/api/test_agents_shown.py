@@ -58,7 +58,7 @@ async def test_an_agents_numbers_are_those_of_the_gauges(stand: Stand) -> None:
 async def test_what_the_exporter_does_not_know_is_null_and_never_another_number(
     stand: Stand,
 ) -> None:
-    """Before its windows are read back, for agents without label values, for a version that has ended."""
+    """Before its windows are read back, and for a version that has ended: the page shows its last sessions."""
     ended = Standing(service="support-bot", agent="planner")
     for known in ({}, {("support-bot", "planner"): ended}):
         stand.standings = known
@@ -67,7 +67,8 @@ async def test_what_the_exporter_does_not_know_is_null_and_never_another_number(
 
         assert [agent[key] for key in ("reliability", "consistency", "sessions")] == [None] * 3
         assert agent["traces"] == 2
-        assert "<b>0.50</b>" not in (await stand.get("/")).text
+        page = (await stand.get("/")).text
+        assert ("<b>0.50</b>" in page, " ended<" in page) == (bool(known),) * 2
 
 
 async def test_the_page_tells_of_a_change_in_either_direction(stand: Stand) -> None:

@@ -167,3 +167,16 @@ async def test_a_page_without_anything_says_how_to_begin(tmp_path: Path) -> None
 
     assert "POST /v1/feedback" in (await stand.get("/agreement")).text
     stand.close()
+
+
+async def test_the_page_lists_who_people_agree_with_least_and_folds_the_rest(stand: Stand) -> None:
+    page = (await stand.get("/agreement")).text
+
+    shown, folded = page.split('<details class="more" id="others">')
+    assert "evaluator=coherence" in shown
+    assert "evaluator=step_efficiency" not in shown
+    others, differ = folded.split("Where they differ")
+    assert "evaluator=step_efficiency" in others
+    first = differ.split("<h3>")[1]
+    assert "coherence" in first
+    assert first.split("<details")[0].count("<tr>") == 1 + 5, "five pairs before the fold"

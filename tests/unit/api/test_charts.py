@@ -167,8 +167,25 @@ def test_thousands_read_short() -> None:
 
 
 def test_marks_name_themselves_where_there_is_room() -> None:
-    assert chart.mark(0.25, "drop", ["x"]) == ("25.00%", "drop", "x", "x", "start")
+    assert chart.mark(0.25, "drop", ["x"])[:5] == ("25.00%", "drop", "x", "x", "start")
     assert chart.mark(0.9, "release", ["y"]).anchor == "end"
+
+
+def test_labels_that_would_overlap_are_below_each_other_and_left_out_where_it_is_narrow() -> None:
+    places: list[tuple[float, chart.Kind]] = [
+        (0.1, "drop"),
+        (0.14, "fault"),
+        (0.4, "drop"),
+        (0.12, "release"),
+    ]
+    marks = [chart.mark(at, kind, ["tool correctness"]) for at, kind in places]
+
+    assert [(each.row, each.is_close) for each in chart.apart(marks)] == [
+        (0, False),
+        (1, True),
+        (0, True),
+        (0, False),
+    ]
 
 
 def test_a_mark_of_several_changes_is_labelled_with_the_first_and_names_all() -> None:

@@ -165,7 +165,9 @@ async def test_flagger_is_stopped_by_a_fail(stand: Stand) -> None:
     status, said = await gated(stand, type="rollout")
 
     assert status == 409
-    assert said == ("fail: agent_reliability of 1.5 over 20 sessions against 200 of 1.4, rank 0.00")
+    assert said == (
+        "fail: agent_reliability of 1.5 over the first 20 of 40 sessions against 200 of 1.4, rank 0.00"
+    )
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ async def test_the_overview_says_what_fails_in_how_many_sessions_and_before(stan
     page = (await stand.get("/")).text
 
     urgent = page[page.index('class="urgent"') : page.index('<table id="agents">')]
-    assert "find_order fails</b>" in urgent
+    assert 'tool=find_order&amp;status=error">find_order fails</a></b>' in urgent
     assert "38 of the last 75 sessions that used it since" in urgent
     assert "1 of 160 before (TimeoutError)" in urgent
     assert "What changed" in urgent
@@ -69,7 +69,7 @@ async def test_the_agents_page_begins_with_it_links_to_its_sessions_and_compares
 
     page = (await stand.get(AGENT)).text
 
-    assert page.index("<b>find_order fails</b>") < page.index("<b>agent reliability</b>")
+    assert page.index("find_order fails</a></b>") < page.index("<b>agent reliability</b>")
     assert "explained by this: find_order fails" in page
     assert "/session?service=support-bot&amp;id=s-1" in page
     assert "s-<2>" not in page

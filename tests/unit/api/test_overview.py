@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from collector.api.page.agent import nearest
 from collector.records.standing import OpenRunaway, Standing, WatchedScores
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
@@ -102,3 +103,11 @@ async def test_a_drop_that_is_over_stays_marked_on_the_page_of_its_agent(stand: 
     assert f"since={make.START - 60:.0f}" in page
     assert "agent reliability had dropped</a>" in page
     assert page.count('class="mark past"') == 5, "on every chart"
+
+
+def test_the_drop_detector_of_the_page_is_of_quality_and_not_of_work() -> None:
+    work = WatchedScores(evaluator="work_baseline", scope="session", progress=0.9, samples=80)
+    quality = WatchedScores(evaluator="confidence", scope="trace", progress=0.1, samples=80)
+
+    assert nearest(Standing(service="a", agent="b", watched=(work, quality))) == quality
+    assert nearest(Standing(service="a", agent="b", watched=(work,))) is None

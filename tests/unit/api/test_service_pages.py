@@ -25,6 +25,7 @@ from collector.config.load import load
 from collector.doctor.about import about
 from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
+from collector.records.moved import EvaluatorScores
 from collector.sinks.families import SinkFamilies
 from evaluators.declare import Spec
 from evaluators.plan import make_plan
@@ -223,9 +224,28 @@ def test_with_a_judge_its_siblings_stand_in_until_the_verdict() -> None:
     assert {row["method"] for row in rows if row["is_stand_in"]} == {"deterministic"}
 
 
+def test_an_evaluator_is_listed_once_with_its_methods_and_scores() -> None:
+    said = [
+        {"confidence": EvaluatorScores(0.5, 1, 1, 1)},
+        {"confidence": EvaluatorScores(2, 2, 2, 0)},
+    ]
+
+    rows = [
+        row
+        for rows in catalogue_view(known().catalogue(), (), said)["scopes"].values()
+        for row in rows
+    ]
+
+    names = [row["name"] for row in rows]
+    assert len(names) == len(set(names)) < sum(len(row["methods"]) for row in rows)
+    scored = next(row for row in rows if row["name"] == "confidence")
+    assert (scored["mean"], scored["failing"], scored["sessions"]) == (0.75, 1 / 3, 2)
+    assert next(row for row in rows if row["name"] == "faithfulness")["mean"] is None
+
+
 def test_a_row_says_first_what_the_score_is_and_folds_the_rest() -> None:
     rows = [row for rows in catalogue_view(known().catalogue())["scopes"].values() for row in rows]
-    confidence = next(row for row in rows if row["name"] == "confidence" and row["runs"])
+    (confidence,) = (row["methods"][0] for row in rows if row["name"] == "confidence")
 
     assert "\n" not in confidence["says"]
     assert confidence["rest"].startswith("Cost each")

@@ -146,7 +146,7 @@ async def test_a_table_says_both_sides_and_the_worst(
     assert lines[1].split() == ["baseline", "1.4", "200", "0.90", "0.88", "to", "0.94", "8%"]
     assert lines[2].split()[:3] == ["candidate", "1.5|x", "45"]
     assert lines[3] == (
-        "pass: agent_reliability of 1.5|x over 40 sessions against 200 of 1.4, rank 0.52"
+        "pass: agent_reliability of 1.5|x over the first 40 of 45 sessions against 200 of 1.4, rank 0.52"
     )
     assert lines[4] == "worst: s-1"
 

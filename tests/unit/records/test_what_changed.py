@@ -56,7 +56,35 @@ def test_a_tool_that_fails_more_comes_first_with_its_numbers() -> None:
 def test_where_nothing_changed_nothing_is_said() -> None:
     changed = what_changed(GOOD, GOOD[:20])
 
-    assert changed == {"tools": [], "evaluators": [], "seconds": None, "cost": None, "differs": []}
+    assert changed == {
+        "tools": [],
+        "fixed": [],
+        "evaluators": [],
+        "seconds": None,
+        "cost": None,
+        "differs": [],
+    }
+    assert in_words(changed) == []
+
+
+def test_a_tool_that_was_fixed_is_named_with_the_numbers_of_both_sides() -> None:
+    broken = [session(fails=at < 9) for at in range(10)]
+
+    changed = what_changed(broken, GOOD)
+
+    counts = {"uses": 60, "failures": 0, "uses_before": 10, "failures_before": 9}
+    assert (changed["tools"], changed["fixed"]) == ([], [{"tool": "find_order", **counts}])
+    fixed = "find_order is fixed: fails in 0 of 60 sessions that used it, 9 of 10 before"
+    assert in_words(changed)[0] == fixed
+
+
+def test_what_does_not_differ_as_printed_is_not_listed() -> None:
+    before = [session(seconds=1.0001, score=0.9001) for _ in range(60)]
+    since = [session(seconds=1.0002, score=0.9002) for _ in range(60)]
+
+    changed = what_changed(before, since)
+
+    assert (changed["seconds"] is not None, len(changed["evaluators"])) == (True, 1)
     assert in_words(changed) == []
 
 
