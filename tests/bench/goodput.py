@@ -116,7 +116,7 @@ def _service() -> Generator[Service]:
     CACHE.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
-        Service(Path(folder) / "data", MEMORY_SHARE, *SETTINGS) as it,
+        Service(Path(folder) / "data", MEMORY_SHARE, *SETTINGS, measured=True) as it,
     ):
         yield it
 

@@ -39,7 +39,11 @@ def _service(*settings: str) -> Generator[Service]:
     with (
         tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
         Service(
-            Path(folder) / "data", MEMORY_SHARE, "windows.trace.root_grace=0.2s", *settings
+            Path(folder) / "data",
+            MEMORY_SHARE,
+            "windows.trace.root_grace=0.2s",
+            *settings,
+            measured=True,
         ) as it,
     ):
         yield it

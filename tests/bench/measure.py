@@ -185,7 +185,12 @@ def run_service(
     folder = Path(tempfile.mkdtemp(prefix="spanwise-bench-", dir=CACHE))
     try:
         with Service(
-            folder / "data", MEMORY_SHARE, "windows.trace.root_grace=1s", *settings, **how
+            folder / "data",
+            MEMORY_SHARE,
+            "windows.trace.root_grace=1s",
+            *settings,
+            measured=True,
+            **how,
         ) as it:
             send(it.grpc, file, "--requests", "20", base=9000)
             settled(it)

@@ -40,7 +40,7 @@ def rest_megabytes() -> float:
     CACHE.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
-        Service(Path(folder) / "data") as it,
+        Service(Path(folder) / "data", measured=True) as it,
     ):
         time.sleep(2)
         maps = Path(f"/proc/{it.pid}/maps").read_text()
@@ -64,6 +64,7 @@ def idle_megabytes() -> float:
             MEMORY_SHARE,
             "windows.trace.root_grace=1s",
             "windows.session.idle=5s",
+            measured=True,
         ) as it,
     ):
         it.become_ready()
@@ -93,6 +94,7 @@ def minutes_megabytes(minutes: int, *, rate: int) -> list[float]:
             MEMORY_SHARE,
             "windows.trace.root_grace=1s",
             "windows.session.idle=1m",
+            measured=True,
         ) as it,
     ):
         it.become_ready()

@@ -35,7 +35,7 @@ def at_rest(seconds: float = SECONDS, **how: Any) -> Rest:
     CACHE.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="spanwise-bench-", dir=CACHE))
     try:
-        with Service(folder / "data", **how) as it:
+        with Service(folder / "data", measured=True, **how) as it:
             time.sleep(STARTED)
             before, woke = usage(it.pid), status(it.pid, "voluntary_ctxt_switches")
             began = time.monotonic()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tests.support.service import ROOT, environment_of
+from tests.support.warm import WARM, can_fork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +37,16 @@ def spanwise(
     cwd: Path = ROOT,
 ) -> Ended:
     """Run `spanwise ARGUMENTS` to its end, in that folder."""
+    given = environment or {}
+    if can_fork(given):
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = WARM.start(arguments, environment_of(given), cwd, out.fileno(), err.fileno())
+            try:
+                code = process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+            return Ended(code=code, out=_text(out), err=_text(err))
     done = subprocess.run(
         [sys.executable, "-m", "collector.commands.start", *arguments],
         cwd=cwd,
@@ -40,6 +55,12 @@ def spanwise(
         text=True,
         timeout=timeout,
         check=False,
-        env=environment_of(environment or {}),
+        env=environment_of(given),
     )
     return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def _text(file: IO[bytes]) -> str:
+    """As `subprocess` has it with `text=True`."""
+    file.seek(0)
+    return file.read().decode().replace("\r\n", "\n").replace("\r", "\n")

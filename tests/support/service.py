@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
-ROOT = Path(__file__).parents[2]
+from tests.support.warm import ROOT, WARM, Forked, can_fork
+
+MODULE = "collector.commands.start"
 READY = re.compile(r"^(gRPC|HTTP|page)\s+(\S+)", re.MULTILINE)
 
 
@@ -32,14 +34,16 @@ class Service:
         command: str = "run",
         environment: Mapping[str, str] | None = None,
         says: frozenset[str] = frozenset({"gRPC", "HTTP", "page"}),
-        module: str = "collector.commands.start",
+        module: str = MODULE,
         cwd: Path = ROOT,
         tree: Path = ROOT,
         safe_path: bool = False,
+        measured: bool = False,
     ) -> None:
         """Settings are `path=value`; `says` names the lines that make it ready: its roles serve no more than those.
 
-        `tree`: the checkout whose packages it runs.
+        `tree`: the checkout whose packages it runs. `measured`: its memory or its CPU is the matter, so it imports what
+        it needs itself; it is forked otherwise, see `warm.py`.
         """
         self.data = data
         self._command = command
@@ -49,6 +53,7 @@ class Service:
         self._cwd = cwd
         self._tree = tree
         self._python = [sys.executable, *(["-P"] if safe_path else [])]
+        self._by_exec = measured or safe_path or tree != ROOT or module != MODULE
         self._settings = [
             f"data_dir={data}",
             "receiver.grpc.port=0",
@@ -58,7 +63,7 @@ class Service:
             "receiver.stop_delay=null",  # one sender, who knows the address: no one who must hear of the stop
             *settings,
         ]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
         self.output = data.parent / f"{data.name}.log"
         self.grpc = self.http = self.admin = ""
 
@@ -68,15 +73,7 @@ class Service:
         offset = self.output.stat().st_size if self.output.exists() else 0
         arguments = [part for each in self._settings for part in ("--set", each)]
         with self.output.open("ab") as output:
-            self._process = subprocess.Popen(
-                [*self._python, "-m", self._module, self._command, *arguments],
-                cwd=self._cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                env=environment_of({"PYTHONUNBUFFERED": "1", **self._environment}, self._tree),
-            )
+            self._process = self._started([self._command, *arguments], output)
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             with self.output.open("rb") as output:
@@ -91,6 +88,22 @@ class Service:
                 break
             time.sleep(0.05)
         raise AssertionError(f"not ready: {self.output.read_text(errors='replace')[-4000:]}")
+
+    def _started(
+        self, arguments: Sequence[str], output: BinaryIO
+    ) -> subprocess.Popen[bytes] | Forked:
+        environment = environment_of({"PYTHONUNBUFFERED": "1", **self._environment}, self._tree)
+        if not self._by_exec and can_fork(self._environment):
+            return WARM.start(arguments, environment, self._cwd, output.fileno(), output.fileno())
+        return subprocess.Popen(
+            [*self._python, "-m", self._module, *arguments],
+            cwd=self._cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env=environment,
+        )
 
     @property
     def is_running(self) -> bool:

@@ -1,0 +1,88 @@
+"""A command that is forked is the command: `warm.py` may spare the imports and change nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Ended, spanwise
+from tests.support.service import Service, environment_of
+from tests.support.warm import ROOT, WARM, can_fork
+
+pytestmark = [pytest.mark.e2e]
+
+
+def typed(*arguments: str, cwd: Path) -> Ended:
+    done = subprocess.run(
+        [sys.executable, "-m", "collector.commands.start", *arguments],
+        cwd=cwd,
+        env=environment_of({}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["evaluate", "--help"],
+        ["config", "schema"],
+        ["evaluate", "recordings"],
+        ["evaluate", "relative.otlp"],
+        ["rnu"],
+        ["run", "--set", "admin"],
+    ],
+    ids=" ".join,
+)
+def test_it_says_and_returns_what_it_does_from_a_shell(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    recording = ROOT / "tests" / "data" / "captures" / "strands" / "session.otlp"
+    (tmp_path / "relative.otlp").write_bytes(recording.read_bytes())
+
+    assert spanwise(*arguments, cwd=tmp_path) == typed(*arguments, cwd=tmp_path)
+
+
+def test_it_leads_a_session_and_its_end_is_its_own(tmp_path: Path) -> None:
+    with Service(tmp_path / "data", "embedder.kind=none") as service:
+        assert os.getsid(service.pid) == service.pid != os.getsid(0)
+        service.kill()
+        assert service.wait(10) == -signal.SIGKILL
+        service.start()
+        assert service.stop() == 0
+        assert not Path(f"/proc/{service.pid}").exists()
+
+
+def test_a_wait_for_it_is_bounded(tmp_path: Path) -> None:
+    with Service(tmp_path / "data", "embedder.kind=none") as service:
+        with pytest.raises(subprocess.TimeoutExpired):
+            service.wait(0.1)
+
+        assert service.is_running
+
+
+def test_its_environment_is_that_of_its_start(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    environment = {"SPANWISE_WINDOWS__TRACE__ROOT_GRACE": "never"}
+    with file.open("wb") as out:
+        forked = WARM.start(["validate"], environment, tmp_path, out.fileno(), out.fileno())
+
+        assert forked.wait(30) == 1
+    assert "windows.trace.root_grace" in file.read_text()
+    assert spanwise("validate").code == 0
+
+
+@pytest.mark.parametrize("name", ["PYTHONPATH", "LD_PRELOAD", "COLUMNS", "HTTP_PROXY"])
+def test_what_is_read_by_an_import_is_not_given_to_a_fork(name: str) -> None:
+    assert not can_fork({name: ""})
+    assert can_fork({"SPANWISE_WORKERS": "1"})

@@ -1,0 +1,214 @@
+"""Starts of `spanwise` without their imports, which are two thirds of what a start costs: a process that has imported
+everything is forked.
+
+What is forked is a process like any other: its own session, folder, environment, output and end. Its children are
+started as ever. Where the beginning of a process is the matter (its imports, its memory at rest, `-P`, the environment
+of Python), tests start it by exec: see `can_fork`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MODULES = ("collector.service.app", "collector.commands.demo_story")
+"""What a service imports; the commands are beside them."""
+SAFE = ("SPANWISE_", "OTEL_")
+"""Variables that are read when a command begins, not when something is imported."""
+_LARGEST = 1 << 17
+"""Bytes of a request: arguments and environment, which Linux bounds to about that much in one string."""
+_NUMBER = struct.Struct("i")
+
+
+class Forked:
+    """A process that was forked, with what callers use of `subprocess.Popen`."""
+
+    def __init__(self, status: int) -> None:
+        self._status = status
+        self.returncode: int | None = None
+        self.pid = _number(status)
+
+    def poll(self) -> int | None:
+        """The exit code once it has ended, a signal's number below zero."""
+        return self._ended(0.0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Raises subprocess.TimeoutExpired."""
+        code = self._ended(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired("spanwise", timeout or 0.0)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _ended(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
+            self.returncode = os.waitstatus_to_exitcode(_number(self._status))
+            os.close(self._status)
+        return self.returncode
+
+
+class WarmProcess:
+    """The process that is forked, started at the first need; it ends with the process of the tests."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        cwd: Path,
+        output: int,
+        errors: int,
+        given: int | None = None,
+    ) -> Forked:
+        """`spanwise ARGUMENTS` with these files as stdout, stderr and stdin, in a session of its own."""
+        said = json.dumps([list(arguments), dict(environment), str(cwd)]).encode()
+        theirs, ours = os.pipe()
+        try:
+            with self._lock:
+                if self._process is None:
+                    self._begin()
+                files = [given or self._nothing, output, errors, ours]
+                socket.send_fds(self._link, [said], files)
+        finally:
+            os.close(ours)
+        return Forked(theirs)
+
+    def _begin(self) -> None:
+        self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * _LARGEST)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.support.warm", str(theirs.fileno())],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        self._nothing = os.open(os.devnull, os.O_RDONLY)
+        atexit.register(self.end)
+
+    def end(self) -> None:
+        """What was forked goes on."""
+        if self._process is not None:
+            self._link.close()
+            os.close(self._nothing)
+            self._process.wait(30)
+            self._process = None
+
+
+WARM = WarmProcess()
+"""That of this process of tests."""
+
+
+def can_fork(given: Mapping[str, str]) -> bool:
+    """Whether these variables mean nothing to what has been imported."""
+    return all(each.startswith(SAFE) or each == "TMPDIR" for each in given)
+
+
+def _number(file: int) -> int:
+    data = os.read(file, _NUMBER.size)
+    if len(data) < _NUMBER.size:
+        raise AssertionError("the process that is forked, or the one that waits for it, has ended")
+    return _NUMBER.unpack(data)[0]
+
+
+# --- inside the process that is forked --------------------------------------------------------------------------------
+
+
+def _serve(link: socket.socket) -> list[str]:
+    """Return in each forked process, with its arguments; end when no one can ask any more."""
+    while True:
+        said, files, _, _ = socket.recv_fds(link, _LARGEST, 4)
+        _reap(os.WNOHANG)
+        if not said:
+            sys.exit()
+        if os.fork() == 0:
+            link.close()
+            return _forked(json.loads(said), files)
+        for each in files:
+            os.close(each)
+
+
+def _reap(how: int) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, how)[0]:
+            pass
+
+
+def _forked(said: tuple[list[str], dict[str, str], str], files: Sequence[int]) -> list[str]:
+    """The process asked for; the one between, which waits for it and says how it ended, never returns."""
+    *standard, status = files
+    if pid := os.fork():
+        for each in (*standard, 0, 1, 2):
+            os.close(each)
+        os.write(status, _NUMBER.pack(os.waitpid(pid, 0)[1]))
+        os._exit(0)
+    arguments, environment, cwd = said
+    os.setsid()
+    for number, each in enumerate(standard):
+        os.dup2(each, number)
+        os.close(each)
+    os.write(status, _NUMBER.pack(os.getpid()))
+    os.close(status)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    return arguments
+
+
+def _begin(arguments: Sequence[str]) -> None:
+    """What the interpreter does as it begins with `-m collector.commands.start`."""
+    sys.argv = ["spanwise", *arguments]
+    sys.path.insert(0, os.getcwd())  # noqa: PTH109 - as a text
+    tempfile.tempdir = None
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stdout.reconfigure(write_through="PYTHONUNBUFFERED" in os.environ)
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+
+
+def _main() -> int:
+    link = socket.socket(fileno=int(sys.argv[1]))
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # as the command does before it imports grpc
+    path = list(sys.path)
+    from collector.commands import start  # noqa: PLC0415 - after the variable
+
+    for name in (*MODULES, *(f"collector.commands.{each}" for each in _commands())):
+        importlib.import_module(name)
+    assert len(os.listdir("/proc/self/task")) == 1, "a fork copies one thread alone"  # noqa: PTH208
+    gc.collect()
+    gc.freeze()  # else the first look for garbage would copy all pages
+    arguments = _serve(link)
+    sys.path[:] = path[1:]
+    _begin(arguments)
+    return start.main()
+
+
+def _commands() -> Sequence[str]:
+    from collector.commands.cli import COMMANDS  # noqa: PLC0415 - after the variable
+
+    return list(COMMANDS)
+
+
+if __name__ == "__main__":
+    sys.exit(_main())
