@@ -15,7 +15,7 @@ RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
 RELEASE := .cache/release/.made
 
-.PHONY: help install run demo test test-all test-evaluators test-collector check chart pictures docs bench soak fuzz release lock clean
+.PHONY: help install run demo test test-all groups test-evaluators test-collector check chart pictures docs bench soak fuzz release lock clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -32,7 +32,10 @@ test: $(DEV) ## unit, property, golden and conformance tests from the lock file 
 	$(FAST) tests/unit tests/property tests/golden tests/conformance
 
 test-all: $(DEV) ## all other tests: real processes, Kafka, browsers, the chart, tools; .ci/run installs what they need
-	$(ALL) -m "not (fast or slow)"
+	SPANWISE_ONLY_DUE=1 $(ALL) -m "not (fast or slow)"
+
+groups: $(DEV) ## costly tests whose files have changed since they passed: test-all runs them until this has recorded that they pass
+	$(BIN)/python -m tests.support.guarded
 
 test-evaluators: $(DEV) ## of `make test`, what a change of evaluators/ can break: its unit tests and the golden vectors
 	$(FAST) $(EVALUATORS) tests/golden
@@ -58,7 +61,7 @@ docs: $(DEV) ## the site of docs/, below build/site; nothing is fetched, a broke
 bench: $(DEV) ## the table of ratios, interleaved with a transport-only server
 	$(BIN)/python -m tests.bench
 
-soak: $(DEV) ## the long forms: 200 kills, a long outage, ten minutes of trouble on Kafka, all examples of the properties
+soak: $(DEV) groups ## the long forms: 200 kills, a long outage, ten minutes of trouble on Kafka, all examples of the properties
 	SPANWISE_ALL_EXAMPLES=1 $(ALL) -m "not slow" tests/property
 	$(BIN)/python -m pytest -m slow -s
 

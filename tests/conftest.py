@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import pytest
 
+from tests.support import guarded
 from tests.support.kafka.kafka_node import KafkaNode, KafkaNodeError, fetch
 from tests.support.tiers import is_fast, place, refuse_processes, watched
 from tests.support.turns import exclusive, turn
@@ -27,14 +28,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     place(item)
 
 
+def pytest_report_header() -> list[str]:
+    return guarded.header()
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files of benches go first, then files that start processes, in whatever order they are.
 
     A bench has the machine for itself: beside other benches it waits for seconds, beside a file that starts
     processes for minutes, and so does every other worker. Small files are left for the end: otherwise one worker
     begins a file of minutes when the others have nothing left to do.
     """
+    guarded.deselect(config, items)
     benches = {each.path for each in items if each.get_closest_marker("bench")}
     long = {each.path for each in items if any(map(each.get_closest_marker, ("e2e", "kafka")))}
     items.sort(key=lambda each: (each.path not in benches, each.path not in long))

@@ -1,9 +1,10 @@
-"""How often a trace and its outcomes are encoded and decoded: a count, the same on every machine."""
+"""What costs CPU and memory and can be counted, which is the same on every machine: passes over a trace, imports."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.bench.memory import heavy_imports
 from tests.bench.passes import MOST_PASSES, passes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
@@ -19,3 +20,7 @@ def test_a_trace_and_its_outcomes_are_encoded_and_decoded_a_few_times() -> None:
         "records/trace_summary.py:packed_trace",
         "assembly/closed_result.py:records",
     }
+
+
+def test_the_main_process_imports_no_heavy_library() -> None:
+    assert heavy_imports() == []

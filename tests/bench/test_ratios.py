@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.measure import run_service
-from tests.bench.memory import heavy_imports, rest_megabytes
+from tests.bench.memory import rest_megabytes
 from tests.bench.ratios import DURABLE, EVERYTHING, OTHER_LOADS, Stage, interleaved
 from tests.bench.turns import measured
 
@@ -104,7 +104,3 @@ def test_acknowledgements_do_not_wait_for_evaluation(tmp_path: Path) -> None:
 
 def test_the_main_process_is_small_at_rest() -> None:
     assert rest_megabytes() <= 64
-
-
-def test_the_main_process_imports_no_heavy_library() -> None:
-    assert heavy_imports() == []

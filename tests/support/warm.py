@@ -81,6 +81,7 @@ class WarmProcess:
         given: int | None = None,
     ) -> Forked:
         """`spanwise ARGUMENTS` with these files as stdout, stderr and stdin, in a session of its own."""
+        sys.audit("subprocess.Popen", "spanwise", arguments, cwd, None)  # see tiers.py
         said = json.dumps([list(arguments), dict(environment), str(cwd)]).encode()
         theirs, ours = os.pipe()
         try:

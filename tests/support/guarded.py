@@ -1,0 +1,184 @@
+"""Which costly tests are due: those of a group whose files have changed since they last passed.
+
+`make test-all` runs a group when the digest of what it guards differs from the one in `tests/data/soaked.json`. `make
+groups`, which `make soak` begins with, runs those that are due and writes the digest of each that passed. So no change
+of a guarded file stays untested, whatever a clone is compared with. Run by hand, every test runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RECORD = Path("tests/data/soaked.json")
+ONLY_DUE = "SPANWISE_ONLY_DUE"
+"""Set to 1 by `make test-all`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Tests, as files or `file::name`, and the files that they alone guard, as patterns below the root.
+
+    The files of the tests are guarded too.
+    """
+
+    tests: Sequence[str]
+    guards: Sequence[str]
+
+    def has(self, test: str) -> bool:
+        """Whether a test of this id is one of the group's."""
+        file, _, name = test.partition("::")
+        names = (file, f"{file}::{name.partition('[')[0]}")
+        return any(each in names for each in self.tests)
+
+    def digest(self, root: Path = ROOT) -> str:
+        """Of the names and contents of all guarded files."""
+        found = hashlib.sha256()
+        for file in sorted(file for each in self.patterns for file in matching(each, root)):
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            found.update(f"{file.relative_to(root)} {content}\n".encode())
+        return found.hexdigest()
+
+    @property
+    def patterns(self) -> set[str]:
+        return {*self.guards, *(each.partition("::")[0] for each in self.tests)}
+
+
+def matching(pattern: str, root: Path = ROOT) -> list[Path]:
+    """The source files of a pattern."""
+    found = root.glob(pattern)
+    return [each for each in found if each.is_file() and "__pycache__" not in each.parts]
+
+
+GROUPS: Mapping[str, Group] = {
+    "image": Group(
+        tests=["tests/e2e/test_image.py"],
+        guards=[
+            *("Dockerfile", ".dockerignore", "compose.yaml", "pyproject.toml", "locks/*.lock"),
+            *("scripts/warm.py", "collector/commands/healthcheck.py", "tests/support/image/*.py"),
+        ],
+    ),
+    "release": Group(
+        tests=["tests/e2e/test_release.py"],
+        guards=[
+            *("Makefile", "pyproject.toml", "locks/*.lock", "scripts/release.py"),
+            "helm/spanwise/Chart.yaml",
+        ],
+    ),
+    "frameworks": Group(
+        tests=["tests/e2e/test_framework_pages.py::test_what_a_page_says_connects_its_framework"],
+        guards=[
+            *("docs/frameworks/**/*", "scripts/frameworks.py", "tests/support/frameworks/**/*"),
+            *("tests/support/tools/frameworks*.txt", "evaluators/dialects/**/*.py"),
+        ],
+    ),
+    "kafka": Group(
+        tests=[
+            "tests/e2e/test_kafka_fleet.py",
+            "tests/e2e/test_kafka_outage.py::test_a_short_outage_under_load",
+            "tests/e2e/test_rolling_update.py",
+        ],
+        guards=[
+            *("collector/log/**/*.py", "collector/assembly/**/*.py", "collector/service/**/*.py"),
+            *("collector/sinks/delivery.py", "tests/support/fleet.py", "tests/support/kafka/*"),
+        ],
+    ),
+    "bench": Group(
+        tests=[
+            "tests/bench/test_assembly_memory.py",
+            "tests/bench/test_glance_cost.py",
+            "tests/bench/test_index_cost.py",
+            "tests/bench/test_log_record_cost.py",
+            "tests/bench/test_many_turns.py",
+            "tests/bench/test_offline_memory.py",
+            "tests/bench/test_ratios.py",
+            "tests/bench/test_read_trace_bench.py",
+            "tests/bench/test_score_cost.py",
+            "tests/bench/test_session_memory_bench.py",
+            "tests/bench/test_session_update.py",
+            "tests/bench/test_signal_cost.py",
+        ],
+        guards=[
+            *("collector/receiver/**/*.py", "collector/otlp/**/*.py", "collector/log/disk/*.py"),
+            *("collector/log/embedded/**/*.py", "collector/assembly/**/*.py"),
+            *("collector/reading/**/*.py", "collector/scoring/**/*.py", "collector/records/*.py"),
+            *("collector/api/*.py", "evaluators/dialects/**/*.py", "tests/bench/*.py"),
+        ],
+    ),
+}
+
+
+def changed(root: Path = ROOT) -> list[str]:
+    """The groups that are due: something that they guard is not as it was when they passed."""
+    passed = json.loads((root / RECORD).read_text())
+    return [name for name, each in GROUPS.items() if passed.get(name) != each.digest(root)]
+
+
+def not_due() -> list[str]:
+    """The groups whose tests are left out of this run."""
+    if os.environ.get(ONLY_DUE) != "1":
+        return []
+    due = changed()
+    return [name for name in GROUPS if name not in due]
+
+
+def header() -> list[str]:
+    """The line that says what is left out."""
+    left_out = ", ".join(not_due())
+    return (
+        [f"not due, unchanged since they passed (tests/support/guarded.py): {left_out}"]
+        if left_out
+        else []
+    )
+
+
+def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is not due."""
+    names = not_due()
+    out = [each for each in items if any(GROUPS[name].has(each.nodeid) for name in names)]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        gone = set(out)
+        items[:] = [each for each in items if each not in gone]
+
+
+class Reports:
+    """Whether a run has passed tests and left none out."""
+
+    def __init__(self) -> None:
+        self.passed = self.skipped = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.passed += report.when == "call" and report.passed
+        self.skipped += report.skipped
+
+
+def main(root: Path = ROOT) -> int:
+    """Run the groups that are due, and record each that passes with nothing skipped; the exit code."""
+    failed = 0
+    for name in changed(root):
+        digest, reports = GROUPS[name].digest(root), Reports()
+        options = ["-n", "4", "--dist", "loadfile", "-m", "not slow"]
+        code = pytest.main([*options, *GROUPS[name].tests], plugins=[reports])
+        failed |= code
+        if code == 0 and reports.passed and not reports.skipped:
+            record(name, digest, root)
+    return failed
+
+
+def record(name: str, digest: str, root: Path = ROOT) -> None:
+    """Write that a group has passed with the files of this digest."""
+    passed = json.loads((root / RECORD).read_text()) | {name: digest}
+    (root / RECORD).write_text(json.dumps(passed, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
