@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from collector.base.clock import Clock
 from collector.base.errors import Permanent, Retryable
-from collector.base.http_client import Client, HttpTarget
+from collector.base.http_client import Client, HttpTarget, has
 from collector.base.retry import Backoff
 from collector.config.notify import NotifyTarget
 from collector.config.values import is_url
@@ -52,13 +52,19 @@ class Messenger:
             Permanent: never.
         """
         request = self.kind.request(notices, now)
-        await self._client.ask("POST", request.url, request.body, headers=request.headers)
+        await self._client.ask(
+            "POST",
+            request.url,
+            request.body,
+            headers=request.headers,
+            promised=self.kind.is_taken,
+        )
 
     async def trial(self) -> str | None:
         """What an Alertmanager answers to a question; None: all right, or a kind that answers none."""
         if isinstance(self.kind, Alertmanager):
             try:
-                await self._client.ask("GET", self.kind.status_url)
+                await self._client.ask("GET", self.kind.status_url, promised=has("versionInfo"))
             except (Retryable, Permanent) as error:
                 return str(error)
         return None

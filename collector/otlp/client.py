@@ -5,14 +5,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import base64
-import http.client
-import ssl
 from collections.abc import Mapping
-from typing import Protocol
-from urllib.parse import SplitResult, unquote, urlsplit
-from urllib.request import getproxies_environment, proxy_bypass
+from typing import Any, Protocol, cast
+from urllib.parse import urlsplit
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -25,23 +20,16 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
 from collector.base.errors import ConfigError, Permanent, Retryable, TooLarge
-from collector.base.net import address, is_loopback
+from collector.base.http_client import Client, HttpAnswer, HttpTarget, proxy_for
 from collector.config.tree import OtlpTarget
 from collector.otlp.signal import TRACE_SERVICE, OtlpService
-
-
-def proxy_for(host: str, *, tls: bool) -> str | None:
-    """The URL of the proxy that leads to `host`; None: it is reached directly."""
-    if is_loopback(host) or proxy_bypass(host):
-        return None
-    found = getproxies_environment().get("https" if tls else "http")
-    return found if found is None or "://" in found else f"http://{found}"
-
 
 TRIAL_TIMEOUT = 5.0
 """Seconds that a trial waits for an answer: someone at a terminal waits as long."""
 EMPTY = ExportLogsServiceRequest(resource_logs=[ResourceLogs()]).SerializeToString()
 """A request of one resource without a record, which every backend takes; one of traces is the same bytes."""
+_PROTOBUF = "application/x-protobuf"
+_PARTIAL = {"partialSuccess", "partial_success"}
 _BAD_REQUEST = frozenset({400, 422})
 _TOO_LARGE = 413  # HTTP: Content Too Large
 _BAD_CODES = frozenset({grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE})
@@ -99,7 +87,10 @@ class GrpcTransport:
             answer = await call(request, metadata=self._metadata, timeout=self._timeout)
         except grpc.aio.AioRpcError as error:
             raise _meant(error) from error
-        return _rejected(answer)
+        try:
+            return _rejected(answer)
+        except DecodeError:  # gRPC's status said yes
+            return 0, ""
 
     async def close(self) -> None:
         channel, self._channel = self._channel, None
@@ -125,7 +116,7 @@ class GrpcTransport:
 
 
 class HttpTransport:
-    """Over HTTP/1.1 with protobuf bodies, a connection per request.
+    """Over HTTP/1.1 with protobuf bodies.
 
     The service's path is added to the endpoint unless it ends with it.
 
@@ -145,63 +136,66 @@ class HttpTransport:
         parts = urlsplit(endpoint)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(f'{key}: expected http(s)://host:port, got "{endpoint}"')
-        self._host, self._port = parts.hostname, parts.port
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         path = parts.path.rstrip("/")
         self._path = path if path.endswith(service.path) else path + service.path
-        self._headers = {**headers, "content-type": "application/x-protobuf"}
-        self._timeout = timeout
+        self._headers = {**headers, "content-type": _PROTOBUF}
+        self._client = Client(
+            HttpTarget(
+                section=key.rpartition(".")[0],
+                endpoint=f"{parts.scheme}://{parts.netloc}",
+                headers={},
+                secrets=tuple(headers.values()),
+                credentials=(),
+                places=(key,),
+            ),
+            timeout=timeout,
+        )
 
     async def export(self, request: bytes) -> tuple[int, str]:
-        try:
-            async with asyncio.timeout(2 * self._timeout):
-                status, body, wait = await asyncio.to_thread(self._post, request)
-        except (OSError, http.client.HTTPException) as error:
-            raise Retryable(f"{type(error).__name__}: {error}") from error
-        if status // 100 == 2:
-            return _rejected(body)
-        text = f"HTTP {status}: {body[:200].decode(errors='replace')}"
-        if status == _TOO_LARGE:
+        answer = await self._client.exchange("POST", self._path, request, self._headers)
+        said = self._client.said(answer)
+        if answer.status // 100 == 2:
+            rejected = _taken(answer)
+            if rejected is None:
+                raise Retryable(f"HTTP {answer.status}, but not an answer of OTLP: {said}")
+            return rejected
+        text = f"HTTP {answer.status}: {said}"
+        if answer.status == _TOO_LARGE:
             raise TooLarge(text)
-        raise Permanent(text) if status in _BAD_REQUEST else Retryable(text, after=wait)
+        if answer.status in _BAD_REQUEST:
+            raise Permanent(text)
+        raise Retryable(text, after=answer.after)
 
     async def close(self) -> None:
-        """See `Transport`."""
-
-    def _post(self, request: bytes) -> tuple[int, bytes, float | None]:
-        """Status, body, and the seconds of its `Retry-After`."""
-        link, where, more = self._link()
-        try:
-            link.request("POST", where, body=request, headers=self._headers | more)
-            answer = link.getresponse()
-            wait = answer.getheader("retry-after", "")
-            seconds = float(wait[:9]) if wait.isascii() and wait.isdigit() else None
-            return answer.status, answer.read(1 << 20), seconds
-        finally:
-            link.close()
-
-    def _link(self) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
-        """A connection, what is asked for on it (of a proxy, the whole URL), and with which headers beside ours."""
-        proxy = urlsplit(proxy_for(self._host, tls=self._tls is not None) or "")
-        host, port = (proxy.hostname, proxy.port) if proxy.hostname else (self._host, self._port)
-        if self._tls is None:
-            link = http.client.HTTPConnection(host, port, timeout=self._timeout)
-            if not proxy.hostname:
-                return link, self._path, {}
-            url = f"http://{address(self._host, self._port or 80)}{self._path}"
-            return link, url, _credentials(proxy)
-        link = http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._tls)
-        if proxy.hostname:
-            link.set_tunnel(self._host, self._port or 443, headers=_credentials(proxy))
-        return link, self._path, {}
+        await self._client.close()
 
 
-def _credentials(proxy: SplitResult) -> dict[str, str]:
-    """The header for a proxy whose URL has a name and a password."""
-    if proxy.username is None:
-        return {}
-    pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
-    return {"proxy-authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+def _taken(answer: HttpAnswer) -> tuple[int, str] | None:
+    """See `Transport.export`; None: a 2xx of something else than a backend, such as the login page of a proxy.
+
+    OTLP promises an Export...ServiceResponse in protobuf. Some backends send nothing, some the same in JSON.
+    """
+    if not answer.body.strip():
+        return 0, ""
+    if answer.media == "application/json":
+        said = answer.fields
+        return _rejected_json(said) if said is not None and not {*said} - _PARTIAL else None
+    if answer.media not in ("", _PROTOBUF, "application/protobuf", "application/octet-stream"):
+        return None
+    try:
+        return _rejected(answer.body)
+    except DecodeError:
+        return None
+
+
+def _rejected_json(said: Mapping[str, Any]) -> tuple[int, str]:
+    partial = next(iter(said.values()), None)
+    if not isinstance(partial, dict):
+        return 0, ""
+    fields = cast("dict[str, Any]", partial)
+    counts = [value for name, value in fields.items() if name.lower().startswith("rejected")]
+    why = fields.get("errorMessage", fields.get("error_message"))
+    return sum(int(each) for each in counts if str(each).isdecimal()), str(why or "")
 
 
 def _meant(error: grpc.aio.AioRpcError) -> Exception:
@@ -229,11 +223,12 @@ def _retry_info(error: grpc.aio.AioRpcError) -> float | None:
 
 
 def _rejected(answer: bytes) -> tuple[int, str]:
-    """An answer that cannot be read is still a yes: its status said so. Traces and logs answer with the same fields."""
-    try:
-        partial = ExportLogsServiceResponse.FromString(answer).partial_success
-    except DecodeError:
-        return 0, ""
+    """Traces, logs and metrics answer with the same fields.
+
+    Raises:
+        DecodeError: it is no such answer.
+    """
+    partial = ExportLogsServiceResponse.FromString(answer).partial_success
     return partial.rejected_log_records, partial.error_message
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from collector.base.errors import Permanent
-from collector.base.http_client import HttpTarget
+from collector.base.http_client import HttpAnswer, HttpTarget, has, is_json_or_nothing
 from collector.config.tree import DatadogSinkConfig
 from collector.records.signal import unix_seconds
 from collector.sinks.writeback.batches import Written, write_in_batches
@@ -40,6 +40,8 @@ class DatadogSink(WriteBack[DatadogSinkConfig]):
             secrets=(key,),
         )
 
+    promised = staticmethod(has("valid", bool))
+
     @classmethod
     def trial(cls, settings: DatadogSinkConfig) -> str:
         return "/api/v1/validate"
@@ -51,7 +53,9 @@ class DatadogSink(WriteBack[DatadogSinkConfig]):
         metrics = [self._metric(each) for each in scores]
         attributes = {"metrics": metrics}
         body = {"data": {"type": "evaluation_metric", "attributes": attributes}}
-        await self.client.ask("POST", "/api/intake/llm-obs/v2/eval-metric", body)
+        await self.client.ask(
+            "POST", "/api/intake/llm-obs/v2/eval-metric", body, promised=_is_accepted
+        )
 
     def _metric(self, score: WrittenScore) -> Mapping[str, Any]:
         try:
@@ -73,6 +77,10 @@ class DatadogSink(WriteBack[DatadogSinkConfig]):
         if score.comment is not None:
             found["reasoning"] = score.comment
         return found
+
+
+def _is_accepted(answer: HttpAnswer) -> bool:
+    return answer.status == 202 and is_json_or_nothing(answer)
 
 
 def label_of(name: str) -> str:

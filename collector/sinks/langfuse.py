@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from collector.base.errors import Permanent
-from collector.base.http_client import HttpTarget
+from collector.base.http_client import HttpTarget, has
 from collector.config.tree import LangfuseSinkConfig
 from collector.sinks.writeback.batches import Written, write_in_batches
 from collector.sinks.writeback.score import ScoreShape, WrittenScore
@@ -42,6 +42,8 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
             auth=(settings.public_key, secret),
         )
 
+    promised = staticmethod(has("data", list))
+
     @classmethod
     def trial(cls, settings: LangfuseSinkConfig) -> str:
         return "/api/public/projects"
@@ -65,7 +67,9 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
 
     async def _send_list(self, scores: Sequence[WrittenScore]) -> None:
         body = [self._body(each) for each in scores]
-        answer = await self.client.ask("POST", "/api/public/scores", body)
+        answer = await self.client.ask(
+            "POST", "/api/public/scores", body, promised=has("accepted", int)
+        )
         if answer.field("rejected"):
             # Which ones is not said. They are sent again in halves, to the same places.
             raise _Partial(f"HTTP {answer.status}: {self.client.said(answer)}")
@@ -80,7 +84,9 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
             }
             for each in scores
         ]
-        answer = await self.client.ask("POST", "/api/public/ingestion", {"batch": batch})
+        answer = await self.client.ask(
+            "POST", "/api/public/ingestion", {"batch": batch}, promised=has("successes", list)
+        )
         if answer.field("errors"):
             raise Permanent(f"HTTP {answer.status}: {self.client.said(answer)}")
 

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from collector.base.errors import Permanent
-from collector.base.http_client import HttpAnswer, HttpTarget
+from collector.base.http_client import HttpAnswer, HttpTarget, has
 from collector.config.tree import LangsmithSinkConfig
 from collector.sinks.writeback.batches import Missing, Written, write_one_by_one
 from collector.sinks.writeback.score import ScoreShape, WrittenScore
 from collector.sinks.writeback.sink import WriteBack, target
+
+_WRITTEN = has("id", str)
 
 
 class LangsmithSink(WriteBack[LangsmithSinkConfig]):
@@ -36,6 +38,8 @@ class LangsmithSink(WriteBack[LangsmithSinkConfig]):
             secrets=(key,),
         )
 
+    promised = staticmethod(has("version", str))
+
     @classmethod
     def trial(cls, settings: LangsmithSinkConfig) -> str:
         return "/info"
@@ -51,12 +55,15 @@ class LangsmithSink(WriteBack[LangsmithSinkConfig]):
             await self.client.ask("DELETE", one, expected={404})
             return
         said = _said(score)
-        if (await self.client.ask("PATCH", one, said, expected={404})).status != 404:
+        answer = await self.client.ask("PATCH", one, said, expected={404}, promised=_WRITTEN)
+        if answer.status != 404:
             return
         new = said | _place(score, self.settings.project_id)
-        answer = await self.client.ask("POST", "/feedback", new, expected={404, 409})
+        answer = await self.client.ask(
+            "POST", "/feedback", new, expected={404, 409}, promised=_WRITTEN
+        )
         if answer.status == 409:
-            answer = await self.client.ask("PATCH", one, said, expected={404})
+            answer = await self.client.ask("PATCH", one, said, expected={404}, promised=_WRITTEN)
         self._check(answer, score)
 
     def _check(self, answer: HttpAnswer, score: WrittenScore) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from collector.base.errors import Permanent, Retryable
-from collector.base.http_client import HttpAnswer, HttpTarget
+from collector.base.http_client import HttpAnswer, HttpTarget, has
 from collector.config.tree import MlflowSinkConfig
 from collector.sinks.writeback.batches import Missing, Written, write_one_by_one
 from collector.sinks.writeback.score import ScoreShape, WrittenScore
@@ -22,6 +22,7 @@ from collector.sinks.writeback.sink import WriteBack, target
 SOURCE: Final = "spanwise"
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 _UPDATED = "feedback,rationale,metadata"
+_WRITTEN = has("assessment")
 
 
 class MlflowSink(WriteBack[MlflowSinkConfig]):
@@ -49,6 +50,8 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
             auth=(settings.username, password) if settings.username and not token else None,
         )
 
+    promised = staticmethod(has("experiment"))
+
     @classmethod
     def trial(cls, settings: MlflowSinkConfig) -> str:
         return "/api/2.0/mlflow/experiments/get?experiment_id=0"
@@ -67,16 +70,16 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
             self._check(answer, score)
             return
         change = {"assessment": _said(score), "update_mask": _UPDATED}
-        answer = await self.client.ask("PATCH", one, change, expected={404})
+        answer = await self.client.ask("PATCH", one, change, expected={404}, promised=_WRITTEN)
         if self._check(answer, score):
             return
         answer = await self.client.ask(
-            "POST", path, {"assessment": _new(score)}, expected={404, 500}
+            "POST", path, {"assessment": _new(score)}, expected={404, 500}, promised=_WRITTEN
         )
         if answer.status == 500:
             if "constraint" not in answer.text.lower():
                 raise Retryable(f"HTTP 500: {self.client.said(answer)}")
-            answer = await self.client.ask("PATCH", one, change, expected={404})
+            answer = await self.client.ask("PATCH", one, change, expected={404}, promised=_WRITTEN)
         self._check(answer, score)
 
     def _check(self, answer: HttpAnswer, score: WrittenScore) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from collector.base.errors import Permanent
-from collector.base.http_client import HttpAnswer, HttpTarget
+from collector.base.http_client import HttpAnswer, HttpTarget, has
 from collector.config.tree import PhoenixSinkConfig
 from collector.sinks.writeback.batches import Missing, Written, write_in_batches
 from collector.sinks.writeback.score import ScoreShape, WrittenScore, WrittenSubject
@@ -42,6 +42,8 @@ class PhoenixSink(WriteBack[PhoenixSinkConfig]):
             secrets=(key,),
         )
 
+    promised = staticmethod(has("data"))
+
     @classmethod
     def trial(cls, settings: PhoenixSinkConfig) -> str:
         return f"/v1/projects/{quote(settings.project, safe='')}"
@@ -55,7 +57,11 @@ class PhoenixSink(WriteBack[PhoenixSinkConfig]):
         kind = scores[0].subject.kind
         data = [_annotation(each) for each in scores]
         answer = await self.client.ask(
-            "POST", f"/v1/{kind}_annotations?sync=true", {"data": data}, expected={404}
+            "POST",
+            f"/v1/{kind}_annotations?sync=true",
+            {"data": data},
+            expected={404},
+            promised=has("data", list),
         )
         if answer.status == 404:
             raise self._not_there(answer, scores)

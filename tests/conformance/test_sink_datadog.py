@@ -89,7 +89,7 @@ def test_a_label_is_what_datadog_takes() -> None:
 
 async def test_the_trial_names_key_and_site(tool: Datadog) -> None:
     config = Config.model_validate({"sinks": {"datadog": tool.settings}})
-    tool.stub.replies = [Reply(200), Reply(403, "Forbidden")]
+    tool.stub.replies = [Reply(200, '{"valid": true}'), Reply(403, "Forbidden")]
 
     assert await DatadogSink.reachable(config) is None
     expected = "sinks.datadog.api_key (or sinks.datadog.site): HTTP 403: Forbidden"

@@ -146,6 +146,7 @@ async def test_a_score_that_is_taken_back_is_deleted(server: Stub) -> None:
 
 async def test_the_trial_names_the_keys(server: Stub) -> None:
     config = Config.model_validate({"sinks": {"langfuse": {"endpoint": server.url, **KEYS}}})
+    server.replies = [Reply(200, '{"data": []}')]
     assert await LangfuseSink.reachable(config) is None
     assert server.requests[0].path == "/api/public/projects"
 

@@ -45,7 +45,7 @@ class LangSmith(StubbedTool):
             self.taken.remove(found[0])
         else:
             found[0].update(asked.body)
-        return said(200, {})
+        return said(200, {} if asked.method == "DELETE" else found[0])
 
     def id_of(self, taken: dict[str, Any]) -> str:
         return taken["feedback_source"]["metadata"]["spanwise.id"]
@@ -121,7 +121,7 @@ async def test_a_run_that_is_not_there_yet_waits(tool: LangSmith) -> None:
 
 async def test_the_trial_names_the_key(tool: LangSmith) -> None:
     config = Config.model_validate({"sinks": {"langsmith": tool.settings}})
-    tool.stub.replies = [Reply(200), Reply(403, "ls-secret may not")]
+    tool.stub.replies = [Reply(200, '{"version": "0.13"}'), Reply(403, "ls-secret may not")]
 
     assert await LangsmithSink.reachable(config) is None
     expected = "sinks.langsmith.api_key: HTTP 403: *** may not"

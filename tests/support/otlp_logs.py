@@ -99,7 +99,7 @@ async def http_server() -> AsyncGenerator[LogsServer]:
             else:
                 headers = {key.lower(): value for key, value in self.headers.items()}
                 answer = logs.take(body, headers)
-                self._answer(400 if answer is None else 200, answer or b"invalid")
+                self._answer(*((400, b"invalid") if answer is None else (200, answer)))
 
         def _answer(self, status: int, body: bytes) -> None:
             self.send_response(status)

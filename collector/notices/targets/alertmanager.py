@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from collector.base.http_client import HttpAnswer
 from collector.notices.notice import Notice, rfc3339
 from collector.notices.targets.port import NoticeRequest
 
@@ -30,6 +31,10 @@ class Alertmanager:
     def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
         """All of them in one list."""
         return NoticeRequest(url=self._url, body=[_alert(each, now) for each in notices])
+
+    def is_taken(self, answer: HttpAnswer) -> bool:
+        """It answers nothing."""
+        return not answer.body.strip()
 
 
 def _alert(notice: Notice, now: float) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from collector.base.http_client import HttpAnswer
 from collector.notices.notice import Notice, rfc3339
 from collector.notices.targets.port import NoticeRequest, cut
 
@@ -40,6 +41,10 @@ class PagerDuty:
                 link = {"href": notice.page, "text": "What changed"}
                 body |= {"client_url": notice.page, "links": [link]}
         return NoticeRequest(url=self._url, body=body)
+
+    def is_taken(self, answer: HttpAnswer) -> bool:
+        """It says `"status": "success"`."""
+        return answer.field("status") == "success"
 
 
 def _payload(notice: Notice) -> dict[str, Any]:

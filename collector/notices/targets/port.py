@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+from collector.base.http_client import HttpAnswer
 from collector.notices.notice import Notice
 
 
@@ -29,6 +30,10 @@ class TargetKind(Protocol):
 
     def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
         """The request that tells these, at Unix second `now` of the machine's clock, which the target has too."""
+        ...
+
+    def is_taken(self, answer: HttpAnswer) -> bool:
+        """Whether a 2xx is the target's yes, and not a page of a proxy in between."""
         ...
 
 

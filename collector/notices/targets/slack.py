@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from collector.base.http_client import HttpAnswer
 from collector.notices.notice import Notice, clock_time
 from collector.notices.targets.port import NoticeRequest, cut
 
@@ -35,6 +36,11 @@ class Slack:
             url=self._url,
             body={"text": cut(text, 3000), "blocks": [_block(each) for each in notices]},
         )
+
+    def is_taken(self, answer: HttpAnswer) -> bool:
+        """It says `ok`, in a word or in JSON; what is like it says `success` too."""
+        said = (answer.field("ok"), answer.field("success"))
+        return answer.text.strip() == "ok" or (True in said and False not in said)
 
 
 def title(notice: Notice) -> str:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from collector.base.http_client import HttpAnswer, is_json_or_nothing
 from collector.notices.notice import Notice, clock_time
 from collector.notices.targets.port import NoticeRequest, cut
 from collector.notices.targets.slack import title
@@ -37,6 +38,10 @@ class Teams:
         while len(msgspec.json.encode(body := _message(notices, most))) > LARGEST:
             most //= 2
         return NoticeRequest(url=self._url, body=body)
+
+    def is_taken(self, answer: HttpAnswer) -> bool:
+        """A workflow answers 202, a connector `1`: its failures are texts under 200."""
+        return answer.text.strip() == "1" or (answer.status == 202 and is_json_or_nothing(answer))
 
 
 def _message(notices: Sequence[Notice], most: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from collector.base.http_client import HttpAnswer
 from collector.notices.notice import Notice, rfc3339
 from collector.notices.targets.port import NoticeRequest
 
@@ -46,6 +47,10 @@ class Webhook:
                 "webhook-signature": _signature(self._key, notice.id, int(now), body),
             }
         return NoticeRequest(url=self._url, body=msgspec.Raw(body), headers=headers)
+
+    def is_taken(self, answer: HttpAnswer) -> bool:
+        """Standard Webhooks asks for no more than a 2xx; only a page for people is none."""
+        return answer.media != "text/html" and not answer.text.lstrip().startswith("<")
 
 
 def key_of(secret: str) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from collector.base.errors import Permanent, Retryable
-from collector.base.http_client import TIMEOUT, Client, HttpTarget
+from collector.base.http_client import TIMEOUT, Client, HttpTarget, Promise
 from collector.base.net import is_loopback
 from collector.config.tree import Config, Outlet
 from collector.log.port import Position
@@ -27,6 +27,8 @@ class WriteBack(Generic[Settings]):
 
     name: ClassVar[str]
     shape: ClassVar[ScoreShape]
+    promised: ClassVar[Promise]
+    """Of the answer to `trial`."""
 
     def __init__(
         self,
@@ -70,7 +72,7 @@ class WriteBack(Generic[Settings]):
         section = cast(Settings, getattr(config.sinks, cls.name))
         client = Client(cls.target(section), timeout=TRIAL_TIMEOUT)
         try:
-            await client.ask("GET", cls.trial(section))
+            await client.ask("GET", cls.trial(section), promised=cls.promised)
         except (Retryable, Permanent) as error:
             prefix = f"sinks.{cls.name}"
             text = str(error)

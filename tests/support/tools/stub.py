@@ -22,6 +22,16 @@ class Reply(NamedTuple):
     """It never comes."""
 
 
+TAKEN = {
+    "slack": Reply(200, "ok"),
+    "teams": Reply(202, ""),
+    "pagerduty": Reply(202, '{"status": "success", "message": "Event processed"}'),
+    "alertmanager": Reply(200, ""),
+    "webhook": Reply(204, ""),
+}
+"""What each kind of target of notices answers to one that it takes."""
+
+
 class Asked(NamedTuple):
     """A request."""
 

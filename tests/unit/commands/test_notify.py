@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from collector.commands.cli import main
-from tests.support.tools.stub import Reply, Stub, stub
+from tests.support.tools.stub import TAKEN, Reply, Stub, stub
 
 
 @pytest.fixture
 async def server() -> AsyncIterator[Stub]:
     async with stub() as made:
+        made.answer = lambda asked: TAKEN["slack" if asked.path == "/chat" else "webhook"]
         yield made
 
 

@@ -27,11 +27,22 @@ async def backend() -> AsyncIterator[Stub]:
         yield made
 
 
+_made: list[Stand] = []
+
+
+@pytest.fixture(autouse=True)
+async def closed() -> AsyncIterator[None]:
+    yield
+    while _made:
+        await _made.pop().push.close()
+
+
 class Stand:
     def __init__(self, endpoint: str, **settings: Any) -> None:
         fields = {"endpoint": endpoint, "protocol": "http", "temporality": "delta", **settings}
         self.telemetry = Telemetry()
         self.asked = self.telemetry.counter("asked", "How often.")
+        _made.append(self)
         self.push = MetricPush(
             MetricsTarget.model_validate(fields),
             telemetry=self.telemetry,

@@ -18,7 +18,7 @@ from collector.notices.messenger import APART, Messenger, TargetLoop
 from tests.support.eventually import eventually
 from tests.support.notices import BROKEN, DROPPED, SLOW, Looked, notice
 from tests.support.ticking import SetClock
-from tests.support.tools.stub import Reply, Stub, stub
+from tests.support.tools.stub import TAKEN, Reply, Stub, stub
 
 SECRET = "T000/B000/s3cr3t"
 
@@ -34,6 +34,7 @@ class Stand:
 
     def __init__(self, server: Stub, kind: str = "slack", **more: Any) -> None:
         settings = NotifyTarget.model_validate({kind: f"{server.url}/{SECRET}", **more})
+        server.answer = lambda _asked: TAKEN[kind]
         self.clock = SetClock(0.0)
         self.looked = Looked(Alarms({"chat": lambda _: True}))
         self.stored = 0
@@ -202,7 +203,7 @@ async def test_what_ends_while_it_is_being_sent_is_sent_as_over(server: Stub) ->
     def answer(_: object) -> Reply:
         began.set()
         assert go_on.wait(10)
-        return Reply()
+        return TAKEN["slack"]
 
     go_on = threading.Event()
     server.answer = answer

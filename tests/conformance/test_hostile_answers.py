@@ -1,0 +1,212 @@
+"""What every way out makes of an answer that is not its tool's, or that means harm: not delivered, and bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import tracemalloc
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from collector.base.errors import Retryable
+from collector.base.http_client import HttpAnswer
+from collector.config.notify import NotifyTarget
+from collector.config.tree import (
+    DatadogSinkConfig,
+    LangfuseSinkConfig,
+    LangsmithSinkConfig,
+    MlflowSinkConfig,
+    OtlpTarget,
+    PhoenixSinkConfig,
+)
+from collector.notices.messenger import Messenger
+from collector.otlp.client import HttpTransport
+from collector.otlp.signal import METRICS_SERVICE, TRACE_SERVICE, OtlpService
+from collector.signals.sinks.datadog import DatadogSink
+from collector.signals.sinks.langfuse import LangfuseSink
+from collector.signals.sinks.langsmith import LangsmithSink
+from collector.signals.sinks.mlflow import MlflowSink
+from collector.signals.sinks.otlp import OtlpSink
+from collector.signals.sinks.phoenix import PhoenixSink
+from tests.support.hostile_answers import (
+    LOGIN,
+    NOT_THE_TOOLS,
+    NOT_THE_TOOLS_JSON,
+    HostileServer,
+    answer,
+    hostile_server,
+)
+from tests.support.notices import notice
+from tests.support.signals import signal
+from tests.support.tools.scores import published_signals
+from tests.support.tools.stub import TAKEN
+
+LARGEST = 48 << 20
+"""Bytes that an answer may cost at its worst: below what any of the bombs inflates to."""
+LONGEST = 2.0
+"""Seconds for which the event loop may stand still, on a machine with other work; a bomb takes seven."""
+
+
+@dataclass(frozen=True)
+class Outlet:
+    """One way out: `tell` sends one thing and raises what became of it."""
+
+    tell: Callable[[], Awaitable[Any]]
+    close: Callable[[], Awaitable[None]]
+
+
+def _sink(sink: Any) -> Outlet:
+    return Outlet(lambda: sink.deliver(published_signals(signal())), lambda: sink.close(5.0))
+
+
+def _notices(kind: str, url: str) -> Outlet:
+    where = {"pagerduty": "R0UTE", "endpoint": url} if kind == "pagerduty" else {kind: url}
+    messenger = Messenger("chat", NotifyTarget.model_validate(where))
+    return Outlet(lambda: messenger.send([notice()], 0.0), messenger.close)
+
+
+def _otlp(service: OtlpService, url: str) -> Outlet:
+    transport = HttpTransport(url, {}, service=service, key="x.endpoint", timeout=5.0)
+    return Outlet(lambda: transport.export(b""), transport.close)
+
+
+MAKERS: dict[str, Callable[[str], Outlet]] = {
+    "phoenix": lambda url: _sink(PhoenixSink(PhoenixSinkConfig(endpoint=url))),
+    "mlflow": lambda url: _sink(MlflowSink(MlflowSinkConfig(endpoint=url))),
+    "langfuse": lambda url: _sink(
+        LangfuseSink(
+            LangfuseSinkConfig.model_validate(
+                {"endpoint": url, "public_key": "p", "secret_key": "s"}
+            )
+        )
+    ),
+    "langsmith": lambda url: _sink(
+        LangsmithSink(
+            LangsmithSinkConfig.model_validate(
+                {
+                    "endpoint": url,
+                    "api_key": "k",
+                    "project_id": "6f5d0f4e-53a3-5c0e-9d6c-2b1f2f0b6a11",
+                }
+            )
+        )
+    ),
+    "datadog": lambda url: _sink(
+        DatadogSink(DatadogSinkConfig.model_validate({"site": url, "api_key": "k"}))
+    ),
+    "otlp": lambda url: _sink(
+        OtlpSink(OtlpTarget.model_validate({"endpoint": url, "protocol": "http"}))
+    ),
+    "forward": lambda url: _otlp(TRACE_SERVICE, url),
+    "metrics": lambda url: _otlp(METRICS_SERVICE, url),
+    "slack": lambda url: _notices("slack", url),
+    "teams": lambda url: _notices("teams", url),
+    "pagerduty": lambda url: _notices("pagerduty", url),
+    "alertmanager": lambda url: _notices("alertmanager", url),
+    "webhook": lambda url: _notices("webhook", url),
+}
+ANY_YES = {"webhook"}
+"""Those whose standard takes any 2xx for a yes."""
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[HostileServer]:
+    async with hostile_server() as made:
+        yield made
+
+
+@asynccontextmanager
+async def bounded() -> AsyncGenerator[None]:
+    """Fail where the block takes too much memory, or keeps the event loop to itself."""
+    longest = 0.0
+
+    async def tick() -> None:
+        nonlocal longest
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            longest = max(longest, time.monotonic() - before)
+
+    ticking = asyncio.create_task(tick())
+    tracemalloc.start(1)
+    try:
+        yield
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        ticking.cancel()
+    assert peak < LARGEST
+    assert longest < LONGEST
+
+
+@pytest.mark.parametrize("name", MAKERS)
+async def test_what_is_not_the_tools_yes_is_tried_again(name: str, server: HostileServer) -> None:
+    outlet = MAKERS[name](server.url)
+    replies = NOT_THE_TOOLS if name in ANY_YES else {**NOT_THE_TOOLS, **NOT_THE_TOOLS_JSON}
+    delivered: list[str] = []
+    async with bounded():
+        for what, reply in replies.items():
+            server.reply = reply
+            async with asyncio.timeout(30):
+                try:
+                    await outlet.tell()
+                except Retryable:
+                    continue
+                delivered.append(what)
+    await outlet.close()
+
+    assert delivered == []
+    assert not [head for head in server.heads if "\r\ncookie:" in head]
+    assert all("\r\naccept-encoding: identity\r\n" in head for head in server.heads)
+
+
+@pytest.mark.parametrize("kind", ["slack", "teams", "pagerduty", "alertmanager", "webhook"])
+async def test_what_the_target_promises_is_a_yes(kind: str, server: HostileServer) -> None:
+    outlet = _notices(kind, server.url)
+    status, text, *_ = TAKEN[kind]
+    server.reply = answer(text.encode(), f"{status} Yes")
+
+    await outlet.tell()
+
+    await outlet.close()
+
+
+@pytest.mark.parametrize(
+    ("body", "media", "rejected"),
+    [
+        (b"", "text/plain", 0),
+        (b"{}", "application/json", 0),
+        (b'{"partialSuccess": {"rejectedSpans": "3"}}', "application/json", 3),
+        (b"\x0a\x02\x08\x03", "application/x-protobuf", 3),
+        (b"\x0a\x02\x08\x03", "", 3),
+    ],
+)
+async def test_a_backend_says_how_many_it_rejected(
+    body: bytes, media: str, rejected: int, server: HostileServer
+) -> None:
+    transport = HttpTransport(server.url, {}, service=TRACE_SERVICE, key="x", timeout=5.0)
+    server.reply = answer(body, **({"content_type": media} if media else {}))
+
+    assert (await transport.export(b""))[0] == rejected
+
+    await transport.close()
+
+
+async def test_a_refusal_of_a_chat_says_what_came_instead(server: HostileServer) -> None:
+    outlet = _notices("slack", server.url)
+    server.reply = answer(LOGIN)
+
+    with pytest.raises(
+        Retryable, match=r"chat\.slack: HTTP 200, but not the answer .*Please log in"
+    ):
+        await outlet.tell()
+
+    await outlet.close()
+
+
+def test_a_deep_answer_has_no_fields() -> None:
+    assert HttpAnswer(200, b'{"a":' * 100_000).fields is None
