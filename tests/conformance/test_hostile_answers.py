@@ -26,12 +26,12 @@ from collector.config.tree import (
 from collector.notices.messenger import Messenger
 from collector.otlp.client import HttpTransport
 from collector.otlp.signal import METRICS_SERVICE, TRACE_SERVICE, OtlpService
-from collector.signals.sinks.datadog import DatadogSink
-from collector.signals.sinks.langfuse import LangfuseSink
-from collector.signals.sinks.langsmith import LangsmithSink
-from collector.signals.sinks.mlflow import MlflowSink
-from collector.signals.sinks.otlp import OtlpSink
-from collector.signals.sinks.phoenix import PhoenixSink
+from collector.sinks.datadog import DatadogSink
+from collector.sinks.langfuse import LangfuseSink
+from collector.sinks.langsmith import LangsmithSink
+from collector.sinks.mlflow import MlflowSink
+from collector.sinks.otlp import OtlpSink
+from collector.sinks.phoenix import PhoenixSink
 from tests.support.hostile_answers import (
     LOGIN,
     NOT_THE_TOOLS,
