@@ -14,14 +14,8 @@ from hypothesis import strategies as st
 from evaluators.matching.text import cosine_distance
 from evaluators.providers import word_tokens, wordllama
 from evaluators.providers.word_tokens import BLANK, WordTokens
-from evaluators.providers.wordllama import (
-    SHORT,
-    TEXT_LIMIT,
-    WordLlamaEmbedder,
-    WordVectors,
-    _load,
-    _tokens_of,
-)
+from evaluators.providers.word_vectors import SHORT, WordVectors
+from evaluators.providers.wordllama import TEXT_LIMIT, WordLlamaEmbedder, _load, _tokens_of
 
 QUIET = """
 import logging, socket
