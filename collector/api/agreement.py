@@ -1,7 +1,7 @@
 """Evaluators beside what people said, from the index: how far they agree, and where they do not.
 
 What is said of a trace, or of one of its spans, counts for the trace and for its session; negative if anybody says so.
-Only what people say counts. At most `LOOKED_AT` traces and sessions are compared: those of which was spoken last.
+Only what people say counts. The newest `LOOKED_AT` of it are compared.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from collector.api.store import session_subject, trace_subject
 from evaluators.formulas.people_agreement import Pair
 
 LOOKED_AT = 20_000
-"""Subjects with feedback, the newest, that are put beside their scores."""
-_TRACES = """
-SELECT f.name, min(f.sign), t.id, t.trace_id, t.session, max(f.arrived) FROM feedback f
-JOIN traces t ON t.trace_id = f.trace_id
-WHERE f.kind = 'human' AND f.sign != 0 GROUP BY f.name, t.id ORDER BY max(f.arrived) DESC LIMIT ?"""
-_SESSIONS = """
-SELECT f.name, min(f.sign), NULL, NULL, s.id, max(f.arrived) FROM feedback f
-JOIN sessions s ON s.session_id = f.session_id AND s.service = f.service
-WHERE f.kind = 'human' AND f.sign != 0 GROUP BY f.name, s.id ORDER BY max(f.arrived) DESC LIMIT ?"""
+"""Of what people said, the newest, that is put beside scores."""
+_SAID = """
+SELECT f.name, min(f.sign), {}, max(f.arrived) FROM (
+    SELECT * FROM feedback INDEXED BY feedback_of_people WHERE kind = 'human' AND sign != 0
+    ORDER BY arrived DESC LIMIT ?) f CROSS JOIN {} GROUP BY f.name, {}"""
+_TRACES = _SAID.format("t.id, t.trace_id, t.session", "traces t ON t.trace_id = f.trace_id", "t.id")
+_SESSIONS = _SAID.format(
+    "NULL, NULL, s.id",
+    "sessions s ON s.session_id = f.session_id AND s.service = f.service",
+    "s.id",
+)
 _OF_SESSION = """
 SELECT s.service, a.agent, s.session_id, o.subject, o.packed FROM sessions s
 JOIN agents a ON a.id = s.agent JOIN outcomes o ON o.session = s.id WHERE s.id = ?"""

@@ -219,6 +219,7 @@ class IndexChange(Reading):
         self.connection.executemany(CHANGED_SESSION, changed)
         self._signals.write()
         self._agents.write()
+        self.feedback.wake(sessions=self._names)
 
     def evict_oldest(self, count: int) -> tuple[int, int, int]:
         """Forget the sessions that have been quiet the longest; (sessions, traces, signals) gone."""
@@ -340,6 +341,8 @@ class IndexChange(Reading):
                 self._texts.forget(self.headers([self._rows[each].id for each in waiting]))
             self.connection.executemany(statement, written)
             self._texts.put((self._rows[each].id, header) for each, header in waiting.items())
+            if waiting:
+                self.feedback.wake(traces=waiting.values())
             waiting.clear()
 
     def _drop_traces(self, rows: list[int]) -> int:

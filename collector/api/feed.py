@@ -163,16 +163,16 @@ class _FeedbackReader(_Reader):
         super().__init__(**reader)
         self._match = match
         self._counts = counts
-        self._waiting = 1
-        """How many wait, as far as is known: after a start, perhaps some."""
+        self._is_waiting = True
+        """Whether any waits, as far as is known: after a start, perhaps."""
         self._matched_at = float("-inf")
 
     async def take(self, batch: Batch) -> None:
         await super().take(batch)
-        self._waiting += len(batch.records)
+        self._is_waiting |= bool(batch.records)
         now = self._clock()
-        if self._waiting and abs(now - self._matched_at) >= COMMIT_EVERY:
+        if self._is_waiting and abs(now - self._matched_at) >= COMMIT_EVERY:
             self._matched_at = now
             found = await self._thread.run(partial(self._match, now=now))
-            self._waiting = found.waiting
+            self._is_waiting = found.is_waiting
             self._counts.matched(found)

@@ -105,7 +105,7 @@ class Index:
                 return change.feedback.match(now=micros(now), max_age=micros(max_age))
         except _FullError:
             self._evict()
-            return Matching([], 0, 0)
+            return Matching([], 0, True)
 
     def sync(self) -> None:
         """What was taken is on the disk when this returns: its records need not be read again.

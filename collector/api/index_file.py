@@ -20,8 +20,8 @@ from collector.base import sqlite_file
 
 _log = logging.getLogger(__name__)
 NAME = "index.sqlite"
-VERSION = b"6"
-"""Of what entries hold; another one starts empty. 6: feedback is there, and tasks are among the words."""
+VERSION = b"7"
+"""Of what entries hold; another one starts empty. 7: feedback has a state."""
 _WAL_SHARE = 16
 _WRITER_CACHE, _READER_CACHE = 4 << 20, 1 << 20
 _IDLE_READERS = 4

@@ -70,12 +70,14 @@ CREATE TABLE outcomes (
     session INTEGER, subject INTEGER, packed BLOB, failed INTEGER, PRIMARY KEY (session, subject)) WITHOUT ROWID;
 CREATE TABLE evaluators (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
 CREATE TABLE feedback (
-    id TEXT PRIMARY KEY, trace_id TEXT, service TEXT, session_id TEXT, task TEXT, arrived INTEGER, matched INTEGER,
+    id TEXT PRIMARY KEY, trace_id TEXT, service TEXT, session_id TEXT, task TEXT, arrived INTEGER, state INTEGER,
     name TEXT, kind TEXT, sign INTEGER, json BLOB);
 CREATE INDEX feedback_of_trace ON feedback (trace_id);
 CREATE INDEX feedback_of_session ON feedback (session_id, service);
 CREATE INDEX feedback_of_task ON feedback (task) WHERE task IS NOT NULL;
-CREATE INDEX feedback_waiting ON feedback (arrived) WHERE matched = 0;
+CREATE INDEX feedback_new ON feedback (arrived) WHERE state = 0;
+CREATE INDEX feedback_waiting ON feedback (arrived) WHERE state = 2;
+CREATE INDEX feedback_of_people ON feedback (arrived) WHERE kind = 'human' AND sign != 0;
 CREATE VIRTUAL TABLE texts USING fts5 (words, content='', detail=none, columnsize=0, tokenize=ascii);
 INSERT INTO texts (texts, rank) VALUES ('pgsz', 1000);
 """

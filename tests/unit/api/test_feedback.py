@@ -69,7 +69,7 @@ async def test_what_is_said_after_a_trace_has_come(stand: Stand) -> None:
 
 async def test_what_is_said_before_its_trace_waits_for_it(stand: Stand) -> None:
     stand.take_feedback(said(comment="early"))
-    assert stand.match() == Matching([], 0, 1)
+    assert stand.match() == Matching([], 0, True)
 
     stand.time += 600
     stand.take_traces(trace_of(1))
@@ -96,9 +96,9 @@ def test_what_is_about_nothing_is_given_up_after_an_hour(stand: Stand) -> None:
     stand.take_feedback(said(trace_id="f" * 32), said(session_id="none", service="shop"))
 
     stand.time += WAITS - 1
-    assert stand.match() == Matching([], 0, 2)
+    assert stand.match() == Matching([], 0, True)
     stand.time += 2
-    assert stand.match() == Matching([], 2, 0)
+    assert stand.match() == Matching([], 2, False)
 
 
 async def test_the_same_id_replaces(stand: Stand) -> None:
@@ -212,7 +212,7 @@ def test_names_beyond_the_limit_share_one_label(stand: Stand) -> None:
         for n in range(MOST_NAMES + 3)
     ]
 
-    counts.matched(Matching(matched, 4, 0))
+    counts.matched(Matching(matched, 4, False))
 
     labels = {"service": "shop", "agent": "desk", "kind": "human", "label": "positive"}
 

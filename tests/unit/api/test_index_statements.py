@@ -1,0 +1,291 @@
+"""How SQLite answers every statement of the index: none reads a table of 200,000 rows from end to end."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+import sqlite3
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+import msgspec
+import pytest
+
+import collector.api
+from collector.api.charts import Charts
+from collector.api.session_list import SORTS, STATUSES
+from collector.records.standing import Drop, Standing
+from tests.support import api_records as make
+from tests.support.api_stand import Stand, filled
+from tests.unit.api.test_feedback import said
+
+ROWS = 200_000
+FIRST = 1_000
+"""The first of the rows that are copies."""
+API = Path(collector.api.__file__).parent
+Site: TypeAlias = tuple[str, int, int]
+"""File, line and column at which a call ends."""
+CALLS = {"execute", "_execute", "executemany"}
+REASONS = {
+    r"INDEXED BY sessions_of_agent WHERE .* ORDER BY": "one read of an index of 100 bytes a session, and a sort:"
+    " 50 ms at 100,000 sessions (`python -m tests.bench.index_scale`)",
+    r"FROM sessions WHERE id IN \(SELECT": "a search looks at most at `FOUND` sessions, a list of names at its own",
+    r"FROM agents WHERE": "a version of an agent is one row, however many sessions it has",
+    r"FROM feedback WHERE \(?(trace_id|session_id|task) = \?": "one subject has at most"
+    " `MOST_OF_A_SUBJECT`",
+    r"feedback_of_people .* LIMIT \?\)": "once a minute, of the newest so many",
+    r"state = 2 ORDER BY arrived DESC LIMIT -1 OFFSET \?": "once a second, of at most a few more than `MOST_WAITING`",
+    r"UPDATE feedback SET state = 2 WHERE state = 0": "what came since the last look",
+    r"FROM \(SELECT id FROM sessions INDEXED BY": "",
+}
+"""Statements that may scan or sort, and why that is bounded."""
+
+
+class Recording(sqlite3.Connection):
+    """Notes each statement with where it is called."""
+
+    statements: ClassVar[dict[str, tuple[Any, ...]]] = {}
+    sites: ClassVar[set[Site]] = set()
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        self._note(sql, parameters)
+        return super().execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+        rows = list(parameters)
+        self._note(sql, rows[0] if rows else (None,) * sql.count("?"))
+        return super().executemany(sql, rows)
+
+    def _note(self, sql: str, parameters: Any) -> None:
+        frame = sys._getframe(2)
+        if frame.f_code.co_filename.startswith(str(API)):
+            at = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+            self.sites.add((Path(frame.f_code.co_filename).name, at[1] or 0, at[3] or 0))
+            if sql.lstrip().startswith(("SELECT", "INSERT", "UPDATE", "DELETE")):
+                self.statements.setdefault(" ".join(sql.split()), parameters)
+
+
+def sites() -> Iterator[Site]:
+    for path in API.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+                if called in CALLS:
+                    yield path.name, node.end_lineno or 0, node.end_col_offset or 0
+
+
+def swell(connection: sqlite3.Connection, rows: int = ROWS, waiting: int = 20_000) -> None:
+    """Make so many copies of the last trace, each in a session of its own, and feedback of as many."""
+    connection.execute("CREATE TEMP TABLE copies (n INTEGER PRIMARY KEY)")
+    connection.execute(
+        "INSERT INTO copies WITH RECURSIVE each (n) AS (SELECT ? UNION ALL SELECT n + 1 FROM each LIMIT ?)"
+        " SELECT n FROM each",
+        (FIRST, rows),
+    )
+    trace, session = connection.execute("SELECT max(id), session FROM traces").fetchone()
+    changed: dict[str, tuple[str, dict[str, str]]] = {
+        "sessions": (
+            f"id = {session}",
+            {"id": "n", "session_id": "'copy-' || n", "last": "last - n"},
+        ),
+        "traces": (
+            f"id = {trace}",
+            {"id": "n", "trace_id": "printf('%032x', n)", "session": "n", "start": "start + n"},
+        ),
+        "signals": (f"subject = {2 * trace}", {"subject": "2 * n", "runs": "json_array(n)"}),
+        "outcomes": (f"subject = {2 * trace}", {"session": "n", "subject": "2 * n"}),
+    }
+    for table, (which, new) in changed.items():
+        columns: list[str] = [
+            name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")
+        ]
+        values = ", ".join(new.get(each, each) for each in columns)
+        connection.execute(
+            f"INSERT INTO {table} SELECT {values} FROM {table}, copies WHERE {which}"
+        )
+    connection.execute("INSERT INTO recent SELECT n, 2 * n FROM copies")
+    connection.execute("INSERT INTO texts (rowid, words) SELECT n, 'question' FROM copies")
+    connection.execute(
+        "INSERT INTO feedback SELECT 'copy-' || n, printf('%032x', n + (n % ? = 0) * 1e9), NULL, NULL, NULL, ? + n,"
+        " 1 + (n % ? = 0), 'thumb', 'human', 1, ? FROM copies",
+        (rows // waiting, 1e6 * make.START, rows // waiting, msgspec.json.encode(said())),
+    )
+    connection.execute("DROP TABLE copies")
+
+
+async def ask(stand: Stand) -> None:
+    """Every question that the pages and `/api/v1` have."""
+    drop = Drop(
+        evaluator="agent_reliability",
+        scope="session",
+        direction="worse",
+        since=make.START + 2,
+        mean_rank=0.2,
+        sessions=63,
+    )
+    standing = Standing(service="support-bot", agent="planner", drops=(drop,))
+    stand.standings = {("support-bot", "planner"): standing}
+    trace, agent = f"{2:032x}", "service=support-bot&agent=planner"
+    session = "service=support-bot&id=s-1"
+    sorts = [
+        f"/api/v1/sessions?sort={sort}{also}&limit=1"
+        for sort in SORTS
+        for also in ("", "&service=refunds")
+    ]
+    filters = ["since=30d", "failed=coherence", "tool=lookup", "q=question", "attribute=a=b"]
+    filters += [f"status={each}" for each in (*STATUSES, "runaway")]
+    filters += ["min_reliability=0", "min_cost=0", "min_seconds=0"]
+    for path in (
+        *sorts,
+        *(f"/api/v1/sessions?{each}{also}" for each in filters for also in ("", "&sort=cost")),
+        "/",
+        f"/agent?{agent}",
+        f"/agent?{agent}&range=15m",
+        "/sessions",
+        f"/session?{session}",
+        f"/session?{session}&before={trace}",
+        f"/trace?id={trace}",
+        f"/compare?{agent}&split={make.START}",
+        "/agreement",
+        "/api/v1/agreement",
+        "/api/v1/agents",
+        "/api/v1/agents?limit=1",
+        "/api/v1/sessions/s-1",
+        f"/api/v1/traces/{trace}",
+        f"/api/v1/signals?trace_id={trace}",
+        "/api/v1/signals?session_id=s-1",
+        "/api/v1/signals?limit=1",
+    ):
+        answer = await stand.get(path)
+        assert answer.status_code == 200, (path, answer.text[:400])
+        following = answer.json().get("next") if path.startswith("/api") else None
+        if following:
+            more = await stand.get(path + ("&" if "?" in path else "?") + f"cursor={following}")
+            assert more.status_code == 200, path
+    with Charts(stand.api._index).look() as looking:
+        looking.points(looking.versions("support-bot", "planner"), 0.0, 2e9, 9, began=0.0)
+        looking.newest(1)
+    with stand.api._index.reading() as reading:
+        reading.since(0, None, 10)
+        reading.newest_sequence()
+        reading.has_feedback("x", "x")
+
+
+def write(stand: Stand) -> None:
+    """What records change, and what is forgotten."""
+    one, moved = make.trace(1, task_id="task"), make.trace(1, session_id="s-9", task_id="task")
+    stand.take_traces(make.trace_value(one, revision=1), make.trace_value(make.trace(7)))
+    stand.take_traces(make.trace_value(moved, revision=2, seen=make.START + 50))
+    stand.take_signals(
+        make.signal(make.trace(8), "new", score=0.5), make.session_signal(one, "cost", 0.5)
+    )
+    stand.take_feedback(said(), said(task_id="task"), said(session_id="s-9", service="support-bot"))
+    stand.match()
+    early = make.trace(9, session_id=f"{9:032x}")
+    stand.take_signals(make.signal(early, "new", score=0.5))
+    stand.take_traces(make.trace_value(replace(early, session_id="s-9")))
+
+
+def forget(stand: Stand) -> None:
+    index = stand.api._index
+    index._max_traces = 1
+    stand.take_traces(*(make.trace_value(make.trace(n, session_id="s-9")) for n in (20, 21)))
+    index._evict()
+    index.file._checkpoint()
+    index.reopen()
+
+
+@pytest.fixture(scope="module")
+def statements(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Any]]:
+    """By statement, how SQLite goes about it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Recording))
+        stand = Stand(tmp_path_factory.mktemp("index"))
+        try:
+            filled(stand)
+            write(stand)
+            asyncio.run(ask(stand))
+            forget(stand)
+            filled(stand)
+            with stand.api._index.file.writing() as (connection, _):
+                swell(connection)
+            with stand.api._index.reading() as reading:
+                yield {
+                    sql: [
+                        row[3]
+                        for row in reading.connection.execute(f"EXPLAIN QUERY PLAN {sql}", given)
+                    ]
+                    for sql, given in Recording.statements.items()
+                }
+        finally:
+            stand.close()
+
+
+def test_every_statement_is_asked(statements: Mapping[str, Any]) -> None:
+    assert len(statements) > 60
+    left = sorted({*sites()} - Recording.sites)
+    assert not left, left
+
+
+def test_none_reads_a_large_table_from_end_to_end(statements: Mapping[str, Any]) -> None:
+    found = {sql: bad for sql, plan in statements.items() if (bad := costly(sql, plan))}
+    excused = {sql: reason for sql in found for reason in REASONS if re.search(reason, sql)}
+    left = [f"{plan}: {sql}" for sql, plan in found.items() if sql not in excused]
+    assert not left, "\n".join(left)
+    assert REASONS.keys() - excused.values() == set(), "no statement needs this reason any more"
+
+
+def costly(statement: str, plan: Iterable[str]) -> list[str]:
+    """The steps that read a table of many rows from end to end, or sort what they read."""
+    found = [each for each in plan if "TEMP B-TREE" in each and "RIGHT PART" not in each]
+    ends = re.search(r"LIMIT (\?|\d)|EXISTS", statement) and "OFFSET" not in statement
+    in_order = bool(ends) and not found
+    small = r"SCAN ((agents|a|evaluators|about|sqlite_master|f|CONSTANT ROW|\(subquery-\d+\))( |$)|.*VIRTUAL TABLE)"
+    return found + [
+        each
+        for each in plan
+        if each.startswith("SCAN ")
+        and not re.match(small, each)
+        and not (in_order and " USING " in each)
+    ]
+
+
+def steps(stand: Stand, work: Callable[[], object]) -> int:
+    """How many steps of SQLite's machine the writer makes, in tens."""
+    tens = 0
+
+    def count() -> int:
+        nonlocal tens
+        tens += 1
+        return 0
+
+    with stand.api._index.file.writing() as (connection, _):
+        connection.set_progress_handler(count, 10)
+    work()
+    connection.set_progress_handler(None, 10)
+    return tens
+
+
+def test_feedback_costs_the_same_however_much_waits(tmp_path: Path) -> None:
+    """Each second one look goes over at most `MOST_WAITING` entries of an index; nothing else knows how many wait."""
+    taken: list[list[int]] = []
+    for rows, waiting in ((1_000, 100), (40_000, 20_000)):
+        stand = filled(Stand(tmp_path / str(rows)))
+        with stand.api._index.file.writing() as (connection, _):
+            swell(connection, rows, waiting)
+        comes = make.trace_value(make.trace(50, task_id="task", session_id="s-50"))
+        taken.append(
+            [
+                steps(stand, lambda stand=stand: stand.take_feedback(said(), said(task_id="task"))),
+                steps(stand, lambda stand=stand, comes=comes: stand.take_traces(comes)),
+                steps(stand, lambda stand=stand: stand.match()) - waiting,
+            ]
+        )
+        stand.close()
+    for few, many in zip(*taken, strict=True):
+        assert many <= few * 1.3 + 20, taken
