@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.matching.text import cosine_distance
-from evaluators.providers import word_tokens, wordllama
+from evaluators.providers import word_tokens, word_vectors
 from evaluators.providers.word_tokens import BLANK, WordTokens
 from evaluators.providers.word_vectors import SHORT, WordVectors
 from evaluators.providers.wordllama import TEXT_LIMIT, WordLlamaEmbedder, _load, _tokens_of
@@ -190,7 +190,7 @@ def test_the_mean_of_words_is_that_of_tokens(text: str) -> None:
 
 
 def test_sums_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordllama, "ROWS", 20)
+    monkeypatch.setattr(word_vectors, "ROWS", 20)
     vectors = WordVectors(_tokens_of(MODEL), MODEL)
 
     for number in range(30):
