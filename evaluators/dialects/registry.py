@@ -190,6 +190,8 @@ def _read_by_event(prefix: str, read: Reader, otherwise: Reader, span: Span) -> 
 def complete(facts: Facts) -> Facts:
     """The same facts, completed; the dialect's own are kept."""
     span = facts.span
+    if facts.kind == "llm":
+        facts.tokens = usage.completed(facts.tokens, usage.read_genai_tokens(span.attributes))
     if not genai.speaks(span) or (facts.kind == "other" and not genai.has_content(span)):
         return facts
     if facts.kind == "tool" and _knows_its_call(facts):
@@ -204,7 +206,6 @@ def complete(facts: Facts) -> Facts:
         _complete_tool(facts, other)
         return facts
     if facts.kind == "llm":
-        facts.tokens = usage.completed(facts.tokens, other.tokens)
         facts.model = facts.model or other.model
         facts.response_id = other.response_id or facts.response_id
         facts.cost = facts.cost if facts.cost is not None else other.cost

@@ -138,9 +138,30 @@ def read_message(item: dict[str, JSON], role: Role) -> Body:
         body.texts.append(refusal)
     if not body.calls and not _CALL_KEYS.isdisjoint(item):
         _read_calls(item, body)
+    if role == "assistant" and body.texts:
+        _read_reprs(body)
     if role == "assistant" and not body.calls and body.texts and ACTION in body.texts[-1]:
         _read_action(body.texts[-1], body)
     return body
+
+
+def _read_reprs(body: Body) -> None:
+    """Take apart the texts that are what Python shows of a response's items: `ResponseFunctionToolCall(...)`."""
+    texts, body.texts = body.texts, []
+    for text in texts:
+        shown = read_repr(text) if text[-1:] in (")", "]") else None
+        items = [as_dict(each) for each in as_list(shown) or [shown]]
+        if all(_is_of_response(item) for item in items):
+            _read_into([*items], body)
+        else:
+            body.texts.append(text)
+
+
+def _is_of_response(item: dict[str, JSON]) -> bool:
+    kind = item.get("type")
+    if kind in _CALL_TYPES:
+        return read_call(item) is not None
+    return kind in _RESULT_TYPES or (kind in ("message", "output_text") and "content" in item)
 
 
 def _refusal(item: dict[str, JSON]) -> str | None:

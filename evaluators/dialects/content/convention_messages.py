@@ -11,6 +11,7 @@ import msgspec
 
 from evaluators.dialects.content.blocks import ACTION, ENCODED, joined, read_arguments
 from evaluators.dialects.content.message_model import Call, Message, Result, Role
+from evaluators.dialects.decoding.reprs import looks_like_object
 from evaluators.dialects.decoding.values import string
 from evaluators.model import JSON
 
@@ -84,7 +85,9 @@ def _message_of(message: _Message) -> Message | None:
     role: Role = message.role
     if role == "tool":
         return Message(role=role, results=tuple(results)) if results else None
-    if role == "assistant" and not calls and texts and ACTION in texts[-1]:
+    if role == "assistant" and texts and not calls and ACTION in texts[-1]:
+        return None
+    if role == "assistant" and any(map(looks_like_object, texts)):
         return None
     text = joined(texts)
     if role == "user":

@@ -312,6 +312,26 @@ def _error_in(item: dict[str, JSON], name: str | None, call_id: str | None) -> s
     return _words(said)
 
 
+_ANSWERS = ("choices", "candidates", "content", "output", "message", "messages", "parts", "text")
+
+
+def answered_error(value: JSON) -> str | None:
+    """The error that a provider gave in place of a model's answer: OpenAI's, Anthropic's, vLLM's, ADK's."""
+    item = as_dict(value)
+    if not item or any(item.get(key) for key in _ANSWERS if key != "message"):
+        return None
+    code = item.get("error_code") or item.get("errorCode")
+    if item.get("object") == "error" or code:
+        texts = map(
+            string, (item.get("error_message"), item.get("errorMessage"), item.get("message"))
+        )
+        return next(filter(None, texts), None) or text_of(code) or UNSAID
+    error = item.get("error")
+    if item.get("message") or not _is_error(error):
+        return None
+    return _words(error) if as_dict(error) or len(item) == 1 else None
+
+
 def _is_error(value: JSON) -> bool:
     """Whether a value under `error` is one: numbers measure something."""
     if isinstance(value, str):

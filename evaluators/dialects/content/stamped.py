@@ -11,8 +11,11 @@ from typing import NamedTuple
 
 from evaluators.dialects.content.facts import Content, Facts
 
-_INPUTS = ("langfuse.trace.input", "langfuse.observation.input", "input.value")
-_OUTPUTS = ("langfuse.trace.output", "langfuse.observation.output", "output.value")
+_AGENTCORE_IN = ("agentcore.invocation.user_prompt", "agentcore.invocation.input")
+_AGENTCORE_OUT = ("agentcore.invocation.agent_response", "agentcore.invocation.output")
+"""What AWS's AgentCore puts on the root of an invocation."""
+_INPUTS = ("langfuse.trace.input", "langfuse.observation.input", "input.value", *_AGENTCORE_IN)
+_OUTPUTS = ("langfuse.trace.output", "langfuse.observation.output", "output.value", *_AGENTCORE_OUT)
 _WORK = frozenset({"llm", "tool", "handoff"})
 """Kinds of spans whose content is a step's own, not the turn's."""
 

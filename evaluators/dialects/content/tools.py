@@ -69,17 +69,17 @@ def _schema(item: dict[str, JSON]) -> JSON:
     return None
 
 
-def tools_in_request(value: JSON) -> tuple[ToolDefinition, ...]:
+def tools_beside(value: JSON) -> JSON:
     """The tools that stand beside the messages of a whole request, or among them as Langfuse writes them."""
     value = unwrap(value)
     if isinstance(value, list):
-        return tuple(_read([_as_tool(entry) for entry in as_list(value)], 0))
+        return [tool for entry in as_list(value) if (tool := _as_tool(entry))]
     item = as_dict(value)
     for source in (item, as_dict(item.get("config")), as_dict(item.get("kwargs"))):
         for key in ("tools", "functions", "model_request_parameters", "toolConfig"):
             if isinstance(source.get(key), list | dict):
-                return read_definitions(source[key])
-    return ()
+                return source[key]
+    return None
 
 
 def _as_tool(entry: JSON) -> JSON:

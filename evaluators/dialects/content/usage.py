@@ -72,6 +72,7 @@ GENAI = TokenKeys(
         "llm.usage.cache_read_input_tokens",
         "gen_ai.usage.cached_input_tokens",
         "gen_ai.usage.prompt_tokens_details.cached_tokens",
+        "agentscope.usage.cache_input_tokens",
     ),
     reasoning=(
         "gen_ai.usage.reasoning_tokens",
@@ -230,8 +231,7 @@ def _without_cache(tokens: Tokens, get: Callable[[str], JSON]) -> Tokens:
     written = tokens.written if isinstance(tokens, CallTokens) else 0
     if tokens.input is None or not (tokens.cached or written):
         return tokens
-    provider = get("gen_ai.provider.name") or get("gen_ai.system")
-    if provider not in ("anthropic", "Anthropic"):
+    if not _is_anthropic(get):
         return tokens
     beside = (tokens.cached or 0) + written
     if beside > tokens.input:  # it was never in there: the API's own figure, passed on as it came
@@ -292,12 +292,34 @@ def completed(own: Tokens, other: Tokens) -> Tokens:
     """One call's counts, where the own have no input or no output with what they lack from other keys of its span."""
     if own is NO_TOKENS or other is NO_TOKENS:
         return other if own is NO_TOKENS else own
-    return own if None not in (own.input, own.output) else filled(own, other)
+    is_whole = None not in (own.input, own.output)
+    return own if is_whole and other.output not in (None, own.output) else filled(own, other)
 
 
 def filled(own: Tokens, other: Tokens) -> Tokens:
-    missing = [name for name in Tokens.__struct_fields__ if getattr(own, name) is None]
-    return msgspec.structs.replace(own, **{name: getattr(other, name) for name in missing})
+    kinds = Tokens.__struct_fields__
+    counts = {k: getattr(other if getattr(own, k) is None else own, k) for k in kinds}
+    written = next((t.written for t in (own, other) if isinstance(t, CallTokens)), 0)
+    return CallTokens(**counts, written=written) if written else Tokens(**counts)
+
+
+def _is_anthropic(get: Callable[[str], JSON]) -> bool:
+    keys = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system")
+    return any(get(key) in ("anthropic", "Anthropic") for key in keys)
+
+
+def with_cached(tokens: Tokens, model: str | None, get: Callable[[str], JSON]) -> Tokens:
+    """The counts with cached tokens in the input, where more were read from the cache than were sent beside it.
+
+    Claude's are left as its API counts them, and have their price so.
+    """
+    sent, cached = tokens.input, tokens.cached
+    if sent is None or cached is None or cached <= sent:
+        return tokens
+    if "claude" in (model or "").lower() or _is_anthropic(get):
+        return tokens
+    written = tokens.written if isinstance(tokens, CallTokens) else 0
+    return msgspec.structs.replace(tokens, input=sent + cached + written)
 
 
 def read_cost(attributes: Mapping[str, JSON]) -> float | None:

@@ -11,7 +11,7 @@ import msgspec
 from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts, raised
 from evaluators.dialects.content.names import clean, clean_name
 from evaluators.dialects.content.sessions import Keys, find_id, find_values, task_success
-from evaluators.dialects.content.tools import read_definitions, tools_in_request
+from evaluators.dialects.content.tools import read_definitions, tools_beside
 from evaluators.dialects.content.usage import CallTokens, without_written
 from evaluators.dialects.decoding.decode import all_names
 from evaluators.dialects.decoding.values import string
@@ -166,7 +166,8 @@ def _session_in_payload(tree: Tree) -> tuple[str, str] | None:
 
 def _is_step(tree: Tree) -> bool:
     """Whether it is only a step of a turn: the agent's own span, in another trace, has the counts."""
-    return all(facts.is_step for facts in tree.order if tree.parent(facts) is None)
+    outer = [facts for facts in tree.order if tree.parent(facts) is None]
+    return bool(outer) and all(facts.is_step for facts in outer)  # a ring of parents has none
 
 
 def _is_servers(tree: Tree) -> bool:
@@ -294,7 +295,7 @@ def _definitions(facts: Facts, seen: set[str]) -> tuple[ToolDefinition, ...]:
             seen.add(raw)
         return read_definitions(facts.definitions.value)
     if facts.request_tools and facts.input is not None:
-        return tools_in_request(facts.input.value)
+        return read_definitions(tools_beside(facts.input.value))
     return ()
 
 

@@ -6,7 +6,8 @@ from typing import Literal
 
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, last_text
 from evaluators.dialects.content.message_model import Message
-from evaluators.dialects.content.usage import filled
+from evaluators.dialects.content.outcomes import answered_error
+from evaluators.dialects.content.usage import filled, with_cached
 from evaluators.dialects.joining.tree import Tree
 from evaluators.model import Tokens
 
@@ -23,11 +24,11 @@ class Exchange:
     """
 
     __slots__ = (
+        "_error",
         "_messages_out",
         "_text",
         "cost",
         "end",
-        "error",
         "layers",
         "model",
         "start",
@@ -46,10 +47,10 @@ class Exchange:
         self.tokens = leaf.tokens
         self.cost = leaf.cost
         """The exact cost in USD, when a layer states it."""
-        self.error = leaf.error
-        """Why the call failed, else None."""
+        self._error = leaf.error
         for facts in layers[1:]:
             self._add(facts)
+        self.tokens = with_cached(self.tokens, self.model, leaf.span.attributes.get)
         self._messages_out: tuple[Message, ...] | None = None
         self._text: str | Literal[False] | None = False  # not looked for yet
 
@@ -60,7 +61,15 @@ class Exchange:
         self.model = self.model or outer.model
         self.tokens = _fuller(self.tokens, outer.tokens)
         self.cost = outer.cost if self.cost is None else self.cost
-        self.error = self.error or outer.error
+        self._error = self._error or outer.error
+
+    @property
+    def error(self) -> str | None:
+        """Why the call failed, else None."""
+        if self._error is None and not self.messages_out:
+            outputs = (facts.output.value for facts in self.layers if facts.output is not None)
+            self._error = next(filter(None, map(answered_error, outputs)), None)
+        return self._error
 
     @property
     def messages_in(self) -> tuple[Message, ...]:
@@ -90,7 +99,9 @@ class Exchange:
 
     def _find_text(self) -> str | None:
         for facts in self.layers:
-            if facts.output is not None:
+            if facts.output is not None and (
+                facts.output.messages or answered_error(facts.output.value) is None
+            ):
                 messages = facts.output.messages
                 text = _spoken(messages) if messages else facts.output.text
                 if text:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from evaluators.dialects.content.facts import Content
+from evaluators.dialects.content.outcomes import answered_error
 from evaluators.dialects.decoding.reprs import looks_like_object
 from evaluators.dialects.decoding.values import (
     as_dict,
@@ -58,6 +59,8 @@ def find_said(
         return _cleaned(question), answer, tuple(map(_inner_turn, several[-TURNS:]))
     asked = [f.input for f in tree.spine if f.input is not None]
     answered = [f.output for f in tree.spine if f.output is not None]
+    if answered and exchanges and exchanges[-1].error:
+        answered = [each for each in answered if answered_error(each.value) is None]
     question = _first_text(asked, cut=False) or _crew_question(tree)
     answer = _first_text(answered, cut=False)
     if question is None or answer is None:

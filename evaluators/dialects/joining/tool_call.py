@@ -16,6 +16,16 @@ from evaluators.model import JSON, Rejection
 
 _FAILED = ("Error: ", "\n Please fix your mistakes.")
 """`TOOL_CALL_ERROR_TEMPLATE` of langgraph.prebuilt.tool_node, the same in JS."""
+_IN_WORDS = {
+    "crewai": (
+        "Error executing tool",
+        "I encountered an error while trying to use the tool. This was the error:",
+        "I encountered an error: ",
+    ),
+    "openai_agents": ("An error occurred while running the tool. Please try again.",),
+}
+"""How frameworks tell a model that its tool failed, where nothing else says so: CrewAI 1 (`agent_utils.py`, `en.json`)
+and the OpenAI Agents SDK (`default_tool_error_function`). By a word of their instrumentations' scopes."""
 _REFUSED = {"user": "refused by the user", "policy": "refused by a rule"}
 """What is said of a call that was refused without a word."""
 _KERNEL = ("semantic_kernel", "Microsoft.SemanticKernel")
@@ -55,6 +65,16 @@ class DraftCall(msgspec.Struct, eq=False):
         paused = facts.pauses or (self.facts is not None and self.facts.pauses)
         self.unanswered = self.result is None if paused else self.unanswered and facts.unanswered
 
+    def try_again(self, facts: Facts) -> None:
+        """Take from a span of the same call what it says; the last of several tries decides how the call ended."""
+        error = span_error(facts)
+        if facts.span.start_time_unix_nano < self.end or (facts.result is None and error is None):
+            self.merge(facts)
+            return
+        self.result, self.error = facts.result, error
+        self.unanswered = facts.unanswered
+        self.execute(facts)
+
     def execute(self, facts: Facts) -> None:
         """Take the times of the span that is the call's execution."""
         span = facts.span
@@ -71,6 +91,16 @@ class DraftCall(msgspec.Struct, eq=False):
             said = said or error_text(outcome.result)
         if self.error in (None, UNSAID):
             self.error = said or (self.error and error_text(outcome.result))
+
+
+def add_failures_in_words(calls: Iterable[DraftCall], scopes: Iterable[str]) -> None:
+    """Mark the calls whose results are words by which one of the trace's frameworks tells a failure."""
+    names = " ".join(scopes)
+    begin = tuple(b for word, texts in _IN_WORDS.items() if word in names for b in texts)
+    for call in calls if begin else ():
+        result = call.result
+        if call.error is None and isinstance(result, str) and result.lstrip().startswith(begin):
+            call.error = result
 
 
 def call_of_span(facts: Facts, agents: Agents) -> DraftCall:

@@ -21,6 +21,7 @@ from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.texts import cap, cap_json
 from evaluators.dialects.joining.tool_call import (
     DraftCall,
+    add_failures_in_words,
     call_of_span,
     function_name,
     uses_semantic_kernel,
@@ -28,7 +29,7 @@ from evaluators.dialects.joining.tool_call import (
 from evaluators.dialects.joining.tree import Agents, Tree
 from evaluators.model import ToolCall
 
-PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)"})
+PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)", "(merged)"})
 """Names under which smolagents, dspy and pydantic-ai let a model answer and ADK sums up parallel calls: no tools."""
 _SERVER = 2
 """A span's kind."""
@@ -41,7 +42,7 @@ def find_tool_calls(
     tree: Tree, exchanges: Sequence[Exchange], agents: Agents
 ) -> tuple[ToolCall, ...]:
     """Every call in order of start; one only seen in messages stands at the end of the model call that asked for it."""
-    calls = _from_spans(tree, agents)
+    calls = _from_spans(tree, agents, exchanges)
     kernel = uses_semantic_kernel(tree.scopes)
     if kernel:
         for call in calls:
@@ -52,6 +53,7 @@ def find_tool_calls(
     add_traced(calls, tree, exchanges, agents)
     add_results(calls, tree, exchanges)
     add_hand_written(calls, tree)
+    add_failures_in_words(calls, tree.scopes)
     agent_names = frozenset(map(_letters, agents.names))
     tools = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agent_names)]
     tools.sort(key=_place)
@@ -61,8 +63,9 @@ def find_tool_calls(
 # --- spans -----------------------------------------------------------------------------------------------------------
 
 
-def _from_spans(tree: Tree, agents: Agents) -> list[DraftCall]:
+def _from_spans(tree: Tree, agents: Agents, exchanges: Sequence[Exchange]) -> list[DraftCall]:
     by_span: dict[str, DraftCall] = {}
+    by_id: dict[str, DraftCall] = {}
     paused: dict[str, DraftCall] = {}
     newest: deque[DraftCall] = deque(maxlen=_BESIDE if len(tree.scopes) > 1 else 0)
     for facts in tree.order:
@@ -79,12 +82,33 @@ def _from_spans(tree: Tree, agents: Agents) -> list[DraftCall]:
         if same is not None:
             same.merge(facts)
             by_span[facts.span.span_id] = same
+        elif (tried := _tried_before(by_id, facts, exchanges)) is not None:
+            tried.try_again(facts)
+            by_span[facts.span.span_id] = tried
         elif facts.tool_name:
             by_span[facts.span.span_id] = call = call_of_span(facts, agents)
             newest.appendleft(call)
+            if call.id:
+                by_id[call.id] = call
             if facts.pauses and call.id:
                 paused[call.id] = call
     return list({id(call): call for call in by_span.values()}.values())
+
+
+def _tried_before(
+    by_id: dict[str, DraftCall], facts: Facts, exchanges: Sequence[Exchange]
+) -> DraftCall | None:
+    """The call of the same id, which a gateway tried again or a plug-in recorded once more.
+
+    Some servers give the calls of every answer the same ids: then an id that was asked for twice is of two calls.
+    """
+    call = by_id.get(facts.tool_id or "")
+    if call is None or facts.tool_name not in (None, call.name) or _differ(call, facts):
+        return None
+    if call.arguments is facts.arguments is None and None not in (call.result, facts.result):
+        return None  # two results, and nothing that says that they are of one call
+    asking = sum(any(c.id == call.id for m in e.messages_out for c in m.calls) for e in exchanges)
+    return call if asking < 2 else None
 
 
 def is_servers(tree: Tree, facts: Facts) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 
 from evaluators.dialects.content.facts import Facts
-from evaluators.dialects.content.names import clean_name
+from evaluators.dialects.content.names import stable_name
 from evaluators.model import Root
 
 _REMOTE = 0x300
@@ -57,6 +55,7 @@ class Tree:
             self.tops, self.root, self.root_kind = parentless, parentless[0], "parentless"
         else:
             self.tops = [each for each in order if each.span.parent_span_id not in self._facts]
+            self.tops = self.tops or order[:1]  # a ring of parents begins where time does
             self.root, self.root_kind = self._local_root()
 
     def _local_root(self) -> tuple[Facts | None, Root]:
@@ -119,33 +118,6 @@ class Tree:
 
 
 # --- agents, by names that stay the same from run to run -------------------------------------------------------------
-
-_UUID = re.compile(
-    r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE
-)
-_DIGITS = re.compile(r"\d{6,}")
-_LOOSE = re.compile(r"[\s_\-:./]+(?=[\s_\-:./]|$)|^[\s_\-:./]+")
-_SHORT = 256
-"""Characters of a name that is remembered."""
-_UNNAMED = "LangGraph"
-"""What LangGraph calls every graph that was given no name."""
-_METHODS = (".kickoff", "._execute_core", ".execute_core")
-
-
-def stable_name(name: str | None) -> str | None:
-    """A name without what changes from run to run: UUIDs and runs of six and more digits. A default is not a name."""
-    if not name or name == _UNNAMED:
-        return None
-    return _stable(name) if len(name) <= _SHORT else _stable.__wrapped__(name)
-
-
-@lru_cache(maxsize=512)
-def _stable(name: str) -> str | None:
-    if _UUID.search(name) or _DIGITS.search(name):
-        name = _LOOSE.sub("", _DIGITS.sub("", _UUID.sub("", name)))
-    for method in _METHODS:
-        name = name.removesuffix(method)
-    return clean_name(name).strip("_ ") or None
 
 
 class Agents:

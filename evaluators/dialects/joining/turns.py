@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.names import stable_name
 from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.system_prompt import system_of
-from evaluators.dialects.joining.tree import WORK, Tree, stable_name
+from evaluators.dialects.joining.tree import WORK, Tree
 
 _OUTERMOST = 4
 """Agents above a call that may be a turn: those that are farthest from it."""

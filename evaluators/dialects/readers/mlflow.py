@@ -8,6 +8,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.tools import arguments_of
+from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, number, string, unwrap
 from evaluators.dialects.dialect import Advice, By, Dialect, Sample, has, scope
 from evaluators.model import JSON, Span, Tokens
@@ -19,6 +20,7 @@ _USAGE = "mlflow.chat.tokenUsage"
 _CHUNK = "mlflow.chunk."
 _TYPE_ONLY = re.compile(r'\{"output_type": ?(?:"[^"]*"|null)\}')
 _HINTS = ("usage",)
+_OF_AGENT = frozenset({"handoffs", "output_type"})
 _by_type = By(_TYPE, kinds={"chat_model": "llm", "llm": "llm", "tool": "tool", "agent": "agent"})
 
 
@@ -57,15 +59,21 @@ def _finish(facts: Facts) -> None:
         _read_tool_manager(facts)
         return
     tokens = usage.read_usage_object(unwrap(get(_USAGE)))
+    if tokens is NO_TOKENS and facts.kind == "llm":
+        tokens = usage.read_usage_object(unwrap(get("usage")))
     if facts.kind == "llm":
         facts.request_tools = True
         facts.tokens = _counted(facts) if tokens is NO_TOKENS else tokens
     else:
         facts.aggregate = tokens
     if facts.kind == "agent":
-        facts.agent, facts.names_agent = facts.plain_name, True
+        # The Agents SDK's workflow and its runner are agents to MLflow too; an agent says what it may hand over to.
+        facts.agent, facts.names_agent = (
+            facts.plain_name,
+            not _OF_AGENT.isdisjoint(names_of(span.attributes)),
+        )
         if span.name.startswith("Agent.run"):
-            facts.agent = fields.quoted(get("name")) or facts.agent
+            facts.agent, facts.names_agent = fields.quoted(get("name")) or facts.agent, True
 
 
 def _dspy_tool(facts: Facts) -> JSON:

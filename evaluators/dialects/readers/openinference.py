@@ -9,12 +9,14 @@ import msgspec
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.messages import Side, read_messages
-from evaluators.dialects.content.tools import tools_in_request
+from evaluators.dialects.content.names import stable_name
+from evaluators.dialects.content.tools import tools_beside
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.key_sets import unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, has, scope
 from evaluators.dialects.fields import row, token_rows
+from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.dialects.readers.openinference_frameworks import (
     GEMINI_HISTORY,
     crew_question,
@@ -114,8 +116,8 @@ def _tokens_in_answer(raw: JSON) -> Tokens:
 
 def _agent_name(span: Span) -> tuple[str | None, bool]:
     attributes = span.attributes
-    for key in ("agent.name", "graph.node.name", "graph.node.id"):
-        if name := string(attributes.get(key)):
+    for key in ("agent.name", "gen_ai.agent.name", "graph.node.name", "graph.node.id"):
+        if (name := string(attributes.get(key))) and stable_name(name):
             return name, True
     if span.name == "Task._execute_core" and (role := crew_role(attributes)):
         return role, True
@@ -262,12 +264,8 @@ def _tools(span: Span, names: frozenset[str]) -> JSON:
         return [unwrap(schema) for schema in schemas]
     for key in ("llm.invocation_parameters", "input.value"):
         raw = get(key)
-        beside = tools_in_request(raw) if isinstance(raw, str) and _TOOLS.search(raw) else ()
-        if beside:
-            return [
-                {"name": d.name, "description": d.description, "parameters": d.parameters}
-                for d in beside
-            ]
+        if isinstance(raw, str) and _TOOLS.search(raw) and (beside := tools_beside(raw)):
+            return beside
     return dspy_tools(_messages(span, names, "input")) if _is_dspy(span) else None
 
 
@@ -276,7 +274,7 @@ def _read_tool(span: Span, facts: Facts) -> None:
     facts.tool_name = string(attributes.get("tool.name")) or string(
         attributes.get("tool_call.function.name")
     )
-    facts.tool_name = facts.tool_name or plain_name(span.name)
+    facts.tool_name = facts.tool_name or tool_in_span_name(span) or plain_name(span.name)
     facts.tool_id = string(attributes.get("tool_call.id")) or string(attributes.get("tool.id"))
     arguments = attributes.get("tool_call.function.arguments")
     if arguments is None:

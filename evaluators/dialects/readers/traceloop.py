@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.outcomes import ToolOutcome, outcome_of
-from evaluators.dialects.content.tools import arguments_of, passed_by_python
+from evaluators.dialects.content.tools import arguments_of, passed_by_python, tools_beside
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
 from evaluators.dialects.dialect import ALL_CONTENT, Advice, Dialect, Sample, has
@@ -22,6 +22,7 @@ _STATE = '{"args":[{"messages":'
 _ASKED = re.compile(r'\{"input": ?\[\{"role":')
 _ANSWERED = re.compile(r'\{"result": ?\{"response": ?\{"role":')
 """How the outputs of LlamaIndex's steps begin: the event that starts a workflow, and the one that ends it."""
+_NAMED = re.compile(r'"current_agent_name": ?"([^"\\]+)"')
 _SUFFIXES = (".workflow", ".task", ".agent", ".tool")
 _DECORATORS = "traceloop.tracer"
 _SAYS_CALL = frozenset({"gen_ai.operation.name", "llm.request.type"})
@@ -48,14 +49,11 @@ def _read(span: Span) -> Facts:
         _read_tool(span, facts)
         return facts
     if facts.kind == "agent":
-        named = string(attributes.get("gen_ai.agent.name"))
-        facts.agent = named or string(attributes.get("traceloop.entity.name")) or _plain(span.name)
-        facts.names_agent = named is not None or attributes.get("traceloop.span.kind") == "agent"
-        facts.is_workflow = attributes.get("traceloop.span.kind") == "workflow"
-        if facts.agent.startswith(_RUNNABLES):
-            facts.agent = None
+        _name_agent(span, facts)
         if facts.definitions is None and "crewai.agent.tools" in attributes:
             facts.definitions = Content(attributes.get("crewai.agent.tools"), "input")
+    if facts.kind == "llm" and facts.definitions is None:
+        facts.definitions = _beside_messages(attributes.get("traceloop.entity.input"))
     if facts.kind == "other" and span.scope == _DECORATORS:
         _read_task(span, facts)
     if facts.input is None and "traceloop.entity.input" in attributes:
@@ -63,6 +61,26 @@ def _read(span: Span) -> Facts:
     if facts.output is None and "traceloop.entity.output" in attributes:
         _read_output(attributes.get("traceloop.entity.output"), facts)
     return facts
+
+
+def _beside_messages(entity: JSON) -> Content | None:
+    """The tools in the whole request that a step was given."""
+    if not isinstance(entity, str) or '"tools"' not in entity:
+        return None
+    return Content(lambda: tools_beside(entity), "input")
+
+
+def _name_agent(span: Span, facts: Facts) -> None:
+    """The agent's name; of a workflow of LlamaIndex that of the agent inside, of other workflows their own."""
+    get = span.attributes.get
+    facts.is_workflow = get("traceloop.span.kind") == "workflow"
+    named, entity_output = string(get("gen_ai.agent.name")), get("traceloop.entity.output")
+    if named is None and facts.is_workflow and isinstance(entity_output, str):
+        inside = _NAMED.search(entity_output)
+        named = inside[1] if inside else None
+    name = named or string(get("traceloop.entity.name")) or _plain(span.name)
+    facts.agent = None if name.startswith(_RUNNABLES) else name
+    facts.names_agent = named is not None or get("traceloop.span.kind") == "agent"
 
 
 def _read_output(entity: JSON, facts: Facts) -> None:

@@ -1,0 +1,103 @@
+"""What a provider says instead of an answer is the call's error; AgentCore's root has the turn's words; odd counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluators.model import Tokens
+from tests.support.conventions import AGENT, ROOT, asked, chat, says
+from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.weather import dump
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"error_code": "SAFETY", "error_message": "It was blocked."},
+        {"error": {"message": "It was blocked.", "type": "x", "code": 1}},
+        {"type": "error", "error": {"type": "overloaded", "message": "It was blocked."}},
+        {"object": "error", "message": "It was blocked.", "code": 400},
+        {"error": "It was blocked."},
+        {"id": "r", "object": "response", "error": {"message": "It was blocked."}, "output": []},
+    ],
+)
+def test_an_error_in_place_of_an_answer_is_the_calls(error: dict[str, Any]) -> None:
+    model = {"openinference.span.kind": "LLM", "output.value": dump(error)}
+    around = {"openinference.span.kind": "CHAIN", "output.value": dump(error)}
+    trace = trace_of(
+        SpanSpec(id=1, name="run", attributes={**around, "input.value": "What?"}, end=9),
+        SpanSpec(id=2, parent=1, name="llm", attributes=model, start=1, end=2),
+    )
+
+    assert trace.model_calls[0].error == "It was blocked."
+    assert (trace.model_calls[0].output, trace.status) == (None, "error")
+
+
+@pytest.mark.parametrize("answer", ['{"error": "late", "count": 3}', '{"error": null}', "error"])
+def test_an_answer_that_speaks_of_an_error_is_an_answer(answer: str) -> None:
+    given = {"gen_ai.output.messages": says(answer), "gen_ai.input.messages": asked("What?")}
+    trace = trace_of(ROOT, chat(2, 1, 2, attributes=given))
+
+    assert (trace.output, trace.model_calls[0].error) == (answer, None)
+
+
+def test_the_root_of_agentcore_has_the_turns_words() -> None:
+    words = {
+        "agentcore.invocation.user_prompt": "How many?",
+        "agentcore.invocation.agent_response": "There are 12.",
+    }
+    inner = {"gen_ai.input.messages": asked("Classify: How many?")}
+    trace = trace_of(
+        SpanSpec(id=1, name="POST /invocations", attributes=words, end=9),
+        chat(2, 1, 2, attributes={**inner, "gen_ai.output.messages": says("stock")}),
+    )
+
+    assert (trace.input, trace.output) == ("How many?", "There are 12.")
+
+
+@pytest.mark.parametrize("parents", [(2, 1), (1, 2)], ids=["a ring", "their own"])
+def test_spans_in_a_ring_of_parents_are_a_turn(parents: tuple[int, int]) -> None:
+    trace = trace_of(
+        SpanSpec(id=1, parent=parents[0], name="agent", attributes=AGENT, end=9),
+        SpanSpec(id=2, parent=parents[1], name="work", start=1, end=2),
+    )
+
+    assert not trace.is_part
+
+
+@pytest.mark.parametrize(
+    ("model", "sent", "cached", "total"),
+    [
+        ("gpt-4o-mini", 120, 9_000, 9_120),
+        ("gpt-4o-mini", 9_120, 9_000, 9_120),
+        ("claude-sonnet-4-5", 120, 9_000, 120),
+    ],
+)
+def test_cached_tokens_that_were_left_out_of_the_input_are_added(
+    model: str, sent: int, cached: int, total: int
+) -> None:
+    counts = {
+        "gen_ai.request.model": model,
+        "gen_ai.usage.input_tokens": sent,
+        "gen_ai.usage.output_tokens": 10,
+        "gen_ai.usage.cache_read.input_tokens": cached,
+    }
+    trace = trace_of(ROOT, chat(2, 1, 2, attributes=counts))
+
+    assert trace.tokens == Tokens(input=total, output=10, cached=cached)
+
+
+def test_cached_counts_of_the_conventions_stand_beside_openinferences() -> None:
+    counts = {
+        "openinference.span.kind": "LLM",
+        "llm.model_name": "gpt-4o-mini",
+        "llm.token_count.prompt": 100_000,
+        "llm.token_count.completion": 100,
+        "gen_ai.usage.cache_read.input_tokens": 90_000,
+    }
+    trace = trace_of(ROOT, SpanSpec(id=2, parent=1, name="llm", attributes=counts))
+
+    assert trace.tokens == Tokens(input=100_000, output=100, cached=90_000)
+    assert trace.cost_usd == pytest.approx(0.00831)  # the sum of fractions of a cent
