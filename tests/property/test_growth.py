@@ -20,6 +20,7 @@ from tests.support.cpu import cpu_of
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
 from tests.support.growth import growth
 from tests.support.recordings import recordings, requests
+from tests.support.table import for_each
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -231,7 +232,7 @@ def reading(spans: Spans, count: int) -> Callable[[], object]:
     return lambda: read_trace([body], trace_id=TRACE_ID, closed="root_ended")
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("shape", SHAPES)
 def test_reading_grows_with_the_trace(shape: str) -> None:
     assert growth(partial(reading, SHAPES[shape]), 125, 8_000) < MOST
 

@@ -6,10 +6,9 @@ import random
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from tests.support.agent_records import claude, claude_span, codex
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 VALUES: tuple[Any, ...] = (
     *(None, "", "x", "<REDACTED>", "true", "false", True, False, 0, -1, 10**18, 2.5),
@@ -53,7 +52,7 @@ def any_of(chance: random.Random, number: int) -> SpanSpec:
     return replace(made, parent=parent, attributes={**made.attributes, **fields})
 
 
-@pytest.mark.parametrize("seed", range(300))
+@for_each("seed", range(300))
 def test_any_records_are_read_and_their_order_changes_nothing(seed: int) -> None:
     chance = random.Random(seed)
     records = [any_of(chance, number) for number in range(1, chance.randint(2, 10))]

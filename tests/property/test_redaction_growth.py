@@ -9,6 +9,7 @@ import pytest
 from collector.otlp.marking import Marking, Steps
 from tests.support.cpu import cpu_of
 from tests.support.growth import growth
+from tests.support.table import for_each
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -52,12 +53,12 @@ def redacting(unit: str) -> Callable[[int], Callable[[], object]]:
     return of
 
 
-@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
+@for_each("unit", UNITS.values())
 def test_twice_the_text_takes_twice_as_long(unit: str) -> None:
     assert growth(redacting(unit), 1 << 16, 1 << 24) < MOST
 
 
-@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
+@for_each("unit", UNITS.values())
 def test_two_megabytes_take_seconds_at_most(unit: str) -> None:
     """Steps are about microseconds, on a machine that is not slowed down; a larger text takes in proportion."""
     assert cpu_of(redacting(unit)(1 << 21), at_most=15) < 4

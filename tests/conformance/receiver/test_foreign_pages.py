@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.support.otlp_http import JSON, one_span, post
 from tests.support.receiving import serving
+from tests.support.table import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("header", "value", "status"),
     [
         ("origin", "https://evil.example", 403),

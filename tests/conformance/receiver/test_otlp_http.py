@@ -22,6 +22,7 @@ from collector.receiver.answers import Code, http_status
 from tests.support.otlp import body, request, span
 from tests.support.otlp_http import JSON, PROTOBUF, one_span, post, status_of
 from tests.support.receiving import sdk_spans, serving, through
+from tests.support.table import for_each
 
 MIB = 1 << 20
 
@@ -287,7 +288,7 @@ async def test_h8_the_python_exporter_tries_again_after_503() -> None:
         assert len(served.log.spans()) == 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "status"),
     [
         (Code.OK, 200),

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.otlp_http import ID, JSON, one_span, post, rejected
 from tests.support.receiving import serving
+from tests.support.table import for_each
 
 
 @pytest.mark.parametrize("text", [ID.lower(), ID.upper(), ID[:16].upper() + ID[16:]])
@@ -128,7 +129,7 @@ async def test_j6_nan_and_null_as_protobuf_json_has_them() -> None:
         assert not got.HasField("status")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sent",
     [
         b'{"resourceSpans": NaN}',

@@ -14,6 +14,7 @@ from collector.api.base_path import forwarded_prefix
 from collector.base.errors import ConfigError
 from collector.config.load import load
 from tests.support.api_stand import Stand, filled
+from tests.support.table import for_each
 
 LINK = re.compile(r'(?:href|action)="([^"#]*)')
 PREFIX = "/tools/spanwise"
@@ -117,7 +118,7 @@ async def test_a_path_below_the_prefix_needs_a_token_as_any_other(tmp_path: Path
     assert answer.status_code == 401
 
 
-@pytest.mark.parametrize(
+@for_each(
     "header",
     [
         "//evil.example",

@@ -32,6 +32,7 @@ from evaluators.plan import make_plan
 from evaluators.registry import Registry
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled
+from tests.support.table import for_each
 
 OURS: tuple[Spec, ...] = tuple(Registry.discover([]))
 NOTHING: Mapping[str, Any] = {"stacks": (), "unscored": (), "judge": None}
@@ -65,7 +66,7 @@ def test_what_keeps_pace_is_no_problem() -> None:
     assert (sink["acked"], sink["retried"], sink["lost"]) == (40, 2, 0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("samples", "problem"),
     [
         (

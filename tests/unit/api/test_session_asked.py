@@ -6,6 +6,7 @@ import pytest
 
 from collector.api.session_asked import asked_of, sort_of
 from collector.api.session_list import Asked
+from tests.support.table import for_each
 
 NOW = 1_700_000_000.0
 RUNAWAYS = frozenset({("shop", "s-2"), ("shop", "s-1")})
@@ -72,7 +73,7 @@ def test_a_time_is_a_moment_or_a_length_back_from_now(text: str, seconds: float)
     assert (found.since, wrong) == (round(seconds * 1e6), [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "text"),
     [
         ("since", "yesterday"),

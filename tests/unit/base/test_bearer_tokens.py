@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from pydantic import SecretStr
 
 from collector.base.http_server import BearerTokens
+from tests.support.table import for_each
 
 BEARER = BearerTokens([SecretStr("one"), SecretStr("zwölf")])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("header", "allowed"),
     [
         ("Bearer one", True),

@@ -13,6 +13,7 @@ import pytest
 from collector.base.errors import ConfigError, LogUnavailable
 from collector.base.supervisor import Supervisor, reason_of
 from collector.base.telemetry import Telemetry
+from tests.support.table import for_each
 
 
 class Room:
@@ -99,7 +100,7 @@ def of_sqlite(code: int) -> sqlite3.OperationalError:
     return error
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "reason"),
     [
         (OSError(errno.ENOSPC, "full"), "disk"),

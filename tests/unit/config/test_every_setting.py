@@ -18,6 +18,7 @@ from collector.config.values import check_endpoint, check_servers, check_url
 from evaluators.errors import SettingsError
 from evaluators.registry import Registry
 from tests.support.setting_tree import Setting, every_setting
+from tests.support.table import for_each
 
 SETTINGS = {each.name: each for each in every_setting()}
 NUMBERS = [name for name, each in SETTINGS.items() if each.kinds & {int, float}]
@@ -54,9 +55,9 @@ def test_the_tree_is_walked() -> None:
     assert {"forward.endpoint", "judge.base_url", "log.kafka.bootstrap_servers"} <= {*ADDRESSES}
 
 
-@pytest.mark.parametrize("source", ["file", "environment", "set"])
-@pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("value", [True, [False], HUGE, -HUGE])
+@for_each("source", ["file", "environment", "set"])
+@for_each("name", NUMBERS)
+@for_each("value", [True, [False], HUGE, -HUGE])
 def test_a_number_is_no_truth_value_and_has_bounds(
     tmp_path: Path, name: str, value: Any, source: str
 ) -> None:
@@ -65,7 +66,7 @@ def test_a_number_is_no_truth_value_and_has_bounds(
     assert any(line.startswith(f"{name}: ") for line in lines), lines
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@for_each("name", NUMBERS)
 def test_every_number_declares_its_bounds(name: str) -> None:
     bounds = [each for part in SETTINGS[name].bounds for each in _flat(part)]
 
@@ -77,8 +78,8 @@ def _flat(metadata: Any) -> list[Any]:
     return list(metadata.metadata) if isinstance(metadata, FieldInfo) else [metadata]
 
 
-@pytest.mark.parametrize("name", [name for name in NUMBERS if float in SETTINGS[name].kinds])
-@pytest.mark.parametrize("value", ["1e400", ".inf", ".nan"])
+@for_each("name", [name for name in NUMBERS if float in SETTINGS[name].kinds])
+@for_each("value", ["1e400", ".inf", ".nan"])
 def test_a_number_is_finite(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=rf"(?m)^{name}: "):
         load(
@@ -93,9 +94,9 @@ def _beside(name: str) -> list[tuple[str, Any]]:
     return [(".".join((*setting.path[:-1], key)), each) for key, each in setting.required.items()]
 
 
-@pytest.mark.parametrize("source", ["file", "environment", "set"])
-@pytest.mark.parametrize("name", TEXTS)
-@pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
+@for_each("source", ["file", "environment", "set"])
+@for_each("name", TEXTS)
+@for_each("text", ["a\0b", "a\ud800b"])
 def test_no_text_holds_a_nul_or_half_a_character(
     tmp_path: Path, name: str, text: str, source: str
 ) -> None:
@@ -117,15 +118,15 @@ def test_no_text_holds_a_nul_or_half_a_character(
     assert all(line.isprintable() for line in lines)
 
 
-@pytest.mark.parametrize("name", ADDRESSES)
+@for_each("name", ADDRESSES)
 def test_every_address_is_parsed(name: str) -> None:
     checks = [each.func for each in SETTINGS[name].bounds if isinstance(each, AfterValidator)]
 
     assert any(each in checks for each in CHECKS), "make it an Endpoint, a Url or Servers"
 
 
-@pytest.mark.parametrize("name", ADDRESSES)
-@pytest.mark.parametrize(
+@for_each("name", ADDRESSES)
+@for_each(
     "text",
     [
         "not an endpoint",
@@ -158,7 +159,7 @@ def test_a_password_in_an_address_is_not_shown() -> None:
     assert "hush" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "option"),
     [(each.name, option) for each in Registry.discover([]) for option in each.options],
 )

@@ -9,13 +9,14 @@ import pytest
 from collector.base.errors import ConfigError
 from collector.config.load import load
 from collector.config.tree import Config
+from tests.support.table import for_each
 
 
 def loaded(**target: Any) -> Config:
     return load([], {}, [], {"notify": {"to": {"chat": target}}})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("target", "line"),
     [
         (

@@ -9,9 +9,10 @@ import pytest
 from collector.base.errors import ConfigError
 from collector.commands.config import effective
 from collector.config.load import load
+from tests.support.table import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "said"),
     [
         (

@@ -14,6 +14,7 @@ from collector.base.errors import ConfigError
 from collector.commands.config import MASK, effective, schema
 from collector.config.load import is_setting, load
 from collector.config.tree import Config, EvaluatorConfig
+from tests.support.table import for_each
 
 EXAMPLE = Path(__file__).parents[3] / "spanwise.yaml"
 
@@ -109,7 +110,7 @@ def test_a_null_takes_a_sink_away() -> None:
     assert load([], {"SPANWISE_SINKS__JSONL": "null"}, []).sinks.jsonl is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value"),
     [
         ("SPANWISE_GOLDEN", "x"),

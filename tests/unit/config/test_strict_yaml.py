@@ -7,6 +7,7 @@ import yaml
 
 from collector.config.strict_yaml import MAX_ALIASED, NotYaml, parse, unique
 from tests.support.cpu import within_cpu
+from tests.support.table import for_each
 
 
 def refusal(text: str) -> str:
@@ -58,7 +59,7 @@ def test_a_key_that_stands_twice_is_named_with_its_path(text: str, path: str) ->
     assert refusal(text) == f"{path}: given twice; keep one"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         ("a: &a [*a]", "refers to itself"),

@@ -14,6 +14,7 @@ from scripts.dashboard.promql import AGENT, chosen
 from tests.support.dashboard_panels import Target, misfits, targets
 from tests.support.declared_families import declared_families
 from tests.support.promtool import run
+from tests.support.table import for_each
 
 SELECTOR = re.compile(r"\b(spanwise_[a-z0-9_]+)\{([^}]*)\}")
 LABEL = re.compile(r"(\w+)(?:=~|!~|!=|=)")
@@ -40,7 +41,7 @@ def families() -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("target", targets(), ids=lambda each: each.panel)
+@for_each("target", targets())
 def test_every_series_that_is_asked_for_is_declared_with_its_labels(target: Target) -> None:
     known = families()
     used: set[str] = set()
@@ -52,7 +53,7 @@ def test_every_series_that_is_asked_for_is_declared_with_its_labels(target: Targ
         assert set(re.findall(r"\w+", labels)) <= used | SCRAPED | {"version", "agent"}, labels
 
 
-@pytest.mark.parametrize("target", targets(), ids=lambda each: each.panel)
+@for_each("target", targets())
 def test_the_unit_is_the_series_own(target: Target) -> None:
     """A ratio of two families is a share; what is counted is a count, or so many a minute."""
     measured = {unit_of(family) for family, _ in SELECTOR.findall(target.expr)} - {None}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 from tests.support.weather import dump
 
 ASKED, SAID = "What is 3+4?", "It is 7."
@@ -46,8 +45,8 @@ MARKS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("other", OTHERS)
-@pytest.mark.parametrize("mark", MARKS)
+@for_each("other", OTHERS)
+@for_each("mark", MARKS)
 def test_the_instrumentation_with_content_reads_the_span(mark: str, other: str) -> None:
     scope, attributes = MARKS[mark]
     trace = trace_of(SpanSpec(id=1, scope=scope, attributes={**OTHERS[other], **attributes}))

@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from evaluators.dialects.dialect import Dialect
 from evaluators.dialects.fields import Row
 from evaluators.dialects.registry import DIALECTS
 from evaluators.model import Trace
 from tests.support.declared_dialects import unsampled
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 WORD = "zanzibar"
 MESSAGE = [{"role": "user", "content": WORD}]
@@ -79,8 +78,7 @@ def rows() -> Iterator[Any]:
     for dialect in DIALECTS:
         for row in dialect.rows():
             for key in row.keys:
-                name = f"{dialect.name}-{row.field}-{row.on}-{key}"
-                yield pytest.param(dialect, row, key, id=name)
+                yield dialect, row, key
 
 
 def read(trace: Trace, field: str) -> Any:
@@ -126,14 +124,14 @@ def made(dialect: Dialect, row: Row, key: str, value: Any) -> SpanSpec:
     return SpanSpec(id=1, name=name, attributes=attributes, events=events, scope=scope)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@for_each("dialect", DIALECTS)
 def test_a_dialect_has_a_sample_of_every_kind_of_span_that_its_rows_are_on(
     dialect: Dialect,
 ) -> None:
     assert unsampled(dialect) == []
 
 
-@pytest.mark.parametrize(("dialect", "row", "key"), list(rows()))
+@for_each(("dialect", "row", "key"), list(rows()))
 def test_the_key_is_read(dialect: Dialect, row: Row, key: str) -> None:
     candidates = CANDIDATES.get(row.field, COUNTS)
     wanted = 7 if "tokens" in row.field else 0.25 if row.field == "cost" else WORD
@@ -147,7 +145,7 @@ def test_the_key_is_read(dialect: Dialect, row: Row, key: str) -> None:
     ), found
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@for_each("dialect", DIALECTS)
 def test_a_sample_is_read_as_its_dialect(dialect: Dialect) -> None:
     for on, attributes in dialect.sample.spans.items():
         events = [(f"{dialect.event}choice", {"content": WORD})] if dialect.event else []

@@ -15,6 +15,7 @@ from evaluators.model import AgentStep, ModelCall, ToolCall
 from tests.support import api_records as make
 from tests.support import made_spans
 from tests.support.recordings import pieces
+from tests.support.table import for_each
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
 LOGS = CAPTURES.with_name("captures_logs")
@@ -171,9 +172,7 @@ def test_a_prompt_that_no_model_call_carries_is_the_first_line() -> None:
     assert reading_order(of, {})[0].span_id == "r"
 
 
-@pytest.mark.parametrize(
-    "path", sorted(LOGS.rglob("*.logs.otlp")), ids=lambda path: path.parent.name
-)
+@for_each("path", sorted(LOGS.rglob("*.logs.otlp")))
 def test_words_that_came_as_log_records_are_said_in_their_place(path: Path) -> None:
     """What a trace was asked and what it answered are lines, whoever sent the words."""
     found = made_spans.pieces(path.parent, path.name.removesuffix(".logs.otlp"))

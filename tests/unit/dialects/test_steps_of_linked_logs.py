@@ -11,6 +11,7 @@ from evaluators.dialects.read import read_trace
 from evaluators.model import Event, Span
 from tests.support.linked_logs import CALL_SPAN, CALL_TRACE, SHAPES, Shape, details, request, words
 from tests.support.steps import steps
+from tests.support.table import for_each
 
 COUNT = 300
 MOST = 2.2
@@ -30,7 +31,7 @@ def read(shape: Shape, count: int, *sent: bytes) -> int:
     return steps(lambda: read_trace(pieces, trace_id=CALL_TRACE.hex(), closed="idle"))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("shape", SHAPES)
 def test_twice_the_records_are_twice_the_steps(shape: Shape) -> None:
     once = read(shape, COUNT)  # first: sets of names that were seen before cost less
 

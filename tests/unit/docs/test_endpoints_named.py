@@ -13,6 +13,7 @@ from collector.config.tree import Config
 from collector.otlp.exporters import exporter_settings
 from collector.receiver.inflate import BY_NAME
 from collector.service.app import Endpoints
+from tests.support.table import for_each
 
 ROOT = Path(__file__).parents[3]
 TEXTS = [
@@ -76,10 +77,9 @@ def test_the_collectors_page_shows_both_ports_and_no_zstd_over_grpc() -> None:
     assert exporters["otlphttp/spanwise"]["compression"] in BY_NAME
 
 
-@pytest.mark.parametrize(
+@for_each(
     "page",
     [*(ROOT / "docs" / "agents").glob("*.md"), *(ROOT / "docs" / "frameworks").glob("*.md")],
-    ids=lambda page: page.stem,
 )
 def test_a_page_that_names_one_port_names_the_other(page: Path) -> None:
     text = page.read_text()

@@ -12,6 +12,7 @@ import yaml
 
 from collector.slo.rules import rules
 from tests.support.promtool import run
+from tests.support.table import for_each
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -44,7 +45,7 @@ def expressions(page: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[each.name for each in PAGES])
+@for_each("page", PAGES)
 def test_what_a_page_computes_is_part_of_a_rule(page: Path) -> None:
     known = [plain(rule["expr"]) for rule in RULES]
 

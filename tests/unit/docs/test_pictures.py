@@ -9,6 +9,7 @@ import pytest
 from scripts.doc_pictures import FOLDER, WIDTH, shown
 from scripts.frameworks import ROOT, frameworks
 from scripts.webp import SIZE
+from tests.support.table import for_each
 
 FOLDER_SIZE = 2_000_000
 IMAGE = re.compile(r"!\[([^\]]*)\]\(\.\./pictures/([\w-]+)\.webp\)")
@@ -24,7 +25,7 @@ def test_every_framework_and_agents_with_examples_are_among_them() -> None:
     assert {*frameworks(), "claude-code", "codex", "sdk-log-events"} <= set(WANTED)
 
 
-@pytest.mark.parametrize("name", WANTED)
+@for_each("name", WANTED)
 def test_a_page_with_a_recording_shows_its_picture_and_says_what_is_on_it(name: str) -> None:
     ((alt, picture),) = IMAGE.findall(PAGES[name].read_text("utf-8"))
 
@@ -32,7 +33,7 @@ def test_a_page_with_a_recording_shows_its_picture_and_says_what_is_on_it(name: 
     assert len(alt.split()) > 8
 
 
-@pytest.mark.parametrize("name", WANTED)
+@for_each("name", WANTED)
 def test_a_picture_is_small_and_as_wide_as_all(name: str) -> None:
     made = (FOLDER / f"{name}.webp").read_bytes()
 

@@ -10,6 +10,7 @@ from pkgutil import resolve_name
 import pytest
 
 from collector.config.tree import Config
+from tests.support.table import for_each
 
 PAGE = (Path(__file__).parents[3] / "SECURITY.md").read_text()
 LIMITS = PAGE.partition("## Limits")[2].partition("\n## ")[0]
@@ -22,7 +23,7 @@ def test_every_port_says_who_may_reach_it(port: str) -> None:
     assert re.search(rf"^\| {port} \(`[\w.]+`\) \| [^|]+ \| [^|]{{20,}} \|$", PAGE, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "subject",
     [
         "Threat model",
@@ -49,7 +50,7 @@ def test_every_row_of_the_limits_is_read() -> None:
     assert len(ROWS) >= 10
 
 
-@pytest.mark.parametrize(("what", "number", "unit", "where"), ROWS, ids=[each[3] for each in ROWS])
+@for_each(("what", "number", "unit", "where"), ROWS)
 def test_a_limit_is_what_the_code_keeps_to(what: str, number: str, unit: str, where: str) -> None:
     said = float(number.replace(",", "")) * BYTES.get(unit, 1)
 

@@ -7,9 +7,10 @@ from pathlib import PurePosixPath
 import pytest
 
 from scripts.site.stage import linked
+from tests.support.table import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("page", "written", "read"),
     [
         ("a.md", "see [cost](cost.md#disk)", "see [cost](cost.md#disk)"),

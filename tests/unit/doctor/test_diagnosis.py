@@ -24,6 +24,7 @@ from evaluators.dialects.show import show
 from evaluators.registry import Registry
 from tests.support.agent_records import claude
 from tests.support.dialect_spans import SpanSpec, request, trace_of
+from tests.support.table import for_each
 
 CHAT = {
     "gen_ai.operation.name": "chat",
@@ -183,7 +184,7 @@ def test_traces_without_a_task_say_what_names_one() -> None:
     assert "spanwise.task.id" in stop.setting
 
 
-@pytest.mark.parametrize("lack", LACKS)
+@for_each("lack", LACKS)
 def test_every_lack_has_advice_for_any_stack(lack: Lack) -> None:
     if lack == "scrubbed":
         assert advise(lack, scopes=["logfire 5.2.0"], dialects=["logfire"])

@@ -13,6 +13,7 @@ from collector.notices.conditions import FAMILIES, GROWTHS, LIVE, found_in
 from collector.notices.series import Series
 from tests.support.promtool import Scenario
 from tests.support.series import minutes
+from tests.support.table import for_each
 from tests.unit.slo import always
 from tests.unit.slo.test_texts import SERIES, escaped, said
 
@@ -46,7 +47,7 @@ def _sorted(labels: list[dict[str, str]]) -> list[list[tuple[str, str]]]:
     return sorted(sorted(each.items()) for each in labels)
 
 
-@pytest.mark.parametrize("scenario", always.SCENARIOS, ids=[each.name for each in always.SCENARIOS])
+@for_each("scenario", always.SCENARIOS)
 def test_what_promtool_finds_firing_fires(scenario: Scenario) -> None:
     for time, fires in scenario.fires.items():
         wanted = {name: [dict(each) for each in some] for name, some in fires.items()}
@@ -67,6 +68,7 @@ def test_the_settings_name_the_alerts_that_there_are() -> None:
     assert {each.name for each in LIVE} == set(NAMES) == set(LiveAlert.__args__)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", NAMES)
 def test_texts_and_links_are_those_that_prometheus_writes(said: dict[str, str], name: str) -> None:
     mine = {

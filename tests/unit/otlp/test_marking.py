@@ -9,6 +9,7 @@ import pytest
 
 from collector.otlp import marking
 from collector.otlp.marking import Marking, Steps
+from tests.support.table import for_each
 
 ALL = {kind: kind for kind in ("email", "card", "phone", "token")}
 
@@ -20,7 +21,7 @@ def marked(text: str, patterns: dict[str, str] | None = None, **given: Any) -> s
     return text if found is None else found.decode()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "read"),
     [
         (r'{"a": "jane\u0040example.org"}', {"a": "[email]"}),

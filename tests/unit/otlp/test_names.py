@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from collector.otlp.names import DROPPED, is_shown, name_shown, span_name_shown
+from tests.support.table import for_each
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ def test_names_that_look_like_one_are_shown(name: str) -> None:
     assert span_name_shown(f"chat {name}".strip()) == f"chat {name}".strip()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "content",
     [
         "find jane now",

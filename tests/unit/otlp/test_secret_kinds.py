@@ -6,6 +6,7 @@ import pytest
 
 from collector.otlp.marking import Marking, Steps
 from collector.otlp.secret_kinds import is_card
+from tests.support.table import for_each
 
 
 def marked(text: str, *kinds: str) -> str:
@@ -55,7 +56,7 @@ CARDS = (
 )
 
 
-@pytest.mark.parametrize("card", CARDS)
+@for_each("card", CARDS)
 def test_a_card(card: str) -> None:
     assert marked(f"pay with {card}, then") == "pay with [card], then"
     assert marked(f"ccv 123 {card} 12/29") == "ccv 123 [card] 12/29"
@@ -63,7 +64,7 @@ def test_a_card(card: str) -> None:
     assert marked(f"{card} 123") in ("[card] 123", "[card]")
 
 
-@pytest.mark.parametrize("card", CARDS)
+@for_each("card", CARDS)
 def test_a_card_with_a_wrong_check_digit_is_none(card: str) -> None:
     wrong = card[:-1] + str((int(card[-1]) + 1) % 10)
 
@@ -82,7 +83,7 @@ def test_every_change_of_one_digit_is_noticed() -> None:
     assert not any(map(is_card, changed))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "number",
     [
         "+49 170 5551234",
@@ -112,7 +113,7 @@ def test_a_phone_number(number: str) -> None:
     assert marked(f"tel:{number}") == "tel:[phone]"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "token",
     [
         "sk-live-9f8E7d6C5b4A3f2E1d0C9b8A",
@@ -157,6 +158,6 @@ HARMLESS = (
 )
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@for_each("text", HARMLESS)
 def test_dates_times_ids_amounts_and_versions_stay(text: str) -> None:
     assert marked(text) == text

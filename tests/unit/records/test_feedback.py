@@ -18,6 +18,7 @@ from collector.records.feedback import (
     given,
     items_in,
 )
+from tests.support.table import for_each
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 NOW = 1_700_000_000.0
@@ -31,7 +32,7 @@ def kept(rules: FeedbackRules = RULES, **fields: Any) -> Feedback:
     return rules.feedback(given(json.dumps(whole).encode()), now=NOW)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "opinion"),
     [
         ({"value": True}, "positive"),
@@ -68,7 +69,7 @@ def test_labels_of_ones_own_are_set_in_the_configuration() -> None:
     assert kept(FeedbackRules.of(config), value=None, label="needs-work").opinion == "negative"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "message"),
     [
         ({"trace_id": None}, "expected one of trace_id, session_id and task_id, got none of them"),

@@ -14,6 +14,7 @@ import collector
 from collector.records.signal import Coverage, JudgeCost, SessionTraces, Signal, SignalError
 from evaluators.model import Reason
 from tests.support.signals import covered, encode, failed, signal, skipped
+from tests.support.table import for_each
 
 SCHEMA: dict[str, Any] = json.loads(
     (Path(collector.__file__).parent / "records" / "signal.schema.json").read_text()
@@ -50,7 +51,7 @@ def test_the_schema_is_a_schema() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("name", OUTCOMES)
+@for_each("name", OUTCOMES)
 def test_a_signal_of_every_outcome_is_valid(name: str) -> None:
     VALIDATOR.validate(json.loads(encode(OUTCOMES[name])))  # pyright: ignore[reportUnknownMemberType] - its stub is partial
 
@@ -91,7 +92,7 @@ def _words(hint: Any) -> set[str]:
     return {word for each in get_args(hint) for word in _words(each)}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "fields",
     [
         {"score": 1.5},

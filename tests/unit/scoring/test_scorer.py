@@ -24,6 +24,7 @@ from tests.support.scoring_fakes import (
     windows,
 )
 from tests.support.signals import jsons_in
+from tests.support.table import for_each
 
 
 @pytest.fixture
@@ -222,7 +223,7 @@ async def test_signals_then_session_record_then_commit(log: FaultyLog) -> None:
     assert [each.offset for each in commits] == [1]
 
 
-@pytest.mark.parametrize("fuse", range(31))
+@for_each("fuse", range(31))
 async def test_a_torn_write_loses_no_signal(fuse: int) -> None:
     """Rule 4: were state or commit written before the signals, some crash would lose signals."""
     log = scored_log(atomic=False)

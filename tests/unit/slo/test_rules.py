@@ -10,6 +10,7 @@ import pytest
 from collector.slo.alerts import ALERTS, Alert
 from collector.slo.rules import Rule, RuleGroup, rules
 from tests.support.promtool import Scenario, run, write_case
+from tests.support.table import for_each
 from tests.unit.slo import always, objectives, worse
 
 OBJECTIVES: Mapping[str, float] = {"tool_correctness": 0.95, "work_baseline": 0.3}
@@ -49,7 +50,7 @@ def _all(*, exported: bool) -> list[Rule]:
     return [rule for group in rules(exported=exported) for rule in group["rules"]]
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=[each.name for each in ALERTS])
+@for_each("alert", ALERTS)
 def test_the_scenarios_show_it_firing_and_silent(alert: Alert) -> None:
     moments = [
         fires.get(alert.name)

@@ -14,6 +14,7 @@ from evaluators.dialects.content.messages import Side, read_messages
 from evaluators.dialects.decoding.room import one_trace
 from evaluators.dialects.decoding.values import as_dict
 from evaluators.model import JSON
+from tests.support.table import for_each
 
 ASKED: JSON = {"role": "user", "parts": [{"type": "text", "content": "where is it?"}]}
 CALLED: JSON = {
@@ -73,7 +74,7 @@ CALL = {"type": "tool_call", "id": "c", "name": "find", "arguments": '{"a": 1}'}
 RESPONSE = {"type": "tool_call_response", "id": "c", "response": "found"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "message",
     [
         said("assistant", TEXT, CALL, finish_reason="stop"),
@@ -99,7 +100,7 @@ RESPONSE = {"type": "tool_call_response", "id": "c", "response": "found"}
         said("assistant", TEXT, tool_calls=[{"name": "find", "arguments": {}}]),
     ],
 )
-@pytest.mark.parametrize("side", ["input", "output"])
+@for_each("side", ["input", "output"])
 def test_a_message_of_the_conventions_reads_as_any_other(message: JSON, side: Side) -> None:
     with one_trace():
         read = read_history(json.dumps([said("user", TEXT), message]), grows=side == "input")
@@ -141,7 +142,7 @@ HISTORY = [ASKED, CALLED, ANSWERED]
 WHOLE = json.dumps(HISTORY)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         WHOLE,
@@ -163,7 +164,7 @@ WHOLE = json.dumps(HISTORY)
         json.dumps([ASKED]),
     ],
 )
-@pytest.mark.parametrize("before", ["[]", json.dumps([REPR]), json.dumps([ASKED]), WHOLE])
+@for_each("before", ["[]", json.dumps([REPR]), json.dumps([ASKED]), WHOLE])
 def test_a_history_that_begins_with_another_is_read_as_if_it_came_alone(
     text: str, before: str
 ) -> None:
@@ -218,8 +219,8 @@ def test_what_is_read_as_any_value_has_taken_no_room_yet() -> None:
         assert room.left == whole
 
 
-@pytest.mark.parametrize("kind", [["text"], {"a": 1}, 7, None])
-@pytest.mark.parametrize("more", [{}, {"source": "user"}, {"role": "assistant"}])
+@for_each("kind", [["text"], {"a": 1}, 7, None])
+@for_each("more", [{}, {"source": "user"}, {"role": "assistant"}])
 def test_a_type_that_is_no_text_loses_nothing_else(kind: JSON, more: dict[str, JSON]) -> None:
     """It took the whole trace along: `{"type":[` is what is left of a message that was cut."""
     part: JSON = {"type": kind, "id": "c", "content": "x"}

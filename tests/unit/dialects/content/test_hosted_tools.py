@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 from tests.support.weather import dump, one_call
 
 ANSWER = {
@@ -65,8 +66,8 @@ ITEMS: tuple[tuple[dict[str, Any], str, Any, Any, str | None], ...] = (
 )
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=lambda i: f"{i[0]['type']}")
-@pytest.mark.parametrize("alone", [True, False])
+@for_each("item", ITEMS)
+@for_each("alone", [True, False])
 def test_items_of_openais_answers_are_calls(
     item: tuple[dict[str, Any], str, Any, Any, str | None], alone: bool
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from evaluators.model import Trace
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 BYTES = "iVBORw0KGgo" * 20
 MEDIA: dict[str, dict[str, Any]] = {
@@ -28,8 +29,8 @@ def chat(**messages: Any) -> Trace:
     return trace_of(SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", **sides}))
 
 
-@pytest.mark.parametrize("key", ["parts", "content"])
-@pytest.mark.parametrize("kind", MEDIA)
+@for_each("key", ["parts", "content"])
+@for_each("kind", MEDIA)
 def test_what_is_no_text_gives_a_word_where_there_is_no_text(kind: str, key: str) -> None:
     part = MEDIA[kind]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 from tests.support.weather import dump, one_call
 
 OWN: tuple[dict[str, Any], ...] = (
@@ -50,8 +49,8 @@ SPANS: dict[str, tuple[str, dict[str, str], str]] = {
 }
 
 
-@pytest.mark.parametrize("own", OWN, ids=str)
-@pytest.mark.parametrize("by", SPANS)
+@for_each("own", OWN)
+@for_each("by", SPANS)
 def test_arguments_are_not_taken_out_of_the_tools_own_object(by: str, own: dict[str, Any]) -> None:
     scope, marks, key = SPANS[by]
     attributes = {**marks, key: dump(own)}

@@ -8,6 +8,7 @@ from evaluators.dialects.content.tools import read_definitions
 from evaluators.dialects.decoding.values import is_hidden
 from tests.support.conventions import AGENT, CHAT, asked, call, said, tool
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 MASKS = [
     "***",
@@ -29,12 +30,12 @@ MASKS = [
 ]
 
 
-@pytest.mark.parametrize("text", MASKS)
+@for_each("text", MASKS)
 def test_a_mask_is_known(text: str) -> None:
     assert is_hidden(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",

@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from tests.support.dialect_spans import SpanSpec, span_id, trace_of
+from tests.support.table import for_each
 
 
 def said(text: str) -> str:
@@ -181,7 +180,7 @@ EVERY = [
 ]
 
 
-@pytest.mark.parametrize("of", EVERY)
+@for_each("of", EVERY)
 def test_an_agents_span_of_any_dialect_is_a_step(of: Callable[[str], dict[str, Any]]) -> None:
     trace = trace_of(
         ROOT,

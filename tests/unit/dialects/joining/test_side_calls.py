@@ -10,6 +10,7 @@ import pytest
 from evaluators.model import Trace
 from tests.support.conventions import AGENT, CHAT, tool
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 QUESTION, ANSWER = "Where is order 7?", "It ships today."
 TITLE = "Generate a short title for the conversation"
@@ -36,8 +37,8 @@ def under_an_agent(*calls: SpanSpec) -> Trace:
     return trace_of(SpanSpec(id=1, attributes=AGENT, end=90), *calls)
 
 
-@pytest.mark.parametrize("system", [None, "You help customers of a shop."])
-@pytest.mark.parametrize(
+@for_each("system", [None, "You help customers of a shop."])
+@for_each(
     "side",
     [
         chat(9, QUESTION, "Order status", system=TITLE),
@@ -46,7 +47,6 @@ def under_an_agent(*calls: SpanSpec) -> Trace:
         chat(2, f"<message>{QUESTION}</message>", '{"safe": true}', system="Is it safe? JSON."),
         chat(2, QUESTION, "Order status", system=TITLE),
     ],
-    ids=["title", "title-of-both", "grade", "guard", "title-first"],
 )
 def test_a_call_about_the_turn_gives_neither_question_nor_answer(
     side: SpanSpec, system: str | None

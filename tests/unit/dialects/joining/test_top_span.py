@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.conventions import CHAT, asked, said
 from tests.support.dialect_spans import SpanSpec, span_id, trace_of
+from tests.support.table import for_each
 
 QUESTION, ANSWER = "What is 3+4?", "It is 7."
 LANGFUSE = {"langfuse.observation.type": "span"}
@@ -26,7 +27,7 @@ def inner(number: int, question: str, answer: str) -> SpanSpec:
 CALLS = (inner(2, f"Classify: {QUESTION}", "math"), inner(3, f"math: {QUESTION}", '{"result": 7}'))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "attributes",
     [
         SIDES,
@@ -34,9 +35,8 @@ CALLS = (inner(2, f"Classify: {QUESTION}", "math"), inner(3, f"math: {QUESTION}"
         {"input.value": QUESTION, "output.value": ANSWER},
         {"langfuse.observation.input": f'{{"question": "{QUESTION}"}}', "output.value": ANSWER},
     ],
-    ids=lambda each: next(iter(each)),
 )
-@pytest.mark.parametrize("scope", ["my-app", "litellm", "ai.koog"])
+@for_each("scope", ["my-app", "litellm", "ai.koog"])
 def test_what_a_program_stamps_on_its_own_root_is_read(
     attributes: dict[str, Any], scope: str
 ) -> None:

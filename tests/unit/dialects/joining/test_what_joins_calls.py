@@ -10,6 +10,7 @@ import pytest
 from evaluators.model import Trace
 from tests.support.conventions import AGENT, CHAT, answered, call, said, tool
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 AT = 200_000
 """When the model was asked, in milliseconds."""
@@ -45,8 +46,8 @@ def seen(trace: Trace) -> list[tuple[str | None, Any, Any]]:
     return [(c.id, c.arguments, c.result) for c in calls]
 
 
-@pytest.mark.parametrize("skew", [-120_000, -4_000, -1_000, 1_000, 120_000])
-@pytest.mark.parametrize("with_ids", [True, False])
+@for_each("skew", [-120_000, -4_000, -1_000, 1_000, 120_000])
+@for_each("with_ids", [True, False])
 def test_a_tools_host_with_another_clock_makes_no_second_call(skew: int, with_ids: bool) -> None:
     at = AT + skew
     trace = trace_of(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from evaluators.formulas.agreement import (
     MOST_RUNS,
     MOST_WRITES,
@@ -13,9 +11,10 @@ from evaluators.formulas.agreement import (
     writes,
 )
 from tests.support.evaluating import a_call
+from tests.support.table import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "writes"),
     [
         ("book_flight", True),

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.formulas.fault_watch import LIMIT, NEW_NORMAL, FaultState, FaultWatch, upper_rate
+from tests.support.table import for_each
 
 VECTORS = json.loads(
     Path(
@@ -24,7 +25,7 @@ SETTLE = 300.0
 COUNTS = ("n0", "f0", "n1", "f1", "m0", "g0", "m1", "g1")
 
 
-@pytest.mark.parametrize("case", VECTORS, ids=[each["name"] for each in VECTORS])
+@for_each("case", VECTORS)
 def test_vectors(case: dict[str, Any]) -> None:
     watch = FaultWatch(case.get("settle_s", SETTLE))
     events: list[object] = []

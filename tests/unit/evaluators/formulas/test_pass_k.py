@@ -21,12 +21,13 @@ from evaluators.formulas.pass_k import (
     pass_pow_k,
     posterior,
 )
+from tests.support.table import for_each
 
 FILE = Path(__file__).parents[3] / "data" / "passk_reference.json"
 ROWS: list[dict[str, Any]] = json.loads(FILE.read_text())["rows"]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['model']}-{row['domain']}")
+@for_each("row", ROWS)
 def test_the_papers_estimators_give_the_published_numbers(row: dict[str, Any]) -> None:
     hist, n = row["hist"], row["trials"]
     tasks = sum(hist)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from evaluators.formulas.task_runs import Run, newest, succeeded, task_passing
+from tests.support.table import for_each
 
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[3] / "data" / "passk_reference.json").read_text()
@@ -21,7 +22,7 @@ def a_run(task: str, at: int, *, success: bool, **fields: Any) -> Run:
     return Run(task_id=task, ended=float(at), success=success, **{**defaults, **fields})
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['model']}-{row['domain']}")
+@for_each("row", ROWS)
 def test_the_published_rows(row: dict[str, Any]) -> None:
     trials = row["trials"]
     tasks = [c for c, count in enumerate(row["hist"]) for _ in range(count)]

@@ -8,6 +8,7 @@ import pytest
 
 from evaluators.judging.answers import AnswerError, read_object, read_rating, to_block
 from evaluators.resources import Block, UnitInterval
+from tests.support.table import for_each
 
 
 class Verdict(Block, frozen=True, kw_only=True):
@@ -37,7 +38,7 @@ def test_one_object_is_found_whatever_stands_around_it(raw: str) -> None:
     assert read(raw).score == 0.5
 
 
-@pytest.mark.parametrize(
+@for_each(
     "raw",
     [
         "",
@@ -62,7 +63,7 @@ def test_anything_else_is_an_error_and_no_score(raw: str) -> None:
         read(raw)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "score"),
     [
         ('{"score": 1.7}', 1.0),
@@ -83,7 +84,7 @@ def test_a_rating_is_read_where_its_meaning_is_plain(raw: str, score: float) -> 
     assert read_rating(raw)["score"] == score
 
 
-@pytest.mark.parametrize(
+@for_each(
     "raw",
     [
         *("between 0 and 1: 0.66", "0,7", "8/10", "1/10", "100%", "-0.4 of it", "7", "0.5"),
@@ -117,8 +118,8 @@ def test_thoughts_whose_opening_tag_was_swallowed_are_no_answer() -> None:
     assert read('maybe {"score": 0.1}</think>{"score": 0.5}').score == 0.5
 
 
-@pytest.mark.parametrize("tag", ["<think>", "</think>", "<reasoning>", "</reasoning>"])
-@pytest.mark.parametrize("form", ["{}", "```json\n{}\n```", "```json\n{}```!"])
+@for_each("tag", ["<think>", "</think>", "<reasoning>", "</reasoning>"])
+@for_each("form", ["{}", "```json\n{}\n```", "```json\n{}```!"])
 def test_an_answer_that_speaks_of_thinking_tags_is_an_answer(form: str, tag: str) -> None:
     answer = json.dumps({"score": 0.5, "reason": f"the agent wrote {tag} aloud"})
 

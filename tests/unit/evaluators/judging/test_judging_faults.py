@@ -15,6 +15,7 @@ from evaluators.plan import Settings
 from evaluators.providers.scripted import ScriptedJudge, fitting, fitting_answer
 from tests.support.evaluating import a_call, a_trace
 from tests.support.judging import COGITATOR, PANDAPROBE, always, answering, by_name, judge, judged
+from tests.support.table import for_each
 
 TRACE = a_trace(tool_calls=(a_call("search", {"q": "Paris"}),))
 EVERY = (*PANDAPROBE, *COGITATOR)
@@ -45,8 +46,8 @@ GARBAGE = [
 ]
 
 
-@pytest.mark.parametrize("calls", ["shared", "separate"])
-@pytest.mark.parametrize("text", GARBAGE)
+@for_each("calls", ["shared", "separate"])
+@for_each("text", GARBAGE)
 async def test_garbage_is_never_a_number(text: str, calls: Calls) -> None:
     asked = always(text)
 
@@ -60,8 +61,8 @@ async def test_garbage_is_never_a_number(text: str, calls: Calls) -> None:
     assert len(asked.asked) <= 4  # with three attempts each: at most 12 requests
 
 
-@pytest.mark.parametrize("calls", ["shared", "separate"])
-@pytest.mark.parametrize(
+@for_each("calls", ["shared", "separate"])
+@for_each(
     ("error", "kind"),
     [
         (JudgeError(type="timeout", message="30 s"), "timeout"),
@@ -156,7 +157,7 @@ BAD: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("bad", BAD)
+@for_each("bad", BAD)
 async def test_a_bad_block_fails_alone_after_one_more_question(bad: Any) -> None:
     asked = answering(lambda _, it: {**it, **({"confidence": bad} if "confidence" in it else {})})
 

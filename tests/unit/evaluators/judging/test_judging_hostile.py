@@ -25,6 +25,7 @@ from tests.support.judging import (
     judge_turns,
     judged,
 )
+from tests.support.table import for_each
 
 _SIGHT = dict.fromkeys([*range(0x200B, 0x2010), *range(0x2060, 0x2070), 0xAD, 0xFEFF])
 
@@ -82,8 +83,8 @@ def test_there_are_at_least_fifty_attacks() -> None:
     assert len(set(INJECTIONS)) >= 50
 
 
-@pytest.mark.parametrize("sloppy", [False, True])
-@pytest.mark.parametrize("attack", range(len(INJECTIONS)))
+@for_each("sloppy", [False, True])
+@for_each("attack", range(len(INJECTIONS)))
 async def test_no_attack_in_any_place_changes_a_score(attack: int, sloppy: bool) -> None:
     due = judged(*PANDAPROBE, *COGITATOR)
     expectation = Expectation(output="sunny")
@@ -100,7 +101,7 @@ async def test_no_attack_in_any_place_changes_a_score(attack: int, sloppy: bool)
             assert "recording" not in str(prompt.schema)
 
 
-@pytest.mark.parametrize("attack", range(len(INJECTIONS)))
+@for_each("attack", range(len(INJECTIONS)))
 async def test_no_attack_in_a_conversation_changes_a_score(attack: int) -> None:
     text = INJECTIONS[attack]
     asked = obedient(sloppy=True)
@@ -113,7 +114,7 @@ async def test_no_attack_in_a_conversation_changes_a_score(attack: int) -> None:
     assert all(prompt.user.count(MARKER) == 2 for prompt, _ in asked.asked)
 
 
-@pytest.mark.parametrize("attack", range(len(INJECTIONS)))
+@for_each("attack", range(len(INJECTIONS)))
 async def test_an_extraction_that_obeyed_an_injection_stays_inside_the_fence(attack: int) -> None:
     text = INJECTIONS[attack].encode("utf-8", "ignore").decode()
 
@@ -156,7 +157,7 @@ async def test_every_call_has_a_fence_of_its_own() -> None:
     assert len({found[0] for found in markers}) == len(markers)
 
 
-@pytest.mark.parametrize("text", INJECTIONS)
+@for_each("text", INJECTIONS)
 def test_harmless_text_is_stable_and_never_longer(text: str) -> None:
     once = harmless(text, MARKER)
 

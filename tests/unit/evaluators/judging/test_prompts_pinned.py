@@ -10,14 +10,13 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from evaluators.digest import canonical
 from evaluators.expectations import Expectation
 from evaluators.model import Session
 from evaluators.resources import Block, Conversation
 from tests.support.evaluating import OURS, a_call, a_trace
 from tests.support.judging import answering, judge, judge_turns, judged
+from tests.support.table import for_each
 
 TRACE = a_trace(tool_calls=(a_call(),))
 CONVERSATION = Conversation(
@@ -76,6 +75,6 @@ def test_every_judged_evaluator_is_pinned() -> None:
     assert set(_judged()) == set(PINNED)
 
 
-@pytest.mark.parametrize("name", sorted(_judged()))
+@for_each("name", sorted(_judged()))
 def test_a_changed_rubric_has_a_new_version(name: str) -> None:
     assert _judged()[name] == PINNED[name]

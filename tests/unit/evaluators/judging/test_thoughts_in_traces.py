@@ -21,6 +21,7 @@ from evaluators.providers.scripted import ScriptedJudge, fitting
 from tests.support.cpu import within_cpu
 from tests.support.evaluating import a_trace
 from tests.support.judging import MARKER, PANDAPROBE, judge, judged
+from tests.support.table import for_each
 
 _TAGS = ("think", "thinking", "reasoning", "THINK", "Reasoning")
 _VERDICT = json.dumps({name: {"verdict": 0.99, "score": 0.99} for name in PANDAPROBE})
@@ -234,7 +235,7 @@ async def test_not_one_of_all_texts_raises_a_score_or_avoids_its_verdict(name: s
         await attack(CASES[name], text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "tag",
     [
         *("<think>", "</think>", "<Reasoning>", "</ thinking >", "<think x='y'>", "<answer>"),

@@ -9,9 +9,10 @@ import pytest
 from evaluators.matching.ecmascript import found
 from evaluators.matching.json_values import parse_json
 from evaluators.matching.text import json_schema
+from tests.support.table import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "flags", "text"),
     [
         ("[^\\W]", "", "a"),
@@ -46,7 +47,7 @@ def test_a_pattern_matches_as_in_ecmascript(pattern: str, flags: str, text: str)
     assert found(pattern, text, flags)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "flags", "text"),
     [
         ("[^\\W]", "", "é"),
@@ -70,7 +71,7 @@ def test_a_pattern_does_not_match_where_only_python_s_would(
     assert not found(pattern, text, flags)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pattern",
     [
         "(?i)a", "(?P<y>a)", "(?>a)", "a++", "a**", "*a", "^*", "{1}", "(", "a)", "[a", "\\", "[b-a]", "a{2,1}",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from evaluators.matching.questions import asked_again
+from tests.support.table import for_each
 
 QUESTION = "Has my order 4711 shipped?"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "again"),
     [
         ("I am asking again: has my order 4711 shipped yet?", True),

@@ -19,6 +19,7 @@ from evaluators.trace.confidence import confidence
 from evaluators.trace.step_efficiency import step_efficiency
 from evaluators.trace.tool_correctness import tool_correctness
 from tests.support.evaluating import a_trace, a_turn
+from tests.support.table import for_each
 
 
 def call(result: JSON = None, *, arguments: JSON = "build 7", error: str | None = None) -> ToolCall:
@@ -29,7 +30,7 @@ def refused(text: str) -> ToolCall:
     return ToolCall(name="status", arguments="build 7", error=text, rejected="user")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("calls", "expected"),
     [
         ([call("running"), call("running")], 1),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.matching.text import LIMIT, ascii_words, clip, words
+from tests.support.table import for_each
 
 
 @pytest.mark.parametrize(
@@ -18,8 +19,8 @@ def test_a_text_within_the_limit_stays_as_it_is(text: str) -> None:
     assert clip(text) == text
 
 
-@pytest.mark.parametrize("character", ["a", "\u00e4", "\u65e5", "\U0001f642", "\ud800"])
-@pytest.mark.parametrize("limit", [10, 11, 12, 13, LIMIT])
+@for_each("character", ["a", "\u00e4", "\u65e5", "\U0001f642", "\ud800"])
+@for_each("limit", [10, 11, 12, 13, LIMIT])
 def test_a_longer_text_is_cut_between_characters(character: str, limit: int) -> None:
     width = len(character.encode("utf-8", "surrogatepass"))
 

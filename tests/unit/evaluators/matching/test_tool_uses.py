@@ -5,6 +5,7 @@ import pytest
 from evaluators.matching.tool_uses import error_class, is_nothing, tool_uses
 from evaluators.model import JSON, ToolCall
 from evaluators.uses import MOST_TOOLS
+from tests.support.table import for_each
 
 SECOND = 1_000_000_000
 
@@ -53,7 +54,7 @@ def test_the_tools_that_were_called_most_are_kept() -> None:
     assert [use.tool for use in uses if use.calls > 1] == ["t0999"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "result",
     ["", " \n", "[]", "{}", "null", [], {}, [[]], [{"type": "text", "text": ""}], {"content": []}],
 )
@@ -76,7 +77,7 @@ def test_a_result_of_any_depth_ends() -> None:
     assert not is_nothing(deep)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("TimeoutError: no answer after 5 s", "TimeoutError"),
