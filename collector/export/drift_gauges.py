@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from collector.watch.drift.detectors import Drops
+from collector.watch.drift.detectors import DriftDetectors
 
 UNKNOWN = ("unknown", "")
 """(fault, tool) of a drop that no fault explains."""
@@ -18,7 +18,7 @@ NEAR = 0.5
 """Progress towards an alarm that is shown whatever the number of agents."""
 
 
-def drop_gauges() -> Mapping[str, GaugeMetricFamily]:
+def drift_gauges() -> Mapping[str, GaugeMetricFamily]:
     """The gauges without samples, by name."""
     texts = {
         "detected": "1 from the alarm that scores rank lower than in the label set's own past until it clears, else 0.",
@@ -41,11 +41,15 @@ def drop_gauges() -> Mapping[str, GaugeMetricFamily]:
     return gauges
 
 
-class DropGauges(Collector):
+class DriftGauges(Collector):
     """Every label set that is fed. Registered once; reads the live state."""
 
     def __init__(
-        self, drops: Drops, *, is_detailed: Callable[[], bool], caught_up: Callable[[], bool]
+        self,
+        drops: DriftDetectors,
+        *,
+        is_detailed: Callable[[], bool],
+        caught_up: Callable[[], bool],
     ) -> None:
         """`is_detailed`: whether there are few enough agents for everything about a label set."""
         self._drops = drops
@@ -54,7 +58,7 @@ class DropGauges(Collector):
 
     def describe(self) -> Iterable[Metric]:
         """The families without samples, so that registering computes nothing."""
-        return drop_gauges().values()
+        return drift_gauges().values()
 
     def collect(self) -> Iterator[Metric]:
         """Every family at this moment; no family until the state from before a restart has been read back.
@@ -64,7 +68,7 @@ class DropGauges(Collector):
         """
         if not self._caught_up():
             return
-        gauges = drop_gauges()
+        gauges = drift_gauges()
         is_detailed = self._is_detailed()
         for watch in self._drops:
             labels, past = watch.labels, watch.past

@@ -24,7 +24,7 @@ from collector.base.telemetry import Telemetry
 from collector.base.time_slice import TimeSlice
 from collector.config.tree import AgentWindow
 from collector.export.counted_ids import CountedIds
-from collector.export.drift_gauges import DropGauges
+from collector.export.drift_gauges import DriftGauges
 from collector.export.families import AgentFamilies
 from collector.export.fault_gauges import FaultGauges
 from collector.export.gauges import AgentGauges, TaskGauges
@@ -36,25 +36,20 @@ from collector.log.consumer import Consumer
 from collector.log.port import (
     BACKGROUND_LINGER,
     SIGNALS,
-    WINDOWS,
     Assigned,
     Batch,
     Commit,
     Log,
-    New,
     Record,
 )
+from collector.log.state_table import read_back
 from collector.records.comparison import VersionWindow
-from collector.records.drift import DROPS, DropState, decode_drop
 from collector.records.signal_batch import SignalGroup, SignalHeader, groups_in
 from collector.records.standing import AgentLabels, OpenRunaway, Standings
-from collector.records.windows import RUNAWAYS
-from collector.watch.drift.detectors import Drops, is_fed
+from collector.watch.drift.detectors import DriftDetectors, is_fed
 from collector.watch.faults.fault_reader import FaultReader
 from collector.watch.faults.faults import Faults
 from collector.watch.open_runaways import RUNAWAY, OpenRunaways
-from collector.watch.stored import read_stored
-from collector.watch.stored_windows import read_windows
 from collector.watch.task_runs import TaskRuns
 from collector.watch.windows.seen import Seen
 from collector.watch.windows.standings import with_facts
@@ -101,7 +96,7 @@ class PrometheusExporter(Consumer):
         self._clock = clock
         self._targets = Targets(windows, objectives)
         self._families = AgentFamilies(telemetry)
-        self._drops = Drops(drops or PastLimits(), settle=windows.settle)
+        self._drops = DriftDetectors(drops or PastLimits(), settle=windows.settle)
         self._has_drops = False
         """Whether the detectors were read back since partitions were assigned."""
         self._runs = runs or TaskRuns(window=20)
@@ -145,7 +140,7 @@ class PrometheusExporter(Consumer):
                 self._changed_since,
                 caught_up=lambda: self._caught_up,
             ),
-            DropGauges(
+            DriftGauges(
                 self._drops,
                 is_detailed=lambda: self._targets.is_detailed,
                 caught_up=lambda: self._caught_up,
@@ -223,19 +218,15 @@ class PrometheusExporter(Consumer):
 
     async def restore(self) -> None:
         """Take back the windows and task runs of the topic `windows`."""
-        await read_windows(
-            self._log_port,
-            targets=self._targets,
-            runs=self._runs,
-            runaways=self._runaways,
-            poison=self._poison,
-        )
+        tables = (*self._targets.tables, self._runs.table, self._runaways.table)
+        await read_back(self._log_port, tables, self._poison)
+        for agent, ended in self._runs.newest().items():
+            if self._targets.agent_labels(*agent, ended) != agent:
+                self._runs.forget_agent(*agent)
 
     async def _restore_drops(self) -> None:
         self._drops.clear()
-        await read_stored(
-            self._log_port, DROPS, decode_drop, DropState, self._drops.restore, self._poison
-        )
+        await read_back(self._log_port, (self._drops.table,), self._poison)
         self._has_drops = True
 
     # --- the steps of the loop ---------------------------------------------------------------------------------------
@@ -373,15 +364,13 @@ class PrometheusExporter(Consumer):
         self._families.drop_scores(
             "forgotten", sum(each.past.history_samples for each in forgotten)
         )
-        pending, runaways = self._targets.pending() | self._drops.pending(), self._runaways.pending
-        records = [New(topic=WINDOWS, key=key, value=value) for key, value in pending.items()]
-        if runaways is not None:
-            records.append(New(topic=WINDOWS, key=RUNAWAYS, value=runaways))
+        self._targets.note_slots()
+        tables = (*self._targets.tables, self._drops.table, self._runaways.table)
+        records = [record for each in tables for record in each.pending()]
         if records or reached != self._durable:
             await self._log_port.write(records, self._commits(reached))
-            self._targets.written(pending)
-            self._drops.written()
-            self._runaways.written(runaways)
+            for table in tables:
+                table.written()
             self._durable = reached
 
     def _commits(self, durable: dict[int, int]) -> tuple[Commit, ...]:

@@ -12,10 +12,9 @@ from collector.base.telemetry import OTHER, Telemetry
 from collector.export.counted_ids import CountedIds
 from collector.export.families import AgentFamilies
 from collector.log.consumer import Consumer
-from collector.log.port import BACKGROUND_LINGER, TRACES, WINDOWS, Batch, Log, New, Record
+from collector.log.port import BACKGROUND_LINGER, TRACES, Batch, Log, Record
 from collector.records.trace_views import CountedTrace, TraceUsage, counted
 from collector.records.traces import RunRecord
-from collector.records.windows import SLOTS
 from collector.watch.task_runs import TaskRuns
 from collector.watch.windows.targets import Targets
 
@@ -62,16 +61,15 @@ class TraceMetrics(Consumer):
 
     async def commit(self) -> None:
         """Write the tasks that changed together with the commits of the batch that changed them."""
-        pending, commits = self._runs.pending(), self._offsets.commits()
-        if not pending and not commits:
+        changed, commits = self._runs.table.pending(), self._offsets.commits()
+        if not changed and not commits:
             return
-        changed = [New(topic=WINDOWS, key=key, value=each) for key, each in pending.items()]
         if (
             self._has_swapped
         ):  # tasks of an agent without a slot would be forgotten at the next start
-            changed.append(New(topic=WINDOWS, key=SLOTS, value=self._targets.slots_record()))
+            changed.append(self._targets.slots_record())
         await self._retry.log("store task runs", lambda: self._log_port.write(changed, commits))
-        self._runs.written(pending)
+        self._runs.table.written()
         self._has_swapped = False
         self._offsets.committed(commits)
 

@@ -1,22 +1,15 @@
 """What topic `windows` holds of fault watches (`evaluators/formulas/fault_watch.py`), by agent.
 
-As for the comparisons of scores (`drift.py`), the state is one record, and the sessions that have entered are a part
-of their own.
+Its one part are the sessions that have entered.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import msgspec
 
 from collector.base.slots import NameVolume
-from collector.records.codec import decode
 from evaluators.formulas.fault_watch import FaultKind, FaultState
 from evaluators.uses import SessionUses
-
-FAULTS = b"\0faults\0"
-"""Prefix of the keys."""
 
 
 class SettlingUses(msgspec.Struct, frozen=True, array_like=True):
@@ -61,12 +54,9 @@ class WatchState(msgspec.Struct, array_like=True):
     """When that one had begun."""
 
 
-class AgentFaultsState(
-    msgspec.Struct, frozen=True, kw_only=True, tag="faults_state", omit_defaults=True
-):
+class AgentFaultsState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The watches of one agent."""
 
-    labels: tuple[str, str]
     watches: tuple[WatchState, ...] = ()
     durations: dict[str, tuple[dict[int, int], tuple[float, ...]]] = {}
     """By tool: `Durations.counts` and `.waiting`."""
@@ -80,29 +70,3 @@ class AgentFaultsState(
     """How many sessions have entered."""
     newest: bytes = b""
     """Digests of the newest of them, 64 bits each: those that the part may lack."""
-
-
-class AgentFaultsPart(msgspec.Struct, frozen=True, kw_only=True, tag="faults_part"):
-    """The sessions that have entered."""
-
-    labels: tuple[str, str]
-    name: int
-    packed: bytes
-
-
-FaultsRecord: TypeAlias = AgentFaultsState | AgentFaultsPart
-_record = msgspec.msgpack.Decoder(FaultsRecord)
-
-
-def faults_key(agent: tuple[str, str], part: int | None = None) -> bytes:
-    return FAULTS + f"{'' if part is None else part}\0".encode() + "\0".join(agent).encode()
-
-
-def decode_faults(value: bytes) -> FaultsRecord:
-    """A record with a key of `FAULTS`.
-
-    Raises:
-        UnknownKind: a newer version wrote it.
-        Undecodable: it is not one.
-    """
-    return decode(_record, value)

@@ -7,25 +7,8 @@ from typing import TypeAlias
 import msgspec
 
 from collector.base.slots import NameVolume
-from collector.records.codec import decode
-from collector.records.standing import OpenRunaway
 from collector.records.traces import WorkRecord
 from evaluators.formulas.objective_missed import Detector
-
-TASK = b"\0task\0"
-"""Prefix of the keys of tasks; the keys of label sets begin with a service."""
-SLOTS = b"\0slots"
-"""Key of the one record that says which names have label values."""
-
-VERSIONS = b"\0versions\0"
-"""Prefix of the keys of agents' versions: service and agent follow."""
-
-RANKED = b"\0ranked\0"
-"""Prefix of the keys of what sessions are ranked among; the exporter passes over them."""
-LAST_RANKED = RANKED + b"last"
-
-RUNAWAYS = b"\0runaways"
-"""Key of the one record that says which open traces run away."""
 
 Rank: TypeAlias = tuple[int, str, float, int, bool, str]
 """Of a score among those of its session: (start, trace id, log time, revision, final, signal id)."""
@@ -85,9 +68,8 @@ class VersionLooksRecord(msgspec.Struct, frozen=True, array_like=True):
 
 
 class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The windows and the drift detector of one label set (service, agent, evaluator, scope)."""
+    """The windows of one label set, and its detector beside the objective."""
 
-    labels: tuple[str, str, str, str]
     entries: tuple[WindowEntry, ...]
     versions: dict[str, tuple[WindowEntry, ...]] = {}
     looks: dict[str, VersionLooksRecord] = {}
@@ -98,15 +80,6 @@ class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """By partition of `signals`, the offset below which every signal is taken in."""
     fed: tuple[str, ...] = ()
     """Ids of the newest signals that the detector has taken in."""
-
-
-class VersionsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """When the versions of one agent had sessions. Key: `VERSIONS` and the agent's labels."""
-
-    service: str
-    agent: str
-    seen: dict[str, tuple[float, ...]] = {}
-    """By version, log times: the newest one, and those that decide which other versions have ended."""
 
 
 class TaskRun(msgspec.Struct, frozen=True, array_like=True):
@@ -122,17 +95,6 @@ class TaskRun(msgspec.Struct, frozen=True, array_like=True):
     """See `RunRecord.stated`."""
 
 
-class TaskState(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest runs of one task. Key: `TASK` and the digest of the task."""
-
-    service: str
-    agent: str
-    task: str
-    """A digest of service, agent and task id, as they were before any label was folded."""
-    runs: tuple[TaskRun, ...]
-    """Oldest first."""
-
-
 class SlotsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which agents and evaluators have label values of their own, and the volume of each and of those that wait."""
 
@@ -140,42 +102,6 @@ class SlotsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     agents_waiting: tuple[tuple[tuple[str, str], NameVolume], ...] = ()
     evaluators: tuple[tuple[str, NameVolume], ...] = ()
     evaluators_waiting: tuple[tuple[str, NameVolume], ...] = ()
-
-
-class RunawaysRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The open traces that run away, the one that was found longest ago first."""
-
-    traces: tuple[OpenRunaway, ...] = ()
-
-
-class AgentWork(msgspec.Struct, frozen=True, kw_only=True, tag="agent_work", omit_defaults=True):
-    """The work of an agent's newest closed sessions. Key: `RANKED` and the name."""
-
-    service: str
-    name: str
-    """A digest of service, agent and first model."""
-    sessions: bytes
-    """As `WorkHistory.pack` gives them."""
-
-
-class TaskWrites(msgspec.Struct, frozen=True, kw_only=True, tag="task_writes", omit_defaults=True):
-    """The writes of a task's newest runs. Key: `RANKED` and the name."""
-
-    service: str
-    name: str
-    """A digest of service and task id."""
-    runs: tuple[tuple[int, bytes], ...]
-    """As `TaskRunsHistory.packed` gives them."""
-
-
-class AgentCalls(msgspec.Struct, frozen=True, kw_only=True, tag="agent_calls", omit_defaults=True):
-    """The model calls of an agent's newest closed traces. Key: `RANKED` and the name."""
-
-    service: str
-    name: str
-    """A digest of service, agent and first model."""
-    traces: bytes
-    """As `TraceCallsHistory.pack` gives them."""
 
 
 class RankedSignal(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -186,8 +112,8 @@ class RankedSignal(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     headers: tuple[tuple[str, bytes], ...]
 
 
-class RankedBatch(msgspec.Struct, frozen=True, kw_only=True, tag="batch", omit_defaults=True):
-    """What was decided last, written before all else of it. Key: `LAST_RANKED`.
+class RankedBatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was decided last, written before all else of it.
 
     A process that ends in the middle of the write leaves it to the next one, which writes the same again.
     """
@@ -203,67 +129,3 @@ class RankedBatch(msgspec.Struct, frozen=True, kw_only=True, tag="batch", omit_d
     """(service, name of the history, number of the trace, model calls) of traces that were put into histories."""
     recent: tuple[str, ...] = ()
     """Digests of the newest closed sessions with their revisions: another record of one of them is a repeat."""
-
-
-Ranked: TypeAlias = AgentWork | TaskWrites | AgentCalls | RankedBatch
-_ranked = msgspec.msgpack.Decoder(Ranked)
-_window = msgspec.msgpack.Decoder(WindowRecord)
-_slots = msgspec.msgpack.Decoder(SlotsRecord)
-_task = msgspec.msgpack.Decoder(TaskState)
-_versions = msgspec.msgpack.Decoder(VersionsRecord)
-_runaways = msgspec.msgpack.Decoder(RunawaysRecord)
-
-
-def decode_window(value: bytes) -> WindowRecord:
-    """The record of a label set.
-
-    Raises:
-        Undecodable: it is not one.
-    """
-    return decode(_window, value)
-
-
-def decode_task(value: bytes) -> TaskState:
-    """The record of a task.
-
-    Raises:
-        Undecodable: it is not one.
-    """
-    return decode(_task, value)
-
-
-def decode_versions(value: bytes) -> VersionsRecord:
-    """The record of an agent's versions.
-
-    Raises:
-        Undecodable: it is not one.
-    """
-    return decode(_versions, value)
-
-
-def decode_slots(value: bytes) -> SlotsRecord:
-    """The record of the slots.
-
-    Raises:
-        Undecodable: it is not one.
-    """
-    return decode(_slots, value)
-
-
-def decode_runaways(value: bytes) -> RunawaysRecord:
-    """The record of the open traces that run away.
-
-    Raises:
-        Undecodable: it is not one.
-    """
-    return decode(_runaways, value)
-
-
-def decode_ranked(value: bytes) -> Ranked:
-    """A record of what sessions are ranked among.
-
-    Raises:
-        UnknownKind: a newer version wrote it.
-        Undecodable: it is not one.
-    """
-    return decode(_ranked, value)

@@ -4,8 +4,7 @@ A comparison is one label set's or one agent's. A subject counts for one agent o
 with is withdrawn. Log time has passed a moment when every partition has: so what enters, and in which order, does not
 depend on how partitions interleave, nor on what a restart reads again.
 
-The state of a comparison is one record, and all that must agree stands in it. Its larger parts are records of their
-own, which are written after the state and may be older than it: the state says what they lack.
+How it is stored: `collector/log/state_table.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
+from collector.log.state_table import Parts, StateTable
 from collector.watch.settling import Settling, Update
 
 HOLD = 120.0
@@ -57,11 +57,6 @@ class Comparison(Protocol):
     @property
     def settling(self) -> Settling[Any]: ...
 
-    @property
-    def parts(self) -> set[int]:
-        """Names of the parts that are stored."""
-        ...
-
     def entering(self, passed: float) -> Iterator[None]:
         """Let enter what has settled before log time `passed`, one subject with each step."""
         ...
@@ -70,15 +65,15 @@ class Comparison(Protocol):
         """End what is old at log time `now`; whether anything was."""
         ...
 
-    def encode(self) -> bytes:
-        """The state, as it must be written before the parts that are `due`."""
+    def state(self) -> Any:
+        """What is stored of it, as it must be written before the parts that are `due`."""
         ...
 
-    def due(self) -> dict[int, bytes]:
+    def due(self) -> Parts:
         """By name, the parts that must be written now, so that the state stays small."""
         ...
 
-    def written(self, parts: Mapping[int, bytes]) -> None:
+    def written(self, parts: Parts) -> None:
         """The state, and after it these parts as `due` gave them, are stored."""
         ...
 
@@ -88,30 +83,31 @@ W = TypeVar("W", bound=Comparison)
 
 
 class Comparisons(ABC, Generic[K, W]):
-    """Every comparison of one kind, and those that changed since they were last written to topic `windows`."""
+    """Every comparison of one kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str, key: Any, state: Any) -> None:
+        """Its table in topic `windows` is of this kind, with keys and states of these types."""
+        self.table: StateTable[K, Any] = StateTable(
+            kind,
+            key,
+            state,
+            encode=self._encode,
+            restore=self._restore,
+            due=lambda key: self._watches[key].due(),
+            stored=self._has_stored,
+        )
         self.log_time = LogTime()
         self._watches: dict[K, W] = {}
         self._services: dict[Hashable, dict[K, W]] = {}
         """Those that may hold the same subjects."""
-        self._changed: set[K] = set()
-        self._removed: dict[bytes, None] = {}
-        """Keys whose records are to be removed."""
-        self._due: dict[K, dict[int, bytes]] = {}
-        """The parts among the records that `pending` gave last."""
 
     @abstractmethod
     def _service(self, key: K) -> Hashable:
         """What the key has in common with those that may hold the same subjects."""
 
     @abstractmethod
-    def _stored_at(self, key: K, part: int | None = None) -> bytes:
-        """The key of its state in topic `windows`, or of a part of it."""
-
-    @abstractmethod
-    def _packed_part(self, key: K, name: int, packed: bytes) -> bytes:
-        """The record of a part."""
+    def _made(self, key: K, state: Any, parts: Parts) -> W:
+        """The comparison of a key as it was stored; a ValueError: it was not."""
 
     def __iter__(self) -> Iterator[W]:
         return iter(tuple(self._watches.values()))
@@ -125,7 +121,7 @@ class Comparisons(ABC, Generic[K, W]):
         passed = self.log_time.passed
         for key, watch in self._watches.items():
             for _ in watch.entering(passed):
-                self._changed.add(key)
+                self.table.change(key)
                 yield
 
     def expire(self) -> None:
@@ -133,7 +129,7 @@ class Comparisons(ABC, Generic[K, W]):
         passed = self.log_time.passed
         for key, watch in self._watches.items():
             if watch.expire(passed):
-                self._changed.add(key)
+                self.table.change(key)
 
     def _is_decided(self, service: Hashable, key: K, update: Update) -> bool:
         """Whether the update comes too late for any agent. What other agents of the service wait with is withdrawn.
@@ -151,7 +147,7 @@ class Comparisons(ABC, Generic[K, W]):
     def _withdraw(self, key: K, update: Update) -> None:
         watch = self._watches.get(key)
         if watch is not None and watch.settling.withdraw(update):
-            self._changed.add(key)
+            self.table.change(key)
 
     # --- storing -----------------------------------------------------------------------------------------------------
 
@@ -159,44 +155,28 @@ class Comparisons(ABC, Generic[K, W]):
         """Forget everything, to read it back with the partitions, each from its commit."""
         self._services.clear()
         self._watches.clear()
-        self._changed.clear()
-        self._removed.clear()
-        self._due.clear()
+        self.table.clear()
         self.log_time.begin_again()
 
     def forget(self, holds: Callable[[K], bool]) -> list[W]:
         """Forget those that `holds` no longer: their label values went to others. Returns them."""
         gone = {key: watch for key, watch in self._watches.items() if not holds(key)}
-        for key, watch in gone.items():
+        for key in gone:
             del self._watches[key]
-            self._changed.discard(key)
             del self._services[self._service(key)][key]
-            # The state is removed last: without it, parts that a crash left would be taken for those of a new one.
-            self._removed |= {self._stored_at(key, each): None for each in sorted(watch.parts)}
-            self._removed |= {self._stored_at(key): None}
+            self.table.forget(key)
         return list(gone.values())
 
-    def pending(self) -> dict[bytes, bytes | None]:
-        """By key, the records that topic `windows` lacks, in the order of the write; None removes one."""
-        changed = {key: self._watches[key] for key in self._changed}
-        self._due = {key: watch.due() for key, watch in changed.items()}
-        parts = {
-            self._stored_at(key, name): self._packed_part(key, name, packed)
-            for key, due in self._due.items()
-            for name, packed in due.items()
-        }
-        # A part that is older than its state is brought up to date by it; the other way round it could not be.
-        written = {self._stored_at(key): watch.encode() for key, watch in changed.items()} | parts
-        removed = {key: None for key in self._removed if key not in written}
-        return removed | written
+    def _encode(self, key: K) -> Any:
+        watch = self._watches.get(key)
+        return None if watch is None else watch.state()
 
-    def written(self) -> None:
-        """What `pending` gave last is in the topic."""
-        for key, due in self._due.items():
-            self._watches[key].written(due)
-        self._changed.clear()
-        self._removed.clear()
-        self._due.clear()
+    def _restore(self, key: K, state: Any, parts: Parts) -> None:
+        self._add(key, self._made(key, state, parts))
+
+    def _has_stored(self, key: K, parts: Parts) -> None:
+        if key in self._watches:
+            self._watches[key].written(parts)
 
     def _add(self, key: K, watch: W) -> W:
         self._watches[key] = watch

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 
-from collector.records.codec import encode
+from collector.log.state_table import Parts, StateTable
 from collector.records.signal import Signal, decode_signal, unix_seconds
 from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.records.standing import OpenRunaway
-from collector.records.windows import RunawaysRecord
 from evaluators.trace.runaway import USUAL
 
 RUNAWAY = "runaway"
@@ -29,10 +28,12 @@ class OpenRunaways:
     def __init__(self, max_age: float) -> None:
         """`max_age`: seconds after which a trace has closed (`windows.trace.max_age`)."""
         self._max_age = max_age
-        self._open: OrderedDict[str, OpenRunaway] = OrderedDict()
+        self._open: dict[str, OpenRunaway] = {}
+        self.table: StateTable[str, OpenRunaway] = StateTable(
+            "runaway", str, OpenRunaway, encode=self._open.get, restore=self._restore
+        )
         self._closed: OrderedDict[str, int] = OrderedDict()
         """Revisions of the traces that closed last."""
-        self._has_changed = False
 
     def take(self, subject: SubjectHeader, header: SignalHeader, json: memoryview) -> str | None:
         """Take in a signal of `runaway`, its `json` to be read only if need be; returns as `find` does.
@@ -65,8 +66,7 @@ class OpenRunaways:
         self._closed[trace_id] = max(revision, self._closed.pop(trace_id, -1))
         if len(self._closed) > MAX_CLOSED:
             self._closed.popitem(last=False)
-        if self._open.pop(trace_id, None) is not None:
-            self._has_changed = True
+        self._forget(trace_id)
 
     def shown(self, now: float) -> Iterator[OpenRunaway]:
         """Those that are open at log time `now`, the one that was found longest ago first."""
@@ -76,32 +76,23 @@ class OpenRunaways:
         """Forget those whose outcome never came; returns how many there were."""
         gone = [each.trace_id for each in self._open.values() if each.until <= now]
         for trace_id in gone:
-            del self._open[trace_id]
-        self._has_changed = self._has_changed or bool(gone)
+            self._forget(trace_id)
         return len(gone)
 
-    # --- its state -------------------------------------------------------------------------------------------------
-
-    @property
-    def pending(self) -> bytes | None:
-        """The record to write; None: it is written."""
-        if not self._has_changed:
-            return None
-        return encode(RunawaysRecord(traces=tuple(self._open.values())))
-
-    def written(self, record: bytes | None) -> None:
-        self._has_changed = self._has_changed and record != self.pending
-
-    def restore(self, record: RunawaysRecord) -> None:
-        self._open = OrderedDict((each.trace_id, each) for each in record.traces[:MAX_TRACES])
-
     # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _restore(self, trace_id: str, runaway: OpenRunaway, _parts: Parts) -> None:
+        self._open[trace_id] = runaway
+
+    def _forget(self, trace_id: str) -> None:
+        if self._open.pop(trace_id, None) is not None:
+            self.table.forget(trace_id)
 
     def _find(self, signal: Signal, trace_id: str) -> str | None:
         seen = unix_seconds(signal.time)
         until = seen + self._max_age
         earlier = self._open.get(trace_id)
-        self._has_changed = True
+        self.table.change(trace_id)
         self._open[trace_id] = OpenRunaway(
             trace_id=trace_id,
             service=signal.service,
@@ -113,5 +104,7 @@ class OpenRunaways:
         )
         if len(self._open) <= MAX_TRACES:
             return None
-        self._open.popitem(last=False)
+        self._forget(
+            min(self._open.values(), key=lambda each: (each.since, each.trace_id)).trace_id
+        )
         return "max_traces"

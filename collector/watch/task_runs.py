@@ -6,14 +6,13 @@ The state depends on the set of runs taken in, never on their order, as long as 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from collector.base.errors import Undecodable
-from collector.records.codec import encode
+from collector.log.state_table import Parts, StateTable
 from collector.records.traces import RunRecord
-from collector.records.windows import TASK, TaskRun, TaskState
+from collector.records.windows import TaskRun
 from evaluators.formulas.task_runs import KS, Run, TaskPassing, decided, newest, passing
 
 Agent: TypeAlias = tuple[str, str]
@@ -26,7 +25,7 @@ MAX_TASKS = 4096
 
 
 class TaskRuns:
-    """Every task's window, and the tasks that changed since they were last written."""
+    """Every task's window."""
 
     def __init__(self, *, window: int, most: int = MAX_TASKS, said: Said | None = None) -> None:
         """`window` newest runs of a task count; at most `most` tasks are remembered.
@@ -38,7 +37,14 @@ class TaskRuns:
         self._most = most
         self._agents: dict[Agent, dict[str, tuple[Run, ...]]] = {}
         self._passing: dict[Agent, tuple[TaskPassing, ...]] = {}
-        self._pending: dict[bytes, bytes | None] = {}
+        self.table: StateTable[tuple[str, str, str], tuple[TaskRun, ...]] = StateTable(
+            "task",
+            tuple[str, str, str],
+            tuple[TaskRun, ...],
+            encode=self._encode,
+            restore=self._restore,
+        )
+        """By labels of the agent and task; the oldest run first."""
 
     def take(self, run: RunRecord, service: str, agent: str) -> Iterator[Agent]:
         """Take in a run under these labels; yields the agent of each run that was evicted for it."""
@@ -56,7 +62,7 @@ class TaskRuns:
         (runs,) = newest((*held, taken), self._window).values()
         if runs != held:
             self._put(runs)
-            self._pending[_key(taken.task_id)] = _encoded(runs)
+            self.table.change((service, agent, taken.task_id))
         return iter(self._evict())
 
     def keeps(self, run: RunRecord) -> bool:
@@ -78,45 +84,20 @@ class TaskRuns:
                     for each in runs
                 )
                 self._put(changed)
-                self._pending[_key(changed[0].task_id)] = _encoded(changed)
+                self.table.change((runs[0].service, runs[0].agent, runs[0].task_id))
 
     def forget_agent(self, service: str, agent: str) -> None:
         self._passing.pop((service, agent), None)
         for task in self._agents.pop((service, agent), {}):
-            self._pending[_key(task)] = None
+            self.table.change((service, agent, task))
 
-    def restore(self, state: TaskState) -> tuple[Agent, float]:
-        """Take a task back from topic `windows`, cut to today's window: its agent, and the end of its newest run.
-
-        Raises:
-            Undecodable: it has no runs.
-        """
-        runs = tuple(
-            Run(
-                service=state.service,
-                agent=state.agent,
-                task_id=state.task,
-                session_id=run.session,
-                ended=run.ended,
-                success=run.success,
-                stated=run.stated,
-            )
-            for run in state.runs[-self._window :]
-        )
-        if not runs:
-            raise Undecodable("a task without runs")
-        self._put(runs)
-        return (state.service, state.agent), runs[-1].ended
-
-    def pending(self) -> dict[bytes, bytes | None]:
-        """By key, the records that topic `windows` lacks; None removes one."""
-        return dict(self._pending)
-
-    def written(self, records: Mapping[bytes, bytes | None]) -> None:
-        """These records are in the topic; tasks that changed meanwhile stay pending."""
-        for key, value in records.items():
-            if key in self._pending and self._pending[key] == value:
-                del self._pending[key]
+    def newest(self) -> dict[Agent, float]:
+        """Of each agent with tasks, the end of its newest run."""
+        return {
+            agent: max(runs[-1].ended for runs in tasks.values())
+            for agent, tasks in self._agents.items()
+            if tasks
+        }
 
     def passing(self) -> Iterator[tuple[Agent, tuple[TaskPassing, ...]]]:
         """Each agent's pass@k and pass^k."""
@@ -125,6 +106,31 @@ class TaskRuns:
                 counts = [decided(runs) for runs in tasks.values()]
                 self._passing[agent] = tuple(passing(counts, k) for k in KS)
             yield agent, self._passing[agent]
+
+    def _encode(self, key: tuple[str, str, str]) -> tuple[TaskRun, ...] | None:
+        runs = self._agents.get(key[:2], {}).get(key[2], ())
+        stored = (TaskRun(each.session_id, each.ended, each.success, each.stated) for each in runs)
+        return tuple(stored) or None
+
+    def _restore(self, key: tuple[str, str, str], runs: tuple[TaskRun, ...], _parts: Parts) -> None:
+        """Take a task back, cut to today's window."""
+        if not runs:
+            raise ValueError("a task without runs")
+        service, agent, task = key
+        self._put(
+            tuple(
+                Run(
+                    service=service,
+                    agent=agent,
+                    task_id=task,
+                    session_id=run.session,
+                    ended=run.ended,
+                    success=run.success,
+                    stated=run.stated,
+                )
+                for run in runs[-self._window :]
+            )
+        )
 
     def _put(self, runs: tuple[Run, ...]) -> None:
         agent = (runs[0].service, runs[0].agent)
@@ -142,25 +148,8 @@ class TaskRuns:
             oldest = min(tasks, key=lambda task: (tasks[task][-1].ended, task))
             evicted += [agent] * len(tasks.pop(oldest))
             self._passing.pop(agent, None)
-            self._pending[_key(oldest)] = None
+            self.table.change((*agent, oldest))
         return evicted
-
-
-def _encoded(runs: tuple[Run, ...]) -> bytes:
-    return encode(
-        TaskState(
-            service=runs[0].service,
-            agent=runs[0].agent,
-            task=runs[0].task_id,
-            runs=tuple(
-                TaskRun(each.session_id, each.ended, each.success, each.stated) for each in runs
-            ),
-        )
-    )
-
-
-def _key(task: str) -> bytes:
-    return TASK + task.encode()
 
 
 def _digest(*parts: str) -> str:

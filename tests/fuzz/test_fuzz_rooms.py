@@ -13,17 +13,20 @@ import pytest
 from hypothesis import strategies as st
 
 from collector.base.errors import Undecodable
-from collector.log.port import CLOSINGS, SESSIONS, SIGNALS, SPANS, TRACES, Position, Record
+from collector.config.tree import AgentWindow
+from collector.log.port import CLOSINGS, SESSIONS, SIGNALS, SPANS, TRACES, New, Position, Record
 from collector.records.closings import decode_mark
 from collector.records.sessions import decode_sessions, session_key, split_session_key
 from collector.records.signal import decode_signal
 from collector.records.signal_batch import signals_in
 from collector.records.traces import decode_traces
-from collector.records.windows import decode_task, decode_window
+from collector.watch.task_runs import TaskRuns
+from collector.watch.windows.targets import Targets
 from evaluators.dialects.content.names import clean
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, corpus, seed
 from tests.fuzz.pipeline import Pipeline, check_signals
 from tests.support.mutation import mutated, torn
+from tests.support.state_tables import give_back, state_key
 
 pytestmark = pytest.mark.timeout(7200)
 
@@ -45,12 +48,21 @@ def read_signals(value: bytes) -> object:
     )
 
 
+def read_windows(value: bytes) -> None:
+    *_, windows = Targets(AgentWindow(), lambda _: None).tables
+    for table, key in (
+        (windows, state_key("window", ("bot", "planner", "agent_reliability", "session"))),
+        (TaskRuns(window=5).table, state_key("task", ("bot", "planner", "t"))),
+    ):
+        give_back(table, [New(topic="windows", key=key, value=value)])
+
+
 DECODERS: dict[str, tuple[Callable[[bytes], object], ...]] = {
     TRACES: (decode_traces,),
     SESSIONS: (decode_sessions,),
     CLOSINGS: (decode_mark,),
     SIGNALS: (decode_signal, read_signals),
-    "windows": (decode_window, decode_task),
+    "windows": (read_windows,),
 }
 
 

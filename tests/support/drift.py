@@ -11,8 +11,8 @@ import msgspec
 from collector.log.port import SIGNALS
 from collector.records.drift import SettlingScore
 from collector.records.signal import Signal, decode_signal, unix_seconds
-from collector.watch.drift.detector import DropWatch
-from collector.watch.drift.detectors import Drops
+from collector.watch.drift.detector import DriftDetector
+from collector.watch.drift.detectors import DriftDetectors
 from collector.watch.settling import digest_of
 from collector.watch.windows.target import Labels
 from evaluators.formulas.own_past import OwnPast
@@ -33,7 +33,7 @@ def shown(past: OwnPast) -> tuple[object, ...]:
     )
 
 
-def held(drops: Drops) -> dict[Labels, tuple[object, ...]]:
+def held(drops: DriftDetectors) -> dict[Labels, tuple[object, ...]]:
     """Of each label set that anything has entered: its past, and who entered, in order."""
     return {
         each.labels: (list(each.settling.entered._subjects), shown(each.past))
@@ -42,7 +42,7 @@ def held(drops: Drops) -> dict[Labels, tuple[object, ...]]:
     }
 
 
-def settling(watch: DropWatch) -> set[SettlingScore]:
+def settling(watch: DriftDetector) -> set[SettlingScore]:
     """What has not settled yet."""
     return set(watch.settling.held)
 

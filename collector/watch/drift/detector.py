@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from collector.records.codec import encode
-from collector.records.drift import DropState, SettlingScore
+from collector.records.drift import DriftState, SettlingScore
 from collector.watch.entered import Entered
 from collector.watch.settling import Settling, Update, digest_of
 from collector.watch.windows.target import Labels
@@ -66,14 +65,14 @@ _DIGESTS = 2**64
 """A digest as a number below 1 breaks the ties between equal scores."""
 
 
-class DropWatch:
+class DriftDetector:
     """One label set."""
 
     def __init__(
         self,
         labels: Labels,
         limits: PastLimits,
-        state: DropState | None = None,
+        state: DriftState | None = None,
         parts: Mapping[int, bytes] | None = None,
     ) -> None:
         """`state` and `parts` as they were stored; a part may be older than the state, or missing.
@@ -83,7 +82,6 @@ class DropWatch:
         """
         parts = dict(parts or {})
         self.labels = labels
-        self._parts = set(parts)
         entered = parts.pop(ENTERED, b"")
         self.settling: Settling[SettlingScore] = (
             Settling()
@@ -112,11 +110,6 @@ class DropWatch:
             self.past.feed(subject, each.score, due, each.version, seen=each.seen or due, tie=tie)
             self.trail.note(due, self.progress)
             yield
-
-    @property
-    def parts(self) -> set[int]:
-        """Names of the parts that are stored."""
-        return self._parts
 
     def expire(self, now: float) -> bool:
         """End alarms that are old at log time `now`; whether there was one."""
@@ -153,18 +146,15 @@ class DropWatch:
 
     # --- storing -----------------------------------------------------------------------------------------------------
 
-    def encode(self) -> bytes:
-        """The state, as it must be written before the parts that are `due`."""
-        return encode(
-            DropState(
-                labels=self.labels,
-                past=self.past.state(),
-                settling=self.settling.held,
-                next_offsets=self.settling.next_offsets,
-                entered=self.settling.entered.count,
-                newest=self.settling.entered.newest,
-                trail=self.trail.packed,
-            )
+    def state(self) -> DriftState:
+        """What is stored of it, as it must be written before the parts that are `due`."""
+        return DriftState(
+            past=self.past.state(),
+            settling=self.settling.held,
+            next_offsets=self.settling.next_offsets,
+            entered=self.settling.entered.count,
+            newest=self.settling.entered.newest,
+            trail=self.trail.packed,
         )
 
     def due(self) -> dict[int, bytes]:
@@ -174,7 +164,6 @@ class DropWatch:
 
     def written(self, parts: Mapping[int, bytes]) -> None:
         """The state, and after it these parts as `due` gave them, are stored."""
-        self._parts |= parts.keys()
         self.past.written({name: each for name, each in parts.items() if name != ENTERED})
         if ENTERED in parts:
             self.settling.entered.written(parts[ENTERED])

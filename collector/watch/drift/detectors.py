@@ -6,17 +6,15 @@ enters at its first final outcome.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from collector.base.errors import Undecodable
 from collector.base.telemetry import OTHER, short
-from collector.records.codec import encode
-from collector.records.drift import DropPart, DropState, drop_key
+from collector.log.state_table import Parts
+from collector.records.drift import DriftState
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels, Drop, WatchedScores
 from collector.watch.comparisons import Comparisons
-from collector.watch.drift.detector import DropWatch
+from collector.watch.drift.detector import DriftDetector
 from collector.watch.faults.faults import Faults
 from collector.watch.settling import Update
 from collector.watch.windows.seen import Seen
@@ -31,23 +29,20 @@ TRACES = frozenset({"tool_correctness", "confidence", "task_completion"})
 """Trace evaluators that are fed."""
 
 
-class Drops(Comparisons[Labels, DropWatch]):
+class DriftDetectors(Comparisons[Labels, DriftDetector]):
     """Every label set."""
 
     def __init__(self, limits: PastLimits, *, settle: float) -> None:
         """`settle` is in seconds of log time."""
-        super().__init__()
+        super().__init__("drift", Labels, DriftState)
         self._limits = limits
         self._settle = settle
 
     def _service(self, key: Labels) -> ServiceKey:
         return key.service, key.evaluator, key.scope
 
-    def _stored_at(self, key: Labels, part: int | None = None) -> bytes:
-        return drop_key(key, part)
-
-    def _packed_part(self, key: Labels, name: int, packed: bytes) -> bytes:
-        return encode(DropPart(labels=key, name=name, packed=packed))
+    def _made(self, key: Labels, state: DriftState, parts: Parts) -> DriftDetector:
+        return DriftDetector(key, self._limits, state, parts)
 
     def by_agent(self) -> dict[AgentLabels, tuple[Drop, ...]]:
         """What ranks otherwise than it was, in both directions, of each agent of which anything does."""
@@ -86,20 +81,20 @@ class Drops(Comparisons[Labels, DropWatch]):
 
         One fall with each step, of those that anything was said of since they were stored last.
         """
-        for labels in tuple(self._changed):
-            past = self._watches[labels].past
-            alarm = past.worse
-            if alarm is None:
+        for labels in self.table.changed:
+            watch = self._watches.get(labels)
+            if watch is None or watch.past.worse is None:
                 continue
+            past, alarm = watch.past, watch.past.worse
             yield
             agent = labels[:2]
             cause = faults.cause(agent, alarm.since)
             if cause is not None and past.explain(cause):
-                self._changed.add(labels)
+                self.table.change(labels)
             named = past.cause
             if named is not None and faults.is_over(agent, named, alarm.began):
                 past.end_worse()
-                self._changed.add(labels)
+                self.table.change(labels)
 
     def changed_since(self, labels: Labels, faults: Faults) -> float | None:
         """When the change began that stands now: of these scores, else of a fault; None: nothing has changed."""
@@ -115,7 +110,7 @@ class Drops(Comparisons[Labels, DropWatch]):
                 found[labels[:2]] = found.get(labels[:2]) or watch.past.cause
         return found
 
-    def is_compared(self, watch: DropWatch) -> bool:
+    def is_compared(self, watch: DriftDetector) -> bool:
         """Whether the label set's history is long enough for a comparison, or its alarm stands."""
         return watch.alarm is not None or watch.past.history_samples >= self._limits.least
 
@@ -141,27 +136,12 @@ class Drops(Comparisons[Labels, DropWatch]):
             self._withdraw(labels, update)
             return True
         if watch is None:
-            watch = self._add(labels, DropWatch(labels, self._limits))
+            watch = self._add(labels, DriftDetector(labels, self._limits))
         due = seen.time if header.final else seen.time + self._settle
         taken = watch.offer(update, score, due=due, version=seen.version)
         if taken:
-            self._changed.add(labels)
+            self.table.change(labels)
         return taken is not None
-
-    # --- storing -----------------------------------------------------------------------------------------------------
-
-    def restore(self, state: DropState, parts: Mapping[int, bytes]) -> None:
-        """Take a label set back from its records.
-
-        Raises:
-            Undecodable: they are not what was stored.
-        """
-        labels = Labels(*state.labels)
-        try:
-            watch = DropWatch(labels, self._limits, state, parts)
-        except (ValueError, struct.error) as error:
-            raise Undecodable(f"the past of {labels}: {error}") from error
-        self._add(labels, watch)
 
 
 def is_fed(header: SignalHeader, *, is_trace: bool) -> bool:

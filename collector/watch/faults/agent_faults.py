@@ -11,7 +11,6 @@ from typing import get_args
 
 from collector.base.slots import Slots
 from collector.base.telemetry import OTHER, short
-from collector.records.codec import encode
 from collector.records.faults import AgentFaultsState, SettlingUses, WatchState
 from collector.records.standing import FAULTS_THAT_PAGE, AgentLabels, FailingTool, Fault
 from collector.watch.entered import Entered
@@ -56,10 +55,8 @@ class AgentFaults:
         Raises:
             ValueError: it was not.
         """
-        state = state or AgentFaultsState(labels=labels)
+        state = state or AgentFaultsState()
         self.labels = labels
-        self.parts = {ENTERED} if entered else set[int]()
-        """Names of the parts that are stored."""
         self.settling: Settling[SettlingUses] = Settling(
             state.settling,
             state.next_offsets,
@@ -140,25 +137,21 @@ class AgentFaults:
 
     # --- storing -----------------------------------------------------------------------------------------------------
 
-    def encode(self) -> bytes:
-        """The state, as it must be written before the part that is `due`."""
+    def state(self) -> AgentFaultsState:
+        """What is stored of it, as it must be written before the part that is `due`."""
         tools, waiting = self._tools.state()
         entered = self.settling.entered
-        return encode(
-            AgentFaultsState(
-                labels=self.labels,
-                watches=tuple(each.stored() for each in self._watches.values()),
-                durations={
-                    tool: (each.counts, tuple(each.waiting))
-                    for tool, each in self._durations.items()
-                },
-                tools=tuple(tools),
-                tools_waiting=tuple(waiting),
-                settling=self.settling.held,
-                next_offsets=self.settling.next_offsets,
-                entered=entered.count,
-                newest=entered.newest,
-            )
+        return AgentFaultsState(
+            watches=tuple(each.stored() for each in self._watches.values()),
+            durations={
+                tool: (each.counts, tuple(each.waiting)) for tool, each in self._durations.items()
+            },
+            tools=tuple(tools),
+            tools_waiting=tuple(waiting),
+            settling=self.settling.held,
+            next_offsets=self.settling.next_offsets,
+            entered=entered.count,
+            newest=entered.newest,
         )
 
     def due(self) -> dict[int, bytes]:
@@ -170,7 +163,6 @@ class AgentFaults:
         """The state, and after it this part as `due` gave it, are stored."""
         for packed in parts.values():
             self.settling.entered.written(packed)
-            self.parts.add(ENTERED)
 
     def _in_order(self) -> list[tuple[Cause, _Watch]]:
         """The watches as people read them: what fails first, then what it leads to."""

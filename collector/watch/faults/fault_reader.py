@@ -17,14 +17,13 @@ from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
 from collector.base.time_slice import TimeSlice
 from collector.log.consumer import Consumer
-from collector.log.port import BACKGROUND_LINGER, TRACES, WINDOWS, Assigned, Batch, Log, New, Record
-from collector.records.faults import FAULTS, AgentFaultsState, decode_faults
+from collector.log.port import BACKGROUND_LINGER, TRACES, Assigned, Batch, Log, Record
+from collector.log.state_table import read_back
 from collector.records.standing import AgentLabels
 from collector.records.trace_views import work_in
 from collector.records.traces import WorkRecord
 from collector.watch.faults.families import FaultFamilies
 from collector.watch.faults.faults import Faults
-from collector.watch.stored import read_stored
 
 GROUP = "sink.prometheus.faults"
 EVERY = 10.0
@@ -106,13 +105,12 @@ class FaultReader(Consumer):
             agent.watches_dropped = 0
         forgotten = self._faults.forget(self._holds)
         self._families.drop_watches("forgotten", sum(each.size for each in forgotten))
-        pending, commits = self._faults.pending(), self._offsets.commits()
-        if pending or commits:
-            records = [New(topic=WINDOWS, key=key, value=each) for key, each in pending.items()]
+        records, commits = self._faults.table.pending(), self._offsets.commits()
+        if records or commits:
             await self._retry.log(
                 "store the fault watches", lambda: self._log_port.write(records, commits)
             )
-            self._faults.written()
+            self._faults.table.written()
             self._offsets.committed(commits)
 
     # --- inside ------------------------------------------------------------------------------------------------------
@@ -132,11 +130,4 @@ class FaultReader(Consumer):
 
     async def _restore(self) -> None:
         self._faults.clear()
-        await read_stored(
-            self._log_port,
-            FAULTS,
-            decode_faults,
-            AgentFaultsState,
-            self._faults.restore,
-            self._poison,
-        )
+        await read_back(self._log_port, (self._faults.table,), self._poison)

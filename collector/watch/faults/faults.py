@@ -5,13 +5,11 @@ A session enters once: when it has been quiet for `windows.agent.settle`, or has
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 
-from collector.base.errors import Undecodable
 from collector.base.telemetry import OTHER, short
-from collector.records.codec import encode
-from collector.records.faults import AgentFaultsPart, AgentFaultsState, faults_key
+from collector.log.state_table import Parts
+from collector.records.faults import AgentFaultsState
 from collector.records.standing import AgentLabels, Fault
 from collector.records.traces import WorkRecord
 from collector.watch.comparisons import Comparisons
@@ -25,17 +23,14 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
 
     def __init__(self, *, settle: float) -> None:
         """`settle`: seconds of log time for which a session must be quiet, and for which a fault must have lasted."""
-        super().__init__()
+        super().__init__("faults", tuple[str, str], AgentFaultsState)
         self._settle = settle
 
     def _service(self, key: AgentLabels) -> str:
         return key[0]
 
-    def _stored_at(self, key: AgentLabels, part: int | None = None) -> bytes:
-        return faults_key(key, part)
-
-    def _packed_part(self, key: AgentLabels, name: int, packed: bytes) -> bytes:
-        return encode(AgentFaultsPart(labels=key, name=name, packed=packed))
+    def _made(self, key: AgentLabels, state: AgentFaultsState, parts: Parts) -> AgentFaults:
+        return AgentFaults(key, self._settle, state, parts.get(ENTERED, b""))
 
     def by_agent(self) -> dict[AgentLabels, tuple[Fault, ...]]:
         """What is shown of each agent of which anything is."""
@@ -90,17 +85,5 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         is_named = session == work.session_id
         taken = watches.offer(update, work.uses, due=due, is_named=is_named)
         if taken:
-            self._changed.add(labels)
+            self.table.change(labels)
         return taken is not None
-
-    def restore(self, state: AgentFaultsState, parts: Mapping[int, bytes]) -> None:
-        """Take an agent's watches back from their records.
-
-        Raises:
-            Undecodable: they are not what was stored.
-        """
-        try:
-            watches = AgentFaults(state.labels, self._settle, state, parts.get(ENTERED, b""))
-        except (ValueError, struct.error) as error:
-            raise Undecodable(f"the fault watches of {state.labels}: {error}") from error
-        self._add(state.labels, watches)

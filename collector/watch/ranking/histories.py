@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from collector.log.state_table import StateTable
 
 H = TypeVar("H")
 
@@ -16,7 +18,19 @@ class Histories(Generic[H]):
     A service that makes up agents or tasks so evicts its own.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(
+        self, kind: str, most: int, form: Any, pack: Callable[[H], Any], unpack: Callable[[Any], H]
+    ) -> None:
+        """They are stored as `ranked_<kind>`, each as `pack` gives it: of type `form`."""
+        self.table: StateTable[tuple[str, str], Any] = StateTable(
+            f"ranked_{kind}",
+            tuple[str, str],
+            form,
+            encode=lambda key: None if (found := self.get(*key)) is None else pack(found),
+            restore=lambda key, packed, _: self._put(*key, unpack(packed)),
+        )
+        self.evicted = 0
+        """Since this was last set to 0."""
         self._most = most
         self._services: dict[str, dict[str, H]] = {}
         self._count = 0
@@ -24,24 +38,24 @@ class Histories(Generic[H]):
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[tuple[str, str, H]]:
-        for service, histories in self._services.items():
-            for name, history in histories.items():
-                yield service, name, history
-
     def get(self, service: str, name: str) -> H | None:
         """The history, if there is one."""
         return self._services.get(service, {}).get(name)
 
-    def put(self, service: str, name: str, history: H) -> str | None:
-        """Set the newest history; returns the name of the one that was evicted for it."""
+    def put(self, service: str, name: str, history: H) -> None:
+        """Set the newest history."""
+        self._put(service, name, history)
+        self.table.change((service, name))
+
+    def _put(self, service: str, name: str, history: H) -> None:
         histories = self._services.setdefault(service, {})
         self._count += name not in histories
         histories.pop(name, None)
         histories[name] = history
-        return self._evict() if self._count > self._most else None
+        if self._count > self._most:
+            self._evict()
 
-    def _evict(self) -> str:
+    def _evict(self) -> None:
         service = max(self._services, key=lambda each: (len(self._services[each]), each))
         histories = self._services[service]
         oldest = next(iter(histories))
@@ -49,7 +63,8 @@ class Histories(Generic[H]):
         if not histories:
             del self._services[service]
         self._count -= 1
-        return oldest
+        self.evicted += 1
+        self.table.forget((service, oldest))
 
 
 @lru_cache(maxsize=64)  # a record asks for each of its names several times

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from collector.base.errors import Undecodable
-from collector.records.codec import encode
+from collector.log.state_table import StateTable
 from collector.records.signal import Signal, signal_id
 from collector.records.subject import Subject, shared_fields, signal_of
 from collector.records.traces import RunawayRecord, WorkRecord
-from collector.records.windows import RANKED, AgentCalls, AgentWork, TaskWrites
 from collector.watch.ranking.histories import Histories, digest_of
 from collector.watch.ranking.runaways import ModelCallCount, Runaways
 from evaluators.formulas.agreement import TaskRunsHistory
@@ -73,12 +71,19 @@ class Ranker:
         max_tasks: int = MAX_TASKS,
     ) -> None:
         self._ranked = ranked
-        self._agents: Histories[WorkHistory] = Histories(max_agents)
-        self._tasks: Histories[TaskRunsHistory] = Histories(max_tasks)
-        self._runaways = Runaways(Histories(max_agents))
+        self._agents = Histories("agents", max_agents, bytes, WorkHistory.pack, WorkHistory)
+        self._tasks = Histories(
+            "tasks",
+            max_tasks,
+            tuple[tuple[int, bytes], ...],
+            lambda history: history.packed,
+            TaskRunsHistory,
+        )
+        self._calls = Histories(
+            "calls", max_agents, bytes, TraceCallsHistory.pack, TraceCallsHistory
+        )
+        self._runaways = Runaways(self._calls)
         self._recent: dict[str, None] = {}
-        self._changed: dict[bytes, tuple[str, str]] = {}
-        self._evicted: dict[str, int] = {}
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -112,8 +117,7 @@ class Ranker:
         )
 
     def put_call(self, call: ModelCallCount) -> None:
-        evicted = self._runaways.put(call)
-        self._note("calls", call.service, call.name, evicted)
+        self._runaways.put(call)
 
     def _take_session(self, record: WorkRecord) -> RankedSession:
         mark = _mark(record)
@@ -134,42 +138,23 @@ class Ranker:
         agent, task = _agent(record), _task(record)
         work = self._agents.get(record.service, agent) or WorkHistory()
         work.put(session, record.work)
-        self._note("agent", record.service, agent, self._agents.put(record.service, agent, work))
+        self._agents.put(record.service, agent, work)
         if task is not None and record.has_text:
             runs = self._tasks.get(record.service, task) or TaskRunsHistory()
             runs.put(session, record.writes)
-            self._note("task", record.service, task, self._tasks.put(record.service, task, runs))
+            self._tasks.put(record.service, task, runs)
 
     # --- its state -------------------------------------------------------------------------------------------------
 
-    def changes(self) -> Iterator[tuple[bytes, bytes | None]]:
-        """The records that topic `windows` lacks, by key; None removes one."""
-        for key, (service, name) in self._changed.items():
-            yield key, self._encoded(key, service, name)
+    @property
+    def tables(self) -> tuple[StateTable[tuple[str, str], Any], ...]:
+        return self._agents.table, self._tasks.table, self._calls.table
 
-    def written(self) -> dict[str, int]:
-        """The changes are in the topic; returns how many histories were evicted, by kind."""
-        evicted, self._evicted = self._evicted, {}
-        self._changed.clear()
-        return evicted
-
-    def restore(self, state: AgentWork | AgentCalls | TaskWrites) -> None:
-        """Take a history back, the one that changed longest ago first.
-
-        Raises:
-            Undecodable: it is not one.
-        """
-        if isinstance(state, TaskWrites):
-            self._tasks.put(state.service, state.name, TaskRunsHistory(state.runs))
-            return
-        try:
-            if isinstance(state, AgentCalls):
-                calls = TraceCallsHistory(state.traces)
-                self._runaways.histories.put(state.service, state.name, calls)
-                return
-            self._agents.put(state.service, state.name, WorkHistory(state.sessions))
-        except ValueError as error:
-            raise Undecodable(str(error)) from error
+    def evicted(self) -> dict[str, int]:
+        """How many histories were evicted since it was asked last, by kind."""
+        found = {"agents": self._agents.evicted + self._calls.evicted, "tasks": self._tasks.evicted}
+        self._agents.evicted = self._calls.evicted = self._tasks.evicted = 0
+        return found
 
     def restore_recent(self, marks: Sequence[str]) -> None:
         """Take back which sessions closed last."""
@@ -231,31 +216,6 @@ class Ranker:
         if len(self._recent) > RECENT:
             del self._recent[next(iter(self._recent))]
 
-    def _note(self, kind: str, service: str, name: str, evicted: str | None) -> None:
-        """Mark a history as changed, and the one that was evicted for it."""
-        for each in (name, evicted):
-            if each is not None:
-                key = _key(kind, each)
-                self._changed.pop(key, None)
-                self._changed[key] = (service, each)
-        if evicted is not None:
-            which = "agents" if kind == "calls" else f"{kind}s"
-            self._evicted[which] = self._evicted.get(which, 0) + 1
-
-    def _encoded(self, key: bytes, service: str, name: str) -> bytes | None:
-        if key == _key("calls", name):
-            calls = self._runaways.histories.get(service, name)
-            if calls is None:
-                return None
-            return encode(AgentCalls(service=service, name=name, traces=calls.pack()))
-        if key == _key("agent", name):
-            work = self._agents.get(service, name)
-            if work is not None:
-                return encode(AgentWork(service=service, name=name, sessions=work.pack()))
-        elif (runs := self._tasks.get(service, name)) is not None:
-            return encode(TaskWrites(service=service, name=name, runs=runs.packed))
-        return None
-
 
 def _signal(record: WorkRecord, outcome: Outcome, among: str) -> Signal:
     """The signal of an outcome; `among`: the digest of the history that made it."""
@@ -289,7 +249,3 @@ def _mark(record: WorkRecord) -> str:
 
 def _number(service: str, session_id: str) -> int:
     return int(digest_of(service, session_id)[:16], 16)
-
-
-def _key(kind: str, name: str) -> bytes:
-    return RANKED + f"{kind}\0{name}".encode()

@@ -22,7 +22,6 @@ from collector.base.time_slice import TimeSlice
 from collector.log.consumer import Consumer
 from collector.log.port import (
     TRACES,
-    WINDOWS,
     Assigned,
     Batch,
     Commit,
@@ -31,18 +30,12 @@ from collector.log.port import (
     Record,
     takes_counts,
 )
-from collector.records.codec import encode
+from collector.log.state_table import Parts, StateTable, read_back
 from collector.records.signal import redacted
 from collector.records.signal_batch import headers_of, made, made_before, signal_records
 from collector.records.trace_views import work_in
 from collector.records.traces import RunawayRecord, WorkRecord
-from collector.records.windows import (
-    LAST_RANKED,
-    RANKED,
-    RankedBatch,
-    RankedSignal,
-    decode_ranked,
-)
+from collector.records.windows import RankedBatch, RankedSignal
 from collector.watch.ranking.families import RankingFamilies
 from collector.watch.ranking.ranker import RankedSession, Ranker
 from collector.watch.ranking.runaways import ModelCallCount
@@ -90,6 +83,13 @@ class RankingRoom(Consumer):
         self._calls: list[ModelCallCount] = []
         self._behind: set[int] = set()
         """Partitions of a batch that is written again, whose commits are missing."""
+        self._batches: StateTable[str, RankedBatch] = StateTable(
+            "ranked_last",
+            str,
+            RankedBatch,
+            encode=lambda _: self._last,
+            restore=self._restore_batch,
+        )
         self._last: RankedBatch | None = None
         """The batch that was found at the start, until it is known whether it was written to its end."""
 
@@ -142,7 +142,9 @@ class RankingRoom(Consumer):
         await self._retry.log("write ranked signals", lambda: self._write(records, commits))
         self._offsets.committed(commits)
         self._signals, self._closed, self._calls, self._behind = [], [], [], set()
-        for kind, count in self._ranker.written().items():
+        for table in self._ranker.tables:
+            table.written()
+        for kind, count in self._ranker.evicted().items():
             self._families.dropped.labels(f"max_{kind}").inc(count)
         for kind, count in zip(("agents", "tasks"), self._ranker.sizes, strict=True):
             self._families.histories.labels(kind).set(count)
@@ -186,8 +188,8 @@ class RankingRoom(Consumer):
             recent=self._ranker.recent,
         )
         return [
-            New(topic=WINDOWS, key=LAST_RANKED, value=encode(batch)),
-            *(New(topic=WINDOWS, key=key, value=each) for key, each in self._ranker.changes()),
+            self._batches.record("", batch),
+            *(record for table in self._ranker.tables for record in table.pending()),
             *ranked_records(self._signals, joined=self._joins),
         ]
 
@@ -207,30 +209,16 @@ class RankingRoom(Consumer):
         self._ranker = Ranker(self._ranked)
         self._next, self._last, self._behind = {}, None, set()
         self._signals, self._closed, self._calls = [], [], []
-        newest: dict[bytes, Record] = {}
-        for partition in range(self._log_port.partitions(WINDOWS)):
-            async for record in self._log_port.replay(WINDOWS, partition):
-                newest.pop(record.key, None)
-                if record.key.startswith(RANKED) and record.value:
-                    newest[record.key] = record
-        for record in sorted(newest.values(), key=lambda each: each.key == LAST_RANKED):
-            try:
-                self._restore_one(record)
-            except Undecodable as error:
-                self._poison.unprocessable(record.position, error)
+        await read_back(self._log_port, (*self._ranker.tables, self._batches), self._poison)
 
-    def _restore_one(self, record: Record) -> None:
-        state = decode_ranked(record.value)
-        if not isinstance(state, RankedBatch):
-            self._ranker.restore(state)
-            return
-        self._next = dict(state.next_offsets)
-        self._ranker.restore_recent(state.recent)
-        for each in state.closed:  # a write that ended early left them out of some histories
+    def _restore_batch(self, _key: str, batch: RankedBatch, _parts: Parts) -> None:
+        self._next = dict(batch.next_offsets)
+        self._ranker.restore_recent(batch.recent)
+        for each in batch.closed:  # a write that ended early left them out of some histories
             self._ranker.put(each)
-        for each in state.calls:
+        for each in batch.calls:
             self._ranker.put_call(ModelCallCount(*each))
-        self._last = state
+        self._last = batch
 
 
 def ranked_signals(ranked: RankedSession, *, redact: bool = False) -> list[RankedSignal]:

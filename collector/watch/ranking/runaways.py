@@ -37,10 +37,10 @@ class Runaways:
     def __init__(self, histories: Histories[TraceCallsHistory]) -> None:
         self.histories = histories
 
-    def put(self, call: ModelCallCount) -> str | None:
+    def put(self, call: ModelCallCount) -> None:
         history = self.histories.get(call.service, call.name) or TraceCallsHistory()
         history.put(call.trace, call.model_calls)
-        return self.histories.put(call.service, call.name, history)
+        self.histories.put(call.service, call.name, history)
 
     def signal(self, record: RunawayRecord) -> Signal | None:
         """The signal; None for an open trace that does not run away: a healthy one says nothing."""

@@ -9,7 +9,6 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from collector.config.tree import AgentWindow
-from collector.records.codec import encode
 from collector.records.signal import COMPARED
 from collector.records.windows import VersionLooksRecord, WindowEntry, WindowRecord
 from collector.watch.windows.version_looks import look_at
@@ -32,11 +31,6 @@ class Labels(NamedTuple):
     agent: str
     evaluator: str
     scope: str
-
-    @property
-    def key(self) -> bytes:
-        """Of its record in topic `windows`."""
-        return "\0".join(self).encode()
 
 
 class Target:
@@ -109,25 +103,21 @@ class Target:
     def is_missing(self, mean: float, objective: float) -> bool:
         return self._detector.alarmed and mean <= objective
 
-    def encode(self) -> bytes:
-        """Its record."""
-        return encode(
-            WindowRecord(
-                labels=self.labels,
-                entries=self._window.entries,
-                versions={version: each.entries for version, each in self._versions.items()},
-                looks=self.looks,
-                detector=self._detector,
-                last_score=self.last_score,
-                next_offsets=self.next_offsets,
-                fed=self._fed.ids,
-            )
+    def record(self) -> WindowRecord:
+        return WindowRecord(
+            entries=self._window.entries,
+            versions={version: each.entries for version, each in self._versions.items()},
+            looks=self.looks,
+            detector=self._detector,
+            last_score=self.last_score,
+            next_offsets=self.next_offsets,
+            fed=self._fed.ids,
         )
 
     @classmethod
-    def of(cls, record: WindowRecord, limits: AgentWindow) -> Target:
+    def of(cls, labels: Labels, record: WindowRecord, limits: AgentWindow) -> Target:
         """The target of a record, cut to today's limits."""
-        target = cls(Labels(*record.labels), limits)
+        target = cls(labels, limits)
         target.last_score = record.last_score
         target._window = target._empty(record.entries)
         target._versions = {v: target._empty(each) for v, each in record.versions.items()}

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from collector.base.slots import NameVolume, Slots
 from collector.base.telemetry import OTHER, short
 from collector.config.tree import AgentWindow
+from collector.log.port import New
+from collector.log.state_table import Parts, StateTable
 from collector.records.codec import encode
 from collector.records.comparison import VersionWindow
 from collector.records.signal import HEADLINES
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels, Standing
-from collector.records.windows import SLOTS, SlotsRecord, VersionsRecord, WindowEntry, WindowRecord
+from collector.records.windows import SlotsRecord, WindowEntry, WindowRecord
 from collector.watch.windows.seen import Seen
 from collector.watch.windows.standings import Headline, standing_of
 from collector.watch.windows.target import Labels, ServiceKey, Target
@@ -65,7 +67,7 @@ class Admitted(NamedTuple):
 
 
 class Targets:
-    """Every target, and those that changed since they were last written to topic `windows`."""
+    """Every target."""
 
     def __init__(self, limits: AgentWindow, objectives: Objectives) -> None:
         """`objectives` gives an evaluator's objective by its name."""
@@ -74,11 +76,15 @@ class Targets:
         self._targets: dict[Labels, Target] = {}
         self._services: dict[ServiceKey, dict[Labels, Target]] = {}
         """The targets of all agents of a service."""
-        self._changed: set[Labels] = set()
-        self._removed: set[Labels] = set()
+        self._table: StateTable[Labels, WindowRecord] = StateTable(
+            "window", Labels, WindowRecord, encode=self._encode, restore=self._restore
+        )
         self._agents: Slots[Agent] = Slots(MAX_AGENTS)
         self._evaluators: Slots[str] = Slots(MAX_EVALUATORS)
-        self._versions = VersionsOfAgents(limits.version_silence)
+        self._versions = VersionsOfAgents(limits.version_silence, self._has_labels)
+        self._slots: StateTable[str, SlotsRecord] = StateTable(
+            "slots", str, SlotsRecord, encode=self._slots_now, restore=self._restore_slots
+        )
         self._slots_written = b""
         self.generation = 0
         """Changes when a place that was found no longer holds."""
@@ -130,7 +136,6 @@ class Targets:
         target = self._targets.get(labels)
         if target is None:
             target = self._add(Target(labels, self._limits))
-            self._removed.discard(labels)
         return TargetPlace(
             labels=labels,
             target=target,
@@ -160,7 +165,7 @@ class Targets:
         ):  # taken in before, perhaps before a restart
             return
         target.next_offsets[partition] = offset + 1
-        self._changed.add(place.labels)
+        self._table.change(place.labels)
         if entry is None:
             return
         target.offer(entry if is_latest else replace(entry, gone=True), seen.version)
@@ -190,7 +195,7 @@ class Targets:
             handed_over = target.hand_over(replace(entry, session=seen.session_in(other)))
             is_latest = is_latest and handed_over is not None
             if handed_over:
-                self._changed.add(other)
+                self._table.change(other)
         return is_latest
 
     def _others(self, labels: Labels, service: str) -> tuple[tuple[Labels, Target], ...]:
@@ -208,35 +213,7 @@ class Targets:
         """Forget sessions that had no trace for too long; take the looks at versions that are due."""
         for labels, target in self._targets.items():
             if target.expire(now):
-                self._changed.add(labels)
-
-    def restore_slots(self, record: SlotsRecord) -> None:
-        """Take the slots back, before any target."""
-        self.generation += 1
-        self._agents.restore((record.agents, record.agents_waiting))
-        self._evaluators.restore((record.evaluators, record.evaluators_waiting))
-
-    def restore(self, record: WindowRecord) -> None:
-        """Take a target back from its record in topic `windows`; one whose names have no slots is removed."""
-        target = Target.of(record, self._limits)
-        labels, since = target.labels, target.last_score
-        agent = (labels.service, labels.agent)
-        has_agent = agent == self.agent_labels(*agent, since)
-        evaluator = labels.evaluator
-        if has_agent and (evaluator == OTHER or self._evaluators.hold(evaluator, since)):
-            self._add(target)
-            self._see_versions(record)
-        else:
-            self._removed.add(labels)
-
-    def restore_versions(self, record: VersionsRecord) -> None:
-        """Take an agent's versions back; those of an agent without a slot are removed."""
-        agent = (record.service, record.agent)
-        newest = max((time for each in record.seen.values() for time in each), default=0.0)
-        if agent == self.agent_labels(*agent, newest):
-            self._versions.restore(record)
-        else:
-            self._versions.forget(agent)
+                self._table.change(labels)
 
     def current_versions(self, labels: Labels) -> frozenset[str] | None:
         """The versions of its agent that have not ended; None: all, as where agents share their labels."""
@@ -265,35 +242,55 @@ class Targets:
             for version, window in target.versions(None)
         }
 
-    def slots_record(self) -> bytes:
-        """The slots as they are now, for the key `SLOTS` of topic `windows`."""
+    # --- storing -----------------------------------------------------------------------------------------------------
+
+    @property
+    def tables(self) -> tuple[StateTable[Any, Any], ...]:
+        """Its state, in the order in which it is read back: the slots of names before what takes them."""
+        return self._slots, self._versions.table, self._table
+
+    def slots_record(self) -> New:
+        """The slots as they are now."""
+        return self._slots.record("", self._slots_now(""))
+
+    def note_slots(self) -> None:
+        """Write the slots if they are others than those that were written last."""
+        slots = encode(self._slots_now(""))
+        if slots != self._slots_written:
+            self._slots_written = slots
+            self._slots.change("")
+
+    def _slots_now(self, _key: str) -> SlotsRecord:
         agents, agents_waiting = self._agents.state()
         evaluators, evaluators_waiting = self._evaluators.state()
-        return encode(
-            SlotsRecord(
-                agents=tuple(agents),
-                agents_waiting=tuple(agents_waiting),
-                evaluators=tuple(evaluators),
-                evaluators_waiting=tuple(evaluators_waiting),
-            )
+        return SlotsRecord(
+            agents=tuple(agents),
+            agents_waiting=tuple(agents_waiting),
+            evaluators=tuple(evaluators),
+            evaluators_waiting=tuple(evaluators_waiting),
         )
 
-    def pending(self) -> dict[bytes, bytes | None]:
-        """By key, the records that topic `windows` lacks; None removes one."""
-        removed: dict[bytes, bytes | None] = {each.key: None for each in self._removed}
-        changed: dict[bytes, bytes | None] = {
-            each.key: self._targets[each].encode() for each in self._changed
-        }
-        slots = self.slots_record()
-        changed |= self._versions.pending()
-        return removed | changed | ({} if slots == self._slots_written else {SLOTS: slots})
+    def _restore_slots(self, _key: str, record: SlotsRecord, _parts: Parts) -> None:
+        self.generation += 1
+        self._agents.restore((record.agents, record.agents_waiting))
+        self._evaluators.restore((record.evaluators, record.evaluators_waiting))
 
-    def written(self, records: Mapping[bytes, bytes | None]) -> None:
-        """These records are in the topic; what left meanwhile, while they were written, stays pending."""
-        self._slots_written = records.get(SLOTS) or self._slots_written
-        self._changed = {each for each in self._changed if records.get(each.key) is None}
-        self._removed = {each for each in self._removed if records.get(each.key, b"") is not None}
-        self._versions.written(records)
+    def _encode(self, labels: Labels) -> WindowRecord | None:
+        target = self._targets.get(labels)
+        return None if target is None else target.record()
+
+    def _restore(self, labels: Labels, record: WindowRecord, _parts: Parts) -> None:
+        """Take a target back; one whose names have no slots is removed."""
+        target = Target.of(labels, record, self._limits)
+        since, evaluator = target.last_score, labels.evaluator
+        has_agent = self._has_labels(labels[:2], since)
+        if has_agent and (evaluator == OTHER or self._evaluators.hold(evaluator, since)):
+            self._add(target)
+        else:
+            self._table.forget(labels)
+
+    def _has_labels(self, agent: Agent, since: float) -> bool:
+        return agent == self.agent_labels(*agent, since)
 
     def objective(self, labels: Labels) -> float | None:
         return self._objectives(labels.evaluator)
@@ -316,14 +313,6 @@ class Targets:
     def __iter__(self) -> Iterator[Target]:
         return iter(tuple(self._targets.values()))
 
-    def _see_versions(self, record: WindowRecord) -> None:
-        """A record of before versions were kept has no other trace of them; seen again they change nothing."""
-        if OTHER in record.labels[:2]:
-            return
-        for version, entries in record.versions.items():
-            for each in entries:
-                self._versions.see(record.labels[:2], version, each.time)
-
     def _add(self, target: Target) -> Target:
         self.generation += 1
         self._targets[target.labels] = target
@@ -338,8 +327,7 @@ class Targets:
             del targets[labels]
             if not targets:
                 del self._services[_service(labels)]
-            self._changed.discard(labels)
-            self._removed.add(labels)
+            self._table.forget(labels)
 
 
 def _entry(seen: Seen, header: SignalHeader, labels: Labels) -> WindowEntry | None:

@@ -11,12 +11,14 @@ that time are all current, and an agent that is idle keeps the versions that it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from typing import TypeAlias
 
-from collector.records.codec import encode
+from collector.log.state_table import Parts, StateTable
 from collector.records.standing import AgentLabels
-from collector.records.windows import VERSIONS, VersionsRecord
 
+Seen: TypeAlias = dict[str, tuple[float, ...]]
+"""By version, log times: the newest one, and those that decide which other versions have ended."""
 MAX_VERSIONS = 8
 """Versions of an agent that can be current: the newest so many."""
 MOMENTS = 60
@@ -55,7 +57,7 @@ class AgentVersions:
             self._current = frozenset(v for v, each in self._seen.items() if max(each) >= decided)
         return self._current
 
-    def seen(self) -> dict[str, tuple[float, ...]]:
+    def seen(self) -> Seen:
         """For the record: by version, times that give the same state when they are seen again."""
         return {
             version: tuple((each + 0.5) * self._moment for each in sorted(moments))
@@ -76,13 +78,17 @@ def _needed(moments: frozenset[int]) -> frozenset[int]:
 
 
 class VersionsOfAgents:
-    """Every agent's versions, and which of them changed since they were last written to topic `windows`."""
+    """Every agent's versions."""
 
-    def __init__(self, silence: float) -> None:
+    def __init__(self, silence: float, holds: Callable[[AgentLabels, float], bool]) -> None:
+        """`holds`: whether an agent has label values of its own, where it was last seen at a log time."""
+        self.table: StateTable[AgentLabels, Seen] = StateTable(
+            "versions", tuple[str, str], Seen, encode=self._encode, restore=self._restore
+        )
+        self._holds = holds
         self._silence = silence
         self._moment = silence / MOMENTS
         self._agents: dict[AgentLabels, AgentVersions] = {}
-        self._changed: set[AgentLabels] = set()
 
     def moment(self, time: float) -> int:
         """The moment of a log time: seen twice in one, a version changes nothing the second time."""
@@ -94,7 +100,7 @@ class VersionsOfAgents:
         if versions is None:
             versions = self._agents[agent] = AgentVersions(self._silence)
         if versions.see(version, time):
-            self._changed.add(agent)
+            self.table.change(agent)
 
     def current(self, agent: AgentLabels) -> frozenset[str] | None:
         """The agent's versions that have not ended; None: none of it was ever seen."""
@@ -103,33 +109,18 @@ class VersionsOfAgents:
 
     def forget(self, agent: AgentLabels) -> None:
         self._agents.pop(agent, None)
-        self._changed.add(agent)
+        self.table.change(agent)
 
-    def restore(self, record: VersionsRecord) -> None:
-        """Take an agent back from its record; what changed since is written again."""
-        agent = (record.service, record.agent)
-        for version, times in record.seen.items():
+    def _encode(self, agent: AgentLabels) -> Seen | None:
+        versions = self._agents.get(agent)
+        return None if versions is None else versions.seen()
+
+    def _restore(self, agent: AgentLabels, seen: Seen, _parts: Parts) -> None:
+        """What changed since is written again; versions of an agent without a slot are removed."""
+        newest = max((time for each in seen.values() for time in each), default=0.0)
+        if not self._holds(agent, newest):
+            self.forget(agent)
+            return
+        for version, times in seen.items():
             for time in times:
                 self.see(agent, version, time)
-
-    def pending(self) -> dict[bytes, bytes | None]:
-        """By key, the records that topic `windows` lacks; None removes one."""
-        return {_key(agent): self._encoded(agent) for agent in self._changed}
-
-    def written(self, records: Mapping[bytes, bytes | None]) -> None:
-        """These records are in the topic; what changed meanwhile stays pending."""
-        self._changed = {
-            agent
-            for agent in self._changed
-            if _key(agent) not in records or records[_key(agent)] != self._encoded(agent)
-        }
-
-    def _encoded(self, agent: AgentLabels) -> bytes | None:
-        versions = self._agents.get(agent)
-        if versions is None:
-            return None
-        return encode(VersionsRecord(service=agent[0], agent=agent[1], seen=versions.seen()))
-
-
-def _key(agent: AgentLabels) -> bytes:
-    return VERSIONS + "\0".join(agent).encode()

@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 from collector.base.slots import FEW, HALF_LIFE, WAITING, Slots
 from collector.base.telemetry import LONGEST_LABEL, MAX_SERVICES, OTHER, Telemetry
 from collector.log.port import WINDOWS, New
-from collector.records.windows import SLOTS
 from tests.support.publisher import Publisher, closed_trace
 from tests.support.signals import BASE, signal
+from tests.support.state_tables import state_key
 
 FULL = 64
 
@@ -123,11 +123,11 @@ async def test_the_slots_survive_a_restart_with_their_volumes() -> None:
     assert after.value("window_samples", agent="junk-2") is None
 
 
-async def test_windows_of_an_older_version_have_slots_by_their_newest_score() -> None:
+async def test_windows_without_the_record_of_slots_take_slots_by_their_newest_score() -> None:
     publisher = await full()
     await publisher.publish(signal("s-0", "t-later", agent="junk-0", at=BASE + 1))
     await publisher.exporter.finish()
-    await publisher.log.write([New(topic=WINDOWS, key=SLOTS, value=None)])
+    await publisher.log.write([New(topic=WINDOWS, key=state_key("slots", ""), value=None)])
 
     after = publisher.successor()
     await after.step()
@@ -145,13 +145,15 @@ async def test_the_removal_of_a_loser_is_written_even_while_windows_are_being_st
     targets = publisher.exporter._targets
     await publisher.publish(signal("s-0", "t-again", agent="junk-0"))
 
-    pending = targets.pending()
+    _slots, _versions, windows = targets.tables
+    windows.pending()
     for _ in range(FEW):
         targets.count_trace("support-bot", "real", BASE)
-    targets.written(pending)
+    windows.written()
 
-    removed, _ = (key for key, value in targets.pending().items() if value is None)
-    assert removed.startswith(b"support-bot\0junk-")
+    (removed,) = (each.key for each in windows.pending() if each.value is None)
+    assert b"support-bot" in removed
+    assert b"junk-" in removed
 
 
 async def test_what_was_found_for_a_name_does_not_outlive_its_slot() -> None:

@@ -12,16 +12,14 @@ from collector.config.tree import AgentWindow
 from collector.export.exporter import GROUP
 from collector.log.port import SIGNALS, TRACES, WINDOWS, Commit, New
 from collector.records.codec import encode
-from collector.records.drift import drop_key
 from collector.records.signal import Signal
 from collector.records.traces import TraceRecord
-from collector.records.windows import SLOTS, VERSIONS
-from collector.watch.windows.target import Labels
 from evaluators.model import Tokens, Trace
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, failed, hex_of, new, signal, skipped
+from tests.support.state_tables import state_key
 
 
 def session(name: str, score: float | None, **fields: Any) -> Signal:
@@ -209,8 +207,12 @@ async def test_windows_are_stored_every_ten_seconds_with_the_commit() -> None:
     assert (commit.offset, commit.metadata) == (1, 1)
     keys = [r.key for r in publisher.log.history(WINDOWS)]
     labels = ("support-bot", "planner", "agent_reliability", "session")
-    versions = VERSIONS + b"support-bot\0planner"
-    assert keys == [Labels(*labels).key, versions, SLOTS, drop_key(labels)]
+    assert keys == [
+        state_key("slots", ""),
+        state_key("versions", labels[:2]),
+        state_key("window", labels),
+        state_key("drift", labels),
+    ]
 
 
 async def test_a_process_that_stops_before_it_has_read_again_commits_nothing_it_has_not_read() -> (
@@ -346,7 +348,7 @@ async def test_windows_stored_without_their_commit_are_not_fed_again() -> None:
     """Kafka writes the records, then the process dies before the commit: the detector must not read twice."""
     publisher = Publisher()
     await publisher.publish(*(signal(f"s{n}", f"t{n}", score=0.5) for n in range(5)))
-    (before,) = [target.encode() for target in publisher.exporter._targets]
+    (before,) = [encode(target.record()) for target in publisher.exporter._targets]
     publisher.log.tears = True
     publisher.log.clock.now += 10
     with pytest.raises(LogUnavailable):
@@ -357,7 +359,7 @@ async def test_windows_stored_without_their_commit_are_not_fed_again() -> None:
     after = publisher.successor()
     await after.step()
 
-    assert [target.encode() for target in after.exporter._targets] == [before]
+    assert [encode(target.record()) for target in after.exporter._targets] == [before]
     assert after.value("evaluations_total") is None
 
 

@@ -11,7 +11,7 @@ from collector.config.tree import AgentWindow
 from collector.records.signal import Signal
 from collector.records.signal_batch import made
 from collector.watch.comparisons import HOLD
-from collector.watch.drift.detectors import Drops, is_fed
+from collector.watch.drift.detectors import DriftDetectors, is_fed
 from collector.watch.entered import MOST, TAIL, Entered
 from collector.watch.settling import MAX_SETTLING, digest_of
 from collector.watch.windows.seen import Seen
@@ -29,10 +29,10 @@ def session(name: str = "s-1", score: float | None = 0.8, **fields: Any) -> Sign
 
 
 class Stand:
-    """Drops of one partition, whose log time the test sets."""
+    """Drift detectors of one partition, whose log time the test sets."""
 
     def __init__(self) -> None:
-        self.drops = Drops(SHORT, settle=SETTLE)
+        self.drops = DriftDetectors(SHORT, settle=SETTLE)
         self.drops.log_time.own(0)
         self.offset = 0
 

@@ -8,15 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from collector.records.drift import DropState, SettlingScore, drop_key
+from collector.records.drift import DriftState, SettlingScore
 from collector.records.signal import rfc3339
-from collector.watch.drift.detector import DropWatch
+from collector.watch.drift.detector import DriftDetector
 from collector.watch.windows.target import Labels
 from evaluators.formulas.own_past import PastState
 from tests.support.drift import held, same
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.publisher import SHORT, Publisher, closed_trace
 from tests.support.signals import BASE
+from tests.support.state_tables import state_key
 from tests.unit.watch.test_drift import SETTLE, Stand, session
 
 
@@ -49,8 +50,8 @@ def test_a_drop_of_scores_that_an_older_version_stored_began_when_they_settled()
     stored = [(f"s-{at}", 60.0 * at, 1, True, each, "1") for at, each in enumerate([*GOOD, *BAD])]
     settling = msgspec.convert(stored, tuple[SettlingScore, ...])
     labels = Labels("support-bot", "planner", "agent_reliability", "session")
-    state = DropState(labels=labels, past=PastState(), settling=settling)
-    watch = DropWatch(labels, SHORT, state)
+    state = DriftState(past=PastState(), settling=settling)
+    watch = DriftDetector(labels, SHORT, state)
 
     deque(watch.entering(60.0 * len(settling)), maxlen=0)
 
@@ -160,17 +161,17 @@ async def test_the_past_of_an_agent_that_lost_its_slot_is_forgotten() -> None:
 
     assert publisher.value("drift_detected") is None
     assert publisher.value("detector_scores_dropped_total", reason="forgotten") == len(GOOD)
-    stored = [each.key for each in publisher.log.stored("windows") if b"\0drops\0" in each.key]
+    stored = [each.key for each in publisher.log.stored("windows") if b"\0drift\0" in each.key]
     assert stored == []
 
 
 async def test_records_that_cannot_be_read_are_passed_over() -> None:
     publisher = Publisher(drops=SHORT)
     await regress(publisher, *GOOD)
-    state = drop_key(("support-bot", "planner", "agent_reliability", "session"))
+    state = state_key("drift", ("support-bot", "planner", "agent_reliability", "session"))
     assert state in [each.key for each in publisher.log.stored("windows")]
     publisher.log.append("windows", b"\xc1", key=state)
-    publisher.log.append("windows", b"\xc1", key=b"\0drops\0of a newer version")
+    publisher.log.append("windows", b"\xc1", key=b"\0drift\0of a newer version")
 
     restarted = publisher.successor()
     await regress(restarted, *GOOD)

@@ -8,24 +8,24 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from collector.records.drift import DropState, decode_drop
-from collector.watch.drift.detector import DropWatch
-from collector.watch.drift.detectors import Drops
+from collector.watch.drift.detector import DriftDetector
+from collector.watch.drift.detectors import DriftDetectors
 from collector.watch.settling import Update, digest_of
 from collector.watch.windows.target import Labels
 from evaluators.formulas.fault_watch import SAME, RecentUses
 from evaluators.formulas.past_limits import DAY, PastLimits
 from tests.support.fault_watches import AGENT, FAILED, FINE, Watcher
+from tests.support.state_tables import give_back
 
 MINUTE = 60.0
 LIMITS = PastLimits()
 GOOD = [0.7 + 0.01 * (number % 20) for number in range(300)]
 
 
-def watched(evaluator: str = "agent_reliability", limits: PastLimits = LIMITS) -> Drops:
-    drops = Drops(limits, settle=0.0)
+def watched(evaluator: str = "agent_reliability", limits: PastLimits = LIMITS) -> DriftDetectors:
+    drops = DriftDetectors(limits, settle=0.0)
     drops.log_time.own(0)
-    drops._add(Labels(*AGENT, evaluator, "session"), DropWatch(_labels(evaluator), limits))
+    drops._add(Labels(*AGENT, evaluator, "session"), DriftDetector(_labels(evaluator), limits))
     return drops
 
 
@@ -33,7 +33,9 @@ def _labels(evaluator: str) -> Labels:
     return Labels(*AGENT, evaluator, "session")
 
 
-def live(drops: Drops, scores: list[float], *, begin: int = 0, every: float = MINUTE) -> None:
+def live(
+    drops: DriftDetectors, scores: list[float], *, begin: int = 0, every: float = MINUTE
+) -> None:
     """A session each minute, the first one at minute `begin`."""
     (watch,) = drops
     for number, score in enumerate(scores, begin):
@@ -43,11 +45,11 @@ def live(drops: Drops, scores: list[float], *, begin: int = 0, every: float = MI
     deque(drops.entering({0: (begin + len(scores)) * every}), maxlen=0)
 
 
-def explain(drops: Drops, watcher: Watcher) -> None:
+def explain(drops: DriftDetectors, watcher: Watcher) -> None:
     deque(drops.explain(watcher.faults), maxlen=0)
 
 
-def shown(drops: Drops) -> Any:
+def shown(drops: DriftDetectors) -> Any:
     found = drops.by_agent().get(AGENT, ())
     return found[0] if found else None
 
@@ -173,11 +175,9 @@ def test_strength_and_cause_are_stored_with_the_drop() -> None:
     (watch,) = drops
     watch.past.explain(("tool_failed", "find_order"))
 
-    restored = Drops(LIMITS, settle=0.0)
-    parts = watch.due()
-    state = decode_drop(watch.encode())
-    assert isinstance(state, DropState)
-    restored.restore(state, parts)
+    restored = DriftDetectors(LIMITS, settle=0.0)
+    drops.table.change(watch.labels)
+    assert give_back(restored.table, drops.table.pending()) == []
 
     assert shown(restored) == shown(drops)
     assert shown(restored).strong

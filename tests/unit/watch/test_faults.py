@@ -6,12 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from collector.log.port import WINDOWS
-from collector.records.faults import faults_key
+from collector.records.codec import encode
 from collector.records.standing import FailingTool
 from collector.watch.faults.agent_faults import ENDED_SHOWN, MAX_TOOLS
 from evaluators.matching.tool_uses import LONGEST
 from evaluators.uses import LONGEST_NAME, SessionUses
 from tests.support.fault_watches import AGENT, FAILED, FINE, SETTLE, Watcher, used, work
+from tests.support.state_tables import state_key
 
 PAST = [FINE] * 40
 
@@ -201,7 +202,7 @@ async def test_an_agent_without_labels_is_not_watched_and_one_that_loses_them_is
     assert list(watcher.faults) == []
     assert (watcher.value("watches_dropped_total", reason="forgotten") or 0) > 0
     stored = [each async for each in watcher.log.replay(WINDOWS, 0)]
-    assert not [each for each in stored if each.key == faults_key(AGENT) and each.value]
+    assert not [each for each in stored if each.key == state_key("faults", AGENT) and each.value]
 
 
 async def test_too_many_sessions_at_once_are_left_out_and_counted() -> None:
@@ -216,7 +217,7 @@ async def test_too_many_sessions_at_once_are_left_out_and_counted() -> None:
 
     assert (watcher.value("sessions_dropped_total", reason="max_settling") or 0) > 0
     (agent,) = watcher.faults
-    assert len(agent.encode()) < 1_000_000
+    assert len(encode(agent.state())) < 1_000_000
 
 
 async def test_a_long_session_id_takes_no_more_room_and_is_not_named() -> None:
@@ -231,7 +232,7 @@ async def test_a_long_session_id_takes_no_more_room_and_is_not_named() -> None:
     (fault,) = watcher.shown().values()
     assert (fault.uses, fault.sessions) == (12, ())
     (agent,) = watcher.faults
-    assert len(agent.encode()) < 50_000
+    assert len(encode(agent.state())) < 50_000
 
 
 async def test_an_agent_that_loses_its_labels_waits_with_no_session_of_its_service() -> None:

@@ -133,9 +133,9 @@ def test_a_service_that_makes_up_agents_evicts_its_own() -> None:
     for number in range(4):
         ranker.take(a_session(f"s-{number}", agent=f"agent-{number}", task_id=f"t-{number}"))
 
-    changes = dict(ranker.changes())
+    changes = [record for table in ranker.tables for record in table.pending()]
 
     assert ranker.sizes == (3, 2)
-    assert ranker.written() == {"agents": 2, "tasks": 3}
-    assert sum(value is None for value in changes.values()) == 5
-    assert ranker.written() == {}
+    assert ranker.evicted() == {"agents": 2, "tasks": 3}
+    assert sum(each.value is None for each in changes) == 5
+    assert ranker.evicted() == {"agents": 0, "tasks": 0}

@@ -6,10 +6,10 @@ from typing import Any
 
 from collector.log.port import WINDOWS
 from collector.records.signal import Signal, redacted
-from collector.records.windows import RUNAWAYS
 from collector.watch.open_runaways import MAX_CLOSED, MAX_TRACES, OpenRunaways
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, hex_of, signal
+from tests.support.state_tables import state_key
 
 HOUR = 3600.0
 
@@ -65,7 +65,7 @@ async def test_it_survives_a_kill() -> None:
     await after.step()
 
     assert shown(after) == 1
-    assert RUNAWAYS in {each.key for each in after.log.history(WINDOWS)}
+    assert state_key("runaway", hex_of("t-1")) in {each.key for each in after.log.history(WINDOWS)}
 
 
 async def test_what_comes_after_the_closing_says_nothing() -> None:

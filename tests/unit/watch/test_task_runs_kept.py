@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.base.errors import ConfigError, LogUnavailable, Undecodable
+from collector.base.errors import ConfigError, LogUnavailable
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.log.port import TRACES, WINDOWS, New
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.traces import RunRecord
-from collector.records.windows import decode_task
 from collector.watch.task_runs import Said, TaskRuns
 from tests.support.publisher import Publisher, closed_trace
+from tests.support.state_tables import give_back, state_key
 
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "data" / "passk_reference.json").read_text()
@@ -231,10 +231,6 @@ RUNS = st.lists(
 )
 
 
-def state(runs: TaskRuns) -> dict[bytes, bytes | None]:
-    return runs.pending()
-
-
 @given(runs=RUNS, seed=st.integers(0, 99), window=st.integers(1, 4), cut=st.integers(0, 25))
 def test_neither_order_nor_repeats_nor_a_restart_matter(
     runs: list[RunRecord], seed: int, window: int, cut: int
@@ -247,9 +243,7 @@ def test_neither_order_nor_repeats_nor_a_restart_matter(
     for each in shuffled[:cut]:
         other.take(each, "bot", "planner")
     restarted = TaskRuns(window=window)
-    for value in other.pending().values():
-        assert value is not None
-        restarted.restore(decode_task(value))
+    assert give_back(restarted.table, other.table.pending()) == []
     for each in shuffled[cut:]:
         restarted.take(each, "bot", "planner")
 
@@ -262,10 +256,9 @@ def test_a_smaller_window_after_a_restart_cuts() -> None:
         wide.take(a_run("a", at, at >= 7), "bot", "planner")
     narrow = TaskRuns(window=3)
 
-    for value in wide.pending().values():
-        assert value is not None
-        assert narrow.restore(decode_task(value)) == (("bot", "planner"), 9.0)
+    assert give_back(narrow.table, wide.table.pending()) == []
 
+    assert narrow.newest() == {("bot", "planner"): 9.0}
     ((_, passing),) = narrow.passing()
     assert [each.pass_pow_k for each in passing] == [1.0, 1.0, None]
 
@@ -282,24 +275,27 @@ def test_too_many_tasks_cost_the_agent_that_makes_them_up() -> None:
         ("bot", "planner"): 1,
     }
     assert lost == [("bot", "noisy")] * 4
-    assert sum(value is None for value in runs.pending().values()) == 4
+    assert sum(each.value is None for each in runs.table.pending()) == 4
 
 
 def test_what_changed_during_a_write_is_not_forgotten() -> None:
     runs = TaskRuns(window=5)
     runs.take(a_run("a", 1), "bot", "planner")
-    sent = runs.pending()
+    runs.table.pending()
     runs.forget_agent("bot", "planner")
 
-    runs.written(sent)
+    runs.table.written()
 
-    assert list(runs.pending().values()) == [None]
+    assert [each.value for each in runs.table.pending()] == [None]
 
 
-@pytest.mark.parametrize("value", [b"", b"\x80", b"nonsense"])
+@pytest.mark.parametrize("value", [b"", b"\x80", b"\x90", b"nonsense"])
 def test_a_record_that_is_no_task_is_refused(value: bytes) -> None:
-    with pytest.raises(Undecodable):
-        TaskRuns(window=5).restore(decode_task(value))
+    runs = TaskRuns(window=5)
+    record = New(topic=WINDOWS, key=state_key("task", ("bot", "planner", "a")), value=value)
+
+    assert len(give_back(runs.table, [record])) == 1
+    assert list(runs.passing()) == []
 
 
 @pytest.mark.parametrize(
@@ -358,25 +354,25 @@ def test_feedback_that_comes_later_decides_a_run_over_restarts() -> None:
     assert passed(runs) == (1, 0.0)
 
     restarted = TaskRuns(window=5, said=verdicts(said))
-    for value in runs.pending().values():
-        restarted.restore(decode_task(value or b""))
+    give_back(restarted.table, runs.table.pending())
     said.update({("bot", "a-1"): True, ("bot", "a-2"): True})
     restarted.decide("bot", "a-1")
     restarted.decide("bot", "a-2")
     restarted.decide("bot", "unknown")
 
     assert passed(restarted) == (1, 0.5)
-    assert list(restarted.pending()) == list(runs.pending()), "it is written again"
+    written, again = runs.table.pending(), restarted.table.pending()
+    assert [each.key for each in again] == [each.key for each in written], "it is written again"
 
 
 def test_the_state_of_an_older_version_is_taken_back() -> None:
     runs = TaskRuns(window=5)
     list(runs.take(a_run("a", 1, True), "bot", "planner"))
-    (value,) = runs.pending().values()
-    old = msgspec.msgpack.decode(value or b"")
-    old["runs"] = [each[:3] for each in old["runs"]]
+    (record,) = runs.table.pending()
+    assert isinstance(record.value, bytes)
+    old = [each[:3] for each in msgspec.msgpack.decode(record.value)]
 
     again = TaskRuns(window=5)
-    again.restore(decode_task(msgspec.msgpack.encode(old)))
+    give_back(again.table, [New(topic=WINDOWS, key=record.key, value=msgspec.msgpack.encode(old))])
 
     assert passed(again) == (1, 1.0)

@@ -9,10 +9,9 @@ import pytest
 
 from collector.base.telemetry import OTHER
 from collector.config.tree import AgentWindow
-from collector.log.port import WINDOWS, New
 from collector.records.comparison import VersionWindow
 from collector.records.signal import Signal
-from collector.records.windows import VERSIONS, WindowEntry, decode_window
+from collector.records.windows import WindowEntry
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, signal
 
@@ -131,32 +130,6 @@ async def test_sessions_without_a_score_are_sessions_of_their_version() -> None:
 
     assert publisher.value("version_sessions") == 2
     assert publisher.value("window_samples") == 1
-
-
-async def test_windows_of_before_versions_were_kept_are_read() -> None:
-    """Their label set's window does not say of which version a session is: it counts until it is too old."""
-    publisher = Publisher()
-    await publisher.publish(session("1", 0), session("2", 10, 0.9))
-    publisher.log.clock.now += 10
-    await publisher.step()
-    older: list[New] = []
-    for record in publisher.log.history(WINDOWS):
-        if record.key.startswith(VERSIONS):
-            older.append(New(topic=WINDOWS, key=record.key, value=None))
-        elif record.key.startswith(b"support-bot\0"):
-            window = msgspec.to_builtins(decode_window(record.value))
-            window["entries"] = [entry[:-1] for entry in window["entries"]]
-            older.append(New(topic=WINDOWS, key=record.key, value=msgspec.msgpack.encode(window)))
-    assert len(older) == 2
-    await publisher.log.write(older)
-
-    publisher = publisher.successor()
-    await publisher.step()
-    assert shown(publisher) == {"1": 0.2, "2": 0.9}
-    await publisher.publish(session("2", 25, 0.9))
-
-    assert shown(publisher) == {"2": 0.9}
-    assert publisher.value("window_samples") == 3
 
 
 def test_an_entry_of_an_older_record_has_no_version() -> None:
