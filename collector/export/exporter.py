@@ -23,15 +23,11 @@ from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
 from collector.base.time_slice import TimeSlice
 from collector.config.tree import AgentWindow
+from collector.export import gauges
 from collector.export.counted_ids import CountedIds
-from collector.export.drift_gauges import DriftGauges
 from collector.export.families import AgentFamilies
-from collector.export.fault_gauges import FaultGauges
-from collector.export.gauges import AgentGauges, TaskGauges
 from collector.export.known_names import KnownLabels, KnownNames
-from collector.export.runaway_families import RunawayFamilies, RunawayGauges
 from collector.export.trace_metrics import TraceMetrics
-from collector.export.version_gauges import RankGauges
 from collector.log.consumer import Consumer
 from collector.log.port import (
     BACKGROUND_LINGER,
@@ -117,7 +113,6 @@ class PrometheusExporter(Consumer):
             clock=clock,
         )
         self._runaways = OpenRunaways(trace_age)
-        self._runaway_families = RunawayFamilies(telemetry)
         self._recent = CountedIds(32_768)
         self._known = KnownNames(self._targets, self._families, telemetry.label_overflow)
         self._now = 0.0
@@ -133,23 +128,7 @@ class PrometheusExporter(Consumer):
         self._was_detailed = True
         self._slice = TimeSlice()
         self._registry = telemetry.registry
-        self._gauges = (
-            AgentGauges(
-                self._targets,
-                self._log_time,
-                self._changed_since,
-                caught_up=lambda: self._caught_up,
-            ),
-            DriftGauges(
-                self._drops,
-                is_detailed=lambda: self._targets.is_detailed,
-                caught_up=lambda: self._caught_up,
-            ),
-            TaskGauges(self._runs, caught_up=lambda: self._traces.caught_up),
-            RunawayGauges(self._open_runaways),
-            RankGauges(self._targets, caught_up=lambda: self._caught_up),
-            FaultGauges(self._faults, caught_up=lambda: self._fault_reader.caught_up),
-        )
+        self._gauges = self._collectors()
         for each in self._gauges:
             self._registry.register(each)
 
@@ -167,6 +146,36 @@ class PrometheusExporter(Consumer):
             with suppress(Retryable):
                 await self._log_port.write((), self._commits(self._durable))
             raise
+
+    def _collectors(self) -> tuple[gauges.Gauges, ...]:
+        """In the order in which /metrics shows them."""
+
+        def here() -> bool:
+            return self._caught_up
+
+        targets = self._targets
+        return (
+            gauges.Gauges(
+                gauges.AGENTS,
+                lambda: gauges.agents(targets, self._log_time(), self._changed_since),
+                here,
+            ),
+            gauges.Gauges(
+                gauges.DRIFT,
+                lambda: gauges.drift(self._drops, is_detailed=targets.is_detailed),
+                here,
+            ),
+            gauges.Gauges(
+                gauges.TASKS, lambda: gauges.tasks(self._runs), lambda: self._traces.caught_up
+            ),
+            gauges.Gauges(gauges.RUNAWAYS, lambda: gauges.runaways(self._open_runaways()), here),
+            gauges.Gauges(gauges.RANKS, lambda: gauges.ranks(targets), here),
+            gauges.Gauges(
+                gauges.FAULTS,
+                lambda: gauges.faults(self._faults),
+                lambda: self._fault_reader.caught_up,
+            ),
+        )
 
     @property
     def caught_up(self) -> bool:
@@ -327,7 +336,7 @@ class PrometheusExporter(Consumer):
             if header.evaluator == RUNAWAY:
                 json = group.lines[at : at + header.size]
                 if (dropped := self._runaways.take(subject, header, json)) is not None:
-                    self._runaway_families.dropped.labels(dropped).inc()
+                    self._families.runaways_dropped.labels(dropped).inc()
             self._targets.take(place, seen, header, partition, offset)
             if is_fed(header, is_trace=seen.is_trace):
                 is_taken = self._drops.offer(place.labels, seen, header, partition, offset)
@@ -358,7 +367,7 @@ class PrometheusExporter(Consumer):
         self._targets.expire(self._now)
         self._drops.expire()
         if expired := self._runaways.expire(self._now):
-            self._runaway_families.dropped.labels("max_age").inc(expired)
+            self._families.runaways_dropped.labels("max_age").inc(expired)
         reached = {partition: self._taken[partition] for partition in self._durable}
         forgotten = self._drops.forget(self._targets.holds)
         self._families.drop_scores(

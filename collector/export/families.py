@@ -82,6 +82,12 @@ class AgentFamilies:
             "reason",
         )
 
+        self.runaways_dropped = telemetry.counter(
+            "runaway_traces_dropped",
+            "Open traces that ran away and are forgotten before their final outcome, by reason.",
+            "reason",
+        )
+        """By reason: `max_traces`, `max_age`."""
         self._detector_scores_dropped = counter(
             "detector_scores_dropped",
             "Scores that are compared with no past, or no longer, by reason.",

@@ -1,165 +1,276 @@
-"""The gauges about agents and tasks, computed from the windows and task runs at each scrape.
-
-An unknown value has no series.
-"""
+"""Gauges computed at each scrape from what is watched. An unknown value has no series."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from collector.records.signal import HEADLINES
-from collector.records.standing import Standing
+from collector.records.standing import AgentLabels, OpenRunaway
+from collector.watch.drift.detectors import DriftDetectors
+from collector.watch.faults.faults import Faults
 from collector.watch.task_runs import TaskRuns
 from collector.watch.windows.target import Labels, Target
 from collector.watch.windows.targets import Targets
 
-_T = ("service", "agent", "evaluator", "scope")
+
+class Sample(NamedTuple):
+    """A sample of `spanwise_<gauge>`."""
+
+    gauge: str
+    labels: tuple[str, ...]
+    value: float
 
 
-def agent_gauges() -> Mapping[str, GaugeMetricFamily]:
-    """The gauges about agents without samples, by name."""
-
-    def gauge(name: str, text: str, labels: tuple[str, ...] = _T) -> tuple[str, GaugeMetricFamily]:
-        return name, GaugeMetricFamily(f"spanwise_{name}", text, labels=labels)
-
-    versions = ("service", "agent", "agent_version")
-    sessions = "the newest sessions in the window, each with its latest score"
-    since = "while a drop or a fault stands, over those since it began"
-    bound = "by the empirical Bernstein inequality; Wilson where every score is 0 or 1"
-    return dict(
-        (
-            *(
-                gauge(f"{name}_ratio", f"Mean {name} over {sessions}; {since}.", versions)
-                for name in HEADLINES
-            ),
-            gauge(
-                "version_sessions",
-                "Sessions in the window of a version of the agent, also those without a score.",
-                versions,
-            ),
-            gauge(
-                "version_last_session_timestamp_seconds",
-                "Log time of the newest session of a version of the agent.",
-                versions,
-            ),
-            gauge("window_mean_ratio", f"Mean score over {sessions}."),
-            gauge("window_lower_bound_ratio", f"Lower 95 % bound on the mean, {bound}."),
-            gauge("window_upper_bound_ratio", f"Upper 95 % bound on the mean, {bound}."),
-            gauge("window_samples", "Sessions behind the window's mean."),
-            gauge(
-                "objective_missed_detected",
-                "1 from the alarm of the sequential test until the mean is back above the objective.",
-            ),
-            gauge("slo_objective_ratio", "The evaluator's objective."),
-            gauge("last_score_timestamp_seconds", "Log time of the newest score."),
-        )
-    )
-
-
-def task_gauges() -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
-    """The gauges about task runs without samples: pass@k, pass^k, and the tasks that are in neither."""
-
-    def gauge(name: str, text: str) -> GaugeMetricFamily:
-        return GaugeMetricFamily(f"spanwise_{name}", text, labels=("service", "agent", "k"))
-
-    mean = "mean over the agent's tasks with at least k runs in their window"
-    return (
-        gauge(
-            "task_pass_at_k_ratio",
-            f"Chance that at least one of k runs of a task succeeds, {mean}.",
-        ),
-        gauge("task_pass_pow_k_ratio", f"Chance that all k runs of a task succeed, {mean}."),
-        gauge("tasks_left_out", "Tasks with fewer than k runs: they are in neither mean."),
-    )
-
-
-class AgentGauges(Collector):
-    """The windows of all label sets. Registered once; reads the live state."""
+class Gauges(Collector):
+    """Some families, each as (text, label names) by its name. Registered once; reads the live state."""
 
     def __init__(
         self,
-        targets: Targets,
-        now: Callable[[], float],
-        changed: Callable[[Labels], float | None],
+        families: Mapping[str, tuple[str, tuple[str, ...]]],
+        samples: Callable[[], Iterable[Sample]],
         caught_up: Callable[[], bool],
     ) -> None:
-        """`changed`: since when a change of a headline evaluator's scores stands; None: nothing has changed."""
-        self._targets = targets
-        self._changed = changed
-        self._now = now
+        """They have no samples until the state from before a restart has been read back (`caught_up`)."""
+        self._families = families
+        self._samples = samples
         self._caught_up = caught_up
 
     def describe(self) -> Iterable[Metric]:
         """The families without samples, so that registering computes nothing."""
-        return agent_gauges().values()
+        return self._empty().values()
 
     def collect(self) -> Iterator[Metric]:
-        """Every family at this moment; no family until the windows from before a restart have been read back."""
-        if not self._caught_up():
-            return
-        now = self._now()
-        gauges = agent_gauges()
-        for target in self._targets:
-            self._add(gauges, target, now)
-        for standing in self._targets.standings(now, self._changed).values():
-            _add_versions(gauges, standing)
+        gauges = self._empty()
+        for name, labels, value in self._samples() if self._caught_up() else ():
+            gauges[name].add_metric(labels, value)
         yield from gauges.values()
 
-    def _add(self, gauges: Mapping[str, GaugeMetricFamily], target: Target, now: float) -> None:
-        labels = target.labels
-        objective = self._targets.objective(labels)
-        if objective is not None:
-            gauges["slo_objective_ratio"].add_metric(labels, objective)
-        if not self._targets.has_window(labels):
-            return
-        if target.last_score:
-            gauges["last_score_timestamp_seconds"].add_metric(labels, target.last_score)
-        stats = target.stats(now, self._targets.current_versions(labels))
-        if stats is None:
-            return
-        gauges["window_mean_ratio"].add_metric(labels, stats.bounds.mean)
-        gauges["window_lower_bound_ratio"].add_metric(labels, stats.bounds.lower)
-        gauges["window_upper_bound_ratio"].add_metric(labels, stats.bounds.upper)
-        gauges["window_samples"].add_metric(labels, stats.samples)
-        if objective is not None:
-            gauges["objective_missed_detected"].add_metric(
-                labels, float(target.is_missing(stats.bounds.mean, objective))
-            )
+    def _empty(self) -> dict[str, GaugeMetricFamily]:
+        return {
+            name: GaugeMetricFamily(f"spanwise_{name}", text, labels=labels)
+            for name, (text, labels) in self._families.items()
+        }
 
 
-def _add_versions(gauges: Mapping[str, GaugeMetricFamily], standing: Standing) -> None:
-    for each in standing.versions:
-        labels = (standing.service, standing.agent, each.agent_version)
-        for name, field in HEADLINES.items():
-            mean = getattr(each, field)
-            if mean is not None:
-                gauges[f"{name}_ratio"].add_metric(labels, mean)
-        gauges["version_sessions"].add_metric(labels, each.sessions)
-        gauges["version_last_session_timestamp_seconds"].add_metric(labels, each.last_session)
+_T = ("service", "agent", "evaluator", "scope")
+_VERSION = ("service", "agent", "agent_version")
+_TASK = ("service", "agent", "k")
+_FAULT = ("service", "agent", "fault", "tool")
+_PERIOD = (*_FAULT, "period")
+_RANK = ("service", "agent", "evaluator", "agent_version", "baseline")
+
+_SESSIONS = "the newest sessions in the window, each with its latest score"
+_BOUND = "by the empirical Bernstein inequality; Wilson where every score is 0 or 1"
+_RUNS = "mean over the agent's tasks with at least k runs in their window"
+
+AGENTS = {
+    **{
+        f"{name}_ratio": (
+            f"Mean {name} over {_SESSIONS}; while a drop or a fault stands, over those since it began.",
+            _VERSION,
+        )
+        for name in HEADLINES
+    },
+    "version_sessions": (
+        "Sessions in the window of a version of the agent, also those without a score.",
+        _VERSION,
+    ),
+    "version_last_session_timestamp_seconds": (
+        "Log time of the newest session of a version of the agent.",
+        _VERSION,
+    ),
+    "window_mean_ratio": (f"Mean score over {_SESSIONS}.", _T),
+    "window_lower_bound_ratio": (f"Lower 95 % bound on the mean, {_BOUND}.", _T),
+    "window_upper_bound_ratio": (f"Upper 95 % bound on the mean, {_BOUND}.", _T),
+    "window_samples": ("Sessions behind the window's mean.", _T),
+    "objective_missed_detected": (
+        "1 from the alarm of the sequential test until the mean is back above the objective.",
+        _T,
+    ),
+    "slo_objective_ratio": ("The evaluator's objective.", _T),
+    "last_score_timestamp_seconds": ("Log time of the newest score.", _T),
+}
+
+TASKS = {
+    "task_pass_at_k_ratio": (
+        f"Chance that at least one of k runs of a task succeeds, {_RUNS}.",
+        _TASK,
+    ),
+    "task_pass_pow_k_ratio": (f"Chance that all k runs of a task succeed, {_RUNS}.", _TASK),
+    "tasks_left_out": ("Tasks with fewer than k runs: they are in neither mean.", _TASK),
+}
+
+DRIFT = {
+    "drift_detected": (
+        "1 from the alarm that scores rank lower than in the label set's own past until it clears, else 0.",
+        _T,
+    ),
+    "drift_progress_ratio": ("How near such an alarm is, 0 to 1.", _T),
+    "drift_strong": (
+        "1 while the drop is strong enough to wake somebody, else 0; only of evaluators that page.",
+        _T,
+    ),
+    "drift_mean_rank_ratio": (
+        "Mean rank of the scores since the drop began; .5 means no change. While alarmed only.",
+        _T,
+    ),
+    "drift_since_timestamp_seconds": (
+        "Log time at which the drop began. While alarmed only.",
+        _T,
+    ),
+    "drift_history_samples": ("Scores in the past that is compared with.", _T),
+    "drift_cause": (
+        "1 for the fault that explains the agent's drop, `unknown` where none does. While alarmed only.",
+        _FAULT,
+    ),
+}
+
+FAULTS = {
+    "fault_detected": (
+        "1 while a tool, model calls or answers fail more than before; 0 for an hour after.",
+        _FAULT,
+    ),
+    "fault_since_timestamp_seconds": (
+        "Log time at which the first session with the fault was seen. While detected only.",
+        _FAULT,
+    ),
+    "fault_uses": (
+        "Sessions that used it, since the fault began and before. While detected only.",
+        _PERIOD,
+    ),
+    "fault_failures": ("Those of them that failed. While detected only.", _PERIOD),
+}
+
+RUNAWAYS = {
+    "runaway_traces": (
+        "Open traces that are running away, by reason.",
+        ("service", "agent", "reason"),
+    )
+}
+
+RANKS = {
+    "version_rank_ratio": (
+        "Chance that a session of the version scores better than one of the version before, at its last look.",
+        _RANK,
+    ),
+    "version_rank_lower_bound_ratio": ("Lower bound of that chance.", _RANK),
+    "version_rank_upper_bound_ratio": ("Upper bound of that chance.", _RANK),
+}
+
+UNKNOWN = ("unknown", "")
+"""(fault, tool) of a drop that no fault explains."""
+NEAR = 0.5
+"""Progress towards an alarm that is shown whatever the number of agents."""
 
 
-class TaskGauges(Collector):
-    """pass@k and pass^k of agents' tasks. Registered once; reads the live state."""
+def agents(
+    targets: Targets, now: float, changed: Callable[[Labels], float | None]
+) -> Iterator[Sample]:
+    """Of every window at log time `now`; `changed`: since when a change of a headline's scores stands."""
+    for target in targets:
+        yield from _of_window(targets, target, now)
+    for standing in targets.standings(now, changed).values():
+        for each in standing.versions:
+            labels = (standing.service, standing.agent, each.agent_version)
+            for name, field in HEADLINES.items():
+                mean = getattr(each, field)
+                if mean is not None:
+                    yield Sample(f"{name}_ratio", labels, mean)
+            yield Sample("version_sessions", labels, each.sessions)
+            yield Sample("version_last_session_timestamp_seconds", labels, each.last_session)
 
-    def __init__(self, runs: TaskRuns, caught_up: Callable[[], bool]) -> None:
-        self._runs = runs
-        self._caught_up = caught_up
 
-    def describe(self) -> Iterable[Metric]:
-        """The families without samples, so that registering computes nothing."""
-        return task_gauges()
+def _of_window(targets: Targets, target: Target, now: float) -> Iterator[Sample]:
+    labels = target.labels
+    objective = targets.objective(labels)
+    if objective is not None:
+        yield Sample("slo_objective_ratio", labels, objective)
+    if not targets.has_window(labels):
+        return
+    if target.last_score:
+        yield Sample("last_score_timestamp_seconds", labels, target.last_score)
+    stats = target.stats(now, targets.current_versions(labels))
+    if stats is None:
+        return
+    yield Sample("window_mean_ratio", labels, stats.bounds.mean)
+    yield Sample("window_lower_bound_ratio", labels, stats.bounds.lower)
+    yield Sample("window_upper_bound_ratio", labels, stats.bounds.upper)
+    yield Sample("window_samples", labels, stats.samples)
+    if objective is not None:
+        is_missing = target.is_missing(stats.bounds.mean, objective)
+        yield Sample("objective_missed_detected", labels, is_missing)
 
-    def collect(self) -> Iterator[Metric]:
-        """Every family; without samples while runs of before a restart are still being read."""
-        pass_at, pass_pow, left_out = gauges = task_gauges()
-        for agent, each in self._runs.passing() if self._caught_up() else ():
-            for passing in each:
-                labels = (*agent, str(passing.k))
-                left_out.add_metric(labels, passing.left_out)
-                if passing.pass_at_k is not None and passing.pass_pow_k is not None:
-                    pass_at.add_metric(labels, passing.pass_at_k)
-                    pass_pow.add_metric(labels, passing.pass_pow_k)
-        yield from gauges
+
+def tasks(runs: TaskRuns) -> Iterator[Sample]:
+    for agent, each in runs.passing():
+        for passing in each:
+            labels = (*agent, str(passing.k))
+            yield Sample("tasks_left_out", labels, passing.left_out)
+            if passing.pass_at_k is not None and passing.pass_pow_k is not None:
+                yield Sample("task_pass_at_k_ratio", labels, passing.pass_at_k)
+                yield Sample("task_pass_pow_k_ratio", labels, passing.pass_pow_k)
+
+
+def drift(detectors: DriftDetectors, *, is_detailed: bool) -> Iterator[Sample]:
+    """They say "worse than it was" alone, but of the evaluators BOTH (`drift/detector.py`) either direction.
+
+    A label set has `detected` and `progress_ratio` once its history is long enough for a comparison. With too many
+    agents for everything (not `is_detailed`) it has `progress_ratio` from NEAR on, and `history_samples` then and while
+    its history is too short.
+    """
+    for watch in detectors:
+        labels, samples = watch.labels, watch.past.history_samples
+        alarm, progress = watch.alarm, watch.progress
+        is_compared = detectors.is_compared(watch)
+        is_shown = is_detailed or progress >= NEAR
+        if samples and (is_shown or not is_compared):
+            yield Sample("drift_history_samples", labels, samples)
+        if is_compared:
+            yield Sample("drift_detected", labels, alarm is not None)
+        if is_compared and watch.pages:
+            yield Sample("drift_strong", labels, watch.is_strong)
+        if is_compared and is_shown:
+            yield Sample("drift_progress_ratio", labels, progress)
+        if alarm is not None:
+            yield Sample("drift_mean_rank_ratio", labels, alarm.mean_rank)
+            yield Sample("drift_since_timestamp_seconds", labels, alarm.since)
+    for agent, cause in detectors.causes().items():
+        yield Sample("drift_cause", (*agent, *(cause or UNKNOWN)), 1)
+
+
+def faults(watched: Faults) -> Iterator[Sample]:
+    for agent in watched:
+        for each in agent.faults():
+            labels = (*agent.labels, each.fault, each.tool)
+            yield Sample("fault_detected", labels, 1)
+            yield Sample("fault_since_timestamp_seconds", labels, each.since)
+            yield Sample("fault_uses", (*labels, "before"), each.uses_before)
+            yield Sample("fault_failures", (*labels, "before"), each.failures_before)
+            yield Sample("fault_uses", (*labels, "since"), each.uses)
+            yield Sample("fault_failures", (*labels, "since"), each.failures)
+        for fault, tool in agent.ended():
+            yield Sample("fault_detected", (*agent.labels, fault, tool), 0)
+
+
+def runaways(shown: Mapping[AgentLabels, Sequence[OpenRunaway]]) -> Iterator[Sample]:
+    for agent, some in shown.items():
+        for reason, count in sorted(Counter(each.reason for each in some).items()):
+            yield Sample("runaway_traces", (*agent, reason), count)
+
+
+def ranks(targets: Targets) -> Iterator[Sample]:
+    """Of each version that was looked at, of the headlines: for what reads PromQL (Keptn, Harness, Kayenta)."""
+    for target in targets:
+        service, agent, evaluator, _ = target.labels
+        for version, each in target.looks.items() if evaluator in HEADLINES else ():
+            if each.baseline is None or not each.looks:
+                continue
+            labels, look = (service, agent, evaluator, version, each.baseline), each.looks[-1]
+            yield Sample("version_rank_ratio", labels, look.rank)
+            yield Sample("version_rank_lower_bound_ratio", labels, look.lower)
+            yield Sample("version_rank_upper_bound_ratio", labels, look.upper)

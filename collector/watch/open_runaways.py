@@ -104,7 +104,5 @@ class OpenRunaways:
         )
         if len(self._open) <= MAX_TRACES:
             return None
-        self._forget(
-            min(self._open.values(), key=lambda each: (each.since, each.trace_id)).trace_id
-        )
+        self._forget(min(self._open.values(), key=lambda each: each.since).trace_id)
         return "max_traces"

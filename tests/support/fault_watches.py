@@ -8,7 +8,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from collector.base.telemetry import Telemetry
-from collector.export.fault_gauges import FaultGauges
+from collector.export import gauges
 from collector.log.port import TRACES, New
 from collector.records.codec import encode
 from collector.records.standing import AgentLabels, Fault
@@ -65,7 +65,9 @@ class Watcher:
             clock=self.log.clock,
         )
         self.telemetry.registry.register(
-            FaultGauges(self.faults, caught_up=lambda: self.reader.caught_up)
+            gauges.Gauges(
+                gauges.FAULTS, lambda: gauges.faults(self.faults), lambda: self.reader.caught_up
+            )
         )
 
     def _label(self, service: str, agent: str) -> AgentLabels:

@@ -206,7 +206,8 @@ async def test_a_store_may_end_after_any_record() -> None:
 
     whole = await fed(None)
     records, commits = whole.log.calls[-1]
-    assert any(each.key.startswith(b"\0drops\x000\0") for each in records)
+    labels = ("support-bot", "planner", "agent_reliability", "session")
+    assert any(each.key == state_key("drift", labels, 0) for each in records)
 
     for ends_after in range(len(records) + len(commits)):
         assert same(held((await fed(ends_after)).exporter._drops), held(whole.exporter._drops))
