@@ -1,6 +1,6 @@
 """How an evaluator is declared: its signature says what it scores, what it needs and what can be set.
 
-first parameter (Trace or Session)   -> scope
+first parameter (Trace or Session)   -> scope; its name says it where it has no annotation
 keyword-only without default         -> a resource by type (evaluators/resources.py)
 keyword-only with default            -> an option, settable in YAML, checked against its annotation
 """
@@ -32,11 +32,13 @@ from evaluators.resources import (
     Sketch,
 )
 
-Function = Callable[..., Score | Awaitable[Score]]
+Function = Callable[..., Score | float | None | Awaitable[Score | float | None]]
+"""A number or a truth value is a score without an explanation; None: there was nothing to judge."""
 Need = Literal["embedder", "history", "expectations", "judge", "running", "earlier_sessions"]
 F = TypeVar("F", bound=Function)
 
 _SCOPES: Mapping[Any, Scope] = {Trace: "trace", Session: "session"}
+_BY_NAME = {"trace": Trace, "session": Session}
 _EXACT: Mapping[Any, Need] = {
     Embedder: "embedder",
     History: "history",
@@ -196,17 +198,26 @@ def _signature(
     name: str, function: Function
 ) -> tuple[dict[str, Any], dict[str, JSON], dict[str, Any], Scope]:
     hints = get_type_hints(function, include_extras=True)
-    first, *rest = inspect.signature(function).parameters.values()
-    scope = _SCOPES.get(hints.get(first.name))
+    first, *rest = inspect.signature(function).parameters.values() or [None]
+    if first is None:
+        raise TypeError(f"evaluator `{name}`: it takes no Trace and no Session")
+    scope = _SCOPES.get(hints.get(first.name, _BY_NAME.get(first.name)))
     if scope is None:
-        raise TypeError(f"evaluator `{name}`: `{first.name}` must be a Trace or a Session")
+        raise TypeError(
+            f"evaluator `{name}`: `{first.name}` must be a Trace or a Session: annotate it, or call it so"
+        )
     resources: dict[str, Any] = {}
     options: dict[str, JSON] = {}
     for parameter in rest:
-        if parameter.kind is not parameter.KEYWORD_ONLY or parameter.name not in hints:
+        has_default = parameter.default is not parameter.empty
+        if parameter.kind is not parameter.KEYWORD_ONLY or not (
+            has_default or parameter.name in hints
+        ):
             raise TypeError(
-                f"evaluator `{name}`: `{parameter.name}` must be keyword-only and annotated"
+                f"evaluator `{name}`: `{parameter.name}` must be keyword-only, and annotated or with a default"
             )
+        if has_default and parameter.name not in hints:
+            hints[parameter.name] = Any if parameter.default is None else type(parameter.default)
         if parameter.default is parameter.empty:
             resources[parameter.name] = hints[parameter.name]
         else:

@@ -229,6 +229,10 @@ def settle(
     A value outside [0, 1] or not a number is `failed`; a third party's is clamped, NaN apart. Success compares the
     value as returned with the threshold; the published score has four decimals.
     """
+    if score is None:
+        score = Score.not_applicable("the evaluator returned None")
+    elif isinstance(score, (bool, int, float)):
+        score = Score(value=score)
     if not isinstance(score, Score):
         message = f"returned {type(score).__name__}, not a Score"
         return failed(configured, Failure(type="invalid_score", message=message), **more)

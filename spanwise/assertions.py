@@ -46,6 +46,9 @@ def assert_scores(
     )
     lines = [line for name, limit in least.items() for line in _short(name, limit, scores.of(name))]
     if lines:
+        __tracebackhide__ = (
+            True  # pytest shows the test that failed, not the source of this function
+        )
         raise AssertionError("\n".join(lines))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -95,6 +95,32 @@ def test_a_first_parameter_that_is_neither_trace_nor_session_is_refused() -> Non
         @evaluator(version="1")
         def wrong(text: str) -> Score:
             return Score(value=1.0)
+
+
+def test_without_annotations_the_name_says_what_it_takes() -> None:
+    # As a user writes them: this file's own types are checked.
+    written = """
+def trace_like(trace, *, limit=3, words=None):
+    return True
+def session_like(session):
+    return 0.5
+def neither(text):
+    return 1.0
+"""
+    made: dict[str, Any] = {}
+    exec(written, made)
+    declare = evaluator(version="1")
+
+    of_trace, of_session = (spec_of(declare(made[n])) for n in ("trace_like", "session_like"))
+
+    assert (of_trace.scope, of_session.scope) == ("trace", "session")
+    assert (of_trace.option("limit", 4), of_trace.option("words", ["a"])) == (4, ["a"])
+    with pytest.raises(SettingsError, match=r"evaluators\.trace_like\.limit"):
+        of_trace.option("limit", "many")
+    with pytest.raises(TypeError, match="annotate it, or call it so"):
+        declare(made["neither"])
+    with pytest.raises(TypeError, match="takes no Trace and no Session"):
+        evaluator(version="1", name="nothing")(lambda: 1.0)
 
 
 def test_a_resource_that_nothing_provides_is_refused() -> None:

@@ -22,10 +22,13 @@ EVERYTHING = make_plan(OURS, {}, embedder="hash", expectations=True)
 
 
 def outcome_of(
-    score: Callable[[], Score], *, method: Method | None = None, threshold: float = 0.5
+    score: Callable[[], Score | float | None],
+    *,
+    method: Method | None = None,
+    threshold: float = 0.5,
 ) -> Outcome:
     @evaluator(version="1", threshold=threshold, method=method)
-    def tried(trace: Trace) -> Score:
+    def tried(trace: Trace) -> Score | float | None:
         """Whatever the test wants."""
         return score()
 
@@ -98,10 +101,32 @@ def test_an_exception_is_one_evaluator_s_outcome_only() -> None:
 
 
 def test_something_that_is_no_score_at_all_fails() -> None:
-    outcome = outcome_of(lambda: 0.5)  # type: ignore[arg-type, return-value]
+    outcome = outcome_of(lambda: "high")  # type: ignore[arg-type, return-value]
 
     assert outcome.error is not None
-    assert outcome.error.message == "returned float, not a Score"
+    assert outcome.error.message == "returned str, not a Score"
+
+
+@pytest.mark.parametrize(("value", "score"), [(0.25, 0.25), (1, 1.0), (True, 1.0), (False, 0.0)])
+def test_a_number_or_a_truth_value_is_a_score(value: float, score: float) -> None:
+    assert outcome_of(lambda: value).score == score
+
+
+def test_none_is_nothing_to_judge() -> None:
+    outcome = outcome_of(lambda: None)
+
+    assert (outcome.state, outcome.score, outcome.reason) == (
+        "not_applicable",
+        None,
+        "nothing_to_judge",
+    )
+
+
+def test_a_number_too_large_for_a_float_fails_its_evaluator() -> None:
+    outcome = outcome_of(lambda: 10**400)
+
+    assert outcome.error is not None
+    assert outcome.error.type == "invalid_score"
 
 
 def test_nothing_to_judge_has_an_assumed_number_and_no_score() -> None:
