@@ -32,7 +32,7 @@ from evaluators.resources import (
     Sketch,
 )
 
-Function = Callable[..., Score | float | None | Awaitable[Score | float | None]]
+Function = Callable[..., Score | float | Awaitable[Score | float | None] | None]
 """A number or a truth value is a score without an explanation; None: there was nothing to judge."""
 Need = Literal["embedder", "history", "expectations", "judge", "running", "earlier_sessions"]
 F = TypeVar("F", bound=Function)
