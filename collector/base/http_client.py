@@ -8,7 +8,7 @@
 | any other 4xx | `Permanent`: this request will never be taken |
 
 An answer is asked for as it is (`identity`), because a kilobyte may inflate to gigabytes; gzip that comes nevertheless
-is inflated up to the largest that is read, and anything else is no answer.
+is inflated up to the largest that is read, and anything else counts as an answer that did not come.
 
 No message holds a secret: neither the tool's answers nor the client's errors are passed on before theirs are replaced.
 """

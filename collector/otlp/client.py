@@ -226,7 +226,7 @@ def _rejected(answer: bytes) -> tuple[int, str]:
     """Traces, logs and metrics answer with the same fields.
 
     Raises:
-        DecodeError: it is no such answer.
+        DecodeError: it is not one.
     """
     partial = ExportLogsServiceResponse.FromString(answer).partial_success
     return partial.rejected_log_records, partial.error_message

@@ -49,7 +49,7 @@ class Webhook:
         return NoticeRequest(url=self._url, body=msgspec.Raw(body), headers=headers)
 
     def is_taken(self, answer: HttpAnswer) -> bool:
-        """Standard Webhooks asks for no more than a 2xx; only a page for people is none."""
+        """Standard Webhooks asks for no more than a 2xx; a page for people is not a webhook's."""
         return answer.media != "text/html" and not answer.text.lstrip().startswith("<")
 
 
