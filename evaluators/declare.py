@@ -198,9 +198,10 @@ def _signature(
     name: str, function: Function
 ) -> tuple[dict[str, Any], dict[str, JSON], dict[str, Any], Scope]:
     hints = get_type_hints(function, include_extras=True)
-    first, *rest = inspect.signature(function).parameters.values() or [None]
-    if first is None:
+    parameters = [*inspect.signature(function).parameters.values()]
+    if not parameters:
         raise TypeError(f"evaluator `{name}`: it takes no Trace and no Session")
+    first, *rest = parameters
     scope = _SCOPES.get(hints.get(first.name, _BY_NAME.get(first.name)))
     if scope is None:
         raise TypeError(
