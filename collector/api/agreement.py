@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from collector.api.charts import Reader
 from collector.api.outcomes import unpack
-from collector.api.reading import Reading
 from collector.api.store import session_subject, trace_subject
 from evaluators.formulas.people_agreement import Pair
 
@@ -30,7 +30,6 @@ _SESSIONS = _SAID.format(
 _OF_SESSION = """
 SELECT s.service, a.agent, s.session_id, o.subject, o.packed FROM sessions s
 JOIN agents a ON a.id = s.agent JOIN outcomes o ON o.session = s.id WHERE s.id = ?"""
-_EVALUATORS = "SELECT id, name FROM evaluators"
 
 
 class AgreementLabels(NamedTuple):
@@ -76,15 +75,15 @@ class Said(NamedTuple):
     arrived: int
 
 
-def compared(reading: Reading) -> dict[AgreementLabels, list[Compared]]:
+def compared(reader: Reader) -> dict[AgreementLabels, list[Compared]]:
     """Everything that can be compared."""
-    execute = reading.connection.execute
+    execute = reader.connection.execute
     by_session: dict[int, list[Said]] = defaultdict(list)
     for statement in (_TRACES, _SESSIONS):
         for row in execute(statement, (LOOKED_AT,)):
             said = Said(*row)
             by_session[said.session].append(said)
-    names = dict(execute(_EVALUATORS).fetchall())
+    names = reader.names()
     found: dict[AgreementLabels, list[Compared]] = defaultdict(list)
     for session, said in by_session.items():
         for row in execute(_OF_SESSION, (session,)):

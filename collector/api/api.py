@@ -14,7 +14,6 @@ from collector.api.about import About
 from collector.api.admin import Exposition, build_app
 from collector.api.agreement_routes import Agreements
 from collector.api.answers import RequestRefused
-from collector.api.charts import Charts
 from collector.api.compare import Compare, Versions
 from collector.api.families import ApiFamilies
 from collector.api.feed import Feed
@@ -117,11 +116,10 @@ class Api:
             content=content,
             redactor=redactor(RedactionSettings.of(config)),
         )
-        charts = Charts(self._index)
         api = Routes(
             query=query,
             differing=partial(
-                differing_by_agent, charts, settle=config.windows.agent.settle, clock=clock
+                differing_by_agent, self._index, settle=config.windows.agent.settle, clock=clock
             ),
             traces=traces,
             stream=self._stream,
@@ -136,7 +134,7 @@ class Api:
             versions=versions,
             standings=standings,
             evaluators=lambda: catalogue() or evaluators(),
-            changed=partial(between, charts),
+            changed=partial(between, self._index),
             off_loop=off_loop,
         )
         self._agreements = Agreements(
@@ -149,7 +147,7 @@ class Api:
         findings = Findings(about=about, query=query, traces=traces, off_loop=off_loop, clock=clock)
         pages = Pages(
             query=query,
-            charts=charts,
+            index=self._index,
             traces=traces,
             off_loop=off_loop,
             findings=findings,
@@ -165,7 +163,7 @@ class Api:
                 clock=clock,
             ),
             service=ServicePages(
-                charts=charts,
+                index=self._index,
                 off_loop=off_loop,
                 config=config,
                 about=about,

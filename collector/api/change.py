@@ -11,10 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from collector.api.agent_sums import AgentSums
 from collector.api.held_feedback import HeldFeedback
 from collector.api.held_signals import HeldSignals
-from collector.api.held_texts import HeldTexts
 from collector.api.outcomes import HeldOutcomes
 from collector.api.packing import Packing
 from collector.api.reading import Reading
@@ -24,6 +22,8 @@ from collector.api.rows import (
     NEW_SESSION,
     NEW_TRACE,
     SUMS,
+    AgentSums,
+    HeldTexts,
     columns,
     taken,
 )
@@ -187,7 +187,6 @@ class IndexChange(Reading):
             oldest = self.connection.execute(select, (held.row, surplus)).fetchall()
             rows = [row for (row,) in oldest]
             signals += self._drop_traces(rows)
-            self._outcomes.drop(held.row, map(trace_subject, rows))
             self._summed.add(held.row)
             traces += len(oldest)
             held.after.traces -= len(oldest)
@@ -213,7 +212,6 @@ class IndexChange(Reading):
                 (new if before is None else changed).append(columns(after, agent, held.row))
             else:
                 self._signals.drop(session_subject(held.row))
-                self._outcomes.drop(held.row)
                 self.connection.execute("DELETE FROM sessions WHERE id = ?", (held.row,))
         self.connection.executemany(NEW_SESSION, new)
         self.connection.executemany(CHANGED_SESSION, changed)
@@ -230,12 +228,10 @@ class IndexChange(Reading):
             session = self.session(row)
             if session is not None:
                 self._agents.count(session, -1)
-                self.feedback.forget_session(session.service, session.session_id)
             own = self.connection.execute("SELECT id FROM traces WHERE session = ?", (row,))
             found = [trace for (trace,) in own]
             signals += self._drop_traces(found)
             signals += self._signals.drop(session_subject(row))
-            self._outcomes.drop(row)
             traces += len(found)
         self.connection.executemany("DELETE FROM sessions WHERE id = ?", [(row,) for row in rows])
         self._agents.write()
@@ -347,9 +343,7 @@ class IndexChange(Reading):
 
     def _drop_traces(self, rows: list[int]) -> int:
         """Forget traces and their signals; how many signals."""
-        headers = list(self.headers(rows))
-        self._texts.forget(headers)
-        self.feedback.forget_traces([header.trace_id for _, header in headers])
+        self._texts.forget(self.headers(rows))
         self.connection.executemany("DELETE FROM traces WHERE id = ?", [(row,) for row in rows])
         self._rows.clear()
         self._missing.clear()

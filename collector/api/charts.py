@@ -6,13 +6,11 @@ So a chart takes the same time whatever the index holds, and each of its points 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from collector.api.index import Index
 from collector.api.outcomes import HeldOutcome, unpack
 from collector.api.reading import Reading, coverage_in
 from collector.api.store import AgentEntry, SessionEntry, whole, write_cursor
@@ -84,26 +82,18 @@ class ShownSession:
     outcomes: Sequence[tuple[str, HeldOutcome]]
 
 
-class DamagedError(ValueError):
-    """An entry was overwritten on disk."""
-
-
-class Looking:
-    """Reads of one consistent view. Every method raises DamagedError for an entry that was overwritten on disk."""
-
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-        self._execute = reading.connection.execute
+class Reader(Reading):
+    """Every question to the index, over one consistent view."""
 
     def placed(
         self, cursor: bytes | None, service: str | None, agent: str | None, limit: int
     ) -> tuple[list[PlacedVersion], str | None]:
-        found = self._reading.agents(cursor, service, agent, limit + 1)
+        found = self.agents(cursor, service, agent, limit + 1)
         more = write_cursor(*found[limit - 1][0]) if len(found) > limit else None
         return [PlacedVersion(place[1], entry) for place, entry in found[:limit]], more
 
     def versions(self, service: str, agent: str) -> list[ChartVersion]:
-        found = self._reading.agents(None, service, agent, VERSIONS)
+        found = self.agents(None, service, agent, VERSIONS)
         return [ChartVersion(place[1], entry, self._first(place[1])) for place, entry in found]
 
     def points(
@@ -166,8 +156,7 @@ class Looking:
         present = expected = 0
         for row in rows:
             for (text,) in self._execute(_COVERAGE, (row, COVERED)):
-                with _entries():
-                    counts = coverage_in(text)
+                counts = coverage_in(text)
                 present += counts["present"]
                 expected += counts["expected"]
         return (present, expected) if expected else None
@@ -178,8 +167,7 @@ class Looking:
     def outcomes(self, session: int) -> list[HeldOutcome]:
         """What every evaluator said of a session and of its traces."""
         found = self._execute("SELECT packed FROM outcomes WHERE session = ?", (session,))
-        with _entries():
-            return [each for (packed,) in found for each in unpack(packed)]
+        return [each for (packed,) in found for each in unpack(packed)]
 
     def newest(self, most: int) -> list[int]:
         """The rows of the sessions that changed last, of whatever agent."""
@@ -187,14 +175,11 @@ class Looking:
         return [row for (row,) in found]
 
     def traces(self, session: int) -> list[TraceHeader]:
-        with _entries():
-            return [each.header for each in self._reading.traces_of(session, LOOKED_AT)]
+        return [each.header for each in self.traces_of(session, LOOKED_AT)]
 
     def shown(self, row: int, names: dict[int, str]) -> ShownSession | None:
         """A session with its last question and answer; None: it has just gone."""
-        with _entries():
-            entry = self._reading.session(row)
-            newest = self._reading.newest_trace(row)
+        entry, newest = self.session(row), self.newest_trace(row)
         if entry is None:
             return None
         asked = (
@@ -213,37 +198,6 @@ class Looking:
     def _first(self, agent: int) -> int:
         found = self._execute("SELECT min(last) FROM sessions WHERE agent = ?", (agent,))
         return found.fetchone()[0] or 0
-
-
-class Charts:
-    """Looks at the index."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-
-    @contextmanager
-    def look(self) -> Generator[Looking]:
-        """One consistent view; close it within the same call.
-
-        Raises:
-            Refused: it met a damaged value.
-            RuntimeError: what is made of the view failed; that is not damage, which would empty the index.
-        """
-        with self._index.reading() as reading:
-            try:
-                yield Looking(reading)
-            except DamagedError:
-                raise
-            except ValueError as error:
-                raise RuntimeError("a page could not be made of the index") from error
-
-
-@contextmanager
-def _entries() -> Generator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise DamagedError(str(error)) from error
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -7,7 +7,7 @@ joins by id, so that a trace that moves to another session takes what was said o
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from collector.api.search import word_of
@@ -132,17 +132,6 @@ class HeldFeedback:
         given_up += execute(_TOO_MANY, (MOST_WAITING,)).rowcount
         is_waiting = bool(execute(_IS_WAITING).fetchone()[0])
         return Matching([*found.values()], given_up, is_waiting)
-
-    def forget_traces(self, trace_ids: Collection[str]) -> None:
-        """Traces left the index, and what was said of them goes too."""
-        self._connection.executemany(
-            "DELETE FROM feedback WHERE trace_id = ?", [(each,) for each in trace_ids]
-        )
-
-    def forget_session(self, service: str, session_id: str) -> None:
-        self._connection.execute(
-            "DELETE FROM feedback WHERE session_id = ? AND service = ?", (session_id, service)
-        )
 
 
 def opinion_of(sign: int) -> Opinion:

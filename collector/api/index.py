@@ -18,11 +18,11 @@ import msgspec
 
 from collector.api.answers import RequestRefused
 from collector.api.change import IndexChange
+from collector.api.charts import Reader
 from collector.api.families import ApiFamilies
 from collector.api.held_feedback import Matching
 from collector.api.index_file import Closed, IndexFile
-from collector.api.reading import Reading
-from collector.api.store import SignalEntry, excerpt, micros
+from collector.api.store import DamagedError, SignalEntry, excerpt, micros
 from collector.base.errors import ConfigError, Retryable, Undecodable
 from collector.base.sqlite_file import PAGE, is_damage, is_full
 from collector.log.port import Position, Record
@@ -116,7 +116,7 @@ class Index:
         self.file.sync()
 
     @contextmanager
-    def reading(self) -> Generator[Reading]:
+    def reading(self) -> Generator[Reader]:
         """One consistent view; close it within the same call.
 
         Raises:
@@ -128,7 +128,7 @@ class Index:
                 yield reading
         except Closed as error:
             raise RequestRefused(503, "the index is being opened again; ask in a moment") from error
-        except (sqlite3.Error, ValueError) as error:
+        except (sqlite3.Error, DamagedError) as error:
             if isinstance(error, sqlite3.Error) and not is_damage(error):
                 raise
             self._is_damaged = True

@@ -13,15 +13,15 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from collector.api.charts import Reader
 from collector.api.packing import Packing, common_text
-from collector.api.reading import Reading
 from collector.api.store import SCHEMA
 from collector.base import sqlite_file
 
 _log = logging.getLogger(__name__)
 NAME = "index.sqlite"
-VERSION = b"7"
-"""Of what entries hold; another one starts empty. 7: feedback has a state."""
+VERSION = b"8"
+"""Of what entries hold; another one starts empty. 8: rows go with their session by triggers."""
 _WAL_SHARE = 16
 _WRITER_CACHE, _READER_CACHE = 4 << 20, 1 << 20
 _IDLE_READERS = 4
@@ -53,7 +53,7 @@ class IndexFile:
         """Of its entries: another one once it began empty."""
         self._packing = Packing(b"")
         self._lock = threading.Lock()
-        self._idle: list[Reading] = []
+        self._idle: list[Reader] = []
         self._opened = 0
 
     @property
@@ -110,7 +110,7 @@ class IndexFile:
             writer = sqlite_file.connect(self._path, cache=_WRITER_CACHE, create=True)
             sqlite_file.prepare(writer, pages=self._pages, wal=self._wal)
         with sqlite_file.transaction(writer):
-            for statement in SCHEMA.split(";"):
+            for statement in SCHEMA.split(";\n"):
                 writer.execute(statement)
             about = (("version", self._version), ("dictionary", common_text()))
             writer.executemany("INSERT INTO about VALUES (?, ?)", about)
@@ -139,7 +139,7 @@ class IndexFile:
             writer.close()
 
     @contextmanager
-    def reading(self) -> Generator[Reading]:
+    def reading(self) -> Generator[Reader]:
         """What is committed now.
 
         Raises:
@@ -153,7 +153,7 @@ class IndexFile:
             reading = self._idle.pop() if self._idle else None
         if reading is None:
             connection = sqlite_file.connect(self._path, cache=_READER_CACHE)
-            reading = Reading(connection, Packing(dictionary))
+            reading = Reader(connection, Packing(dictionary))
         try:
             with sqlite_file.transaction(reading.connection, "BEGIN"):
                 yield reading

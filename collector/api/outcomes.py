@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from collector.api.store import SignalEntry
+from collector.api.store import DamagedError, SignalEntry
 
 STEPS = 10_000
 """Scores are kept in steps of 1 / STEPS."""
@@ -65,7 +65,7 @@ def unpack(packed: bytes) -> list[HeldOutcome]:
     """The outcomes in these bytes.
 
     Raises:
-        ValueError: they were damaged.
+        DamagedError: they were.
     """
     try:
         flat = iter(_decode(packed))
@@ -78,7 +78,7 @@ def unpack(packed: bytes) -> list[HeldOutcome]:
             for evaluator, step, passed in zip(flat, flat, flat, strict=True)
         ]
     except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise ValueError(f"outcomes are damaged: {error}") from error
+        raise DamagedError(f"outcomes are damaged: {error}") from error
 
 
 def counting(signals: Iterable[SignalEntry]) -> dict[str, SignalNumbers]:
@@ -121,15 +121,6 @@ class HeldOutcomes:
     def move(self, subject: int, old: int, new: int) -> None:
         statement = "UPDATE OR REPLACE outcomes SET session = ? WHERE session = ? AND subject = ?"
         self._connection.execute(statement, (new, old, subject))
-
-    def drop(self, session: int, subjects: Iterable[int] | None = None) -> None:
-        """Forget those of a session, or only those of these subjects."""
-        execute = self._connection.execute
-        if subjects is None:
-            execute("DELETE FROM outcomes WHERE session = ?", (session,))
-            return
-        for subject in subjects:
-            execute("DELETE FROM outcomes WHERE session = ? AND subject = ?", (session, subject))
 
     def _outcomes(self, signals: Iterable[SignalEntry]) -> Iterator[HeldOutcome]:
         for evaluator, each in counting(signals).items():

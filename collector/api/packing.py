@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 import zstandard
 
+from collector.api.store import DamagedError
 from collector.records.trace_views import TraceHeader
 
 LEVEL = -1
@@ -41,14 +42,14 @@ class Packing:
         """The entry in these bytes.
 
         Raises:
-            ValueError: they were damaged.
+            DamagedError: they were damaged.
         """
         try:
             if zstandard.frame_content_size(value) > LARGEST:
-                raise ValueError("an entry is damaged: it claims to be too large")
+                raise DamagedError("an entry is damaged: it claims to be too large")
             return decoder.decode(self._decompress(value))
         except (zstandard.ZstdError, msgspec.DecodeError, TypeError) as error:
-            raise ValueError(f"an entry is damaged: {error}") from error
+            raise DamagedError(f"an entry is damaged: {error}") from error
 
 
 def common_text() -> bytes:

@@ -14,6 +14,7 @@ from collector.api.packing import Packing
 from collector.api.session_list import Asked, Given, Sort, statement
 from collector.api.store import (
     AgentEntry,
+    DamagedError,
     SessionEntry,
     SignalEntry,
     TraceEntry,
@@ -53,7 +54,7 @@ _MARKS = ", ".join("?" * _PART)
 class Reading:
     """Reads over one connection.
 
-    Every method raises ValueError for an entry that was overwritten on disk.
+    Every method raises DamagedError for an entry that was overwritten on disk.
     """
 
     def __init__(self, connection: sqlite3.Connection, packing: Packing) -> None:
@@ -207,7 +208,7 @@ class Reading:
         try:
             return [decode_feedback(json) for (json,) in self._execute(statement, given)]
         except Undecodable as error:
-            raise ValueError(f"feedback is damaged: {error}") from error
+            raise DamagedError(f"feedback is damaged: {error}") from error
 
     def recent(self, below: int | None) -> Iterator[SignalEntry]:
         """Signals whose sequence is below this number, the latest first."""
@@ -304,16 +305,19 @@ def _session(row: Row) -> SessionEntry:
             newest=newest + 0,
         )
     except (TypeError, AttributeError) as error:
-        raise ValueError(f"a session is damaged: {error}") from error
+        raise DamagedError(f"a session is damaged: {error}") from error
 
 
 def coverage_in(text: str) -> dict[str, int]:
     """A session's coverage as its row has it.
 
     Raises:
-        ValueError: it was damaged.
+        DamagedError: it was overwritten on disk.
     """
-    expected, present = map(int, text.split())
+    try:
+        expected, present = map(int, text.split())
+    except ValueError as error:
+        raise DamagedError(f"a coverage is damaged: {error}") from error
     return {"expected": expected, "present": present}
 
 

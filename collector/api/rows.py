@@ -1,8 +1,13 @@
-"""The rows of sessions and traces as the index writes them."""
+"""The rows of sessions, traces, their words and their agents' sums as the index writes them."""
 
 from __future__ import annotations
 
-from collector.api.store import SessionEntry, whole
+import sqlite3
+from collections.abc import Iterable
+
+from collector.api.reading import Reading
+from collector.api.search import text_of
+from collector.api.store import AgentEntry, SessionEntry, whole
 from collector.records.trace_views import TraceHeader
 
 NEW_TRACE = """
@@ -26,6 +31,9 @@ UPDATE sessions SET agent = ?, last = ?, started = ?, traces = ?, newest = ?, se
                     consistency = ?, coverage = ?, unscored = ?, closed = ?, work = ?, seconds = ?, cost = ?,
                     input_tokens = ?, output_tokens = ?, errors = ?, gaps = ?, question = ?, failed = ?
 WHERE session_id = ? AND service = ? AND id = ?"""
+_NEW_TEXT = "INSERT INTO texts (rowid, words) VALUES (?, ?)"
+_GONE_TEXT = "INSERT INTO texts (texts, rowid, words) VALUES ('delete', ?, ?)"
+_REPLACE = "INSERT OR REPLACE INTO agents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _MOST_TOKENS = 1 << 40
 """Of one trace: those of as many traces as a session may have add up to less than SQLite's largest whole number."""
 
@@ -64,4 +72,84 @@ def columns(entry: SessionEntry, agent: int, row: int) -> tuple[object, ...]:
         entry.session_id,
         entry.service,
         row,
+    )
+
+
+class HeldTexts:
+    """The words of traces, by which sessions are searched. Belongs to one change.
+
+    FTS5 keeps no text of its own here, so a text that is removed is given to it again, from the trace as it was.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def put(self, traces: Iterable[tuple[int, TraceHeader]]) -> None:
+        self._connection.executemany(_NEW_TEXT, _texts(traces))
+
+    def forget(self, traces: Iterable[tuple[int, TraceHeader]]) -> None:
+        """Traces as the index has them until now: (row, header)."""
+        self._connection.executemany(_GONE_TEXT, _texts(traces))
+
+
+def _texts(traces: Iterable[tuple[int, TraceHeader]]) -> list[tuple[int, str]]:
+    texts = ((row, text_of(header)) for row, header in traces)
+    return [(row, text) for row, text in texts if text]
+
+
+class AgentSums:
+    """The sums of agents that a change touches: read once, written once."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._held: dict[tuple[str, str, str], tuple[int, AgentEntry]] = {}
+        self._next: int | None = None
+
+    def count(self, session: SessionEntry, sign: int) -> int:
+        """Add a session to its agent's sums, or take it out; the agent's row."""
+        row, agent = self._load(session)
+        if agent.sessions <= 0:  # its last session has just left: it begins again
+            agent = _begin(session)
+            self._held[agent.service, agent.agent, agent.agent_version or ""] = (row, agent)
+        agent.sessions += sign
+        agent.traces += sign * session.traces
+        agent.last = max(agent.last, session.last)
+        if session.reliability is not None:
+            agent.scored += sign
+        elif session.unscored is not None and sign > 0:
+            agent.unscored = session.unscored
+        return row
+
+    def write(self) -> None:
+        """Write every agent that was touched."""
+        execute = self._reading.connection.execute
+        for row, agent in self._held.values():
+            if agent.sessions <= 0:
+                execute("DELETE FROM agents WHERE id = ?", (row,))
+            else:
+                name = (agent.service, agent.agent, agent.agent_version)
+                sums = (agent.sessions, agent.traces, agent.last, agent.scored, agent.unscored)
+                execute(_REPLACE, (row, *name, *sums))
+        self._held.clear()
+
+    def _load(self, session: SessionEntry) -> tuple[int, AgentEntry]:
+        key = (session.service, session.agent, session.agent_version or "")
+        held = self._held.get(key)
+        if held is None:
+            held = self._reading.agent(*key) or (self._new_row(), _begin(session))
+            self._held[key] = held
+        return held
+
+    def _new_row(self) -> int:
+        row = self._next
+        if row is None:
+            last = self._reading.connection.execute("SELECT max(id) FROM agents").fetchone()[0]
+            row = (last or 0) + 1
+        self._next = row + 1
+        return row
+
+
+def _begin(session: SessionEntry) -> AgentEntry:
+    return AgentEntry(
+        service=session.service, agent=session.agent, agent_version=session.agent_version
     )

@@ -80,6 +80,12 @@ CREATE INDEX feedback_waiting ON feedback (arrived) WHERE state = 2;
 CREATE INDEX feedback_of_people ON feedback (arrived) WHERE kind = 'human' AND sign != 0;
 CREATE VIRTUAL TABLE texts USING fts5 (words, content='', detail=none, columnsize=0, tokenize=ascii);
 INSERT INTO texts (texts, rank) VALUES ('pgsz', 1000);
+CREATE TRIGGER trace_gone AFTER DELETE ON traces BEGIN
+    DELETE FROM outcomes WHERE session = old.session AND subject = 2 * old.id; DELETE FROM feedback
+    WHERE trace_id = old.trace_id; END;
+CREATE TRIGGER session_gone AFTER DELETE ON sessions BEGIN
+    DELETE FROM outcomes WHERE session = old.id; DELETE FROM feedback
+    WHERE session_id = old.session_id AND service = old.service; END;
 """
 
 
@@ -136,6 +142,10 @@ def place_in(key: bytes | None, count: int) -> tuple[int, ...] | None:
     if key is None or len(key) != 8 * count:
         return None
     return tuple(map(whole, struct.unpack(f">{count}Q", key)))
+
+
+class DamagedError(ValueError):
+    """An entry was overwritten on disk."""
 
 
 class TraceRow(msgspec.Struct):

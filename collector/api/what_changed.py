@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from collector.api.agents import standing_of
-from collector.api.charts import Charts, ChartVersion, Looking, Point
+from collector.api.charts import ChartVersion, Point, Reader
+from collector.api.index import Index
 from collector.api.outcomes import HeldOutcome
 from collector.api.store import AgentEntry
 from collector.base.clock import Clock
@@ -35,24 +36,24 @@ class Sides(NamedTuple):
 
 
 def sides(
-    looking: Looking, versions: Sequence[ChartVersion], *, since: float, settle: float, now: float
+    reader: Reader, versions: Sequence[ChartVersion], *, since: float, settle: float, now: float
 ) -> Sides:
     """The sessions of both.
 
     When a session changed last and when it began decide its side: one that began long before the moment, and has
     changed since, is of neither side.
     """
-    before = looking.points(versions, 0.0, since, COMPARED)
-    return Sides(before, looking.points(versions, since, now + 1, COMPARED, began=since - settle))
+    before = reader.points(versions, 0.0, since, COMPARED)
+    return Sides(before, reader.points(versions, since, now + 1, COMPARED, began=since - settle))
 
 
-def differing(looking: Looking, of: Sides) -> list[Difference]:
+def differing(reader: Reader, of: Sides) -> list[Difference]:
     """What clearly more or fewer of the sessions have since; no causes."""
-    return differences(*([facts_of(looking.traces(point.row)) for point in side] for side in of))
+    return differences(*([facts_of(reader.traces(point.row)) for point in side] for side in of))
 
 
 def of_failing(
-    looking: Looking, since: Sequence[Point], tools: Sequence[str]
+    reader: Reader, since: Sequence[Point], tools: Sequence[str]
 ) -> list[tuple[str, list[Difference]]]:
     """By tool, what clearly more or fewer of the sessions in which it failed have than of the others that used it.
 
@@ -62,7 +63,7 @@ def of_failing(
         return []
     used: list[tuple[frozenset[Fact], Mapping[str, bool]]] = []
     for point in since:
-        traces = looking.traces(point.row)
+        traces = reader.traces(point.row)
         calls = (call for trace in traces for call in trace.tool_calls)
         used.append((facts_of(traces), failed_by_tool(calls)))
     found = (
@@ -79,30 +80,30 @@ def of_failing(
 
 
 def between(
-    charts: Charts, agent: AgentLabels, baseline: str, candidate: str
+    index: Index, agent: AgentLabels, baseline: str, candidate: str
 ) -> dict[str, Any] | None:
     """What changed from one version of an agent to another (`records.what_changed`), by their newest sessions.
 
     None: the index has no session of one of them. It fills again after a restart, and evicts the oldest.
     """
-    with charts.look() as looking:
-        names = looking.names()
-        versions = looking.versions(*agent)
+    with index.reading() as reader:
+        names = reader.names()
+        versions = reader.versions(*agent)
 
         def side(version: str) -> list[SessionSide]:
             chosen = [each for each in versions if (each.entry.agent_version or "") == version]
-            points = looking.points(chosen, 0.0, FOR_EVER, COMPARED)
-            return [session_side(looking, point, names) for point in points]
+            points = reader.points(chosen, 0.0, FOR_EVER, COMPARED)
+            return [session_side(reader, point, names) for point in points]
 
         before, since = side(baseline), side(candidate)
     return what_changed(before, since) if before and since else None
 
 
-def session_side(looking: Looking, point: Point, names: Mapping[int, str]) -> SessionSide:
+def session_side(reader: Reader, point: Point, names: Mapping[int, str]) -> SessionSide:
     """What is compared of one session."""
-    traces = looking.traces(point.row)
+    traces = reader.traces(point.row)
     failed = failed_by_tool(call for trace in traces for call in trace.tool_calls)
-    scores = scores_of(looking.outcomes(point.row), names)
+    scores = scores_of(reader.outcomes(point.row), names)
     question = traces[-1].input if traces else None
     return SessionSide(facts_of(traces), failed, point.seconds, point.cost, scores, question)
 
@@ -142,7 +143,7 @@ def got_worse(standing: Standing) -> float | None:
 
 
 def differing_by_agent(
-    charts: Charts,
+    index: Index,
     agents: Iterable[AgentEntry],
     standings: Standings,
     *,
@@ -159,13 +160,13 @@ def differing_by_agent(
     if not since:
         return {}
     now = clock()
-    with charts.look() as looking:
+    with index.reading() as reader:
         return {
             key: differing(
-                looking,
+                reader,
                 sides(
-                    looking,
-                    looking.versions(agent.service, agent.agent),
+                    reader,
+                    reader.versions(agent.service, agent.agent),
                     since=moment,
                     settle=settle,
                     now=now,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from collector.api.charts import ChartVersion, Looking, Point, ShownSession
+from collector.api.charts import ChartVersion, Point, Reader, ShownSession
 from collector.api.page import chart, series
 from collector.api.page.agent_rows import HEADLINE, WORK, change, fault_row, headline_first
 from collector.api.page.chart import Chart, ChartMark, Kind
@@ -60,18 +60,18 @@ class AgentAsked:
 
 
 def agent_page(
-    looking: Looking, asked: AgentAsked, standing: Standing | None, *, now: float, settle: float
+    reader: Reader, asked: AgentAsked, standing: Standing | None, *, now: float, settle: float
 ) -> dict[str, Any] | None:
     """What the template shows; None: the index has no such agent.
 
     Args:
-        looking: One view of the index.
+        reader: One view of the index.
         asked: What the address says.
         standing: The exporter's numbers of this agent.
         now: Unix seconds.
         settle: Seconds after which a session's score enters the detectors.
     """
-    versions = looking.versions(asked.service, asked.agent)
+    versions = reader.versions(asked.service, asked.agent)
     if not versions:
         return None
     moments = _moments(versions, standing)
@@ -83,12 +83,12 @@ def agent_page(
         since=next((each.time for each in moments if each.kind != "release"), None),
         parts=PARTS,
     )
-    parts = looking.parts(versions, span.edges, BEHIND)
-    names = looking.names()
+    parts = reader.parts(versions, span.edges, BEHIND)
+    names = reader.names()
     return {
         "span": span,
         "lengths": list(LENGTHS),
-        "versions": [_version(looking, each, standing) for each in versions],
+        "versions": [_version(reader, each, standing) for each in versions],
         "window": standing,
         "faults": [fault_row(each, now) for each in standing.faults] if standing else [],
         "changes": [change(each) for each in headline_first(standing.drops)] if standing else [],
@@ -104,7 +104,7 @@ def agent_page(
         "compared": None
         if since is None
         else _compared(
-            looking,
+            reader,
             versions,
             parts,
             names,
@@ -113,7 +113,7 @@ def agent_page(
             now=now,
             failing=_failing_tools(standing),
         ),
-        "evaluators": _failing(looking, parts, names) if since is None else [],
+        "evaluators": _failing(reader, parts, names) if since is None else [],
         "last_seen": time_shown(max(each.entry.last for each in versions)),
     }
 
@@ -191,7 +191,7 @@ def _seen(versions: Iterable[ChartVersion]) -> list[float]:
     return [at / 1e6 for each in versions for at in (each.first, each.entry.last)]
 
 
-def _version(looking: Looking, version: ChartVersion, standing: Standing | None) -> dict[str, Any]:
+def _version(reader: Reader, version: ChartVersion, standing: Standing | None) -> dict[str, Any]:
     name = version.entry.agent_version
     known = standing.versions if standing else ()
     numbers = next((each for each in known if each.agent_version == (name or "")), None)
@@ -201,14 +201,14 @@ def _version(looking: Looking, version: ChartVersion, standing: Standing | None)
         "last_seen": time_shown(version.entry.last),
         "traces": version.entry.traces,
         "numbers": numbers,
-        "ended": ended(looking, version.row, version.entry) if standing and not numbers else None,
+        "ended": ended(reader, version.row, version.entry) if standing and not numbers else None,
         "unscored": None if version.entry.scored else version.entry.unscored,
     }
 
 
-def ended(looking: Looking, row: int, entry: AgentEntry) -> dict[str, Any]:
+def ended(reader: Reader, row: int, entry: AgentEntry) -> dict[str, Any]:
     """The last reliability and sessions of a version without numbers of the metrics, as the index has them."""
-    return {"reliability": looking.means([row], 0.0, BEHIND)[1], "sessions": entry.sessions}
+    return {"reliability": reader.means([row], 0.0, BEHIND)[1], "sessions": entry.sessions}
 
 
 # --- charts ----------------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def nearest(standing: Standing | None) -> WatchedScores | None:
 
 
 def _compared(
-    looking: Looking,
+    reader: Reader,
     versions: Sequence[ChartVersion],
     parts: series.Parts,
     names: Mapping[int, str],
@@ -275,19 +275,19 @@ def _compared(
 
     `failing`: tools of which it is said what their failed sessions have more often than the others since.
     """
-    both = sides(looking, versions, since=since, settle=settle, now=now)
+    both = sides(reader, versions, since=since, settle=settle, now=now)
     before, after = both
-    scores = [[scores_of(looking.outcomes(point.row), names) for point in side] for side in both]
-    shares = _shares(looking, parts, names)
+    scores = [[scores_of(reader.outcomes(point.row), names) for point in side] for side in both]
+    shares = _shares(reader, parts, names)
     return {
         "before": len(before),
         "after": len(after),
-        "differs": differing(looking, both),
-        "of_failing": of_failing(looking, after, failing),
+        "differs": differing(reader, both),
+        "of_failing": of_failing(reader, after, failing),
         "rows": [_row(each, shares) for each in moved(*scores)[:EVALUATORS]],
         "pairs": {
-            "before": _looked_at(looking, before, names, worst=False),
-            "since": _looked_at(looking, after, names, worst=True),
+            "before": _looked_at(reader, before, names, worst=False),
+            "since": _looked_at(reader, after, names, worst=True),
         },
     }
 
@@ -309,11 +309,9 @@ def _row(each: Moved, shares: Sequence[Sequence[Mapping[str, EvaluatorScores]]])
     }
 
 
-def _failing(
-    looking: Looking, parts: series.Parts, names: Mapping[int, str]
-) -> list[dict[str, Any]]:
+def _failing(reader: Reader, parts: series.Parts, names: Mapping[int, str]) -> list[dict[str, Any]]:
     """The evaluators where there is no moment to compare with: those that fail most first."""
-    shares = _shares(looking, parts, names)
+    shares = _shares(reader, parts, names)
     sessions = [session for part in shares for session in part]
     rows = [_row(each, shares) for each in moved([], sessions)]
     rows.sort(key=lambda row: (-(row["moved"].since.failing or 0.0), row["moved"].evaluator))
@@ -321,15 +319,15 @@ def _failing(
 
 
 def _shares(
-    looking: Looking, parts: series.Parts, names: Mapping[int, str]
+    reader: Reader, parts: series.Parts, names: Mapping[int, str]
 ) -> list[list[dict[str, EvaluatorScores]]]:
     return [
-        [scores_of(looking.outcomes(point.row), names) for point in part[:JUDGED]] for part in parts
+        [scores_of(reader.outcomes(point.row), names) for point in part[:JUDGED]] for part in parts
     ]
 
 
 def _looked_at(
-    looking: Looking, points: Sequence[Point], names: Mapping[int, str], *, worst: bool
+    reader: Reader, points: Sequence[Point], names: Mapping[int, str], *, worst: bool
 ) -> list[dict[str, Any]]:
     """Some sessions of a side: those with the worst reliability, or of the newest those in the middle."""
     scored = [point for point in points if point.reliability is not None]
@@ -338,7 +336,7 @@ def _looked_at(
     ordered = sorted(scored, key=lambda point: point.reliability or 0.0)
     first = 0 if worst else max(0, (len(ordered) - EACH) // 2)
     chosen = ordered[first:]
-    shown = [looking.shown(point.row, dict(names)) for point in chosen[:EACH]]
+    shown = [reader.shown(point.row, dict(names)) for point in chosen[:EACH]]
     return [session_card(each) for each in shown if each is not None]
 
 

@@ -13,8 +13,9 @@ from starlette.routing import Route
 from collector.api.agents import standing_of
 from collector.api.answers import RequestRefused, cursor_of, text_of
 from collector.api.base_path import root
-from collector.api.charts import Charts, Looking, PlacedVersion
+from collector.api.charts import PlacedVersion, Reader
 from collector.api.findings import Findings
+from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.page.agent import BEHIND, AgentAsked, agent_page
 from collector.api.page.badge import Badge, badges
@@ -41,7 +42,7 @@ class AgentPages:
     def __init__(
         self,
         *,
-        charts: Charts,
+        index: Index,
         off_loop: OffLoop,
         findings: Findings,
         standings: Callable[[], Standings],
@@ -49,7 +50,7 @@ class AgentPages:
         config: Config,
         clock: Clock,
     ) -> None:
-        self._charts = charts
+        self._index = index
         self._off_loop = off_loop
         self._findings = findings
         self._standings = standings
@@ -93,15 +94,15 @@ class AgentPages:
         found: Mapping[str, Badge],
     ) -> Response:
         now = self._clock()
-        with self._charts.look() as looking:
-            placed, following = looking.placed(cursor, service, agent, AGENTS)
+        with self._index.reading() as reader:
+            placed, following = reader.placed(cursor, service, agent, AGENTS)
             if service is None and agent is None:
-                placed = [*_pinned(looking, standings, placed), *placed]
-            oldest = looking.oldest()
+                placed = [*_pinned(reader, standings, placed), *placed]
+            oldest = reader.oldest()
             newest = max((each.entry.last / 1e6 for each in placed), default=None)
             seen = [each for each in (oldest, newest) if each is not None]
             span = timespan(length, now=now, seen=seen, since=None, parts=PARTS)
-            rows = overview(looking, placed, standings, span, found)
+            rows = overview(reader, placed, standings, span, found)
         return self._rendering.page(
             "overview.html",
             agents=rows,
@@ -129,8 +130,8 @@ class AgentPages:
 
     def _agent(self, asked: AgentAsked, standings: Standings) -> Response:
         standing = standing_of(AgentEntry(service=asked.service, agent=asked.agent), standings)
-        with self._charts.look() as looking:
-            page = agent_page(looking, asked, standing, now=self._clock(), settle=self._settle)
+        with self._index.reading() as reader:
+            page = agent_page(reader, asked, standing, now=self._clock(), settle=self._settle)
         if page is None:
             return self._rendering.missing("agent", asked.agent)
         link = self._link
@@ -140,14 +141,14 @@ class AgentPages:
 
 
 def _pinned(
-    looking: Looking, standings: Standings, placed: list[PlacedVersion]
+    reader: Reader, standings: Standings, placed: list[PlacedVersion]
 ) -> list[PlacedVersion]:
     """The agents with a drop or a runaway that the page does not hold anyway."""
     there = {(each.entry.service, each.entry.agent) for each in placed}
     wanted = [
         key for key, each in standings.items() if (each.drops or each.runaways) and key not in there
     ]
-    found = [looking.placed(None, *key, AGENTS)[0] for key in wanted[:PINNED]]
+    found = [reader.placed(None, *key, AGENTS)[0] for key in wanted[:PINNED]]
     return [each for versions in found for each in versions]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from collector.api.agents import agent_shown, standing_of
-from collector.api.charts import Looking, PlacedVersion
+from collector.api.charts import PlacedVersion, Reader
 from collector.api.page import chart, series
 from collector.api.page.agent import ended, nearest
 from collector.api.page.agent_rows import change, fault_row, headline_first
@@ -32,7 +32,7 @@ RUNAWAYS = 6
 
 
 def overview(
-    looking: Looking,
+    reader: Reader,
     placed: Sequence[PlacedVersion],
     standings: Standings,
     span: Timespan,
@@ -41,7 +41,7 @@ def overview(
     """A row for each agent: those that run away first, then those that fail or got worse, then the latest seen.
 
     Args:
-        looking: Reads the index.
+        reader: Reads the index.
         placed: Versions of agents.
         standings: What the detectors say.
         span: The time that the charts show.
@@ -53,7 +53,7 @@ def overview(
         standing = standing_of(versions[0].entry, standings)
         is_detailed = standing is not None and bool(standing.drops) and detailed < ALARMS
         detailed += is_detailed
-        row = _row(looking, versions, standings, standing, span, is_detailed=is_detailed)
+        row = _row(reader, versions, standings, standing, span, is_detailed=is_detailed)
         found.append({**row, "badge": badges.get(versions[0].entry.service)})
     return sorted(found, key=lambda row: (not row["runaways"], not row["needs_attention"]))
 
@@ -66,7 +66,7 @@ def _by_agent(placed: Iterable[PlacedVersion]) -> Mapping[tuple[str, str], list[
 
 
 def _row(
-    looking: Looking,
+    reader: Reader,
     versions: Sequence[PlacedVersion],
     standings: Standings,
     standing: Standing | None,
@@ -76,11 +76,11 @@ def _row(
 ) -> dict[str, Any]:
     rows = [each.row for each in versions]
     drops = headline_first(standing.drops) if standing else ()
-    alarms = [_alarm(looking, rows, each, span.last, is_detailed=is_detailed) for each in drops]
+    alarms = [_alarm(reader, rows, each, span.last, is_detailed=is_detailed) for each in drops]
     runaways = standing.runaways if standing else ()
     faults = standing.faults if standing else ()
-    shown = [_version(looking, each, standings) for each in versions]
-    means = looking.reliability(rows, span.edges, BEHIND)
+    shown = [_version(reader, each, standings) for each in versions]
+    means = reader.reliability(rows, span.edges, BEHIND)
     return {
         **{key: shown[0][key] for key in ("service", "agent", "headline", "window", "last_seen")},
         "versions": shown[:VERSIONS],
@@ -93,27 +93,27 @@ def _row(
         "runaways": [_runaway(each, span.last) for each in runaways[:RUNAWAYS]],
         "more_runaways": len(runaways[RUNAWAYS:]),
         "needs_attention": bool(runaways or faults) or any(each["is_bad"] for each in alarms),
-        "coverage": looking.coverage(rows),
+        "coverage": reader.coverage(rows),
     }
 
 
-def _version(looking: Looking, placed: PlacedVersion, standings: Standings) -> dict[str, Any]:
+def _version(reader: Reader, placed: PlacedVersion, standings: Standings) -> dict[str, Any]:
     entry = placed.entry
     unscored = None if entry.scored else entry.unscored
     found = agent_shown(entry, standings)
     has_ended = found["headline"] is not None and found["sessions"] is None
     if has_ended:
-        found.update(ended(looking, placed.row, entry))
+        found.update(ended(reader, placed.row, entry))
     return {**found, "unscored": unscored, "has_ended": has_ended}
 
 
 def _alarm(
-    looking: Looking, rows: Sequence[int], drop: Drop, now: float, *, is_detailed: bool
+    reader: Reader, rows: Sequence[int], drop: Drop, now: float, *, is_detailed: bool
 ) -> dict[str, Any]:
     """A change with how long it stands, and for the reliability by how much it moved."""
     means = None
     if is_detailed and drop.evaluator == "agent_reliability" and math.isfinite(drop.since):
-        before, since = looking.means(rows, drop.since, COMPARED)
+        before, since = reader.means(rows, drop.since, COMPARED)
         if before is not None and since is not None:
             means = f"{score(before)} \u2192 {score(since)}"
     return {**change(drop), "for": duration(max(0.0, now - drop.since)), "means": means}

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from collector.api.answers import text_of
-from collector.api.charts import Charts
 from collector.api.findings import Findings
+from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.page.agent_pages import AgentPages
 from collector.api.page.agreement_pages import AgreementPages
@@ -35,7 +35,7 @@ class Pages:
         self,
         *,
         query: Query,
-        charts: Charts,
+        index: Index,
         traces: Traces,
         off_loop: OffLoop,
         findings: Findings,
@@ -53,7 +53,7 @@ class Pages:
         self._off_loop = off_loop
         self._rendering = Rendering(config)
         self._agent_pages = AgentPages(
-            charts=charts,
+            index=index,
             findings=findings,
             off_loop=off_loop,
             standings=standings,
@@ -62,7 +62,7 @@ class Pages:
             clock=clock,
         )
         self._two_sides = TwoSidesPages(
-            charts=charts,
+            index=index,
             off_loop=off_loop,
             rendering=self._rendering,
             verdict=verdict,

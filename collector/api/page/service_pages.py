@@ -12,8 +12,8 @@ from starlette.routing import Route
 
 from collector.api.about import About, Row
 from collector.api.agreement_routes import Agreements
-from collector.api.charts import Charts
 from collector.api.findings import Findings
+from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.page.rendering import Rendering
 from collector.api.page.service_view import catalogue_view, health_view, judge_view
@@ -39,10 +39,10 @@ class ServicePages:
         health: Health,
         rendering: Rendering,
         agreements: Agreements,
-        charts: Charts,
+        index: Index,
         off_loop: OffLoop,
     ) -> None:
-        self._charts = charts
+        self._index = index
         self._off_loop = off_loop
         self._agreements = agreements
         self._config = config
@@ -70,9 +70,9 @@ class ServicePages:
     def _evaluators(
         self, judge: Mapping[str, Any], rows: Sequence[Row], agreed: Sequence[Row]
     ) -> Response:
-        with self._charts.look() as looking:
-            names = looking.names()
-            scores = [scores_of(looking.outcomes(row), names) for row in looking.newest(SCORED)]
+        with self._index.reading() as reader:
+            names = reader.names()
+            scores = [scores_of(reader.outcomes(row), names) for row in reader.newest(SCORED)]
         view = catalogue_view(rows, agreed, scores)
         return self._rendering.page("evaluators.html", judge=judge, scored=len(scores), **view)
 

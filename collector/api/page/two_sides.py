@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from collector.api.charts import ChartVersion, Looking, Point
+from collector.api.charts import ChartVersion, Point, Reader
 from collector.api.page.agent import session_card
 from collector.api.page.views import duration, usd
 from collector.api.what_changed import COMPARED, FOR_EVER, session_side
@@ -47,12 +47,12 @@ def usual_sides(
 
 
 def two_sides(
-    looking: Looking, versions: Sequence[ChartVersion], baseline: AskedSide, candidate: AskedSide
+    reader: Reader, versions: Sequence[ChartVersion], baseline: AskedSide, candidate: AskedSide
 ) -> dict[str, Any]:
     """Scores, tools, time, cost, and sessions of both for the same kind of question; the newest COMPARED of each."""
-    names = looking.names()
-    points = [_points(looking, versions, side) for side in (baseline, candidate)]
-    before, since = ([session_side(looking, point, names) for point in side] for side in points)
+    names = reader.names()
+    points = [_points(reader, versions, side) for side in (baseline, candidate)]
+    before, since = ([session_side(reader, point, names) for point in side] for side in points)
     changed = what_changed(before, since)
     return {
         "sessions": (len(before), len(since)),
@@ -72,17 +72,17 @@ def two_sides(
             ),
         ],
         "differs": changed["differs"],
-        "pairs": _pairs(looking, names, (points[0], before), (points[1], since)),
+        "pairs": _pairs(reader, names, (points[0], before), (points[1], since)),
     }
 
 
-def _points(looking: Looking, versions: Sequence[ChartVersion], side: AskedSide) -> list[Point]:
+def _points(reader: Reader, versions: Sequence[ChartVersion], side: AskedSide) -> list[Point]:
     chosen = [
         each
         for each in versions
         if side.version is None or (each.entry.agent_version or "") == side.version
     ]
-    return looking.points(chosen, side.first, side.last, COMPARED)
+    return reader.points(chosen, side.first, side.last, COMPARED)
 
 
 def _scores(
@@ -115,7 +115,7 @@ def _middle(values: Iterable[float | None], shape: Any) -> str | None:
 
 
 def _pairs(
-    looking: Looking,
+    reader: Reader,
     names: dict[int, str],
     before: tuple[Sequence[Point], Sequence[SessionSide]],
     since: tuple[Sequence[Point], Sequence[SessionSide]],
@@ -139,7 +139,7 @@ def _pairs(
         best = max(asked, key=lambda each: _alike(words, each[1]), default=None)
         if best is not None and _alike(words, best[1]) >= ALIKE:
             chosen.append((best[0], point, words))
-    shown = [[looking.shown(point.row, names) for point in pair[:2]] for pair in chosen]
+    shown = [[reader.shown(point.row, names) for point in pair[:2]] for pair in chosen]
     return [
         (session_card(one), session_card(other))
         for one, other in shown

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from collector.api.answers import RequestRefused, text_of
-from collector.api.charts import Charts
+from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.page.rendering import Rendering
 from collector.api.page.two_sides import AskedSide, two_sides, usual_sides
@@ -32,13 +32,13 @@ class TwoSidesPages:
     def __init__(
         self,
         *,
-        charts: Charts,
+        index: Index,
         off_loop: OffLoop,
         rendering: Rendering,
         verdict: Verdict,
         clock: Clock,
     ) -> None:
-        self._charts = charts
+        self._index = index
         self._off_loop = off_loop
         self._rendering = rendering
         self._verdict = verdict
@@ -84,8 +84,8 @@ class TwoSidesPages:
     def _sides(
         self, service: str, agent: str, given: Mapping[str, AskedSide]
     ) -> tuple[AskedSide, AskedSide] | None:
-        with self._charts.look() as looking:
-            versions = looking.versions(service, agent)
+        with self._index.reading() as reader:
+            versions = reader.versions(service, agent)
         return usual_sides(versions, given) if versions else None
 
     def _page(
@@ -96,9 +96,9 @@ class TwoSidesPages:
         said: tuple[str, str] | None,
         wrong: list[str],
     ) -> Response:
-        with self._charts.look() as looking:
-            versions = looking.versions(service, agent)
-            view = two_sides(looking, versions, *sides)
+        with self._index.reading() as reader:
+            versions = reader.versions(service, agent)
+            view = two_sides(reader, versions, *sides)
         return self._rendering.page(
             "two_sides.html",
             service=service,

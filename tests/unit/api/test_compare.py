@@ -239,7 +239,7 @@ async def test_a_verdict_does_not_need_the_index(
     def refused(_: object) -> NoReturn:
         raise RequestRefused(503, "the index is being opened again; ask in a moment")
 
-    monkeypatch.setattr("collector.api.charts.Charts.look", refused)
+    monkeypatch.setattr("collector.api.index.Index.reading", refused)
     status, found = await compared(stand)
 
     assert (empty["verdict"], empty["changed"]) == ("fail", None), "no session in the index"

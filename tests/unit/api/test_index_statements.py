@@ -17,7 +17,6 @@ import msgspec
 import pytest
 
 import collector.api
-from collector.api.charts import Charts
 from collector.api.session_list import SORTS, STATUSES
 from collector.records.standing import Drop, Standing
 from tests.support import api_records as make
@@ -167,9 +166,9 @@ async def ask(stand: Stand) -> None:
         if following:
             more = await stand.get(path + ("&" if "?" in path else "?") + f"cursor={following}")
             assert more.status_code == 200, path
-    with Charts(stand.api._index).look() as looking:
-        looking.points(looking.versions("support-bot", "planner"), 0.0, 2e9, 9, began=0.0)
-        looking.newest(1)
+    with stand.api._index.reading() as reader:
+        reader.points(reader.versions("support-bot", "planner"), 0.0, 2e9, 9, began=0.0)
+        reader.newest(1)
     with stand.api._index.reading() as reading:
         reading.since(0, None, 10)
         reading.newest_sequence()

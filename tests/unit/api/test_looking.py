@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from collector.api.charts import Charts
 from tests.support.api_stand import Stand, filled
 
 AGENT = "/agent?service=support-bot&agent=planner"
@@ -38,11 +37,11 @@ async def test_damaged_coverage_is_damage(stand: Stand) -> None:
 
 def test_a_mistake_of_a_page_is_no_damage(stand: Stand) -> None:
     def page() -> None:
-        with Charts(stand.api._index).look() as looking:
-            assert looking.names()
+        with stand.api._index.reading() as reader:
+            assert reader.names()
             raise ValueError("of a page")
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(ValueError, match="of a page"):
         page()
 
     assert not stand.api._index._is_damaged
