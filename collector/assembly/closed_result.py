@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import msgspec
 from msgspec.structs import replace as with_fields
 
+from collector.assembly.closed_traces import ClosedTrace
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
-from collector.assembly.packed_marks import ClosedTrace
 from collector.assembly.scan import only, span_ids
 from collector.base.telemetry import OTHER
 from collector.config.tree import TraceWindow

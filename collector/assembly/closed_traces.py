@@ -2,19 +2,109 @@
 
 from __future__ import annotations
 
+import struct
+from collections import deque
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from collector.assembly.packed_marks import ClosedTrace, PackedMarks
 from collector.assembly.turns import Turns
+from collector.base.errors import Undecodable
 from collector.base.telemetry import OTHER
 from collector.config.tree import TraceWindow
+from collector.log.port import TRACES, Position
 from collector.records.closings import Mark
 from collector.records.sessions import service_of
 from evaluators.model import Root
 
 REMEMBERED_FOR = 6
 """Closed traces are remembered for this many times `late`: a span far too late must not open a second trace."""
+ID_LENGTH = 16
+_ROW = struct.Struct("<16s2qIdIqB")
+"""The id, then a `ClosedTrace` up to its root."""
+_ROOTS: tuple[Root, ...] = ("parentless", "local", "missing")
+
+
+class ClosedTrace(NamedTuple):
+    """A trace that has closed, as its mark says."""
+
+    offset: int
+    """Of the mark itself, in `closings`."""
+    last_offset: int
+    """Of the records in `spans` that the closing covers."""
+    revision: int
+    closed_at: float
+    traces_partition: int
+    traces_offset: int
+    """Negative: the trace could not be read and has no record."""
+    root: Root
+    service: str
+
+    @property
+    def position(self) -> Position | None:
+        """Of the trace's newest record; None if it has no record."""
+        if self.traces_offset < 0:
+            return None
+        return Position(TRACES, self.traces_partition, self.traces_offset)
+
+
+class PackedMarks:
+    """Closed traces by id, in some 290 bytes each. What is put again becomes the newest."""
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, bytes] = {}
+        """By trace id: `_ROW`, then the name of the service."""
+        self._order: deque[bytes] = deque()
+        """The same rows, the oldest first. A row that is not in `_rows` any more is passed over: a dictionary alone
+        would walk over all that left before it finds its first."""
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def get(self, trace_id: bytes) -> ClosedTrace | None:
+        row = self._rows.get(trace_id)
+        return None if row is None else _unpacked(row)[1]
+
+    def oldest(self) -> tuple[bytes, ClosedTrace] | None:
+        """What was put longest ago; None if there is nothing."""
+        while self._order:
+            row = self._order[0]
+            if self._rows.get(row[:ID_LENGTH]) is row:
+                return _unpacked(row)
+            self._order.popleft()
+        return None
+
+    def put(self, trace_id: bytes, trace: ClosedTrace) -> None:
+        """Remember a trace, as the newest.
+
+        Raises:
+            Undecodable: no trace has such an id or such numbers.
+        """
+        if len(trace_id) != ID_LENGTH:
+            raise Undecodable("the id is not that of a trace")
+        row = self._rows[trace_id] = _packed(trace_id, trace)
+        self._order.append(row)
+        if len(self._order) > 64 + 2 * len(self._rows):  # revisions leave their older rows behind
+            self._order = deque(each for each in self._order if self._rows.get(each[:16]) is each)
+
+    def remove(self, trace_id: bytes) -> None:
+        """Forget a trace; an unknown one is not an error."""
+        self._rows.pop(trace_id, None)
+
+
+def _packed(trace_id: bytes, trace: ClosedTrace) -> bytes:
+    *numbers, root, service = trace
+    try:
+        return _ROW.pack(trace_id, *numbers, _ROOTS.index(root)) + service.encode()
+    except struct.error as error:
+        raise Undecodable("a number of the mark is out of range") from error
+
+
+def _unpacked(row: bytes) -> tuple[bytes, ClosedTrace]:
+    values: tuple[Any, ...] = _ROW.unpack_from(row)
+    trace_id, *numbers, root = values
+    return trace_id, ClosedTrace._make((*numbers, _ROOTS[int(root)], row[_ROW.size :].decode()))
+
+
 IsNeeded: TypeAlias = Callable[[bytes, ClosedTrace], bool]
 """Whether a trace must stay remembered, whatever its age."""
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from collector.assembly.closed_traces import ClosedTrace
 from collector.assembly.low_water import Hold
-from collector.assembly.packed_marks import ClosedTrace
 from collector.base.telemetry import OTHER
 from collector.config.tree import TraceWindow
 from collector.otlp.span_head import SpanHead

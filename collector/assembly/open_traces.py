@@ -10,11 +10,10 @@ from collections import OrderedDict
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 
-from collector.assembly.closed_traces import ClosedTraces, is_forgotten, may_revise
+from collector.assembly.closed_traces import ClosedTrace, ClosedTraces, is_forgotten, may_revise
 from collector.assembly.low_water import LowWater, NeededRecords
 from collector.assembly.made_traces import Arrival, MadeTraces, TakeResult
 from collector.assembly.open_trace import Closing, Glance, OpenTrace
-from collector.assembly.packed_marks import ClosedTrace
 from collector.assembly.scan import piece_of, service_of
 from collector.assembly.service_queues import ServiceQueues, Shares
 from collector.assembly.timers import Timers

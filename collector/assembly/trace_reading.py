@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from collector.assembly.packed_marks import ClosedTrace
+from collector.assembly.closed_traces import ClosedTrace
 from collector.base.errors import Undecodable
 from collector.base.retry import Retry
 from collector.log.port import Log
