@@ -9,9 +9,13 @@ from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from scripts.research.false_alarms import HEALTHY, RECORDINGS, RECOVERED, TROUBLED, Row, rows, table
 from tests.golden.test_captures import FOLDER
 from tests.golden.test_log_captures import FOLDER as LOG_FOLDER
+
+pytestmark = pytest.mark.heavy
 
 FOLDERS = (FOLDER, LOG_FOLDER)
 

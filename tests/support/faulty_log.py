@@ -1,6 +1,6 @@
 """The log of the tests: a `MemoryLog` that fails, crashes and loses records on demand, and remembers what was written.
 
-It keeps the `LogContract`, as every adapter does (tests/conformance/log/test_faulty_log.py). Its clock is the test's,
+It keeps the `LogContract`, as every adapter does. Its clock is the test's,
 and a poll waits for some turns of the event loop instead of seconds.
 
 A crash is an exception, `Crash`, from the call that meets it and from every later call, until `restart`: the records

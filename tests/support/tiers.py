@@ -16,7 +16,7 @@ import pytest
 TESTS = Path(__file__).parents[1]
 FOLDERS = frozenset({"unit", "property", "golden", "conformance"})
 """All tests that `make test` runs are below one of these, and the Makefile names them."""
-MARKS = ("process", "e2e", "kafka", "bench", "slow")
+MARKS = ("process", "heavy", "e2e", "kafka", "bench", "slow")
 """Marks that take a test out of `make test`."""
 STARTS = frozenset(
     {
