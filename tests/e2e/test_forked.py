@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.command import Ended, spanwise
 from tests.support.service import Service, environment_of
-from tests.support.warm import ROOT, WARM, can_fork
+from tests.support.warm import ROOT, can_fork, warm
 
 pytestmark = [pytest.mark.e2e]
 
@@ -75,7 +75,9 @@ def test_its_environment_is_that_of_its_start(tmp_path: Path) -> None:
     file = tmp_path / "out"
     environment = {"SPANWISE_WINDOWS__TRACE__ROOT_GRACE": "never"}
     with file.open("wb") as out:
-        forked = WARM.start(["validate"], environment, tmp_path, out.fileno(), out.fileno())
+        forked = warm(["validate"]).start(
+            ["validate"], environment, tmp_path, out.fileno(), out.fileno()
+        )
 
         assert forked.wait(30) == 1
     assert "windows.trace.root_grace" in file.read_text()

@@ -19,7 +19,7 @@ import pytest
 from tests.support import agents
 from tests.support.openai_server import Mode, OpenAiServer
 from tests.support.sender import Sender
-from tests.support.service import ROOT, Service, children
+from tests.support.service import ROOT, Service, children, is_judge
 from tests.support.set_clock import ahead_at, clock_file
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
@@ -37,10 +37,14 @@ SETTINGS = (
 
 
 def make_service(
-    folder: Path, server: OpenAiServer, *settings: str, environment: Mapping[str, str] | None = None
+    folder: Path,
+    server: OpenAiServer,
+    *settings: str,
+    environment: Mapping[str, str] | None = None,
+    measured: bool = False,
 ) -> Service:
     chosen = (*SETTINGS, f"judge.base_url={server.url}", *settings)
-    return Service(folder, *chosen, environment=environment)
+    return Service(folder, *chosen, environment=environment, measured=measured)
 
 
 def send(service: Service, turns: list[agents.Turn]) -> None:
@@ -70,7 +74,7 @@ def verdicts(service: Service) -> Counter[tuple[str, str]]:
 
 def judge_pid(service: Service) -> int | None:
     for pid in children(service.pid):
-        if b"collector.judging.child" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if is_judge(pid):
             return pid
     return None
 
@@ -81,7 +85,10 @@ def has_litellm(pid: int) -> bool:
 
 
 def test_verdicts_follow_stand_ins_and_name_what_they_cost(tmp_path: Path) -> None:
-    with OpenAiServer() as server, make_service(tmp_path / "data", server) as service:
+    with (
+        OpenAiServer() as server,
+        make_service(tmp_path / "data", server, measured=True) as service,
+    ):
         send(service, turns(2))
         service.wait_for("verdicts", lambda: len(judged(service)) >= 2 * 8)
 

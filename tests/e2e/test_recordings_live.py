@@ -53,7 +53,7 @@ class Walk:
 
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
-    with Service(tmp_path_factory.mktemp("walk") / "data", *SETTINGS) as service:
+    with Service(tmp_path_factory.mktemp("walk") / "data", *SETTINGS, measured=True) as service:
         refused = list(send_all(service.grpc))
         every = [each for path in recordings(FOLDER) for each in requests(path)]
         traces = frozenset[str]().union(*map(trace_ids, every))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.support.service import ROOT, environment_of
-from tests.support.warm import WARM, can_fork
+from tests.support.warm import can_fork, warm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,9 @@ def spanwise(
     given = environment or {}
     if can_fork(given):
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            process = WARM.start(arguments, environment_of(given), cwd, out.fileno(), err.fileno())
+            process = warm(arguments).start(
+                arguments, environment_of(given), cwd, out.fileno(), err.fileno()
+            )
             try:
                 code = process.wait(timeout)
             except subprocess.TimeoutExpired:

@@ -17,7 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from tests.support.warm import ROOT, WARM, Forked, can_fork
+from tests.support.warm import ROOT, Forked, can_fork, warm
+from tests.support.warm_children import HELPER
 
 MODULE = "collector.commands.start"
 READY = re.compile(r"^(gRPC|HTTP|page)\s+(\S+)", re.MULTILINE)
@@ -94,7 +95,9 @@ class Service:
     ) -> subprocess.Popen[bytes] | Forked:
         environment = environment_of({"PYTHONUNBUFFERED": "1", **self._environment}, self._tree)
         if not self._by_exec and can_fork(self._environment):
-            return WARM.start(arguments, environment, self._cwd, output.fileno(), output.fileno())
+            return warm(arguments).start(
+                arguments, environment, self._cwd, output.fileno(), output.fileno()
+            )
         return subprocess.Popen(
             [*self._python, "-m", self._module, *arguments],
             cwd=self._cwd,
@@ -247,8 +250,22 @@ def environment_of(given: Mapping[str, str], tree: Path = ROOT) -> dict[str, str
 
 
 def children(pid: int) -> Sequence[int]:
-    """Process ids of the direct children."""
-    return list(_children(pid))
+    """Process ids of the direct children, without the helper of warm_children.py."""
+    return [each for each in _children(pid) if name_of(each) != HELPER]
+
+
+def is_judge(pid: int) -> bool:
+    """Whether a child is the process of the judge, however it was started."""
+    command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b"collector.judging.child" in command or name_of(pid) == "judging.child"
+
+
+def name_of(pid: int) -> str:
+    """What the system calls the process; empty when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _children(pid: int) -> Iterator[int]:

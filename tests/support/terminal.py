@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.support.service import ROOT, environment_of
+from tests.support.warm import warm
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """Colours, and what a progress bar does with the cursor."""
@@ -38,20 +39,22 @@ def on_terminal(
 
     Ctrl-C is typed once `until` holds for what has been written.
     """
-    command = [sys.executable, "-m", "collector.commands.start", *arguments]
-    if through:
-        command = ["bash", "-c", f"{shlex.join(command)} | {shlex.join(through)}"]
     terminal, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        stdin=inner,
-        stdout=inner,
-        stderr=inner,
-        start_new_session=True,
-        env=environment_of({"TERM": "xterm-256color"}),
-    )
+    environment = environment_of({"TERM": "xterm-256color"})
+    if through:
+        command = [sys.executable, "-m", "collector.commands.start", *arguments]
+        process = subprocess.Popen(
+            ["bash", "-c", f"{shlex.join(command)} | {shlex.join(through)}"],
+            cwd=cwd,
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            start_new_session=True,
+            env=environment,
+        )
+    else:
+        process = warm(arguments).start(arguments, environment, cwd, inner, inner, inner)
     os.close(inner)
     written = b""
     deadline = time.monotonic() + timeout

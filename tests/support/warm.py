@@ -1,9 +1,9 @@
 """Starts of `spanwise` without their imports, which are two thirds of what a start costs: a process that has imported
 everything is forked.
 
-What is forked is a process like any other: its own session, folder, environment, output and end. Its children are
-started as ever. Where the beginning of a process is the matter (its imports, its memory at rest, `-P`, the environment
-of Python), tests start it by exec: see `can_fork`.
+What is forked is a process like any other: its own session, folder, environment, output and end. So are its children,
+see `warm_children.py`. Where the beginning of a process is the matter (its imports, its memory at rest, `-P`, Python's
+environment), tests start it by exec: see `can_fork`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import contextlib
 import gc
 import importlib
 import json
+import logging
 import os
 import select
 import socket
@@ -24,9 +25,15 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from collector.commands import start
+from collector.commands.cli import COMMANDS
+from tests.support import warm_children
+
 ROOT = Path(__file__).parents[2]
-MODULES = ("collector.service.app", "collector.commands.demo_story")
-"""What a service imports; the commands are beside them."""
+MODULES = ("collector.service.app", "collector.commands.demo_story", "wordllama")
+"""What a service and its workers import; the commands are beside them."""
+MODELS = ("collector.judging.child", "litellm")
+"""What a judge imports, which takes four times as long as all else."""
 SAFE = ("SPANWISE_", "OTEL_")
 """Variables that are read when a command begins, not when something is imported."""
 _LARGEST = 1 << 17
@@ -67,7 +74,9 @@ class Forked:
 class WarmProcess:
     """The process that is forked, started at the first need; it ends with the process of the tests."""
 
-    def __init__(self) -> None:
+    def __init__(self, *more: str) -> None:
+        """`more`: modules that it imports besides."""
+        self._more = more
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -99,8 +108,9 @@ class WarmProcess:
         self._link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * _LARGEST)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.warm", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.support.warm", str(theirs.fileno()), *self._more],
                 cwd=ROOT,
+                env={**os.environ, **_FOR_IMPORTS},
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
@@ -117,8 +127,20 @@ class WarmProcess:
             self._process = None
 
 
-WARM = WarmProcess()
-"""That of this process of tests."""
+_FOR_IMPORTS = {
+    "GRPC_ENABLE_FORK_SUPPORT": "0",  # as the command sets it
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # as the judge sets it
+    "OPENBLAS_NUM_THREADS": "1",  # a fork copies one thread alone
+}
+"""Variables that imports read; what is forked has its own."""
+_WARM = WarmProcess()
+_WARM_WITH_MODELS = WarmProcess(*MODELS)
+
+
+def warm(arguments: Sequence[str]) -> WarmProcess:
+    """Of this process of tests: the one that has imported what a process with these arguments needs."""
+    asks = any(each.startswith(("judge", "embedder.kind=litellm")) for each in arguments)
+    return _WARM_WITH_MODELS if asks and arguments[0] == "run" else _WARM
 
 
 def can_fork(given: Mapping[str, str]) -> bool:
@@ -190,25 +212,21 @@ def _begin(arguments: Sequence[str]) -> None:
 
 def _main() -> int:
     link = socket.socket(fileno=int(sys.argv[1]))
-    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # as the command does before it imports grpc
     path = list(sys.path)
-    from collector.commands import start  # noqa: PLC0415 - after the variable
-
-    for name in (*MODULES, *(f"collector.commands.{each}" for each in _commands())):
+    gc.disable()  # a third of the time of these imports
+    for name in (*MODULES, *sys.argv[2:], *(f"collector.commands.{each}" for each in COMMANDS)):
         importlib.import_module(name)
     assert len(os.listdir("/proc/self/task")) == 1, "a fork copies one thread alone"  # noqa: PTH208
+    logging.root.handlers.clear()  # wordllama's import sets up logging, litellm's too
+    logging.root.setLevel(logging.WARNING)
     gc.collect()
+    gc.enable()
     gc.freeze()  # else the first look for garbage would copy all pages
     arguments = _serve(link)
     sys.path[:] = path[1:]
     _begin(arguments)
+    warm_children.lend()
     return start.main()
-
-
-def _commands() -> Sequence[str]:
-    from collector.commands.cli import COMMANDS  # noqa: PLC0415 - after the variable
-
-    return list(COMMANDS)
 
 
 if __name__ == "__main__":

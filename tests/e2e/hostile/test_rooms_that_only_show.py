@@ -30,7 +30,7 @@ from tests.support.openai_server import OpenAiServer
 from tests.support.otlp_backend import Backend, grpc_backend
 from tests.support.otlp_logs import LogsServer, grpc_server
 from tests.support.sender import send
-from tests.support.service import Service, children
+from tests.support.service import Service, children, is_judge
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(200)]
 
@@ -86,7 +86,7 @@ def faulty(folder: Path, switch: Path, *settings: str) -> Service:
 
 def kill_judge(service: Service) -> None:
     for pid in children(service.pid):
-        if b"collector.judging.child" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if is_judge(pid):
             os.kill(pid, 9)
 
 
