@@ -169,6 +169,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="pictures whose name holds this word")
     given = parser.parse_args()
+    if not Path(CHROMIUM).exists():
+        parser.error(f"there is no {CHROMIUM}: install it (Debian: apt-get install chromium)")
     given.folder.mkdir(parents=True, exist_ok=True)
     chosen = {name: path for name, path in PAGES.items() if given.only in name}
     empty = {name: path for name, path in EMPTY.items() if given.only in name}

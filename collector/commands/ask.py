@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from collector.base.errors import ConfigError
 
 TIMEOUT = 10.0
 """Seconds for an answer of a service that may be at its limit."""
+
+MOST = 64 << 20
+"""Bytes of an answer: more than any of ours has, and what a terminal's machine can hold."""
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """A redirect would take the token along."""
+
+    def redirect_request(self, *_args: Any) -> None:
+        """Follow none: the answer is an error."""
+
+
+_open = urllib.request.build_opener(_Stay).open
 
 
 def ask(url: str, path: str, asked: Mapping[str, str], token: str | None) -> bytes:
@@ -27,6 +41,21 @@ def ask(url: str, path: str, asked: Mapping[str, str], token: str | None) -> byt
     return body
 
 
+def ask_json(url: str, path: str, asked: Mapping[str, str], token: str | None) -> dict[str, Any]:
+    """The same, decoded.
+
+    Raises:
+        ConfigError: as `ask`; or something else than Spanwise answers.
+    """
+    try:
+        found: Any = json.loads(ask(url, path, asked, token))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{url}{path}: something else than Spanwise answers")
+    return cast("dict[str, Any]", found)
+
+
 def find(url: str, path: str, asked: Mapping[str, str], token: str | None) -> bytes | None:
     """The same, None where a page says that it has no such thing.
 
@@ -37,15 +66,20 @@ def find(url: str, path: str, asked: Mapping[str, str], token: str | None) -> by
     headers = {} if token is None else {"authorization": f"Bearer {token}"}
     try:
         request = urllib.request.Request(address, headers=headers)  # noqa: S310 - the user's own address
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310
-            return answer.read()
+        with _open(request, timeout=TIMEOUT) as answer:
+            body = answer.read(MOST + 1)
     except urllib.error.HTTPError as error:
-        body = error.read()
+        body = error.read(MOST)
         if error.code == 404 and "html" in (error.headers.get("content-type") or ""):
             return None
         raise ConfigError(f"{url}: HTTP {error.code}: {_message(body)}") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise ConfigError(f"{url}: no answer ({error})") from error
+    if len(body) > MOST:
+        raise ConfigError(
+            f"{url}{path}: more than {MOST >> 20} MiB, which is no answer of Spanwise"
+        )
+    return body
 
 
 def _message(body: bytes) -> str:

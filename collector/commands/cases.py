@@ -6,7 +6,6 @@ one. Texts are as the service keeps them: what it redacts is redacted here, too.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ import yaml
 
 from collector.base.errors import ConfigError
 from collector.base.printable import printable
-from collector.commands.ask import ask, find
+from collector.commands.ask import ask_json, find
 from collector.commands.output import note
 from collector.config.strict_yaml import in_yaml
 
@@ -133,7 +132,7 @@ def _sessions(url: str, asked: Mapping[str, str], token: str | None) -> Iterator
     cursor: dict[str, str] = {}
     for _ in range(MOST // PAGE):
         given = {**asked, "sort": "reliability", "limit": str(PAGE), **cursor}
-        page = json.loads(ask(url, "/api/v1/sessions", given, token))
+        page = ask_json(url, "/api/v1/sessions", given, token)
         yield from page["items"]
         if page["next"] is None:
             return
@@ -152,7 +151,7 @@ def _traces(
     given = {"session_id": session["session_id"], "limit": str(SIGNALS)}
     if evaluator is not None:
         given["evaluator"] = evaluator
-    signals = json.loads(ask(url, "/api/v1/signals", given, token))["items"]
+    signals = ask_json(url, "/api/v1/signals", given, token)["items"]
     of_session = [each for each in signals if each["service"] == session["service"]]
     return list(
         dict.fromkeys(

@@ -53,7 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = app(words, prog_name="spanwise", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
-        return _print_error(f"spanwise: {_one_line(error.format_message())}", error.exit_code)
+        said = _one_line(error.format_message())
+        if said.startswith("Got unexpected extra argument") and ".y" in said:
+            said = f"a configuration file goes behind --config; {said}"
+        return _print_error(f"spanwise: {said}", error.exit_code)
     except (ConfigError, EvaluatorError) as error:
         return _print_error(str(error), 1)
     except (typer.Abort, KeyboardInterrupt):

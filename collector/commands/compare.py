@@ -19,7 +19,7 @@ import typer
 
 from collector.base.errors import ConfigError
 from collector.base.printable import printable
-from collector.commands.ask import ask
+from collector.commands.ask import ask_json
 from collector.commands.options import Files, Overrides, PathsBehindWith, loaded
 from collector.commands.output import find_recordings, note, note_rejected
 from collector.config.plan import plan_from
@@ -127,7 +127,7 @@ def _of_service(
 
 
 def _ask(url: str, asked: Mapping[str, str], token: str | None) -> dict[str, Any]:
-    return json.loads(ask(url, "/api/v1/compare", asked, token))
+    return ask_json(url, "/api/v1/compare", asked, token)
 
 
 def _seconds(text: str | None) -> float:

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from collector.base.net import bind
 from collector.commands.demo_agent import AGENT, SERVICE
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.run import run
@@ -80,17 +81,32 @@ def _started(command: list[str]) -> subprocess.Popen[bytes]:
 def own_config(given: Config, folder: Path) -> Config:
     """The demo's, with the ports, the workers and the admin section that are given.
 
-    Its receivers are on loopback: they ask for no token.
+    Its receivers are on loopback: they ask for no token. Of the usual ports those that `spanwise run` beside it holds
+    become free ones.
     """
+    usual = Config()
+    admin, receiver = given.admin, given.receiver
+    page = _port(admin.host, admin.port, usual.admin.port)
+    grpc = _port("127.0.0.1", receiver.grpc.port, usual.receiver.grpc.port)
+    http = _port("127.0.0.1", receiver.http.port, usual.receiver.http.port)
     return Config(
         data_dir=folder,
         workers=given.workers,
         windows=WINDOWS,
-        receiver=ReceiverConfig(
-            grpc=Grpc(port=given.receiver.grpc.port), http=Http(port=given.receiver.http.port)
-        ),
-        admin=given.admin,
+        receiver=ReceiverConfig(grpc=Grpc(port=grpc), http=Http(port=http)),
+        admin=admin.model_copy(update={"port": page}),
     )
+
+
+def _port(host: str, given: int, usual: int) -> int:
+    """The port as given, which 0 makes a free one; a port of one's own is not exchanged for another."""
+    if given != usual:
+        return given
+    try:
+        bind(host, given).close()
+    except OSError:
+        return 0
+    return given
 
 
 def _say(endpoints: Endpoints) -> None:

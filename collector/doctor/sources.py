@@ -95,6 +95,8 @@ def _log_records(request: bytes) -> Iterator[Any]:
 # --- the running service ---------------------------------------------------------------------------------------------
 
 
+MOST = 64 << 20
+"""Bytes of an answer: more than any of ours has."""
 Get: TypeAlias = Callable[[str], Any]
 """Answers a GET of the admin API, by path, with its decoded JSON; None for 404. Raises ConfigError."""
 
@@ -121,7 +123,7 @@ class AdminApi:
         try:
             link.request("GET", path, headers=self._headers)
             answer = link.getresponse()
-            body = answer.read()
+            body = answer.read(MOST)
         except (OSError, http.client.HTTPException) as error:
             raise ConfigError(
                 f"{where}: no running Spanwise answers ({error}); name recordings, or set admin.host and admin.port"
@@ -134,7 +136,10 @@ class AdminApi:
             raise ConfigError(
                 f"{where}{path}: HTTP {answer.status}: {body[:200].decode(errors='replace')}"
             )
-        return json.loads(body)
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{where}{path}: another service than Spanwise answers") from error
 
 
 class ServiceSeen(NamedTuple):

@@ -103,6 +103,9 @@ class MemoryLog:
             raise ValueError(f"there is no topic `{topic}`")
         return 1 if topic == WINDOWS else self._partitions
 
+    async def backlog(self, group: str, topic: str) -> int:
+        return (await self.lag(group, topic)).records
+
     async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag:
         def first(each: Unfinished) -> tuple[int, float] | None:
             records = self.slice(topic, each.partition, each.low, end=each.end, most=1).records

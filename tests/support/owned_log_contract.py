@@ -17,6 +17,7 @@ from collector.log.port import (
     SPANS,
     TRACES,
     Commit,
+    CountsUnread,
     Lags,
     Log,
     New,
@@ -304,6 +305,8 @@ class OwnedLogContract(LogContract):
         lag = await small.lag("sink.jsonl", SIGNALS) if isinstance(small, Lags) else None
         assert lag is not None
         assert lag.records == kept
+        assert isinstance(small, CountsUnread)
+        assert await small.backlog("sink.jsonl", SIGNALS) == kept, "of 600 that were written"
 
     async def test_several_offsets_are_refused_where_keys_are_compacted(self, log: Log) -> None:
         for topic, count in ((SESSIONS, 2), (SIGNALS, 0), (SIGNALS, MAX_COUNT + 1)):

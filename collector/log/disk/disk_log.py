@@ -200,6 +200,9 @@ class DiskLog:
             raise ValueError(f"there is no topic `{topic}`")
         return 1 if topic == WINDOWS else self._partitions
 
+    async def backlog(self, group: str, topic: str) -> int:
+        return (await self.lag(group, topic)).records
+
     async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag:
         """One look into each partition, in a thread: a disk that hangs holds up no room."""
         state = self._writer.state

@@ -71,6 +71,13 @@ def test_a_bad_command_line_is_one_line_and_exit_2(
     assert said.err.startswith("spanwise: ")
 
 
+def test_a_configuration_file_without_its_option_is_told_the_option(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["run", "spanwise.yaml"]) == 2
+    assert "a configuration file goes behind --config" in capsys.readouterr().err
+
+
 def test_a_missing_file_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["validate", "--config", "/no/such.yaml"]) == 1
     assert capsys.readouterr().err == "/no/such.yaml: no such file\n"

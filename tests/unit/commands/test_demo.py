@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from collector.base.net import bind
 from collector.commands.demo import agents_environment, own_config
 from collector.config.load import load
+from collector.config.tree import Config
 
 GIVEN = """
 data_dir: /srv/spanwise
@@ -39,6 +42,19 @@ def test_ports_workers_and_the_page_are_taken_and_everything_else_is_its_own(
     assert (config.sinks.kafka, config.sinks.otlp) == (None, None)
     assert config.sinks.jsonl is not None
     assert config.sinks.jsonl.path is None
+
+
+def test_beside_a_running_service_it_takes_free_ports(tmp_path: Path) -> None:
+    given = Config()
+    with ExitStack() as held:
+        for port in (given.receiver.grpc.port, given.receiver.http.port, given.admin.port):
+            with suppress(OSError):  # another program may hold it, which is the same
+                held.enter_context(bind("127.0.0.1", port, backlog=1))
+
+        config = own_config(given, tmp_path)
+
+    ports = (config.receiver.grpc.port, config.receiver.http.port, config.admin.port)
+    assert ports == (0, 0, 0)
 
 
 def test_the_agent_sends_to_the_demo_alone_whatever_the_environment_sets() -> None:
