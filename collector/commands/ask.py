@@ -22,7 +22,9 @@ MOST = 64 << 20
 class _Stay(urllib.request.HTTPRedirectHandler):
     """A redirect would take the token along."""
 
-    def redirect_request(self, *_args: Any) -> None:
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> None:
         """Follow none: the answer is an error."""
 
 
@@ -77,7 +79,7 @@ def find(url: str, path: str, asked: Mapping[str, str], token: str | None) -> by
         raise ConfigError(f"{url}: no answer ({error})") from error
     if len(body) > MOST:
         raise ConfigError(
-            f"{url}{path}: more than {MOST >> 20} MiB, which is no answer of Spanwise"
+            f"{url}{path}: more than {MOST >> 20} MiB, more than Spanwise ever answers"
         )
     return body
 
