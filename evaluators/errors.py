@@ -3,6 +3,7 @@
 EvaluatorError (ValueError)
 ├── DuplicateEvaluatorError    two evaluators declare the same name and method
 ├── PluginError                a third party's entry point cannot be loaded
+│   └── PluginNotFound         its file is not there
 ├── SettingsError              a setting names no evaluator, no option, or a value that does not fit
 └── ExpectationError           an entry of the expectations file has a wrong form
 """
@@ -20,6 +21,10 @@ class DuplicateEvaluatorError(EvaluatorError):
 
 class PluginError(EvaluatorError):
     """A third party's entry point cannot be loaded."""
+
+
+class PluginNotFound(PluginError):
+    """The file of a plug-in is not there: a mistake in its path."""
 
 
 class SettingsError(EvaluatorError):

@@ -17,6 +17,9 @@ from evaluators.model import JSON
 from evaluators.registry import Registry
 from evaluators.resources import Block, Running
 
+PLUGIN_TIMEOUT = 10.0
+"""Seconds for one trace: the slowest of ours takes a hundredth of that on the largest trace."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -28,6 +31,8 @@ class Settings:
     options: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     model: str | None = None
     """A judge model for this evaluator alone."""
+    timeout: float | None = None
+    """Seconds that a third party's evaluator may take; None: PLUGIN_TIMEOUT."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +49,8 @@ class Configured:
     """False: a stand-in until its judged sibling gives the verdict."""
     emit: bool = True
     """False: computed only because another evaluator reads it."""
+    timeout: float = PLUGIN_TIMEOUT
+    """Seconds that it may take where it is a third party's."""
     is_calibrated: bool = True
     """False: its value has no calibrated scale here; it is measured, and neither passes nor fails."""
 
@@ -56,8 +63,8 @@ class Plan:
     session: tuple[Configured, ...] = ()
     judged: tuple[Configured, ...] = ()
     """Evaluators of either scope that wait for a judge or for hosted embeddings."""
-    compared: tuple[Configured, ...] = ()
-    """Trace evaluators that compare a trace with the texts of those before it: they have no sketch to compare."""
+    plugins: tuple[Configured, ...] = ()
+    """Third parties' evaluators: they run in processes of their own, and their outcomes come as verdicts."""
     ranked: tuple[Configured, ...] = ()
     """Session evaluators that rank a session among earlier ones."""
     running: tuple[tuple[Configured, type[Running]], ...] = field(
@@ -71,7 +78,7 @@ class Plan:
         object.__setattr__(self, "running", running)
 
     def __iter__(self) -> Iterator[Configured]:
-        return chain(self.trace, self.session, self.judged, self.compared, self.ranked)
+        return chain(self.trace, self.session, self.judged, self.plugins, self.ranked)
 
 
 def make_plan(
@@ -138,6 +145,12 @@ def is_embedded(configured: Configured) -> bool:
     return "embedder" in needs and "judge" not in needs
 
 
+def is_plugin(configured: Configured) -> bool:
+    """Whether it runs where it can end nothing of ours; of ours, what needs earlier texts runs there too."""
+    spec = configured.spec
+    return spec.method == "custom" or (sees_history(configured) and spec.sketch is None)
+
+
 def is_ranked(configured: Configured) -> bool:
     return "earlier_sessions" in configured.spec.needs
 
@@ -165,12 +178,12 @@ def _arranged(configured: Iterable[Configured], *, hosted: bool) -> Plan:
     judged = tuple(each for each in every if waits(each))
     ranked = tuple(each for each in every if is_ranked(each))
     local = [each for each in every if not waits(each) and each not in ranked]
-    compared = [each for each in local if sees_history(each) and each.spec.sketch is None]
+    plugins = [each for each in local if each.spec.scope == "trace" and is_plugin(each)]
     return Plan(
-        trace=tuple(each for each in local if each.spec.scope == "trace" and each not in compared),
+        trace=tuple(each for each in local if each.spec.scope == "trace" and each not in plugins),
         session=tuple(each for each in local if each.spec.scope == "session"),
         judged=judged,
-        compared=tuple(compared),
+        plugins=tuple(plugins),
         ranked=ranked,
     )
 
@@ -181,6 +194,8 @@ def _wrong(
     """One line per setting that fits no evaluator."""
     known = {spec.name for spec in registry}
     for name in sorted({*settings, *only}):
+        if name.partition("/")[0] in registry.broken:
+            continue
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
@@ -201,6 +216,8 @@ def _wrong_settings(name: str, siblings: tuple[Spec, ...], chosen: Settings) -> 
         yield f"evaluators.{name}.threshold: expected a number from 0 to 1"
     if chosen.model is not None and not any("judge" in spec.needs for spec in siblings):
         yield f"evaluators.{name}.model: `{name}` asks no model"
+    if chosen.timeout is not None and all(spec.method != "custom" for spec in siblings):
+        yield f"evaluators.{name}.timeout: only third parties' evaluators have one"
 
 
 def _running_siblings(
@@ -270,6 +287,7 @@ def _configure(
         threshold=threshold,
         options_digest=options_digest(options, threshold, model),
         model=chosen.model if is_judged else None,
+        timeout=PLUGIN_TIMEOUT if chosen.timeout is None else chosen.timeout,
         final=is_judged or not any("judge" in other.needs for other in siblings),
         emit=emit,
         is_calibrated=is_calibrated,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+import os
 import pkgutil
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any
 import evaluators.session
 import evaluators.trace
 from evaluators.declare import Spec, declared
-from evaluators.errors import DuplicateEvaluatorError, PluginError
+from evaluators.errors import DuplicateEvaluatorError, PluginError, PluginNotFound
 from evaluators.model import Method
 
 GROUP = "spanwise.evaluators"
@@ -29,18 +31,25 @@ class Registry:
 
     def __init__(self, specs: Iterable[Spec] = ()) -> None:
         self._specs: dict[tuple[str, Method], Spec] = {}
+        self.broken: dict[str, PluginError] = {}
+        """Third parties that were left out, by the name before the `/`, and why."""
         for spec in specs:
             self.add(spec)
 
     @classmethod
     def discover(
-        cls, points: Iterable[EntryPoint] | None = None, *, plugins: Sequence[str] = ()
+        cls,
+        points: Iterable[EntryPoint] | None = None,
+        *,
+        plugins: Sequence[str] = (),
+        strict: bool = True,
     ) -> Registry:
         """Ours, then third parties' (named `package/name`): of entry points, then of `plugins`.
 
         Args:
             points: Default: the installed packages' of the group `spanwise.evaluators`.
             plugins: Python files, or names of modules. A file's evaluators are named `file/name`, without `.py`.
+            strict: False: a third party whose import raises is left out, and stands in `broken`.
 
         Raises:
             DuplicateEvaluatorError: Two declare the same name and method.
@@ -52,10 +61,23 @@ class Registry:
                 for spec in _declared_in(importlib.import_module(module.name)):
                     registry.add(spec)
         for point in entry_points(group=GROUP) if points is None else points:
-            registry.add_foreign(point.name, _declared_in(_load(point)))
+            with registry._importing(point.name, strict=strict):
+                registry.add_foreign(point.name, _declared_in(_load(point)))
         for plugin in plugins:
-            registry.add_plugin(plugin)
+            with registry._importing(package_of(plugin), strict=strict):
+                registry.add_plugin(plugin)
         return registry
+
+    @contextlib.contextmanager
+    def _importing(self, package: str, *, strict: bool) -> Generator[None]:
+        try:
+            yield
+        except PluginNotFound:
+            raise
+        except PluginError as error:
+            if strict:
+                raise
+            self.broken[package] = error
 
     def add_plugin(self, plugin: str) -> None:
         """Take in the evaluators of a Python file or of a module, as those of a third party.
@@ -102,6 +124,25 @@ class Registry:
         return len(self._specs)
 
 
+def package_of(plugin: str) -> str:
+    """What stands before the `/` in the names of its evaluators."""
+    return Path(plugin).stem if plugin.endswith(".py") else plugin.rpartition(".")[2]
+
+
+@contextlib.contextmanager
+def _printing_to_stderr() -> Generator[None]:
+    """What a plug-in prints while it is imported is not the output of a command."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
 def listing(specs: Iterable[Spec]) -> list[dict[str, Any]]:
     """The rows of `spanwise evaluators --format json` and `/api/v1/evaluators`, by scope and name."""
     rows = [
@@ -121,8 +162,9 @@ def listing(specs: Iterable[Spec]) -> list[dict[str, Any]]:
 
 def _load(point: EntryPoint) -> ModuleType:
     try:
-        module = point.load()
-    except Exception as error:  # a third party's import can raise anything
+        with _printing_to_stderr():
+            module = point.load()
+    except (Exception, SystemExit) as error:  # a third party's import can raise anything
         raise PluginError(f"entry point `{point.name}` of {GROUP}: {error}") from error
     if not isinstance(module, ModuleType):
         raise PluginError(f"entry point `{point.name}` of {GROUP} must name a module")
@@ -132,12 +174,20 @@ def _load(point: EntryPoint) -> ModuleType:
 def _imported(plugin: str) -> ModuleType:
     """The module of a plug-in: of a Python file, whose folder need not be on the path, or by its name."""
     try:
-        if not plugin.endswith(".py"):
-            return importlib.import_module(plugin)
-        return _imported_file(Path(plugin).resolve())
-    except Exception as error:  # a third party's import can raise anything
-        what = "no such file" if isinstance(error, FileNotFoundError) else repr(error)
-        raise PluginError(f"plugin `{plugin}`: {what}") from error
+        with _printing_to_stderr():
+            if not plugin.endswith(".py"):
+                return importlib.import_module(plugin)
+            path = Path(plugin).resolve()
+            if path.is_file():
+                return _imported_file(path)
+    except ModuleNotFoundError as error:
+        is_typo = error.name is not None and f"{plugin}.".startswith(f"{error.name}.")
+        raise (PluginNotFound if is_typo else PluginError)(
+            f"plugin `{plugin}`: {error!r}"
+        ) from error
+    except (Exception, SystemExit) as error:  # a third party's import can raise anything
+        raise PluginError(f"plugin `{plugin}`: {error!r}") from error
+    raise PluginNotFound(f"plugin `{plugin}`: no such file")
 
 
 def _imported_file(path: Path) -> ModuleType:

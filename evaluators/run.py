@@ -267,7 +267,7 @@ def failed(configured: Configured, failure: Failure, **more: Any) -> Outcome:
     return _outcome(configured, state="failed", error=failure, **more)
 
 
-def failure_of(error: Exception) -> Failure:
+def failure_of(error: BaseException) -> Failure:
     text = f"{type(error).__name__}: {error}"
     return Failure(type="exception", message=text[:MESSAGE_LIMIT])
 

@@ -58,8 +58,8 @@ def evaluators_page(specs: Iterable[Spec]) -> str:
         "`@evaluator(reads={...})` with any of `text` `tool_calls` `tool_definitions` `root` `session` `tokens`.",
         "",
         "The value of one of your own, and of a judge of your configuration, is clamped to [0, 1]; not a number is",
-        "`failed` with `invalid_score`. One that hangs or dies ends its worker process, never the service or",
-        "`spanwise evaluate`: after a second try the trace's outcomes are `failed` with `worker_died`.",
+        "`failed` with `invalid_score`. One that hangs or dies is `failed` with `timeout` or `worker_died` and ends a",
+        "process of its own: no other score is lost ([an evaluator of your own](own-evaluator.md)).",
         "",
     ]
     for scope, title in by_scope.items():

@@ -54,8 +54,9 @@ def read_frames(stream: ByteStream) -> Iterator[bytes]:
 def parent_socket(niceness: int) -> socket.socket:
     """In a child: the socket to its parent. The parent comes first on a busy machine and alone heeds Ctrl-C.
 
-    The child ends when its socket does.
+    The child ends when its socket does. What others' code prints in it goes to stderr: stdout is the command's own.
     """
+    os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(niceness)
     log_to_stderr(logging.WARNING)

@@ -40,7 +40,7 @@ from collector.commands.output import (
     width_of,
 )
 from collector.commands.signal_table import SignalTable, fails, reason
-from collector.config.plan import plan_from
+from collector.config.plan import plan_from, registry_from
 from collector.records.sessions import split_session_key
 from collector.service.evaluation import ClosedSession, evaluate_recordings
 
@@ -82,7 +82,7 @@ def csv_rows(path: Path | None) -> Generator[CsvRows | None]:
 
 
 BELOW = 1
-"""Exit status when --fail-under is not met."""
+"""Exit status when --fail-under is not met, or a plug-in could not be imported."""
 
 
 def command(  # noqa: PLR0913 - its options, one by one
@@ -112,11 +112,12 @@ def command(  # noqa: PLR0913 - its options, one by one
         typer.Option(metavar="NAME=VALUE", help="Exit 1 when the mean is below; repeatable."),
     ] = None,
 ) -> None:
-    """Score recordings offline; exit 1 when they hold no trace."""
+    """Score recordings offline; exit 1 when they hold no trace, or a plug-in is left out because its import raises."""
     settings = loaded(config, overrides, plugins)
     only = names(evaluators)
     limits = dict(map(_limit, fail_under or ()))
-    plan = plan_from(settings, only=only)
+    registry = registry_from(settings, strict=False)
+    plan = plan_from(settings, registry=registry, only=only)
     unknown = limits.keys() - {c.spec.name for c in plan}
     if unknown:
         raise ConfigError(f"--fail-under: no evaluator `{min(unknown)}` runs here")
@@ -161,7 +162,7 @@ def command(  # noqa: PLR0913 - its options, one by one
         _write(cases, junit)
     for why in filter(None, missed.values()):
         note(why)
-    raise typer.Exit(BELOW if any(missed.values()) else 0)
+    raise typer.Exit(BELOW if any(missed.values()) or registry.broken else 0)
 
 
 class Report:

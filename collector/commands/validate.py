@@ -9,7 +9,7 @@ import typer
 from collector.base.errors import ConfigError
 from collector.base.version import conflicting_distributions
 from collector.commands.options import Files, Overrides, loaded
-from collector.config.plan import plan_from
+from collector.config.plan import plan_from, registry_from
 
 
 def command(
@@ -27,7 +27,8 @@ def command(
     wrong = conflicting_distributions()
     try:
         settings = loaded(config, overrides)
-        plan_from(settings)  # evaluators' names and options: only the registry knows them
+        # Evaluators' names and options: only the registry knows them.
+        plan_from(settings, registry=registry_from(settings))
     except ConfigError as error:
         raise ConfigError("\n".join([*str(error).splitlines(), *wrong])) from error
     if wrong:

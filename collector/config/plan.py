@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +28,7 @@ from evaluators.run import failed
 if TYPE_CHECKING:  # a worker has no use for it: see `PlanSettings`
     from collector.config.tree import Config, EvaluatorConfig
 
+_log = logging.getLogger(__name__)
 MAX_EXPECTATIONS = 64 << 20
 """Bytes of an expectations file."""
 
@@ -41,6 +43,8 @@ class PlanSettings(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[tuple[str, str, Scope, float | None, str | None], ...]
     """Of the configuration, each as `rubric_judge` takes it."""
     plugins: tuple[str, ...]
+    has_plugins: bool = True
+    """Whether third parties' evaluators are loaded."""
     embedder: str | None
     """The name of its model, which goes into the options digest of embedding evaluators; None: there is none."""
     is_hosted: bool
@@ -69,14 +73,26 @@ def plan_settings(config: Config) -> PlanSettings:
     )
 
 
+def without_plugins(settings: PlanSettings) -> PlanSettings:
+    """Those of a process that loads nobody's code but ours."""
+    ours = {name: each for name, each in settings.evaluators.items() if "/" not in name}
+    return msgspec.structs.replace(settings, evaluators=ours, plugins=(), has_plugins=False)
+
+
 def keys_from(config: Config) -> Keys:
     keys = config.attributes
     return Keys(session=keys.session, task=keys.task, user=keys.user, filter=keys.filter)
 
 
-def registry_from(config: Config) -> Registry:
-    """Every evaluator there is: ours, installed packages', those of `plugins`."""
-    return Registry.discover(plugins=config.plugins)
+def registry_from(config: Config, *, strict: bool = True) -> Registry:
+    """Every evaluator there is: ours, installed packages', those of `plugins`.
+
+    Not `strict`: one line in the log for a third party whose import raises, and all the others.
+    """
+    registry = Registry.discover(plugins=config.plugins, strict=strict)
+    for error in registry.broken.values():
+        _log.error("%s; its evaluators are left out", error)
+    return registry
 
 
 def plan_from(
@@ -92,7 +108,7 @@ def plan_from(
     # So that a mistake in the file is an error of the start, not of every worker.
     expectations_from(settings)
     try:
-        every = _with_own_judges(settings, registry or registry_from(config))
+        every = _with_own_judges(settings, registry or _lenient(settings))
         _check_tasks(config, every)
         _check_weights(config)
         return _made(settings, every, only)
@@ -101,7 +117,13 @@ def plan_from(
 
 
 def checked_plan(settings: PlanSettings) -> Plan:
-    return _made(settings, _with_own_judges(settings, Registry.discover(plugins=settings.plugins)))
+    return _made(settings, _with_own_judges(settings, _lenient(settings)))
+
+
+def _lenient(settings: PlanSettings) -> Registry:
+    """Whoever started the process has said what is broken."""
+    points = None if settings.has_plugins else ()
+    return Registry.discover(points, plugins=settings.plugins, strict=False)
 
 
 def _with_own_judges(settings: PlanSettings, registry: Registry) -> Registry:
@@ -194,5 +216,9 @@ def _settings(chosen: EvaluatorConfig) -> Settings:
     options = chosen.options
     model = options.pop("model", None)
     return Settings(
-        enabled=chosen.enabled, threshold=chosen.threshold, options=options, model=model
+        enabled=chosen.enabled,
+        threshold=chosen.threshold,
+        options=options,
+        model=model,
+        timeout=chosen.timeout,
     )

@@ -190,6 +190,7 @@ class EvaluatorConfig(Strict):
     enabled: bool = True
     threshold: float | None = Field(default=None, ge=0, le=1)
     objective: float | None = Field(default=None, gt=0, lt=1)
+    timeout: Duration | None = None
 
     @property
     def options(self) -> dict[str, Any]:

@@ -90,9 +90,10 @@ class GlanceResult(msgspec.Struct, frozen=True, kw_only=True):
     """Of a part: calls of the tool that was called most with the same arguments."""
 
 
-class CompareJob(msgspec.Struct, frozen=True, kw_only=True, tag="compare"):
-    """Run the evaluators that compare a trace with the texts of those before it in its session."""
+class PluginJob(msgspec.Struct, frozen=True, kw_only=True, tag="plugin"):
+    """Run one evaluator of a third party, which a death or a time-out then names."""
 
+    evaluator: str
     trace: msgspec.Raw
     """The msgpack of the `Trace`."""
     history: tuple[Previous, ...] = ()
@@ -103,7 +104,7 @@ class CompareJob(msgspec.Struct, frozen=True, kw_only=True, tag="compare"):
     """Whose worker time it uses."""
 
 
-Job = ReadJob | CompareJob | GlanceJob
+Job = ReadJob | PluginJob | GlanceJob
 """On its way to a worker."""
 encode_job_into = msgspec.msgpack.Encoder().encode_into
 decode_job = msgspec.msgpack.Decoder(Job).decode
@@ -147,8 +148,13 @@ class Workers(Protocol):
         """
         ...
 
-    async def compare(self, job: CompareJob) -> tuple[Outcome, ...] | None:
-        """The outcomes of a trace; None: its workers died on it."""
+    async def plugin(self, job: PluginJob) -> Outcome:
+        """The outcome of one evaluator: `failed` where it ended its process or took too long."""
+        ...
+
+    @property
+    def off(self) -> frozenset[str]:
+        """Third parties' evaluators that are switched off now: they ended or held up their processes too often."""
         ...
 
     def hasten(self) -> None:

@@ -27,7 +27,6 @@ from collector.config.tree import Config
 from collector.reading.fair_queue import JobQueue
 from collector.reading.families import PoolFamilies
 from collector.reading.port import (
-    CompareJob,
     GlanceJob,
     GlanceResult,
     Job,
@@ -39,7 +38,6 @@ from collector.reading.settings import reader_settings
 from collector.reading.trace_scoring import unread_outcomes
 from collector.reading.worker import bare_trace, packed
 from collector.records.trace_summary import Summariser
-from evaluators.model import Outcome
 from evaluators.plan import Plan
 
 _log = logging.getLogger(__name__)
@@ -55,7 +53,6 @@ STOP_GRACE = 3.0
 _STOPS = "the workers end with the service"
 _packed = msgspec.msgpack.Decoder(PackedTrace).decode
 _seen = msgspec.msgpack.Decoder(GlanceResult)
-_outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
 
 class _Call:
@@ -71,10 +68,10 @@ class _Call:
             self.future.set_result(None)
 
 
-class _Task:
+class Task:
     """A job and its answer, once there is one; None if its workers died on it."""
 
-    __slots__ = ("answer", "attempts", "call", "job", "service", "timeout")
+    __slots__ = ("answer", "attempts", "call", "job", "lost", "service", "timeout")
 
     def __init__(self, job: Job, call: _Call, timeout: float) -> None:
         self.job = job
@@ -84,6 +81,8 @@ class _Task:
         self.timeout = timeout
         """Seconds until a worker that has not answered is killed."""
         self.attempts = 0
+        self.lost = ""
+        """Why there is no answer: the `type` of the error that its outcome has."""
 
     @property
     def is_wanted(self) -> bool:
@@ -99,13 +98,15 @@ class _Task:
             self.call.future.set_result(None)
 
 
-class ProcessWorkers:
-    """The `Workers` port over child processes. The queue is bounded by its callers, who wait for their answers."""
+class Processes:
+    """Child processes that answer jobs. The queue is bounded by its callers, who wait for their answers."""
+
+    _runs_plugins = False
+    _what = "Evaluator worker"
 
     def __init__(
         self,
         config: Config,
-        plan: Plan,
         *,
         count: int,
         telemetry: Telemetry,
@@ -114,15 +115,13 @@ class ProcessWorkers:
         down: Callable[[], None] = lambda: None,
     ) -> None:
         """`up` is called whenever a worker becomes ready for jobs, `down` whenever one has ended."""
-        self._settings = msgspec.json.encode(reader_settings(config))
-        self._plan = plan
-        self._summariser = Summariser(config.tasks.read_only)
+        self._settings = msgspec.json.encode(reader_settings(config, plugins=self._runs_plugins))
         self._count = count
         self._restarts = PoolFamilies(telemetry).worker_restarts
         self._timeout = job_timeout
         self._up = up
         self._down = down
-        self._queue: JobQueue[_Task] = JobQueue(config.fairness.share)
+        self._queue: JobQueue[Task] = JobQueue(config.fairness.share)
         self._waiting = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
         self._asked: set[_Call] = set()
@@ -143,29 +142,6 @@ class ProcessWorkers:
         """A child that ends is replaced, by a task that does not."""
         await ends(self._keepers)
 
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace]:
-        """A job that its workers died on is answered with a bare trace."""
-        answers = await self._all(jobs)
-        return [
-            self._died_on(job) if each is None else _packed(each)
-            for job, each in zip(jobs, answers, strict=True)
-        ]
-
-    def _died_on(self, job: ReadJob) -> PackedTrace:
-        trace, changed = job.kept(bare_trace(job.trace_id, job.closed, "worker_died"))
-        outcomes = unread_outcomes(self._plan, "worker_died")
-        return packed(trace, outcomes, job, self._summariser, session_changed=changed)
-
-    async def compare(self, job: CompareJob) -> tuple[Outcome, ...] | None:
-        (answer,) = await self._all([job])
-        return None if answer is None else _outcomes(answer)
-
-    async def glance(self, job: GlanceJob) -> GlanceResult:
-        (answer,) = await self._all([job])
-        if answer is None:
-            raise Retryable("the worker died or hung on an open trace")
-        return _seen.decode(answer)
-
     def hasten(self, within: float = STOP_GRACE) -> None:
         asyncio.get_running_loop().call_later(within, self._give_up)
 
@@ -183,11 +159,11 @@ class ProcessWorkers:
         for task in self._queue:
             task.call.future.cancel()
 
-    async def _all(self, jobs: Sequence[Job]) -> list[bytes | None]:
+    async def _answered(self, jobs: Sequence[Job]) -> Sequence[Task]:
         if self._has_given_up:
             raise Retryable(_STOPS)
         call = _Call(len(jobs))
-        tasks = [_Task(job, call, self._timeout) for job in jobs]
+        tasks = [Task(job, call, self._timeout) for job in jobs]
         self._asked.add(call)
         now = asyncio.get_running_loop().time()
         for task in tasks:
@@ -195,7 +171,6 @@ class ProcessWorkers:
         self._waiting.set()
         try:
             await call.future
-            return [task.answer for task in tasks]
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if self._has_given_up and not (current and current.cancelling()):
@@ -203,11 +178,13 @@ class ProcessWorkers:
             raise
         finally:
             self._asked.discard(call)
+        return tasks
 
     async def _keep(self, number: int) -> None:
         """Keep one worker: start it, send it jobs, replace it when it ends.
 
-        A worker that has answered a job is replaced at once, one that has not after a growing wait. The service whose
+        A worker that has answered a job, or that a plug-in ended, is replaced at once, another one after a growing
+        wait. The service whose
         job ended a worker is charged until another one is up.
         """
         loop = asyncio.get_running_loop()
@@ -215,6 +192,7 @@ class ProcessWorkers:
         while True:
             answered = 0
             reason = "died"
+            await self._needed()
             child = Child("collector.reading.worker", self._settings, START_TIMEOUT)
             is_up = False
             try:
@@ -233,8 +211,8 @@ class ProcessWorkers:
                 self.pids.pop(number, None)
                 self._down()
             self._restarts.labels(reason).inc()
-            _note_end(number, child, reason if is_up else "never_up")
-            if answered:
+            self._note_end(number, child, reason if is_up else "never_up")
+            if answered or (self._runs_plugins and is_up and number in self._lost):
                 restarts.reset()
             else:
                 await restarts.sleep()
@@ -244,17 +222,20 @@ class ProcessWorkers:
             service, since = lost
             self._queue.charge(service, now - since, now)
 
-    async def _take(self) -> list[_Task]:
+    async def _take(self) -> list[Task]:
         """A batch of jobs, at least one, for which a caller waits."""
         while True:
-            while not self._queue:
-                self._waiting.clear()
-                await self._waiting.wait()
+            await self._any_waits()
             batch = self._queue.take(asyncio.get_running_loop().time(), workers=self._count)
-            if wanted := [task for task in batch if task.is_wanted]:
+            if wanted := [task for task in batch if task.is_wanted and not self._is_refused(task)]:
                 return wanted
 
-    async def _send(self, number: int, child: Child, tasks: list[_Task]) -> int:
+    async def _any_waits(self) -> None:
+        while not self._queue:
+            self._waiting.clear()
+            await self._waiting.wait()
+
+    async def _send(self, number: int, child: Child, tasks: list[Task]) -> int:
         """Send the jobs, match answers in order, queue unanswered jobs again. Returns how many were answered."""
         loop = asyncio.get_running_loop()
         unanswered = deque(tasks)
@@ -275,7 +256,7 @@ class ProcessWorkers:
             raise
         return len(tasks)
 
-    def _give_back(self, number: int, unanswered: deque[_Task], *, hung: bool) -> None:
+    def _give_back(self, number: int, unanswered: deque[Task], *, hung: bool) -> None:
         if not unanswered:
             return
         now = asyncio.get_running_loop().time()
@@ -284,33 +265,90 @@ class ProcessWorkers:
         self._queue.put_back(unanswered, now)
         self._lost[number] = culprit.service, now
         culprit.attempts += 1
-        if hung:
-            culprit.timeout = min(culprit.timeout, RETRY_TIMEOUT)
-        job = culprit.job
-        if isinstance(job, ReadJob) and job.is_scored:
-            culprit.job = replace(job, is_scored=culprit.attempts < MAX_ATTEMPTS)
+        if self._is_tried_again(culprit, hung=hung):
             self._queue.put(culprit, now)
-        elif culprit.attempts >= MAX_ATTEMPTS or isinstance(job, GlanceJob):
-            culprit.resolve(None)
         else:
-            self._queue.put(culprit, now)
+            culprit.resolve(None)
         self._waiting.set()
 
+    # --- what a pool decides for its jobs -----------------------------------------------------------------------------
 
-def _note_end(number: int, child: Child, reason: str) -> None:
-    if reason != "never_up":
-        _log.warning("Evaluator worker %d %s, another is started", number, reason)
-        return
-    if child.was_interrupted:
-        _log.info("Evaluator worker %d was interrupted as it started", number)
-        return
-    _log.error(
-        "Evaluator worker %d was not ready within %g s or ended before (exit code %s): its own lines above say why; "
-        "nothing is scored and /readyz stays 503 until one starts; another is tried",
-        number,
-        START_TIMEOUT,
-        child.exit_code,
-    )
+    async def _needed(self) -> None:
+        """Return when a process is to be started."""
+
+    def _is_refused(self, _task: Task) -> bool:
+        """Whether a job is answered without being sent."""
+        return False
+
+    def _is_tried_again(self, task: Task, *, hung: bool) -> bool:
+        """Whether a job on which a process died or hung is sent again, maybe changed."""
+        raise NotImplementedError
+
+    def _note_end(self, number: int, child: Child, reason: str) -> None:
+        if reason != "never_up":
+            _log.warning("%s %d %s, another is started", self._what, number, reason)
+            return
+        if child.was_interrupted:
+            _log.info("%s %d was interrupted as it started", self._what, number)
+            return
+        _log.error(
+            "%s %d was not ready within %g s or ended before (exit code %s): its own lines above say why; "
+            "nothing is scored and /readyz stays 503 until one starts; another is tried",
+            self._what,
+            number,
+            START_TIMEOUT,
+            child.exit_code,
+        )
+
+
+class ProcessWorkers(Processes):
+    """Reads traces and runs our evaluators."""
+
+    def __init__(
+        self,
+        config: Config,
+        plan: Plan,
+        *,
+        count: int,
+        telemetry: Telemetry,
+        job_timeout: float = JOB_TIMEOUT,
+        up: Callable[[], None] = lambda: None,
+        down: Callable[[], None] = lambda: None,
+    ) -> None:
+        """See `Processes`."""
+        super().__init__(
+            config, count=count, telemetry=telemetry, job_timeout=job_timeout, up=up, down=down
+        )
+        self._plan = plan
+        self._summariser = Summariser(config.tasks.read_only)
+
+    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace]:
+        """A job that its workers died on is answered with a bare trace."""
+        tasks = await self._answered(jobs)
+        return [
+            self._died_on(job) if each.answer is None else _packed(each.answer)
+            for job, each in zip(jobs, tasks, strict=True)
+        ]
+
+    def _died_on(self, job: ReadJob) -> PackedTrace:
+        trace, changed = job.kept(bare_trace(job.trace_id, job.closed, "worker_died"))
+        outcomes = unread_outcomes(self._plan, "worker_died")
+        return packed(trace, outcomes, job, self._summariser, session_changed=changed)
+
+    async def glance(self, job: GlanceJob) -> GlanceResult:
+        (task,) = await self._answered([job])
+        if task.answer is None:
+            raise Retryable("the worker died or hung on an open trace")
+        return _seen.decode(task.answer)
+
+    def _is_tried_again(self, task: Task, *, hung: bool) -> bool:
+        if hung:
+            task.timeout = min(task.timeout, RETRY_TIMEOUT)
+        job = task.job
+        if isinstance(job, ReadJob) and job.is_scored:
+            task.job = replace(job, is_scored=task.attempts < MAX_ATTEMPTS)
+            return True
+        return task.attempts < MAX_ATTEMPTS and not isinstance(job, GlanceJob)
 
 
 def framed(job: Job) -> bytearray:

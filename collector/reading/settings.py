@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from collector.config.plan import PlanSettings, keys_from, plan_settings
+from collector.config.plan import PlanSettings, keys_from, plan_settings, without_plugins
 from collector.otlp.redaction import RedactionSettings
 from evaluators.dialects.content.sessions import Keys
 
@@ -26,10 +26,11 @@ class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The folder of the log on this disk, in which jobs name spans; None: jobs bring their spans."""
 
 
-def reader_settings(config: Config) -> ReaderSettings:
-    """Those of a configuration."""
+def reader_settings(config: Config, *, plugins: bool = False) -> ReaderSettings:
+    """Those of a configuration; `plugins`: of a worker that runs third parties' evaluators."""
+    plan = plan_settings(config)
     return ReaderSettings(
-        plan=plan_settings(config),
+        plan=plan if plugins else without_plugins(plan),
         keys=keys_from(config),
         read_only=config.tasks.read_only,
         redaction=RedactionSettings.of(config),

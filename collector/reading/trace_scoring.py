@@ -8,7 +8,7 @@ from collector.config.plan import failed_outcomes
 from collector.records.trace_outcomes import TraceOutcomes
 from evaluators.expectations import Expectations
 from evaluators.model import Outcome, Previous, Trace
-from evaluators.plan import Plan
+from evaluators.plan import Configured, Plan
 from evaluators.resources import Embedder
 from evaluators.run import score_trace
 from evaluators.sketches import sketches_of
@@ -27,7 +27,6 @@ class TraceScoring:
         self._sketched = [each for each in plan.trace if each.spec.sketch is not None]
         alone = tuple(each for each in plan.trace if each.spec.sketch is None)
         self._alone = replace(plan, trace=alone)
-        self._compared = replace(plan, trace=plan.compared)
         self._expecting = frozenset(
             each.spec.name for each in alone if "expectations" in each.spec.needs
         )
@@ -51,17 +50,22 @@ class TraceScoring:
             },
         )
 
-    def compared(
-        self, trace: Trace, history: tuple[Previous, ...], turn: int | None
-    ) -> tuple[Outcome, ...]:
-        """The outcomes of the evaluators that compare the trace with the texts of those before it in its session."""
-        return score_trace(
-            self._compared,
+    def plugin(
+        self,
+        evaluator: Configured,
+        trace: Trace,
+        history: tuple[Previous, ...],
+        turn: int | None,
+    ) -> Outcome:
+        """The outcome of an evaluator of a third party; `history`: the traces before this one in its session."""
+        (outcome,) = score_trace(
+            Plan(trace=(evaluator,)),
             trace,
             history=history,
             embedder=self._embedder,
             expectation=self._expectations.find(trace, turn),
         )
+        return outcome
 
     def _scored(
         self, trace: Trace, place: int | None, *, only: bool = False

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import resource
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import replace as replace_plan
+from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
@@ -32,11 +33,11 @@ from collector.otlp.sent_trace import sent_trace_id
 from collector.reading.piece_reader import PieceReader, only_bytes
 from collector.reading.port import (
     SPANS_MISSING,
-    CompareJob,
     GlanceJob,
     GlanceResult,
     Job,
     PackedTrace,
+    PluginJob,
     ReadJob,
     TraceHead,
     decode_job,
@@ -52,14 +53,16 @@ from collector.records.traces import RunawayRecord
 from evaluators.dialects.read import read_trace
 from evaluators.formulas.trace_calls import first_model
 from evaluators.matching.repeats import most_asked
-from evaluators.model import Closed, Outcome, Trace
+from evaluators.model import Closed, Failure, Outcome, Trace
 from evaluators.plan import Plan
-from evaluators.run import score_trace
+from evaluators.run import failed, failure_of, score_trace
 from evaluators.trace.runaway import may_be_found, model_calls, repeats_missing
 
 ReadPieces: TypeAlias = Callable[[Sequence[Piece]], tuple[bytes, ...] | None]
 NICENESS = 10
 """The receiver and the writer go first: a trace may be scored later, a span is lost."""
+PLUGIN_MEMORY = 1 << 30
+"""Bytes of a process that runs third parties' evaluators: ours take 60 MB, and a local model a few hundred more."""
 UNKNOWN_SERVICE = "unknown_service"
 _log = logging.getLogger(__name__)
 
@@ -78,7 +81,8 @@ class JobRunner:
         self._read_pieces = read_pieces
         self._plan = plan or checked_plan(settings.plan)
         self._keys = settings.keys
-        due = (*self._plan.trace, *self._plan.compared)
+        self._plugins = {each.spec.name: each for each in self._plan.plugins}
+        due = (*self._plan.trace, *self._plan.plugins)
         embeds = any("embedder" in each.spec.needs for each in due)
         self._scoring = TraceScoring(
             self._plan,
@@ -123,14 +127,14 @@ class JobRunner:
             _log.warning("Trace `%s` cannot be read: %r", job.trace_id.hex(), error)
             return bare_trace(job.trace_id, job.closed, "undecodable")
 
-    def compare(self, job: CompareJob) -> tuple[Outcome, ...]:
-        """The outcomes of the evaluators that compare texts."""
+    def plugin(self, job: PluginJob) -> Outcome:
+        """The outcome of one evaluator of a third party."""
+        evaluator = self._plugins[job.evaluator]
         try:
             trace = unpacked(job.trace)
         except Undecodable as error:  # the main process has looked at a few of its fields alone
-            due = replace_plan(self._plan, trace=self._plan.compared)
-            return failed_outcomes(due, "undecodable", str(error))
-        return self._scoring.compared(trace, job.history, job.turn)
+            return failed(evaluator, Failure(type="undecodable", message=str(error)))
+        return self._scoring.plugin(evaluator, trace, job.history, job.turn)
 
     def glance(self, job: GlanceJob) -> GlanceResult:
         """What is to be said of the open trace: nothing, unless it runs away or what is usual for its agent decides."""
@@ -151,10 +155,17 @@ class JobRunner:
                 )
         return GlanceResult(call_share=share)
 
-    def run(self, job: Job) -> PackedTrace | GlanceResult | tuple[Outcome, ...]:
+    def run(self, job: Job) -> PackedTrace | GlanceResult | Outcome:
         if isinstance(job, ReadJob):
             return self.read_packed(job)
-        return self.compare(job) if isinstance(job, CompareJob) else self.glance(job)
+        return self.guarded(job) if isinstance(job, PluginJob) else self.glance(job)
+
+    def guarded(self, job: PluginJob) -> Outcome:
+        """In a worker alone: elsewhere Ctrl-C and an exit are the caller's."""
+        try:
+            return self.plugin(job)
+        except BaseException as error:  # noqa: BLE001 - SystemExit is as much its own outcome
+            return failed(self._plugins[job.evaluator], failure_of(error))
 
 
 def packed(
@@ -236,11 +247,19 @@ class InlineWorkers:
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace]:
         return [self._runner.read_packed(job) for job in jobs]
 
-    async def compare(self, job: CompareJob) -> tuple[Outcome, ...]:
-        return self._runner.compare(job)
+    async def plugin(self, job: PluginJob) -> Outcome:
+        return self._runner.plugin(job)
 
     async def glance(self, job: GlanceJob) -> GlanceResult:
         return self._runner.glance(job)
+
+    @property
+    def off(self) -> frozenset[str]:
+        """See the port."""
+        return frozenset()
+
+    async def watch(self) -> None:
+        """There is no process that could end."""
 
     def hasten(self) -> None:
         """See the port: inline jobs are answered at once."""
@@ -273,12 +292,22 @@ def work(link: socket.socket) -> None:
         if packed_settings is None:
             return
         settings = msgspec.json.decode(packed_settings, type=ReaderSettings)
+        if settings.plan.has_plugins:
+            limit_plugins()
         runner = JobRunner(settings, read_pieces=PieceReader(settings.log))
         encode = msgspec.msgpack.Encoder().encode
         link.sendall(pack_frame(b"ready"))
         for payload in payloads:
             job = decode_job(payload)
             link.sendall(pack_frame(encode(runner.run(job))))
+
+
+def limit_plugins() -> None:
+    """No plug-in takes the memory of the others, and the kernel ends this process before any other of ours."""
+    with contextlib.suppress(OSError, ValueError):  # a lower limit holds already; not Linux
+        resource.setrlimit(resource.RLIMIT_DATA, (PLUGIN_MEMORY, PLUGIN_MEMORY))
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ class OpenSession:
         self.sketches = TurnSketches(self._window, rules.sketched)
         self._costs = costs
         judged = rules.judged
-        self._judged = tuple(each.spec.name for each in (*judged.trace, *judged.compared))
+        self._judged = tuple(each.spec.name for each in (*judged.trace, *judged.plugins))
 
     @property
     def cost(self) -> int:

@@ -29,8 +29,8 @@ class JudgedRules:
 
     trace: Sequence[Configured] = ()
     session: Sequence[Configured] = ()
-    compared: Sequence[Configured] = ()
-    """Trace evaluators that ask no judge: workers compare the trace with the texts of those before it."""
+    plugins: Sequence[Configured] = ()
+    """Third parties' evaluators of traces."""
     max_lag: float = float("inf")
     """Seconds of log time that a verdict may take."""
     samples: Callable[[bytes], bool] = lambda _key: True
@@ -45,7 +45,7 @@ class JudgedRules:
 
         `inside`: the trace is in its session's window. Scoring waits for no verdict about another one.
         """
-        every = (*self.trace, *self.compared)
+        every = (*self.trace, *self.plugins)
         if not every:
             return (), ()
         if trace.unread is not None:
@@ -78,7 +78,7 @@ class JudgedRules:
         self, scope: str, reason: str, only: Collection[str] | None = None
     ) -> tuple[Outcome, ...]:
         """Final outcomes of evaluators that were due and did not run."""
-        due = (*self.trace, *self.compared) if scope == "trace" else self.session
+        due = (*self.trace, *self.plugins) if scope == "trace" else self.session
         return tuple(
             skipped(each, reason) for each in due if only is None or each.spec.name in only
         )
@@ -128,7 +128,7 @@ class Rules:
         """Read the plan once."""
         judged = judged or JudgedRules()
         scorer = new_scorer()
-        every = (*plan.trace, *plan.session, *judged.trace, *judged.session, *judged.compared)
+        every = (*plan.trace, *plan.session, *judged.trace, *judged.session, *judged.plugins)
         emitted = frozenset(each.spec.name for each in every if each.emit)
         return cls(
             new_scorer=new_scorer,
@@ -139,7 +139,7 @@ class Rules:
                 each.spec.name: tuple(sorted(scorer.signals_used(each.spec.name)))
                 for each in plan.session
             },
-            outcomes=len(plan.trace) + len(judged.trace) + len(judged.compared),
+            outcomes=len(plan.trace) + len(judged.trace) + len(judged.plugins),
             judged=judged,
             judged_methods=frozenset((each.spec.name, each.spec.method) for each in judged.trace),
             assumed=frozenset(each.spec.name for each in every if each.spec.assumed_counts),

@@ -95,8 +95,9 @@ class App:
         self._about = about
         self._config = config
         self._clock = SteadyClock()
-        self._registry = registry_from(config)
+        self._registry = registry_from(config, strict=False)
         self._plan = plan_from(config, registry=self._registry)
+        self._off: Callable[[], frozenset[str]] = frozenset
         self._telemetry = Telemetry()
         declare_families(self._telemetry)
         self._telemetry.build.info({"version": version()})
@@ -135,6 +136,7 @@ class App:
                 self._publishing.said = api.said
             admin = self._admin(api)
             workers = self._workers(log)
+            self._off = lambda: workers.off
             owned.push_async_callback(workers.close)
             handed = self._handed()
             rooms = Rooms(
@@ -204,7 +206,7 @@ class App:
         roles = self._config.roles
         if "score" in roles:
             stages.start("score", rooms.scorer().run)
-        if "score" in roles and self._plan.compared:
+        if "score" in roles and self._plan.plugins:
             compare = self._supervisor.keep("compare", lambda: rooms.comparing().run)
             stages.start("compare", compare)
         if "judge" in roles and self._plan.judged:
@@ -290,8 +292,7 @@ class App:
     def _workers(self, log: Log) -> Workers:
         """Processes only where a role gives them jobs."""
         roles = self._config.roles
-        has_jobs = "assemble" in roles or ("score" in roles and bool(self._plan.compared))
-        count = self._config.worker_count if has_jobs else 0
+        count = self._config.worker_count if "assemble" in roles else 0
         self._health.has_worker = count == 0
 
         def up() -> None:
@@ -341,7 +342,8 @@ class App:
     # --- small answers -----------------------------------------------------------------------------------------------
 
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
-        return listing(self._registry)
+        off = self._off()
+        return [{**each, "switched_off": each["name"] in off} for each in listing(self._registry)]
 
     def _endpoints(self, admin: AdminServer, receiver: Receiver | None) -> Endpoints:
         config = self._config

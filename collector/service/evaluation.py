@@ -79,7 +79,7 @@ async def evaluate_recordings(
     Raises:
         ConfigError: a file cannot be read, or holds no export requests of its signal; `closed` was not called.
     """
-    count = _worker_count(config, plan, files)
+    count = config.worker_count if _size(files) >= SMALL else 0
     async with _service(config, plan, count, only) as (service, recorded):
         await recorded.read(service, files, progress)
         await score_sessions(service, recorded.closed, closed)
@@ -102,8 +102,7 @@ async def evaluate_traces(
 
     `inline`: in this process, as evaluators must be that no other process can import.
     """
-    count = config.worker_count if has_foreign_code(plan) and not inline else 0
-    async with _service(config, plan, count, only) as (service, recorded):
+    async with _service(config, plan, 0, only, inline=inline) as (service, recorded):
         await recorded.put(service, pieces)
         recorded.closed.keep(trace_ids)
         await score_sessions(service, recorded.closed, closed)
@@ -111,10 +110,15 @@ async def evaluate_traces(
 
 @asynccontextmanager
 async def _service(
-    config: Config, plan: Plan, workers: int, only: Sequence[str] | None
+    config: Config,
+    plan: Plan,
+    workers: int,
+    only: Sequence[str] | None,
+    *,
+    inline: bool = False,
 ) -> AsyncGenerator[tuple[OfflineService, RecordedTraces]]:
     telemetry = Telemetry()
-    started = start_workers(config, plan, telemetry, count=workers)
+    started = start_workers(config, plan, telemetry, count=workers, in_this_process=inline)
     try:
         with RecordedTraces() as recorded:
             yield OfflineService(config, plan, started, telemetry, only=only), recorded
@@ -159,16 +163,6 @@ def _complete(sessions: Mapping[bytes, ClosedSession], written: Iterable[Record]
             session.verdicts.append(report)
     for key, session in sessions.items():
         session.signals = [*signals[key].values()]
-
-
-def _worker_count(config: Config, plan: Plan, files: Iterable[Path]) -> int:
-    is_worth_it = has_foreign_code(plan) or _size(files) >= SMALL
-    return config.worker_count if is_worth_it else 0
-
-
-def has_foreign_code(plan: Plan) -> bool:
-    """Whether third parties' evaluators score traces: one that hangs or dies must end a worker, never the command."""
-    return any(each.spec.method == "custom" for each in (*plan.trace, *plan.compared))
 
 
 def _size(files: Iterable[Path]) -> int:

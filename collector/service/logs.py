@@ -175,5 +175,5 @@ def _answers_for(group: str, config: Config) -> bool:
 
 def _verdicts(config: Config) -> frozenset[str]:
     plan = plan_from(config)
-    found = {JUDGING: plan.judged, COMPARING: plan.compared}
+    found = {JUDGING: plan.judged, COMPARING: plan.plugins}
     return frozenset(group for group, due in found.items() if due)

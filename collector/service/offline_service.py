@@ -84,7 +84,7 @@ class OfflineService:
         self._judging = (
             rooms.judging(log_clock=self._log_clock, only=names) if plan.judged else None
         )
-        self._comparing = rooms.comparing(log_clock=self._log_clock) if plan.compared else None
+        self._comparing = rooms.comparing(log_clock=self._log_clock) if plan.plugins else None
         self._judges_sessions = any(each.spec.scope == "session" for each in plan.judged)
 
     def split(self, request: bytes, signal: OtlpSignal) -> SplitRequest:

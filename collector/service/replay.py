@@ -8,7 +8,6 @@ and their cost, so that the budget of the day counts them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import msgspec
 
@@ -37,7 +36,6 @@ from collector.service.evaluation import (
     Closed,
     ClosedSession,
     EvaluationResult,
-    has_foreign_code,
     score_sessions,
 )
 from collector.service.logs import groups
@@ -69,8 +67,7 @@ async def rescore(
     cost = Cost()
     try:
         with TraceSpool() as traces:
-            count = config.worker_count if has_foreign_code(plan) else 0
-            workers = start_workers(config, plan, telemetry, count=count)
+            workers = start_workers(config, plan, telemetry, count=0)
             try:
                 again = _ReadingAgain(config, plan, log, workers)
                 spent = await _read_history(log, again, since, PoisonReport(telemetry), traces)
@@ -131,9 +128,7 @@ class _ReadingAgain:
     def __init__(self, config: Config, plan: Plan, log: Log, workers: Workers) -> None:
         self._log = log
         self._workers = workers
-        # Of a trace without spans, in this process, which third parties' evaluators must not end.
-        own = tuple(each for each in plan.trace if each.spec.method != "custom")
-        self._runner = JobRunner(reader_settings(config), replace(plan, trace=own))
+        self._runner = JobRunner(reader_settings(config), plan)
 
     async def read(self, record: TraceRecord) -> tuple[bytes, Headers]:
         """The record that the trace has now, without its spans: value and headers."""

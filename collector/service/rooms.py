@@ -14,19 +14,22 @@ from collector.judging.judge_process import JudgeProcess
 from collector.judging.judging_room import JudgingRoom
 from collector.judging.port import Job, JobDone, TraceJob
 from collector.log.port import Log
-from collector.reading.port import CompareJob, Workers
+from collector.reading.plugin_processes import PluginProcesses, WorkersAndPlugins
+from collector.reading.port import PluginJob, Workers
 from collector.reading.processes import ProcessWorkers
 from collector.reading.settings import reader_settings
 from collector.reading.worker import InlineWorkers, JobRunner
 from collector.records.handed import Handed
 from collector.scoring.rules import RUNAWAY, JudgedRules, Rules
 from collector.scoring.scorer import Scorer
-from evaluators.model import Failure, Outcome
 from evaluators.plan import Configured, Plan
-from evaluators.run import SessionScorer, failed
+from evaluators.run import SessionScorer
+
+ASSEMBLY, SCORING, JUDGING, COMPARING = "assembly", "scoring", "judging", "comparing"
+"""The group of each room."""
 
 
-class ComparingWorkers:
+class PluginJudges:
     """The `Judges` port over workers.
 
     Args:
@@ -41,19 +44,24 @@ class ComparingWorkers:
     async def judge(self, make: Callable[[int], Job]) -> JobDone:
         """It is asked about traces alone."""
         job = make(0)
-        assert isinstance(job, TraceJob)  # noqa: S101 - no evaluator of sessions compares texts
-        asked = CompareJob(trace=job.trace, history=job.history, turn=job.turn, service=job.service)
-        outcomes = await self._workers.compare(asked)
-        return JobDone(
-            id=job.id,
-            outcomes=self._died() if outcomes is None else outcomes,
-            calls=0,
-            cost_usd=0.0,
-        )
-
-    def _died(self) -> tuple[Outcome, ...]:
-        error = Failure(type="worker_died", message="the worker died or hung twice on this trace")
-        return tuple(failed(each, error) for each in self._due)
+        assert isinstance(job, TraceJob)  # noqa: S101 - a session is closed by its room
+        async with asyncio.TaskGroup() as jobs:
+            running = [
+                jobs.create_task(
+                    self._workers.plugin(
+                        PluginJob(
+                            evaluator=each.spec.name,
+                            trace=job.trace,
+                            history=job.history,
+                            turn=job.turn,
+                            service=job.service,
+                        )
+                    )
+                )
+                for each in self._due
+            ]
+        outcomes = tuple(each.result() for each in running)
+        return JobDone(id=job.id, outcomes=outcomes, calls=0, cost_usd=0.0)
 
     def written(self, done: JobDone) -> None:
         """See the port: nothing is kept for a job."""
@@ -61,10 +69,6 @@ class ComparingWorkers:
     async def run(self) -> None:
         """The workers run by themselves."""
         await asyncio.Event().wait()
-
-
-ASSEMBLY, SCORING, JUDGING, COMPARING = "assembly", "scoring", "judging", "comparing"
-"""The group of each room."""
 
 
 class Rooms:
@@ -175,11 +179,11 @@ class Rooms:
         )
 
     def comparing(self, *, log_clock: Clock | None = None) -> JudgingRoom:
-        """The room that compares traces with the texts of those before them: verdicts that cost nothing."""
+        """The room that has traces scored by third parties' evaluators: verdicts that cost nothing."""
         return JudgingRoom(
             log=self._log_port,
-            judges=ComparingWorkers(self._workers, self._plan.compared),
-            judged=self._plan.compared,
+            judges=PluginJudges(self._workers, self._plan.plugins),
+            judged=self._plan.plugins,
             config=self._config.judge.model_copy(update={"sample": 1.0}),
             budget=Budget(usd_per_day=None, calls_per_minute=1),
             telemetry=self._telemetry,
@@ -195,7 +199,7 @@ def judged_rules(config: Config, plan: Plan) -> JudgedRules:
     return JudgedRules(
         trace=tuple(each for each in plan.judged if each.spec.scope == "trace"),
         session=tuple(each for each in plan.judged if each.spec.scope == "session"),
-        compared=plan.compared,
+        plugins=plan.plugins,
         max_lag=judge.max_lag,
         samples=lambda key: in_sample(key, judge.sample),
         probability=judge.sample,
@@ -208,15 +212,23 @@ def start_workers(
     telemetry: Telemetry,
     *,
     count: int,
+    in_this_process: bool = False,
     up: Callable[[], None] = lambda: None,
     down: Callable[[], None] = lambda: None,
 ) -> Workers:
-    """Evaluator workers: `count` processes, or with 0 none, then jobs run inline. The caller closes them.
+    """Evaluator workers: `count` processes, or with 0 none, then traces are read inline. The caller closes them.
 
-    `up` is called whenever a process becomes ready for jobs, `down` whenever one has ended.
+    Plug-ins have processes of their own, but with `in_this_process`. `up` is called whenever a worker becomes ready for
+    jobs, `down` whenever one has ended.
     """
+    workers: InlineWorkers | ProcessWorkers
     if count == 0:
-        return InlineWorkers(JobRunner(reader_settings(config), plan))
-    workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry, up=up, down=down)
-    workers.start()
-    return workers
+        workers = InlineWorkers(JobRunner(reader_settings(config), plan))
+        if in_this_process or not plan.plugins:
+            return workers
+    else:
+        workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry, up=up, down=down)
+        workers.start()
+    plugins = PluginProcesses(config, plan, telemetry=telemetry)
+    plugins.start()
+    return WorkersAndPlugins(workers, plugins)

@@ -94,6 +94,7 @@ def with_rubric_judges(registry: Registry, judges: Iterable[Spec]) -> Registry:
         SettingsError: A name is taken.
     """
     both = Registry(registry)
+    both.broken = registry.broken
     for spec in judges:
         if both.named(spec.name):
             raise SettingsError(f"judges.{spec.name}: there is an evaluator of that name")

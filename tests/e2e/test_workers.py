@@ -1,4 +1,4 @@
-"""Workers that die or hang on a third party's evaluator: real processes, installed by an entry point."""
+"""Workers that die or hang on a trace, as a bug of ours would make them: real processes."""
 
 from __future__ import annotations
 
@@ -48,10 +48,8 @@ async def scored(pool: ProcessWorkers, *jobs: ReadJob) -> list[tuple[Outcome, ..
 
 @pytest.fixture
 async def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ProcessWorkers]:
-    folder = plugin.install(tmp_path / "installed")
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    with plugin.imported_from(folder):
-        plan = plan_from(CONFIG)
+    monkeypatch.setenv("PYTHONPATH", str(plugin.obeying_reader(tmp_path / "installed")))
+    plan = plan_from(CONFIG)
     pool = ProcessWorkers(CONFIG, plan, count=1, telemetry=Telemetry(), job_timeout=5.0)
     pool.start()
     yield pool
@@ -114,7 +112,7 @@ async def test_a_worker_killed_while_scoring_is_replaced(
 
 
 def test_the_service_survives_what_kills_its_workers(tmp_path: Path) -> None:
-    installed = plugin.install(tmp_path / "installed")
+    installed = plugin.obeying_reader(tmp_path / "installed")
     begun = tmp_path / "begun"
     settings = ("windows.trace.root_grace=300ms", "embedder.kind=none")
     with Service(

@@ -15,10 +15,9 @@ from pathlib import Path
 from evaluators import Score, Trace, evaluator
 
 
-@evaluator(version="1")
-def obeys(trace: Trace) -> Score:
+def obey(question: str) -> None:
     """Does what the question says: waits, dies, or dies the first time."""
-    order, _, argument = (trace.input or "").partition(" ")
+    order, _, argument = question.partition(" ")
     if order == "sleep":
         time.sleep(float(argument))
     if order == "die":
@@ -29,6 +28,12 @@ def obeys(trace: Trace) -> Score:
     if order == "mark" or (order == "mark-once" and not Path(argument).exists()):
         Path(argument).touch()
         time.sleep(30)
+
+
+@evaluator(version="1")
+def obeys(trace: Trace) -> Score:
+    """Whatever the question says."""
+    obey(trace.input or "")
     return Score(value=1.0)
 '''
 
@@ -41,6 +46,31 @@ def install(folder: Path, source: str = SOURCE) -> Path:
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: this_test\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[spanwise.evaluators]\nthis_test = this_test\n")
+    return folder
+
+
+READER = """
+from collector.reading.trace_scoring import TraceScoring
+from this_test import obey
+
+scored = TraceScoring.outcomes
+
+
+def outcomes(self, trace):
+    obey(trace.input or "")
+    return scored(self, trace)
+
+
+TraceScoring.outcomes = outcomes
+"""
+
+
+def obeying_reader(folder: Path) -> Path:
+    """Workers of ours obey what the question says, as a bug of ours might: the folder goes onto PYTHONPATH."""
+    obey, _, _ = SOURCE.partition("@evaluator")
+    folder.mkdir()
+    (folder / "this_test.py").write_text(obey)
+    (folder / "sitecustomize.py").write_text(READER)
     return folder
 
 

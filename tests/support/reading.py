@@ -13,10 +13,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.reading.piece_reader import only_bytes
 from collector.reading.port import (
     SPANS_MISSING,
-    CompareJob,
     GlanceJob,
     GlanceResult,
     PackedTrace,
+    PluginJob,
     ReadJob,
 )
 from collector.reading.worker import bare_trace, packed, trace_id_of
@@ -51,7 +51,9 @@ class ReadingWorkers:
             raise self.failures.pop(0)
         return [None if job.trace_id in self.poison else packed_read(job) for job in jobs]
 
-    async def compare(self, job: CompareJob) -> tuple[Outcome, ...]:
+    off: frozenset[str] = frozenset()
+
+    async def plugin(self, job: PluginJob) -> Outcome:
         raise NotImplementedError
 
     async def glance(self, job: GlanceJob) -> GlanceResult:

@@ -9,7 +9,7 @@ import pytest
 
 from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
-from collector.reading.port import CompareJob
+from collector.reading.port import PluginJob
 from collector.reading.settings import reader_settings
 from collector.reading.trace_scoring import TraceScoring
 from collector.reading.worker import JobRunner
@@ -95,7 +95,7 @@ def test_who_compares_texts_is_asked_with_the_texts() -> None:
     made = scoring(plan=plan)
 
     assert "echoes" not in {each.evaluator for each in made.outcomes(a_trace()).outcomes}
-    assert [each.score for each in made.compared(a_trace(), (), None)] == [0.0]
+    assert made.plugin(plan.plugins[0], a_trace(), (), None).score == 0.0
 
 
 def test_a_trace_that_cannot_be_unpacked_fails_who_compares_and_ends_no_worker() -> None:
@@ -104,7 +104,7 @@ def test_a_trace_that_cannot_be_unpacked_fails_who_compares_and_ends_no_worker()
     plan = make_plan(Registry([*OURS, spec]), {}, embedder=None)
     runner = JobRunner(reader_settings(Config.model_validate({"embedder": {"kind": "none"}})), plan)
 
-    (outcome,) = runner.compare(CompareJob(trace=msgspec.Raw(b"\x80")))
+    outcome = runner.plugin(PluginJob(evaluator="echoes", trace=msgspec.Raw(b"\x80")))
 
     assert outcome.error is not None
     assert (outcome.evaluator, outcome.error.type) == ("echoes", "undecodable")

@@ -1,0 +1,133 @@
+"""Third parties' evaluators in processes of their own, which they may end or hold up: no score of ours waits there.
+
+A job is one evaluator on one trace, so the job on which a process ended or hung names who did it. That one is not
+tried again; the jobs behind it lose nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+import msgspec
+
+from collector.base.child import Child
+from collector.base.telemetry import Telemetry
+from collector.config.tree import Config
+from collector.reading.families import PoolFamilies
+from collector.reading.plugin_switch import STRIKES, WINDOW, PluginSwitch
+from collector.reading.port import PluginJob
+from collector.reading.processes import Processes, ProcessWorkers, Task
+from collector.reading.worker import InlineWorkers
+from evaluators.model import Failure, Outcome
+from evaluators.plan import Plan
+from evaluators.run import failed
+
+LEAST = 2
+"""Processes: while one waits for an evaluator that hangs, another one scores."""
+STARTS = 3
+"""Failed starts that a job waits for: the first may be for want of memory."""
+_LOST = {
+    "worker_died": "it ended its process",
+    "unstartable": "its process did not start: the log says why",
+    "switched_off": f"it ended its process or took too long {STRIKES} times in {WINDOW / 60:g} min",
+}
+_outcome = msgspec.msgpack.Decoder(Outcome).decode
+_log = logging.getLogger(__name__)
+
+
+class PluginProcesses(Processes):
+    """Runs the plan's plug-ins; a process is started for the first job."""
+
+    _runs_plugins = True
+    _what = "The process of plug-ins"
+
+    def __init__(self, config: Config, plan: Plan, *, telemetry: Telemetry) -> None:
+        """As many processes as there are evaluator workers, but at least LEAST."""
+        count = max(LEAST, config.worker_count)
+        super().__init__(config, count=count, telemetry=telemetry)
+        self._due = {each.spec.name: each for each in plan.plugins}
+        self._switch = PluginSwitch()
+        families = PoolFamilies(telemetry)
+        for name in self._due:
+            is_off = families.evaluator_off.labels(name)
+            is_off.set_function(lambda name=name: float(name in self.off))
+
+    @property
+    def off(self) -> frozenset[str]:
+        """The evaluators that are switched off now."""
+        return self._switch.off(time.monotonic())
+
+    async def plugin(self, job: PluginJob) -> Outcome:
+        """The outcome of the job: `failed` where the evaluator ended its process, took too long or is off."""
+        (task,) = await self._answered([job])
+        if task.answer is not None:
+            return _outcome(task.answer)
+        message = _LOST.get(task.lost, f"no answer within {task.timeout:g} s")
+        return failed(self._due[job.evaluator], Failure(type=task.lost, message=message))
+
+    async def _needed(self) -> None:
+        await self._any_waits()
+
+    def _is_refused(self, task: Task) -> bool:
+        name, now = _evaluator(task), time.monotonic()
+        task.timeout = self._switch.limit(name, self._due[name].timeout, now)
+        if is_off := self._switch.is_off(name, now):
+            task.lost = "switched_off"
+            task.resolve(None)
+        return is_off
+
+    def _is_tried_again(self, task: Task, *, hung: bool) -> bool:
+        task.lost = "timeout" if hung else "worker_died"
+        name = _evaluator(task)
+        what = f"took more than {task.timeout:g} s" if hung else "ended its process"
+        _log.warning("Evaluator `%s` %s on a trace of `%s`", name, what, task.service)
+        if self._switch.strike(name, time.monotonic()):
+            off = _LOST["switched_off"]
+            _log.error("Evaluator `%s` is switched off for %g min: %s", name, WINDOW / 60, off)
+        return False
+
+    def _note_end(self, number: int, child: Child, reason: str) -> None:
+        if reason == "never_up":
+            for task in list(self._queue):
+                task.attempts += 1
+                if task.attempts >= STARTS:
+                    task.lost = "unstartable"
+                    task.resolve(None)
+        if number not in self._lost:  # else it is said who did it
+            super()._note_end(number, child, reason)
+
+
+def _evaluator(task: Task) -> str:
+    assert isinstance(task.job, PluginJob)  # noqa: S101 - the only jobs of this pool
+    return task.job.evaluator
+
+
+class WorkersAndPlugins:
+    """The `Workers` port over two pools: of workers of ours, and of third parties' evaluators."""
+
+    def __init__(self, workers: ProcessWorkers | InlineWorkers, plugins: PluginProcesses) -> None:
+        self._pools = workers, plugins
+        self.read, self.glance, self.plugin = workers.read, workers.glance, plugins.plugin
+
+    @property
+    def off(self) -> frozenset[str]:
+        """See the port."""
+        return self._pools[1].off
+
+    async def watch(self) -> None:
+        """No keeper of either pool ends."""
+        async with asyncio.TaskGroup() as watching:
+            for pool in self._pools:
+                watching.create_task(pool.watch())
+
+    def hasten(self) -> None:
+        """See the port."""
+        for pool in self._pools:
+            pool.hasten()
+
+    async def close(self) -> None:
+        """See the port."""
+        for pool in self._pools:
+            await pool.close()

@@ -1,0 +1,43 @@
+"""Which evaluators of third parties are switched off, because they ended or held up their processes. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+
+STRIKES = 3
+"""Deaths and time-outs in WINDOW that switch an evaluator off: one may be chance, and each costs a process."""
+WINDOW = 600.0
+"""Seconds in which they count, and for which it is off."""
+SHORTER = 4
+"""How much shorter its time is after a strike: three whole ones would hold up the sessions that wait for it."""
+
+
+class PluginSwitch:
+    """Takes `now`, in seconds that never jump."""
+
+    def __init__(self) -> None:
+        self._strikes: dict[str, deque[float]] = {}
+        self._off_until: dict[str, float] = {}
+
+    def strike(self, evaluator: str, now: float) -> bool:
+        """It ended its process or took too long; returns whether that switches it off."""
+        strikes = self._strikes.setdefault(evaluator, deque(maxlen=STRIKES))
+        strikes.append(now)
+        if len(strikes) < STRIKES or now - strikes[0] > WINDOW:
+            return False
+        strikes.clear()
+        self._off_until[evaluator] = now + WINDOW
+        return True
+
+    def is_off(self, evaluator: str, now: float) -> bool:
+        return now < self._off_until.get(evaluator, 0.0)
+
+    def off(self, now: float) -> frozenset[str]:
+        """Every evaluator that is off."""
+        return frozenset(each for each in self._off_until if self.is_off(each, now))
+
+    def limit(self, evaluator: str, timeout: float, now: float) -> float:
+        """Seconds that it may take now."""
+        strikes = self._strikes.get(evaluator)
+        is_suspect = strikes is not None and any(now - each <= WINDOW for each in strikes)
+        return timeout / SHORTER if is_suspect else timeout
