@@ -81,7 +81,7 @@ def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]
                 more["expectation"] = expectation.digest
             arguments = {name: resources[_SOURCE[kind]] for name, kind in spec.resources.items()}
             score = spec.function(trace, **arguments, **configured.options)
-    except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
         return failed(configured, failure_of(error), **more)
     outcome = settle(configured, score, **more)
     if not is_seen and reads_content(spec) and not shows_fault(outcome):
@@ -147,7 +147,7 @@ class SessionScorer:
         for name, state in self._states.items():
             try:
                 state.put(turn)
-            except Exception as error:  # noqa: BLE001 - a third party's state must not end scoring
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's state must not end scoring
                 self._failures[name] = failure_of(error)
 
     def drop(self, trace_id: str) -> None:
@@ -156,7 +156,7 @@ class SessionScorer:
         for name, state in self._states.items():
             try:
                 state.drop(trace_id)
-            except Exception as error:  # noqa: BLE001 - a third party's state must not end scoring
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's state must not end scoring
                 self._failures[name] = failure_of(error)
 
     def _forget_text(self, trace_id: str) -> None:
@@ -197,7 +197,7 @@ class SessionScorer:
         arguments = dict.fromkeys(spec.resources, state)
         try:
             score = spec.function(session, **arguments, **configured.options)
-        except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
             return failed(configured, failure_of(error), **more)
         outcome = settle(configured, score, missing, **more)
         if reads_turns and not (self._is_seen or shows_fault(outcome)):
@@ -210,7 +210,7 @@ def rank_session(configured: Configured, session: Session, earlier: object) -> O
     arguments = dict.fromkeys(configured.spec.resources, earlier)
     try:
         score = configured.spec.function(session, **arguments, **configured.options)
-    except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
         return failed(configured, failure_of(error), final=session.closed is not None)
     return settle(configured, score, final=session.closed is not None)
 

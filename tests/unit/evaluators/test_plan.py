@@ -51,7 +51,7 @@ def test_who_compares_texts_and_keeps_no_sketch_waits_for_a_verdict() -> None:
     assert spec is not None
     plan = make_plan(Registry([*OURS, spec]), {}, embedder=MODEL)
 
-    assert names(plan.compared) == ["echoes"]
+    assert names(plan.plugins) == ["echoes"]
     assert "echoes" not in names(plan.trace)
     assert "loop_detection" in names(plan.trace), "it has a sketch"
 

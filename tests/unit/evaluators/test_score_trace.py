@@ -34,7 +34,8 @@ def outcome_of(
 
     spec = declared(tried)
     assert spec is not None
-    (outcome,) = score_trace(make_plan(Registry([spec]), {}, embedder=None), a_trace())
+    due = tuple(make_plan(Registry([spec]), {}, embedder=None))
+    (outcome,) = score_trace(Plan(trace=due), a_trace())
     return outcome
 
 
@@ -181,7 +182,7 @@ def test_history_is_the_newest_three_and_named_in_the_outcome() -> None:
     plan = make_plan(Registry([spec]), {}, embedder=None)
 
     (outcome,) = score_trace(
-        Plan(trace=plan.compared), a_trace(), history=previous("a", "b", "c", "d")
+        Plan(trace=plan.plugins), a_trace(), history=previous("a", "b", "c", "d")
     )
 
     assert [each.output for each in seen[0].previous] == ["b", "c", "d"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint
 
 from evaluators.model import Session
-from evaluators.plan import make_plan
+from evaluators.plan import Plan, make_plan
 from evaluators.registry import GROUP, Registry
 from evaluators.run import SessionScorer, score_trace
 from tests.support.evaluating import a_call, a_trace, a_turn
@@ -23,7 +23,7 @@ def test_a_third_party_s_evaluators_are_found_planned_and_run() -> None:
     turns = [a_turn("t1", 1, {}, duration=31.0)]
     scorer.put(turns[0])
 
-    (outcome,) = score_trace(plan, trace)
+    (outcome,) = score_trace(Plan(trace=plan.plugins), trace)
     (patience,) = scorer.outcomes(
         Session(service="s", session_id="s", agent="a", turns=turns), closed=False
     )

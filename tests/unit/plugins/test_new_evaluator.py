@@ -13,7 +13,7 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.doctor.diagnosis import ExaminedTrace, diagnose, examine
 from collector.otlp import display
-from collector.scoring.rules import Rules
+from collector.scoring.rules import JudgedRules, Rules
 from evaluators.declare import DEFAULT_READS, Spec
 from evaluators.dialects.show import show
 from evaluators.formulas.signals import SIGNALS, SignalName
@@ -104,7 +104,8 @@ def a_trace_without_tokens() -> ExaminedTrace:
 def test_assumed_scores_count_where_the_declaration_says_so(with_this_test: Registry) -> None:
     planned = make_plan(with_this_test, {}, embedder=MODEL)
 
-    rules = Rules.of(planned, lambda: SessionScorer(planned))
+    judged = JudgedRules(plugins=planned.plugins)
+    rules = Rules.of(planned, lambda: SessionScorer(planned), judged)
     assert rules.assumed == {"coherence", "loop_detection", "this_test/thrift"}
 
 
