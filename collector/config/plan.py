@@ -74,7 +74,7 @@ def plan_settings(config: Config) -> PlanSettings:
 
 
 def without_plugins(settings: PlanSettings) -> PlanSettings:
-    """Those of a process that loads nobody's code but ours."""
+    """Those of a process that loads no code but ours."""
     ours = {name: each for name, each in settings.evaluators.items() if "/" not in name}
     return msgspec.structs.replace(settings, evaluators=ours, plugins=(), has_plugins=False)
 
