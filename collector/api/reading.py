@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -32,13 +33,12 @@ _header = msgspec.msgpack.Decoder(TraceHeader)
 _signals = msgspec.msgpack.Decoder(list[SignalEntry])
 
 _TRACE = "SELECT id, session, start, revision, log_partition, log_offset"
-_AGENT = "SELECT service, agent, agent_version, sessions, traces, last, scored, unscored, id"
-_SESSION = """
-SELECT s.service, s.session_id, s.session_source, a.agent, a.agent_version, s.started, s.last, s.traces,
-       s.reliability, s.consistency, s.coverage, s.unscored, s.closed, s.newest, s.id, s.agent,
-       s.work, s.seconds, s.cost, s.input_tokens, s.output_tokens, s.errors, s.gaps, s.question, s.failed
-FROM sessions s JOIN agents a ON a.id = s.agent
-"""
+_OF_AGENTS = AgentEntry.__struct_fields__
+_AGENT = f"SELECT id, {', '.join(_OF_AGENTS)}"
+_OF_SESSIONS = SessionEntry.__struct_fields__
+# Fields are called as their columns are; an agent's names are in its own row.
+_NAMED = (f"{'a' if each.startswith('agent') else 's'}.{each}" for each in _OF_SESSIONS)
+_SESSION = f"SELECT s.id, {', '.join(_NAMED)} FROM sessions s JOIN agents a ON a.id = s.agent"  # noqa: S608
 _EARLIER = "SELECT count(*) FROM traces WHERE session = ? AND (start, trace_id) < (?, ?)"
 _LATER = _EARLIER.replace("<", ">")
 _HEADERS = "SELECT id, header FROM traces"
@@ -121,7 +121,7 @@ class Reading:
 
     def session_by_name(self, service: str, session_id: str) -> tuple[int, SessionEntry] | None:
         row = self._one(f"{_SESSION} WHERE s.session_id = ? AND s.service = ?", session_id, service)
-        return None if row is None else (row[14], _session(row))
+        return None if row is None else (row[0], _session(row))
 
     def session(self, row: int) -> SessionEntry | None:
         found = self._one(f"{_SESSION} WHERE s.id = ?", row)
@@ -132,12 +132,12 @@ class Reading:
         found = self._execute(
             f"{_SESSION} WHERE s.session_id = ? ORDER BY s.service", (session_id,)
         )
-        return [(row[14], _session(row)) for row in found]
+        return [(row[0], _session(row)) for row in found]
 
     def sessions_of_ids(self, session_ids: Collection[str]) -> Iterator[tuple[int, SessionEntry]]:
         for some, marks in _at_once(session_ids):
             for row in self._execute(f"{_SESSION} WHERE s.session_id IN ({marks})", some):
-                yield row[14], _session(row)
+                yield row[0], _session(row)
 
     def sessions(
         self, asked: Asked, sort: Sort, place: Sequence[Given] | None, limit: int
@@ -146,7 +146,7 @@ class Reading:
         chosen = self._execute(*statement(asked, sort, place, limit)).fetchall()
         rows = json.dumps([row for row, *_ in chosen])
         where = "WHERE s.id IN (SELECT value FROM json_each(?))"
-        found = {row[14]: _session(row) for row in self._execute(f"{_SESSION} {where}", (rows,))}
+        found = {row[0]: _session(row) for row in self._execute(f"{_SESSION} {where}", (rows,))}
         return [([*keys, row], found[row]) for row, *keys in chosen if row in found]
 
     def agents(
@@ -160,13 +160,13 @@ class Reading:
             "ORDER BY last DESC, id DESC LIMIT ?",
             (service, agent, *(place or ()), limit),
         )
-        return [((row[5], row[8]), _agent(row)) for row in found]
+        return [((agent.last, row), agent) for row, agent in map(_agent, found)]
 
     def agent(self, service: str, agent: str, version: str) -> tuple[int, AgentEntry] | None:
         """(Row, agent) by its names; a version that is not known is empty."""
         where = "WHERE service = ? AND agent = ? AND ifnull(agent_version, '') = ?"
         row = self._one(f"{_AGENT} FROM agents {where}", service, agent, version)
-        return None if row is None else (row[8], _agent(row))
+        return None if row is None else _agent(row)
 
     def signals_of(self, subject: int) -> list[SignalEntry]:
         """The signals of one trace or session."""
@@ -212,43 +212,26 @@ class Reading:
 
     def recent(self, below: int | None) -> Iterator[SignalEntry]:
         """Signals whose sequence is below this number, the latest first."""
-        highest = 1 << 62 if below is None else below
-        known: dict[int, Sequence[SignalEntry]] = {}
-        statement = "SELECT run, subject FROM recent WHERE run <= ? ORDER BY run DESC"
-        for run, subject in self._execute(statement, (run_of(highest),)):
-            if subject not in known:
-                if len(known) > _SUBJECTS:
-                    known.clear()
-                known[subject] = self.signals_of(subject)
-            own = [
-                each
-                for each in known[subject]
-                if run_of(each.sequence) == run and each.sequence < highest
-            ]
-            yield from sorted(own, key=attrgetter("sequence"), reverse=True)
+        return self._in_order("DESC", -1, (1 << 62 if below is None else below) - 1)
 
     def since(self, above: int, highest: int | None, limit: int) -> list[SignalEntry]:
         """The first signals, in order of arrival, whose sequence is above one number and not above the other."""
         last = 1 << 62 if highest is None else highest
+        return list(islice(self._in_order("ASC", above, last), limit))
+
+    def _in_order(self, order: str, above: int, last: int) -> Iterator[SignalEntry]:
         known: dict[int, Sequence[SignalEntry]] = {}
-        found: list[SignalEntry] = []
-        statement = "SELECT run, subject FROM recent WHERE run BETWEEN ? AND ? ORDER BY run"
+        statement = (
+            f"SELECT run, subject FROM recent WHERE run BETWEEN ? AND ? ORDER BY run {order}"  # noqa: S608
+        )
         for run, subject in self._execute(statement, (run_of(above), run_of(last))):
             if subject not in known:
                 if len(known) > _SUBJECTS:
                     known.clear()
                 known[subject] = self.signals_of(subject)
-            found += sorted(
-                (
-                    each
-                    for each in known[subject]
-                    if run_of(each.sequence) == run and above < each.sequence <= last
-                ),
-                key=attrgetter("sequence"),
-            )
-            if len(found) >= limit:
-                break
-        return found
+            own = (each for each in known[subject] if run_of(each.sequence) == run)
+            fit = (each for each in own if above < each.sequence <= last)
+            yield from sorted(fit, key=attrgetter("sequence"), reverse=order == "DESC")
 
     def newest_sequence(self) -> int:
         """The highest that a signal has; 0: there is none."""
@@ -275,36 +258,12 @@ def _at_once(wanted: Collection[object]) -> Iterator[tuple[list[object], str]]:
 
 
 def _session(row: Row) -> SessionEntry:
-    service, session_id, source, agent, version, started, last, traces = row[:8]
-    reliability, consistency, coverage, unscored, closed, newest = row[8:14]
-    work, seconds, cost, input_tokens, output_tokens, errors, gaps, question, failed = row[16:25]
+    fields = dict(zip(_OF_SESSIONS, row[1:], strict=True))
+    if fields["coverage"] is not None:
+        fields["coverage"] = coverage_in(fields["coverage"])
     try:
-        return SessionEntry(
-            service=service + "",
-            session_id=session_id + "",
-            session_source=source + "",
-            agent=agent + "",
-            agent_version=version,
-            started=started,
-            last=last + 0,
-            traces=traces + 0,
-            reliability=reliability,
-            consistency=consistency,
-            coverage=None if coverage is None else coverage_in(coverage),
-            unscored=unscored,
-            closed=closed,
-            work=work,
-            seconds=seconds,
-            cost=cost,
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            errors=errors + 0,
-            gaps=gaps,
-            question=question,
-            failed=failed + 0,
-            newest=newest + 0,
-        )
-    except (TypeError, AttributeError) as error:
+        return msgspec.convert(fields, SessionEntry)
+    except msgspec.ValidationError as error:
         raise DamagedError(f"a session is damaged: {error}") from error
 
 
@@ -316,20 +275,10 @@ def coverage_in(text: str) -> dict[str, int]:
     """
     try:
         expected, present = map(int, text.split())
-    except ValueError as error:
+    except (AttributeError, ValueError) as error:
         raise DamagedError(f"a coverage is damaged: {error}") from error
     return {"expected": expected, "present": present}
 
 
-def _agent(row: Row) -> AgentEntry:
-    service, agent, version, sessions, traces, last, scored, unscored, _ = row
-    return AgentEntry(
-        service=service,
-        agent=agent,
-        agent_version=version,
-        sessions=sessions,
-        traces=traces,
-        last=last,
-        scored=scored,
-        unscored=unscored,
-    )
+def _agent(row: Row) -> tuple[int, AgentEntry]:
+    return row[0], AgentEntry(**dict(zip(_OF_AGENTS, row[1:], strict=True)))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from operator import attrgetter
+
+import msgspec
 
 from collector.api.reading import Reading
 from collector.api.search import text_of
@@ -21,16 +24,19 @@ WHERE trace_id = ? AND id = ?"""
 SUMS = """
 SELECT sum(seconds), sum(cost), sum(input_tokens), sum(output_tokens), ifnull(sum(error), 0)
 FROM traces INDEXED BY traces_of_session WHERE session = ?"""
-NEW_SESSION = """
-INSERT INTO sessions (agent, last, started, traces, newest, session_source, reliability, consistency, coverage,
-                      unscored, closed, work, seconds, cost, input_tokens, output_tokens, errors, gaps, question,
-                      failed, session_id, service, id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-CHANGED_SESSION = """
-UPDATE sessions SET agent = ?, last = ?, started = ?, traces = ?, newest = ?, session_source = ?, reliability = ?,
-                    consistency = ?, coverage = ?, unscored = ?, closed = ?, work = ?, seconds = ?, cost = ?,
-                    input_tokens = ?, output_tokens = ?, errors = ?, gaps = ?, question = ?, failed = ?
-WHERE session_id = ? AND service = ? AND id = ?"""
+_KEPT = tuple(
+    each
+    for each in SessionEntry.__struct_fields__
+    if each not in ("service", "session_id", "agent", "agent_version", "coverage")
+)
+"""Fields of a session that are columns as they are."""
+_kept = attrgetter(*_KEPT)
+NEW_SESSION = f"""
+INSERT INTO sessions (agent, coverage, {", ".join(_KEPT)}, session_id, service, id)
+VALUES (?, ?, {", ".join("?" for _ in _KEPT)}, ?, ?, ?)"""  # noqa: S608 - of names of fields
+CHANGED_SESSION = f"""
+UPDATE sessions SET agent = ?, coverage = ?, {", ".join(f"{each} = ?" for each in _KEPT)}
+WHERE session_id = ? AND service = ? AND id = ?"""  # noqa: S608 - the same
 _NEW_TEXT = "INSERT INTO texts (rowid, words) VALUES (?, ?)"
 _GONE_TEXT = "INSERT INTO texts (texts, rowid, words) VALUES ('delete', ?, ?)"
 _REPLACE = "INSERT OR REPLACE INTO agents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -48,31 +54,7 @@ def columns(entry: SessionEntry, agent: int, row: int) -> tuple[object, ...]:
     """Of `NEW_SESSION` and `CHANGED_SESSION`; `row` is the session's, `agent` its agent's."""
     covered = entry.coverage
     coverage = None if covered is None else f"{covered['expected']} {covered['present']}"
-    return (
-        agent,
-        entry.last,
-        entry.started,
-        entry.traces,
-        entry.newest,
-        entry.session_source,
-        entry.reliability,
-        entry.consistency,
-        coverage,
-        entry.unscored,
-        entry.closed,
-        entry.work,
-        entry.seconds,
-        entry.cost,
-        entry.input_tokens,
-        entry.output_tokens,
-        entry.errors,
-        entry.gaps,
-        entry.question,
-        entry.failed,
-        entry.session_id,
-        entry.service,
-        row,
-    )
+    return (agent, coverage, *_kept(entry), entry.session_id, entry.service, row)
 
 
 class HeldTexts:
@@ -127,9 +109,7 @@ class AgentSums:
             if agent.sessions <= 0:
                 execute("DELETE FROM agents WHERE id = ?", (row,))
             else:
-                name = (agent.service, agent.agent, agent.agent_version)
-                sums = (agent.sessions, agent.traces, agent.last, agent.scored, agent.unscored)
-                execute(_REPLACE, (row, *name, *sums))
+                execute(_REPLACE, (row, *msgspec.structs.astuple(agent)))
         self._held.clear()
 
     def _load(self, session: SessionEntry) -> tuple[int, AgentEntry]:
