@@ -70,8 +70,9 @@ class StateTable(Generic[K, S]):
         self._key = msgspec.msgpack.Decoder[tuple[int | None, K]](tuple[int | None, key])
         self._state = msgspec.msgpack.Decoder[S](state)
         self._encode, self._restore, self._due, self._stored = encode, restore, due, stored
-        self._changed: dict[K, None] = {}
-        """In the order of their last change."""
+        self.changed: dict[K, None] = {}
+        """Keys whose records the topic lacks, in the order of their last change. What changes with every signal sets
+        its key here itself: `change` is a call more."""
         self._writing: dict[K, _Written] = {}
         self._parts: dict[K, set[int]] = {}
         """Names of the parts that the topic may hold."""
@@ -80,8 +81,8 @@ class StateTable(Generic[K, S]):
 
     def change(self, key: K) -> None:
         """The key's state is another one now, or is none any more."""
-        self._changed.pop(key, None)
-        self._changed[key] = None
+        self.changed.pop(key, None)
+        self.changed[key] = None
 
     def forget(self, key: K) -> None:
         """The key's state ended; one that begins under the same key has none of its parts."""
@@ -90,20 +91,16 @@ class StateTable(Generic[K, S]):
             self._gone[key] |= self._writing.pop(key).due.keys()
         self.change(key)
 
-    @property
-    def changed(self) -> tuple[K, ...]:
-        """The keys whose records the topic lacks."""
-        return tuple(self._changed)
-
     def clear(self) -> None:
         """Forget what is not written: everything is read back."""
-        for each in (self._changed, self._writing, self._parts, self._gone):
+        for each in (self.changed, self._writing, self._parts, self._gone):
             each.clear()
 
     def pending(self) -> list[New]:
         """The records that the topic lacks, in the order of the write."""
-        todo = [*(key for key in self._writing if key not in self._changed), *self._changed]
-        self._changed, self._writing = {}, {}
+        todo = [*(key for key in self._writing if key not in self.changed), *self.changed]
+        self.changed.clear()
+        self._writing = {}
         removed: list[New] = []
         states: list[New] = []
         parts: list[New] = []

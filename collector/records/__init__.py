@@ -7,8 +7,7 @@
                                        | WorkRecord                                              traces
     sessions  session key (+ trace)    SessionHead | SessionTurn | SessionAwaited  (compacted)    sessions
     signals   session id               the signal's JSON, CloudEvents headers                 signal
-    windows   label set, or task       WindowRecord | TaskState                    (compacted)    windows
-              agent, or task           AgentWork | TaskWrites | RankedBatch        (compacted)    windows
+    windows   kind, what it is of      one kind each (log/state_table)             (compacted)    windows, drift, faults
 
 Except for `spans` and `signals`, values are msgpack; where a topic has several kinds of records, a tag tells them
 apart (codec). Fields and kinds are only ever added, each field with a default, so that processes of two versions can

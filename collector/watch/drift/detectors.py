@@ -81,7 +81,7 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
 
         One fall with each step, of those that anything was said of since they were stored last.
         """
-        for labels in self.table.changed:
+        for labels in tuple(self.table.changed):
             watch = self._watches.get(labels)
             if watch is None or watch.past.worse is None:
                 continue
@@ -140,7 +140,7 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
         due = seen.time if header.final else seen.time + self._settle
         taken = watch.offer(update, score, due=due, version=seen.version)
         if taken:
-            self.table.change(labels)
+            self.table.changed[labels] = None
         return taken is not None
 
 

@@ -165,7 +165,7 @@ class Targets:
         ):  # taken in before, perhaps before a restart
             return
         target.next_offsets[partition] = offset + 1
-        self._table.change(place.labels)
+        self._table.changed[place.labels] = None
         if entry is None:
             return
         target.offer(entry if is_latest else replace(entry, gone=True), seen.version)
