@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from collector.log.port import WINDOWS, New
@@ -62,9 +62,9 @@ class Owner:
         self.parts[key] = dict(parts)
 
     def _due(self, key: str) -> dict[int, bytes]:
-        """Every second change is due as a part, under one of two names."""
+        """Two changes of three are due as a part, under one of two names."""
         life = self.held[key]
-        return {} if life.changes % 2 else {life.changes // 2 % 2: pack(life)}
+        return {life.changes % 3: pack(life)} if life.changes % 3 else {}
 
     def _stored(self, key: str, parts: Mapping[int, bytes]) -> None:
         life = self.held.get(key)
@@ -106,7 +106,15 @@ STEPS = st.lists(
 )
 
 
+ONCE = [("change", "a"), ("store", "")]
+TWICE = [("change", "a"), *ONCE]
+
+
 @given(steps=STEPS, crashes=st.lists(st.integers(1, 6), max_size=4))
+@example([*TWICE, ("restart", ""), ("forget", "a"), *ONCE, ("restart", "")], [])
+@example([*TWICE, ("forget", "a"), *ONCE, ("restart", "")], [])
+@example([("restart", ""), *TWICE], [2])
+@example([*TWICE, ("restart", ""), ("forget", "a"), ("store", ""), *ONCE, ("restart", "")], [2])
 @settings(deadline=None, max_examples=examples(200))
 def test_a_restart_gives_what_was_stored_wherever_a_write_was_cut(
     steps: list[tuple[str, str]], crashes: list[int]
