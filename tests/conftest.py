@@ -11,11 +11,19 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support import guarded
+from tests.support.examples import IS_LONG
 from tests.support.kafka.kafka_node import KafkaNode, KafkaNodeError, fetch
 from tests.support.tiers import is_fast, place, refuse_processes, watched
 from tests.support.turns import exclusive, turn
+
+# The same examples every time, and none fails for being slow beside other work; the long form has new ones.
+settings.register_profile(
+    "spanwise", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=not IS_LONG
+)
+settings.load_profile("spanwise")
 
 _LIBS = Path(__file__).parent.parent / ".cache" / "kafka"
 

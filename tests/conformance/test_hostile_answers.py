@@ -121,15 +121,18 @@ async def server() -> AsyncIterator[HostileServer]:
 
 @asynccontextmanager
 async def bounded() -> AsyncGenerator[None]:
-    """Fail where the block takes too much memory, or keeps the event loop to itself."""
+    """Fail where the block takes too much memory, or keeps the event loop to itself.
+
+    The loop's own CPU time counts: what other processes of the machine take holds up no test.
+    """
     longest = 0.0
 
     async def tick() -> None:
         nonlocal longest
         while True:
-            before = time.monotonic()
+            before = time.thread_time()
             await asyncio.sleep(0.01)
-            longest = max(longest, time.monotonic() - before)
+            longest = max(longest, time.thread_time() - before)
 
     ticking = asyncio.create_task(tick())
     tracemalloc.start(1)

@@ -94,7 +94,7 @@ class Judge:
 
 def judge_of(folder: Path, server: ProviderServer, model: str = "openai/test-judge") -> Judge:
     provider = LiteLlmJudge(
-        timeout=20.0, temperature=0.0, base_url=f"{server.url}/v1", api_key="none"
+        timeout=100.0, temperature=0.0, base_url=f"{server.url}/v1", api_key="none"
     )
     return Judge(folder, provider, JudgeConfig(model=model))
 
@@ -144,7 +144,7 @@ async def test_how_often_it_is_asked_in_vain(tmp_path: Path, way: Way, requests:
 async def test_what_a_model_refuses_is_asked_of_it_once(tmp_path: Path) -> None:
     with ProviderServer(ALL["neither temperature nor max_tokens"]) as server:
         provider = LiteLlmJudge(
-            timeout=20.0, temperature=0.0, base_url=f"{server.url}/v1", api_key="none"
+            timeout=100.0, temperature=0.0, base_url=f"{server.url}/v1", api_key="none"
         )
         for at in range(3):
             await provider.ask(prompt(at), model="openai/test-judge")
@@ -164,7 +164,7 @@ async def test_another_refusal_of_the_second_try_settles_nothing(then: Reply) ->
     way = where(has_schema, refusal(400, "response_format is not supported"), first(2, then))
     with ProviderServer(way) as server:
         provider = LiteLlmJudge(
-            timeout=20.0, temperature=0.0, base_url=f"{server.url}/v1", api_key="none"
+            timeout=100.0, temperature=0.0, base_url=f"{server.url}/v1", api_key="none"
         )
         with pytest.raises(JudgeError):
             await provider.ask(prompt(1), model="openai/test-judge")
@@ -192,7 +192,7 @@ async def test_an_outage_at_the_start_teaches_nothing(tmp_path: Path) -> None:
 async def test_settings_of_null_are_not_sent() -> None:
     with ProviderServer(good) as server:
         provider = LiteLlmJudge(
-            timeout=20.0,
+            timeout=100.0,
             temperature=None,
             max_tokens=None,
             base_url=f"{server.url}/v1",
@@ -206,7 +206,7 @@ async def test_no_key_is_no_failure_of_the_provider(monkeypatch: pytest.MonkeyPa
     for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"):
         monkeypatch.delenv(name, raising=False)
     with ProviderServer(good) as server:
-        provider = LiteLlmJudge(timeout=20.0, temperature=0.0, base_url=f"{server.url}/v1")
+        provider = LiteLlmJudge(timeout=100.0, temperature=0.0, base_url=f"{server.url}/v1")
         with pytest.raises(JudgeError) as caught:
             await provider.ask(prompt(1), model="openai/test-judge")
     assert caught.value.message == WORDS["no_api_key"]
@@ -231,7 +231,7 @@ SPELLINGS = [
 async def test_spellings_of_models_and_their_base_urls(model: str, base: str, path: str) -> None:
     with ProviderServer(good) as server:
         provider = LiteLlmJudge(
-            timeout=20.0, temperature=0.0, base_url=f"{server.url}{base}", api_key="none"
+            timeout=100.0, temperature=0.0, base_url=f"{server.url}{base}", api_key="none"
         )
         answer = await provider.ask(prompt(1), model=model)
     assert read_object(answer.text) == {"score": 0.8}
@@ -249,7 +249,7 @@ async def test_each_provider_s_faults_are_read_alike(model: str, base: str, path
     ):
         with ProviderServer(lambda _n, _b, bad=bad: bad) as server:
             provider = LiteLlmJudge(
-                timeout=20.0, temperature=0.0, base_url=f"{server.url}{base}", api_key="none"
+                timeout=100.0, temperature=0.0, base_url=f"{server.url}{base}", api_key="none"
             )
             with pytest.raises(JudgeError) as caught:
                 await provider.ask(prompt(1), model=model, is_last=False)
