@@ -36,11 +36,13 @@ from evaluators.dialects.readers.koog import KOOG
 from evaluators.dialects.readers.laminar import LAMINAR
 from evaluators.dialects.readers.langfuse import LANGFUSE
 from evaluators.dialects.readers.langsmith import LANGSMITH
+from evaluators.dialects.readers.langwatch import LANGWATCH
 from evaluators.dialects.readers.litellm import LITELLM
 from evaluators.dialects.readers.livekit import LIVEKIT
 from evaluators.dialects.readers.logfire import LOGFIRE
 from evaluators.dialects.readers.mastra import MASTRA
 from evaluators.dialects.readers.mlflow import MLFLOW
+from evaluators.dialects.readers.monocle import MONOCLE
 from evaluators.dialects.readers.opencode import OPENCODE
 from evaluators.dialects.readers.openinference import OPENINFERENCE
 from evaluators.dialects.readers.openlit import OPENLIT
@@ -58,6 +60,8 @@ from evaluators.model import Span
 DIALECTS: tuple[Dialect, ...] = (
     LANGFUSE,  # backends' SDKs come first: they add attributes to the spans of other instrumentations
     MLFLOW,
+    LANGWATCH,
+    MONOCLE,
     OPENCODE,  # before the SDK that it is made with
     VERCEL_AI,  # before OpenInference, which adds its keys to these spans
     OPENINFERENCE,

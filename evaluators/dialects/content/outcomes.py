@@ -79,7 +79,7 @@ _AROUND = frozenset(
             r"\w+",
             """id type role kind error jsonrpc metadata meta _meta created_at createdAt timestamp time tool_kwargs
             additional_kwargs response_metadata artifact usage_metadata structuredContent structured_content index
-            stream is_last is_interrupted will_continue scheduling parts attempt run_id trace_id""",
+            stream is_last is_interrupted will_continue scheduling parts attempt run_id trace_id return_direct""",
         ),
     }
 )

@@ -66,7 +66,7 @@ CANDIDATES: dict[str, list[Any]] = {
     "tool call id": [WORD],
     "arguments": [json.dumps({"place": WORD})],
     "result": [WORD],
-    "cost": [0.25, json.dumps({"total": 0.25}), json.dumps({"total_cost": 0.25})],
+    "cost": [0.25, *(json.dumps({key: 0.25}) for key in ("total", "total_cost", "cost"))],
     "model": [WORD],
     "agent": [WORD],
     "session": [WORD],
