@@ -114,6 +114,7 @@ TWICE = [("change", "a"), *ONCE]
 @example([*TWICE, ("restart", ""), ("forget", "a"), *ONCE, ("restart", "")], [])
 @example([*TWICE, ("forget", "a"), *ONCE, ("restart", "")], [])
 @example([("restart", ""), *TWICE], [2])
+@example([*ONCE, ("restart", ""), *ONCE], [2])
 @example([*TWICE, ("restart", ""), ("forget", "a"), ("store", ""), *ONCE, ("restart", "")], [2])
 @settings(deadline=None, max_examples=examples(200))
 def test_a_restart_gives_what_was_stored_wherever_a_write_was_cut(
