@@ -22,7 +22,7 @@ from tests.support.growth import growth
 from tests.support.recordings import recordings, requests
 from tests.support.table import for_each
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(120)]
 
 MOST = 2.5
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"

@@ -11,7 +11,7 @@ from tests.support.cpu import cpu_of
 from tests.support.growth import growth
 from tests.support.table import for_each
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(120)]
 
 MOST = 2.5
 MARKING = Marking(

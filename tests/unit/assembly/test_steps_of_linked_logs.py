@@ -57,6 +57,7 @@ def take(received: Sequence[Sequence[bytes]]) -> None:
     driver.open_traces.tick(1e6)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("order", ["in order", "reversed", "shuffled"])
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
@@ -69,6 +70,7 @@ def test_twice_the_records_are_twice_the_steps(shape: Shape, order: str, togethe
     assert measured(2 * COUNT) <= MOST * measured(COUNT)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("shape", MANY_TURNS)
 def test_no_step_is_longer_for_four_times_the_turns(
     shape: Shape,

@@ -86,6 +86,7 @@ def noise(number: int, size: int) -> str:
     return base64.b64encode(random.Random(number).randbytes(size * 3 // 4)).decode()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("turns", "size"), [(1, 0), (6, 0), (12, 3000), (LONGEST + 1, 0)])
 def test_the_charge_is_what_tracemalloc_measures(turns: int, size: int) -> None:
     count = 100 if turns <= LONGEST else 4
