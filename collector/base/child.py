@@ -197,23 +197,30 @@ class Child:
         self._module = module
         self._config = config
         self._start_timeout = start_timeout
+        self.start_error: OSError | None = None
+        """Why the system could not start it."""
 
     async def __aenter__(self) -> Self:
         """Start the child and wait until it is ready."""
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",  # nothing that stands in the working directory is ours
-                "-m",
-                self._module,
-                str(theirs.fileno()),
-                stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                # Ctrl-C reaches the whole session of a terminal, also a child that has not begun to ignore it. Between
-                # the fork and the new session it still does: see `was_interrupted`.
-                start_new_session=True,
-            )
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-P",  # nothing that stands in the working directory is ours
+                    "-m",
+                    self._module,
+                    str(theirs.fileno()),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    # Ctrl-C reaches the whole session of a terminal, also a child that has not begun to ignore it.
+                    # Between the fork and the new session it still does: see `was_interrupted`.
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                self.start_error = error
+                raise
         _, self._link = await asyncio.get_running_loop().create_connection(FrameLink, sock=ours)
         self.pid = self._process.pid
         try:

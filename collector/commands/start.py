@@ -13,11 +13,14 @@ import sys
 def begin() -> None:
     """Import nothing from the working directory, and let Ctrl-C end the process at once until a command begins.
 
-    An interrupt in the middle of an import would be shown as a traceback, of this module or of any that it imports.
+    SIGTERM does too, also in the first process of a container. An interrupt in the middle of an import would be shown
+    as a traceback, of this module or of any that it imports.
     """
     own = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - pathlib takes its time
     if not sys.flags.safe_path and sys.path[0] != own and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109
         del sys.path[0]
+    if os.getpid() == 1:  # the kernel keeps from it every signal without a handler
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -291,6 +291,10 @@ class Processes:
         if child.was_interrupted:
             _log.info("%s %d was interrupted as it started", self._what, number)
             return
+        if child.start_error is not None:
+            why = child.start_error
+            _log.error("%s %d cannot be started: %s; another is tried", self._what, number, why)
+            return
         _log.error(
             "%s %d was not ready within %g s or ended before (exit code %s): its own lines above say why; "
             "nothing is scored and /readyz stays 503 until one starts; another is tried",

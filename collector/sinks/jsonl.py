@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from collector.records.signal_batch import Published
 from collector.sinks.feedback_delivery import HandedOn
 from collector.sinks.port import Refused
 
+_log = logging.getLogger(__name__)
 _G = TypeVar("_G")
 _T = TypeVar("_T")
 _TAIL = 1 << 20
@@ -122,12 +124,26 @@ class JsonlSink:
         return self._size + more > self._max_size
 
     def _write(self, lines: Sequence[bytes]) -> None:
+        """Into the file that stands at the path: what went into one that was moved or removed meanwhile goes again."""
         if not lines:
             return
-        file = self._open()
-        self._size += file.write(b"".join(lines))
-        file.flush()
-        os.fsync(file.fileno())
+        for _ in range(2):  # twice at most: there are file systems whose inodes change
+            file = self._open()
+            if not self._is_at_path(file):
+                _log.warning("`%s` was moved or removed: signals go into a new one", self._path)
+                self._close()
+                file = self._open()
+            self._size += file.write(b"".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+            if self._is_at_path(file):
+                return
+
+    def _is_at_path(self, file: BinaryIO) -> bool:
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), self._path.stat())
+        except FileNotFoundError:
+            return False
 
     def _open(self) -> BinaryIO:
         if self._file is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,44 @@ def test_a_file_that_is_all_torn_becomes_empty(tmp_path: Path) -> None:
     repair(tmp_path / "absent")
 
     assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("is_removed", [True, False])
+async def test_signals_go_into_a_new_file_once_theirs_is_moved_or_removed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, is_removed: bool
+) -> None:
+    path, moved = tmp_path / "signals.jsonl", tmp_path / "yesterday.jsonl"
+    sink = JsonlSink(path, max_size=1 << 20, keep=1)
+    await sink.deliver([published(0)])
+    path.replace(moved)
+    if is_removed:
+        moved.unlink()
+
+    await sink.deliver([published(1)])
+    await sink.deliver([published(2)])
+    await sink.close(1.0)
+
+    assert lines(path) == [published(1).json, published(2).json]
+    assert caplog.text.count("was moved or removed") == 1
+
+
+async def test_what_went_into_a_file_that_was_moved_meanwhile_goes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "signals.jsonl"
+    sink = JsonlSink(path, max_size=1 << 20, keep=1)
+    await sink.deliver([published(0)])
+    fsync = os.fsync
+
+    def removed_meanwhile(descriptor: int) -> None:
+        fsync(descriptor)
+        if path.exists() and lines(path)[-1:] == [published(1).json] and not removed:
+            removed.append(path.unlink())
+
+    removed: list[None] = []
+    monkeypatch.setattr("collector.sinks.jsonl.os.fsync", removed_meanwhile)
+    await sink.deliver([published(1)])
+    await sink.close(1.0)
+
+    assert removed
+    assert lines(path) == [published(1).json]
