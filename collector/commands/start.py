@@ -20,9 +20,13 @@ def begin() -> None:
     if not sys.flags.safe_path and sys.path[0] != own and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109
         del sys.path[0]
     if os.getpid() == 1:  # the kernel keeps from it every signal without a handler
-        signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
+        signal.signal(signal.SIGTERM, _end)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _end(number: int, _frame: object) -> None:
+    os._exit(128 + number)
 
 
 def main() -> int:
