@@ -36,8 +36,7 @@ from collector.base.errors import ConfigError
 from collector.base.families import RuntimeFamilies
 from collector.base.http_server import BearerTokens, GuestServer
 from collector.base.lifecycle import Health
-from collector.base.net import bind, is_local_name, is_loopback
-from collector.base.open_files import connections
+from collector.base.net import bind, connections, is_local_name, is_loopback
 from collector.config.tree import Admin, Config
 from evaluators.formulas.connexity import available_metrics as connexity_listing
 

@@ -18,7 +18,7 @@ from collector.config.tree import Config
 from collector.doctor.diagnosis import Diagnosis, Stack, Stop, diagnose, stops, without_tasks
 from collector.doctor.sources import AdminApi, ServiceSeen, seen_by_service, traces_in_recordings
 from collector.doctor.unscored import FailingJudge, Unscored, sessions_of, unscored
-from collector.otlp.exporters import exporter_settings
+from collector.otlp.names import exporter_settings
 from collector.records.what_changed import in_words, what_changed
 from collector.service.recorded_traces import recorded_side
 from collector.service.recordings import find

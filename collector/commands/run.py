@@ -20,7 +20,7 @@ from collector.base.printable import log_to_stderr, one_line
 from collector.commands.options import Files, Overrides, Plugins, loaded
 from collector.config.tree import Config
 from collector.doctor.about import about
-from collector.otlp.exporters import exporter_settings
+from collector.otlp.names import exporter_settings
 from collector.service.app import App, Endpoints
 from evaluators.formulas.past_limits import PastLimits
 

@@ -18,13 +18,11 @@ from google.rpc.http_pb2 import HttpHeader
 
 from collector.base.errors import ConfigError, Retryable
 from collector.base.http_server import BearerTokens
-from collector.base.net import address, sender
-from collector.base.open_files import connections
-from collector.otlp.exporters import exporter_settings
+from collector.base.net import address, connections, sender
+from collector.otlp.names import exporter_settings
 from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.receiver.answers import OK, bound, cannot_listen, trailers, unauthenticated
-from collector.receiver.grpc_port import BACKLOG, WAITING, GrpcPort, Why
-from collector.receiver.handover import PORT, Handover, is_known
+from collector.receiver.grpc_port import BACKLOG, PORT, WAITING, GrpcPort, Handover, Why, is_known
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import BODY_TIMEOUT, Intake
 from collector.receiver.message_slots import MessageSlots

@@ -18,8 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from collector.base.bounded_protocol import DEFAULT, Limits
 from collector.base.families import RuntimeFamilies
 from collector.base.http_server import BearerTokens, GuestServer
-from collector.base.net import is_local_origin, is_loopback, is_this_machine
-from collector.base.open_files import connections
+from collector.base.net import connections, is_local_origin, is_loopback, is_this_machine
 from collector.base.watch import ends
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import DroppedSignal, OtlpSignal

@@ -20,17 +20,23 @@ from collector.scoring.outcome_signals import (
     session_outcomes,
     session_subject,
     trace_signal_id,
+    trace_subject,
 )
-from collector.scoring.rules import Rules, not_read
-from collector.scoring.runaway_handover import without_possible_runaway
-from collector.scoring.session_end import SessionEnd, merge_task_claims, session_end
+from collector.scoring.rules import RUNAWAY, Rules, not_read
+from collector.scoring.session_end import (
+    SessionEnd,
+    awaiting,
+    merge_task_claims,
+    session_end,
+    unscored_turn,
+)
 from collector.scoring.session_work import SessionCosts, ranked_work
 from collector.scoring.sliding_window import SlidingWindow, is_turn, ordered_start
 from collector.scoring.turn_sketches import Sketches, TurnSketches, sketches_in
-from collector.scoring.unscored_turn import awaiting, unscored_turn
 from evaluators.model import Outcome, SessionClosed
 from evaluators.resources import WINDOW
 from evaluators.run import SessionScorer
+from evaluators.trace.runaway import LEAST_MODEL_CALLS, is_found, may_be_found
 
 
 class OpenSession:
@@ -357,3 +363,23 @@ class OpenSession:
         yield self._named_head()
         for entry in self._window:
             yield Tombstone(state=entry)
+
+
+def without_possible_runaway(
+    entry: SessionTurn, outcomes: Sequence[Outcome], publish: list[Publication]
+) -> tuple[list[Publication], tuple[RunawayRecord, ...]]:
+    """What is published of a trace here, and its outcome of `runaway` where that is decided elsewhere."""
+    if entry.turn.model_calls < LEAST_MODEL_CALLS:
+        return publish, ()
+    own = next((each for each in outcomes if each.evaluator == RUNAWAY), None)
+    if own is None or is_found(own) or not may_be_found(own, entry.turn.model_calls):
+        return publish, ()
+    record = RunawayRecord(
+        subject=trace_subject(entry),
+        model=entry.turn.model,
+        model_calls=entry.turn.model_calls,
+        digest=entry.turn.digest,
+        outcome=own,
+        is_first=any(each.is_first for each in publish if each.outcome.evaluator == RUNAWAY),
+    )
+    return [each for each in publish if each.outcome.evaluator != RUNAWAY], (record,)

@@ -29,8 +29,8 @@ from collector.scoring.held_session import AWAKE, AwakeSessions, HeldSession, Pa
 from collector.scoring.open_session import OpenSession
 from collector.scoring.pending_verdicts import PendingVerdicts
 from collector.scoring.rules import Rules
+from collector.scoring.session_end import new_head
 from collector.scoring.turn_sketches import Sketches
-from collector.scoring.unscored_turn import new_head
 from evaluators.model import SessionClosed
 
 

@@ -46,8 +46,7 @@ from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.service.families import declare_families
 from collector.service.logs import joined_record, lag_meter, open_log
 from collector.service.publishing import Publishing
-from collector.service.rooms import Rooms, start_workers
-from collector.service.score_lag import ScoreLag, score_lag
+from collector.service.rooms import Rooms, ScoreLag, score_lag, start_workers
 from evaluators.declare import Spec
 from evaluators.dialects.show import show
 from evaluators.formulas.past_limits import PastLimits

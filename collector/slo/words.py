@@ -1,8 +1,8 @@
 """How the texts of alerts are written: one text for a rule file of Prometheus and for a notice of our own.
 
 A text is a function of `Words`. `RuleWords` answers with Prometheus templates, which Prometheus fills in when the
-alert fires; `collector/notices/words.py` answers with the values themselves. An alert's own value is one number, and
-a person wants to know since when and by how much: a text may ask for the value of another family.
+alert fires; `LiveWords` (`collector/notices/alarms.py`) answers with the values themselves. An alert's own value is
+one number, and a person wants to know since when and by how much: a text may ask for the value of another family.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from collector.api.page.sheet import name
 from collector.api.viewer_zone import shown_at
 from collector.config.tree import Config
-from collector.otlp.exporters import exporter_settings
+from collector.otlp.names import exporter_settings
 from evaluators.counts import amount
 
 MARKED = 40

@@ -14,8 +14,7 @@ import pytest
 
 from collector.config.tree import TlsConfig
 from collector.receiver import grpc_port
-from collector.receiver.grpc_port import GrpcPort
-from collector.receiver.handover import is_known
+from collector.receiver.grpc_port import GrpcPort, is_known
 from tests.support.certificates import make
 from tests.support.otlp import body, span
 from tests.support.receiving import Served, export, serving, until
@@ -172,7 +171,7 @@ async def test_without_a_free_file_it_rests_and_accepts_later(
 
 
 def test_the_installed_grpcio_has_the_hook_as_it_is_called_here() -> None:
-    """A newer grpcio in the lock: try it, then raise `BEYOND` in collector/receiver/handover.py."""
+    """A newer grpcio in the lock: try it, then raise `BEYOND` in collector/receiver/grpc_port.py."""
     assert is_known()
 
 

@@ -6,7 +6,7 @@ import resource
 
 import pytest
 
-from collector.base.open_files import ENOUGH, connections
+from collector.base.net import ENOUGH, connections
 
 NO_LIMIT = resource.RLIM_INFINITY
 

@@ -10,7 +10,7 @@ import yaml
 
 from collector.commands.run import say
 from collector.config.tree import Config
-from collector.otlp.exporters import exporter_settings
+from collector.otlp.names import exporter_settings
 from collector.receiver.inflate import BY_NAME
 from collector.service.app import Endpoints
 from tests.support.table import for_each

@@ -13,7 +13,7 @@ from collector.records.signal_batch import signals_in
 from collector.records.subject import Subject
 from collector.records.traces import RunRecord, SessionRecord, decode_traces
 from collector.scoring.effects import Change, Effects, Publication, Tombstone, WriteBatch
-from collector.scoring.unscored_turn import unscored_turn
+from collector.scoring.session_end import unscored_turn
 from evaluators.model import Outcome
 from tests.support.scoring_fakes import make_record, summarised, verdict_of
 

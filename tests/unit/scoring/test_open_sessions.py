@@ -7,7 +7,7 @@ from collector.records.traces import SessionRecord, VerdictRecord
 from collector.scoring.effects import Effects, Placed, Publication, Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import JudgedRules
-from collector.scoring.unscored_turn import unscored_turn
+from collector.scoring.session_end import unscored_turn
 from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised, verdict_of
 
 

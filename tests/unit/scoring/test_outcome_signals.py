@@ -9,7 +9,7 @@ from collector.records.sessions import SessionAwaited, SessionTurn
 from collector.records.signal import Coverage, JudgeCost, Signal
 from collector.scoring.effects import Publication
 from collector.scoring.outcome_signals import OutcomeSignals, Subject, closed_subject
-from collector.scoring.unscored_turn import unscored_turn
+from collector.scoring.session_end import unscored_turn
 from evaluators.judge_use import JudgeUse
 from evaluators.model import Outcome
 from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised

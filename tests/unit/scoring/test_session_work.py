@@ -8,9 +8,9 @@ from collector.records.codec import encode
 from collector.records.subject import Subject
 from collector.records.trace_views import decode_work
 from collector.records.traces import WorkRecord
+from collector.scoring.session_end import unscored_turn
 from collector.scoring.session_work import session_work
 from collector.scoring.sliding_window import SlidingWindow
-from collector.scoring.unscored_turn import unscored_turn
 from evaluators.resources import WINDOW
 from tests.support.scoring_fakes import make_record, summarised
 

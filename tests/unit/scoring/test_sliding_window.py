@@ -6,11 +6,11 @@ import msgspec
 
 from collector.records.sessions import SessionTurn
 from collector.scoring.outcome_signals import with_outcomes
+from collector.scoring.session_end import awaiting, unscored_turn
 from collector.scoring.sliding_window import (
     SlidingWindow,
     ordered_start,
 )
-from collector.scoring.unscored_turn import awaiting, unscored_turn
 from evaluators.model import Failure, Outcome, Turn
 from evaluators.resources import WINDOW
 from tests.support.scoring_fakes import make_record, summarised

@@ -8,8 +8,7 @@ from collector.base.errors import LogUnavailable
 from collector.config.tree import Config, ReceiverConfig
 from collector.log.memory import MemoryLog
 from collector.log.port import TRACES, Lag, New
-from collector.service.rooms import SCORING
-from collector.service.score_lag import ScoreLag, score_lag
+from collector.service.rooms import SCORING, ScoreLag, score_lag
 from tests.support.ticking import SetClock
 
 
