@@ -23,7 +23,7 @@ def cost(model: str | None, tokens: Tokens, written: int = 0) -> float | None:
     """USD for `tokens` of `model`; None when the model has no known price or nothing was counted.
 
     `written`: input tokens that were written to the provider's cache. They and those read from it are part of the
-    input, but stand beside it for Claude, as its API counts them. Names are also looked up without their provider
+    input, but are beside it for Claude, as its API counts them. Names are also looked up without their provider
     prefix (`openai/gpt-4o`), never by similarity.
     """
     if tokens.input is None and tokens.output is None:

@@ -49,7 +49,7 @@ class Registry:
         Args:
             points: Default: the installed packages' of the group `spanwise.evaluators`.
             plugins: Python files, or names of modules. A file's evaluators are named `file/name`, without `.py`.
-            strict: False: a third party whose import raises is left out, and stands in `broken`.
+            strict: False: a third party whose import raises is left out, and is in `broken`.
 
         Raises:
             DuplicateEvaluatorError: Two declare the same name and method.
@@ -125,7 +125,7 @@ class Registry:
 
 
 def package_of(plugin: str) -> str:
-    """What stands before the `/` in the names of its evaluators."""
+    """What is before the `/` in the names of its evaluators."""
     return Path(plugin).stem if plugin.endswith(".py") else plugin.rpartition(".")[2]
 
 

@@ -33,7 +33,7 @@ class Vector(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors. The same text always gives the same vector, whatever stands beside it."""
+    """Turns texts into vectors. The same text always gives the same vector, whatever is beside it."""
 
     @property
     def model(self) -> str:

@@ -135,7 +135,7 @@ def _name(chosen: str | Callable[..., Any]) -> str:
 
 @contextmanager
 def _expectations_file(expectations: Expected | None) -> Generator[Path | None]:
-    """Where the entries stand; what a program gives is written for the workers, which read the configuration."""
+    """Where the entries are; what a program gives is written for the workers, which read the configuration."""
     if expectations is None or isinstance(expectations, str | Path):
         yield None if expectations is None else Path(expectations)
         return

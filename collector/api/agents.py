@@ -29,7 +29,7 @@ from evaluators.formulas.differences import Difference
 
 
 def standing_of(agent: AgentEntry, standings: Standings) -> Standing | None:
-    """How the agent stands; None: the exporter does not know."""
+    """The state of the agent; None: the exporter does not know."""
     return standings.get((short(agent.service), short(agent.agent)))
 
 

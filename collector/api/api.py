@@ -56,7 +56,7 @@ class Api:
         exposition: Accept header to (body, content type) of `/metrics`.
         show: A trace as `spanwise inspect` prints it.
         evaluators: What `/api/v1/evaluators` lists.
-        standings: How agents stand, from the state behind the gauges; called on the event loop.
+        standings: The states of agents, from the state behind the gauges; called on the event loop.
         versions: The sessions of each version of an agent; called on the event loop.
         joined: Called with feedback that was joined with a session; called on the event loop.
         health: What `/readyz` says.

@@ -1,4 +1,4 @@
-"""Where the page stands below a host: `admin.base_path`, or what a proxy that strips says in `X-Forwarded-Prefix`.
+"""Where the page is below a host: `admin.base_path`, or what a proxy that strips says in `X-Forwarded-Prefix`.
 
 A proxy may pass a path on whole, or take the prefix off and say it in the header, or take it off without a word. In
 each case a request finds its route, and the links of the page stay below the prefix.
@@ -18,7 +18,7 @@ _root: ContextVar[str] = ContextVar("root", default="")
 
 
 def root() -> str:
-    """What stands before every path of a link of this request: empty, or `/one/or/more` without a slash behind."""
+    """What is before every path of a link of this request: empty, or `/one/or/more` without a slash behind."""
     return _root.get()
 
 

@@ -28,7 +28,7 @@ class Findings:
 
     Args:
         about: How traces are examined.
-        query: Where the newest sessions stand.
+        query: Where the newest sessions are.
         traces: Reads the traces.
         off_loop: Where sessions are read.
         clock: Unix seconds.

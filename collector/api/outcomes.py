@@ -104,7 +104,7 @@ class HeldOutcomes:
         self._numbers: dict[str, int] | None = None
 
     def write(self, changed: Sequence[tuple[int, int, Collection[SignalEntry]]]) -> None:
-        """Put what stands in the signals of each (session, subject)."""
+        """Put what is in the signals of each (session, subject)."""
         rows: list[tuple[int, int, bytes, int]] = []
         for session, subject, signals in changed:
             outcomes = list(self._outcomes(signals))

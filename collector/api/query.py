@@ -282,7 +282,7 @@ def _of_id(
 
 
 def _place_of(reading: Reading, session: int, trace_id: str | None) -> tuple[int, str] | None:
-    """Where a trace stands among those of its session; None: it is not one of them."""
+    """Where a trace is among those of its session; None: it is not one of them."""
     row = None if trace_id is None else reading.trace_row(trace_id)
     if trace_id is None or row is None or row.session != session:
         return None

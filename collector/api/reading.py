@@ -67,7 +67,7 @@ class Reading:
         return None if row is None else TraceRow(*row)
 
     def trace_rows(self, trace_ids: Collection[str]) -> Iterator[tuple[str, TraceRow]]:
-        """(Id, where it stands) of those that are in the index."""
+        """(Id, where it is) of those that are in the index."""
         for some, marks in _at_once(trace_ids):
             statement = f"{_TRACE}, trace_id FROM traces WHERE trace_id IN ({marks})"
             for row in self._execute(statement, some):

@@ -23,7 +23,7 @@ STATUSES: Mapping[str, str] = {
     "error": "errors > 0",
     "unscored": "reliability IS NULL",
 }
-"""What `status` may be, and the sessions that it means; `runaway` stands in no row, so its sessions are named."""
+"""What `status` may be, and the sessions that it means; `runaway` is in no row, so its sessions are named."""
 # The statements below are made of these and of the keys of `SORTS`; what was asked for is always a bound value.
 _BIT = f"SELECT 1 << id FROM evaluators WHERE name = ? AND id <= {LAST_BIT}"  # noqa: S608
 _NAMED = """id IN (SELECT s.id FROM json_each(?) AS named JOIN sessions AS s
@@ -90,7 +90,7 @@ SORTS: Mapping[str, Sort] = {
     "tokens": Sort(("coalesce(input_tokens + output_tokens, input_tokens, output_tokens, -1)",)),
     "length": Sort(("ifnull(seconds, -1)",)),
 }
-"""By name. Scores stand from 0 to 1, so 2 puts a session without one behind those with."""
+"""By name. Scores are from 0 to 1, so 2 puts a session without one behind those with."""
 NUMBERS = "sessions_of_agent"
 """The index that has every number by which sessions are chosen and sorted, those of an agent together."""
 

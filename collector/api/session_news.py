@@ -59,7 +59,7 @@ def is_shown(
     Args:
         seen: The trace.
         position: Of its record.
-        old: What stands there.
+        old: What is there.
         is_other: That is of another session.
     """
     if seen.trace.is_part and (old is None or is_other):

@@ -100,7 +100,7 @@ def micros(seconds: float) -> int:
 
 
 def sequence_of(run: int, place: int) -> int:
-    """Where a signal stands in the order of arrival."""
+    """Where a signal is in the order of arrival."""
     return run << _RUN_BITS | place
 
 
@@ -149,7 +149,7 @@ class DamagedError(ValueError):
 
 
 class TraceRow(msgspec.Struct):
-    """Where a trace stands; `offset` None: only its signals have arrived so far."""
+    """Where a trace is; `offset` None: only its signals have arrived so far."""
 
     id: int
     session: int

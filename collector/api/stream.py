@@ -48,7 +48,7 @@ class Full(Exception):
 
 
 class StreamPlace(NamedTuple):
-    """Of an event: which index it stands in, and its sequence there."""
+    """Of an event: which index it is in, and its sequence there."""
 
     index_id: str
     sequence: int

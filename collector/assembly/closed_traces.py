@@ -117,7 +117,7 @@ class ClosedTraces:
         self.turns = Turns()
         """What places segments of made traces."""
         self._next = next_offset
-        """Marks to be written stand at or above this offset; None: unknown, read from the oldest."""
+        """Marks to be written are at or above this offset; None: unknown, read from the oldest."""
 
     def __len__(self) -> int:
         return len(self._traces)
@@ -126,7 +126,7 @@ class ClosedTraces:
         return self._traces.get(trace_id)
 
     def add(self, mark: Mark, offset: int) -> None:
-        """Remember the trace of a mark at `offset`. A former owner's older mark may stand after a newer one.
+        """Remember the trace of a mark at `offset`. A former owner's older mark may be after a newer one.
 
         Raises:
             Undecodable: it is not the mark of a trace.

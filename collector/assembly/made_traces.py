@@ -240,7 +240,7 @@ class MadeTraces:
         self._repeated.setdefault(trace.trace_id, Counter()).update(repeated)
 
     def _park(self, owner: Owner, turn: bytes, held: HeldSegment) -> None:
-        """It waits until all has been read that had been when the closed trace did close."""
+        """Wait until every record is read that was in the log when the closed trace closed."""
         is_first = turn not in owner.parked
         owner.park(turn, held)
         if is_first:

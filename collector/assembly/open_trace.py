@@ -60,7 +60,7 @@ once, for each piece, and for each span id with a parent that has not come."""
 MOST_PASSES = 3
 """Times in a row that it is passed over when it is to be looked at: a loop that came slowly is found, too."""
 REF_COST = 130
-"""Bytes that say where a piece stands in the log."""
+"""Bytes that say where a piece is in the log."""
 
 
 class OpenTrace:
@@ -123,7 +123,7 @@ class OpenTrace:
         self.size = 0
         """Bytes of its spans, in memory or in the log."""
         self.held = 0
-        """Bytes of its pieces in memory, or of where they stand."""
+        """Bytes of its pieces in memory, or of where they are."""
         self.pieces: list[Piece] = []
         self.times = array("d")
         self.offsets = array("q")
@@ -252,7 +252,7 @@ class OpenTrace:
 
     @property
     def root(self) -> Root:
-        """What stands at the top of the spans so far."""
+        """What is at the top of the spans so far."""
         if self.root_at is not None:
             return "parentless"
         return "missing" if self.local_at is None else "local"

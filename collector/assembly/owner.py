@@ -1,6 +1,6 @@
 """The turns of one owner, and the segments that they hold. Pure.
 
-Every segment that its own turn does not place stands in one timeline: that of the trace it was sent in, where turns own
+Every segment that its own turn does not place is in one timeline: that of the trace it was sent in, where turns own
 that; that of its outermost session; or that of all prompts, where the program itself asks in its session. What becomes
 known concerns a range of a timeline, and only that is looked at.
 """

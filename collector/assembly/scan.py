@@ -57,7 +57,7 @@ def piece_of(
         held: What it holds.
         trace_id: Of the trace.
         new: Spans that the trace does not have yet.
-        by_ref: Whether to say where the part stands; what was cut stands nowhere.
+        by_ref: Whether to say where the part is; what was cut is nowhere.
     """
     stands = held.ranges[trace_id] if len(new) == len(held.traces[trace_id]) else None
     if stands is None:

@@ -207,7 +207,7 @@ class Child:
             try:
                 self._process = await asyncio.create_subprocess_exec(
                     sys.executable,
-                    "-P",  # nothing that stands in the working directory is ours
+                    "-P",  # nothing that is in the working directory is ours
                     "-m",
                     self._module,
                     str(theirs.fileno()),

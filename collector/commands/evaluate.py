@@ -48,7 +48,7 @@ COLUMNS = (
     *("service", "agent", "agent_version", "session_id", "trace_id", "evaluator", "method"),
     *("outcome", "score", "threshold", "success"),
 )
-"""Fields of the signal; `why` stands behind them."""
+"""Fields of the signal; `why` is behind them."""
 
 
 class CsvRows:

@@ -89,7 +89,7 @@ class ProgressBar:
             console=console,
             transient=True,
             disable=not console.is_terminal,
-            redirect_stdout=False,  # what is written there while the bar stands goes to a file
+            redirect_stdout=False,  # what is written there while the bar is shown goes to a file
         )
         self._task = self._bar.add_task("reading", total=len(files))
 

@@ -29,7 +29,7 @@ def linear(pattern: str) -> re2.Pattern:
 
 
 def unbound(pattern: str) -> re2.Pattern | None:
-    """The pattern without what binds it to what stands around: it matches wherever the pattern does, and maybe more.
+    """The pattern without what binds it to what is around: it matches wherever the pattern does, and maybe more.
 
     None: there is no such pattern that would not match everywhere.
     """

@@ -226,7 +226,7 @@ def _text(content: bytes) -> str:
 
 
 def _parsed(text: str) -> Any:
-    """YAML whose references stand behind shields: `{key: ${env:NAME}}` would not be YAML otherwise."""
+    """YAML whose references are behind shields: `{key: ${env:NAME}}` would not be YAML otherwise."""
     shielded: list[str] = []
 
     def shield(match: re.Match[str]) -> str:
@@ -253,7 +253,7 @@ def _parsed(text: str) -> Any:
 
 
 def from_environment(environ: Mapping[str, str]) -> Tree:
-    """The tree of all SPANWISE_<PATH>; `__` stands between levels, case means nothing."""
+    """The tree of all SPANWISE_<PATH>; `__` is between levels, case means nothing."""
     tree: Tree = {}
     for name in sorted(environ):
         if is_setting(name, environ[name]):

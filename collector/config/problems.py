@@ -54,7 +54,7 @@ def problems(details: Sequence[Detail], tree: Mapping[str, Any]) -> list[str]:
 
 
 def path_of(detail: Detail, tree: Any) -> Path:
-    """Where the field stands in the tree, without the names of union members that pydantic puts in between."""
+    """Where the field is in the tree, without the names of union members that pydantic puts in between."""
     path: list[str | int] = []
     loc = cast(Path, detail["loc"])
     for at, part in enumerate(loc):

@@ -59,7 +59,7 @@ def parse(text: str) -> Any:
 
 
 class _Check:
-    """Walks every node once; what stands behind an alias is measured where it first stands."""
+    """Walks every node once; what is behind an alias is measured where it first is."""
 
     def __init__(self) -> None:
         self._sizes: dict[int, int] = {}
@@ -114,7 +114,7 @@ def unique(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
     """A JSON object, for `json.loads`: as strict about its keys.
 
     Raises:
-        NotYaml: a key stands twice.
+        NotYaml: a key occurs twice.
     """
     found = dict(pairs)
     if len(found) < len(pairs):

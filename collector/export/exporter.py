@@ -183,7 +183,7 @@ class PrometheusExporter(Consumer):
         return self._caught_up and self._fault_reader.caught_up
 
     def standings(self) -> Standings:
-        """How each agent stands, by its labels: the numbers behind the headline gauges.
+        """The state of each agent, by its labels: the numbers behind the headline gauges.
 
         Empty until the windows from before a restart have been read back, as the gauges are.
         """

@@ -171,7 +171,7 @@ NEAR = 0.5
 def agents(
     targets: Targets, now: float, changed: Callable[[Labels], float | None]
 ) -> Iterator[Sample]:
-    """Of every window at log time `now`; `changed`: since when a change of a headline's scores stands."""
+    """Of every window at log time `now`; `changed`: since when a change of a headline's scores is."""
     for target in targets:
         yield from _of_window(targets, target, now)
     for standing in targets.standings(now, changed).values():

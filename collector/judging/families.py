@@ -43,7 +43,7 @@ class JudgingFamilies:
         )
 
     def show_budget(self, budget: str, remaining: Amount, limit: Amount) -> None:
-        """Ask for the budget's gauges at every scrape: they stand there from the start, and change with the day."""
+        """Ask for the budget's gauges at every scrape: they are there from the start, and change with the day."""
         if limit() is not None:
             self.budget_remaining.labels(budget).set_function(lambda: remaining() or 0.0)
             self.budget_limit.labels(budget).set_function(lambda: limit() or 0.0)

@@ -31,7 +31,7 @@ class JudgeLateError(SpanwiseError):
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """The first frame. Secrets stand beside the configuration, which masks them."""
+    """The first frame. Secrets are beside the configuration, which masks them."""
 
     config: str
     api_key: str | None

@@ -6,7 +6,7 @@ Contract (`tests/support/log_contract.py` holds every adapter to it):
   transaction), else in exactly this order. It returns when everything is durable.
 - A record's `time` is its append time by the log's clock and never decreases within a partition.
 - Offsets grow within a partition; gaps mean nothing.
-- A record takes `count` offsets and stands at the last of them, so that lag and losses are counted in what it holds.
+- A record takes `count` offsets and is at the last of them, so that lag and losses are counted in what it holds.
   A shared log takes records of one offset only.
 - A reader sees the records of its partitions in order, from its group's commit, or from the oldest record.
 - Compacted topics keep the newest record per key; a tombstone (value None) removes the key.
@@ -51,7 +51,7 @@ Headers: TypeAlias = tuple[tuple[str, bytes], ...]
 
 
 class Position(NamedTuple):
-    """Where a record stands."""
+    """Where a record is."""
 
     topic: str
     partition: int
@@ -125,7 +125,7 @@ class Batch:
     assigned: tuple[Assigned, ...] = ()
     records: Sequence[Record] = ()
     ends: Mapping[int, float] = field(default_factory=dict[int, float])
-    """Partitions at whose end the reader stands after these records, and the log time until which no older record can
+    """Partitions at whose end the reader is after these records, and the log time until which no older record can
     still come (disk: now; Kafka: now - 2 s). Only such a partition may be ticked by the clock."""
     lost: Mapping[int, int] = field(default_factory=dict[int, int])
     """By partition: offsets of records that expired since the last poll (or the commit) before this group had read
@@ -209,7 +209,7 @@ class CountsUnread(Protocol):
     """A log that can count a group's unread records. Optional: only gauges depend on it."""
 
     async def backlog(self, group: str, topic: str) -> int:
-        """How many records (each by its `count`) stand above the group's commit, all partitions together."""
+        """How many records (each by its `count`) are above the group's commit, all partitions together."""
         ...
 
 
@@ -252,7 +252,7 @@ class Lags(Protocol):
         Args:
             group: The group.
             topic: What it reads.
-            unread: Count from where this process's reader stands, for a group whose commit stays behind what it
+            unread: Count from where this process's reader is, for a group whose commit stays behind what it
                 has taken in. Without a reader, and by default, from the commit.
 
         Raises:

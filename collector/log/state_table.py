@@ -1,6 +1,6 @@
 """State by key in topic `windows`: a state store whose changelog a reader writes with its commits, and reads back.
 
-Each key has one record, and all that must agree stands in it. Larger parts of it may be records of their own: they are
+Each key has one record, and all that must agree is in it. Larger parts of it may be records of their own: they are
 written after the state and may be older than it, so the state says what they lack.
 
     change, change -> pending -> (write) -> written        a write that failed is in the next `pending`

@@ -39,7 +39,7 @@ _STATUS = {
 
 
 def decode(pieces: Sequence[bytes], *, content: bool) -> list[dict[str, Any]]:
-    """The spans in order of start; a span that came twice stands once, as it came last.
+    """The spans in order of start; a span that came twice is once, as it came last.
 
     Without `content`, only numbers, truth values and names are left, and names only that look like one. A piece that
     cannot be decoded is left out.

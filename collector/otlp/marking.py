@@ -87,7 +87,7 @@ class _Pattern:
 
 @dataclass(frozen=True, slots=True)
 class _Readable:
-    """A text without its escapes, and where each of its parts stands in the text as it is written."""
+    """A text without its escapes, and where each of its parts is in the text as it is written."""
 
     text: bytes
     starts: list[int]
@@ -302,7 +302,7 @@ def _overlaps(span: tuple[int, int], kept: list[tuple[int, int]]) -> bool:
 
 
 def _is_number(text: bytes, start: int, end: int) -> bool:
-    """Whether what stands there is a number in JSON: a marker in its place needs quotes."""
+    """Whether what is there is a number in JSON: a marker in its place needs quotes."""
     before = text[max(0, start - 16) : start].rstrip()[-1:]
     after = text[end : end + 16].lstrip()[:1]
     return before in (b":", b"[", b",") and after in (b",", b"]", b"}")

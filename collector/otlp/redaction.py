@@ -3,7 +3,7 @@
     attribute keys and values (nested, and bytes that are UTF-8), names of spans, events and scopes, status messages,
     trace states, the resource, links, whatever else is a string in OTLP
 
-Ids of traces and spans are never looked at. A part of the request in which no secret can stand (`Marking.may_match`)
+Ids of traces and spans are never looked at. A part of the request in which no secret can be (`Marking.may_match`)
 is not decoded but copied: that is decided per request, span and attribute.
 """
 

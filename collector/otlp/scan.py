@@ -1,4 +1,4 @@
-"""What a record of `spans` holds: the heads of its spans by trace, and where each trace's piece stands. Pure.
+"""What a record of `spans` holds: the heads of its spans by trace, and where each trace's piece is. Pure.
 
 record = one request, or the pieces of one request joined: [a: resource [..]] [b: resource [..]]
 ranges = a -> (0, 1200), b -> (1200, 1900)
@@ -32,7 +32,7 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
     """The raw resource of each trace's first span, perhaps in several parts."""
     ranges: dict[bytes, Range | None]
     """By trace id, the bytes of the record that are its spans and nothing else, a request of their own; None: they do
-    not stand together."""
+    not be together."""
     segments: Segments = {}
     """Of `traces`, those that are segments of made traces."""
     invalid: int
@@ -100,7 +100,7 @@ def valid_head(raw: bytes) -> SpanHead | None:
 
 
 def _ranges(value: bytes, holders: Sequence[bytes | None]) -> dict[bytes, Range | None]:
-    """Where the ResourceSpans of each trace stand; `holders` says which trace has each alone, None: none has."""
+    """Where the ResourceSpans of each trace are; `holders` says which trace has each alone, None: none has."""
     try:
         walk = fields(value, 0, len(value), RequestBudget())
         stand = [(start, end) for tag, start, _, end in walk if tag == _RESOURCE_SPANS]

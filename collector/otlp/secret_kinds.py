@@ -1,7 +1,7 @@
 """The built-in kinds of secrets: e-mail addresses, payment cards, phone numbers, tokens. Pure.
 
 A kind is a pattern that RE2 runs in linear time, and a check in Python of what it found, for what RE2 cannot say:
-the check digit, and what stands around. Patterns look at bytes; those above 127 count as letters.
+the check digit, and what is around. Patterns look at bytes; those above 127 count as letters.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SecretKind:
     pattern: re2.Pattern
     end: End
     hint: bytes
-    """A pattern, not bound to what stands around, that every secret of the kind and maybe more satisfies."""
+    """A pattern, not bound to what is around, that every secret of the kind and maybe more satisfies."""
     cost: int = 4
     """Of one look at what the pattern found, in microseconds, about."""
 
@@ -40,7 +40,7 @@ def latin(pattern: bytes) -> re2.Pattern:
 
 
 def _is_word(text: bytes, at: int) -> bool:
-    """Whether a letter of ASCII, a digit or an underscore stands there."""
+    """Whether a letter of ASCII, a digit or an underscore is there."""
     return 0 <= at < len(text) and (text[at : at + 1].isalnum() or text[at] == 0x5F)
 
 
@@ -51,7 +51,7 @@ def _is_digit(text: bytes, at: int) -> bool:
 # --- e-mail ----------------------------------------------------------------------------------------------------------
 
 _ALPHABETS = r"\p{Latin}\p{Cyrillic}\p{Greek}"
-"""Not those of scripts without spaces, where words stand right beside an address."""
+"""Not those of scripts without spaces, where words are right beside an address."""
 _LETTERS = _ALPHABETS + "0-9"
 _EMAIL = rf"[{_LETTERS}._%+-]+(?:@|%40)(?:[{_LETTERS}-]+\.)+[{_ALPHABETS}][{_LETTERS}-]+"
 _IMAGE = re.compile(rb"@\dx\.(?:png|jpe?g|gif|webp|svg|avif)\Z", re.IGNORECASE)

@@ -16,7 +16,7 @@ import msgspec
 
 _MARK = "spanwise="
 _TAG = b"\x1a"
-"""Field 3 of a span, its trace state: it stands behind the ids of 16 and of 8 bytes."""
+"""Field 3 of a span, its trace state: it is behind the ids of 16 and of 8 bytes."""
 _AT = 28
 _TRACE, _SESSION = 16, 8
 """Bytes of ids."""

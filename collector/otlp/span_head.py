@@ -177,7 +177,7 @@ def _real(parent_span_id: bytes) -> bytes:
 def trace_at(data: bytes, start: int, end: int) -> bytes | None:
     """The trace id of the serialised `Span` in `data[start:end]`; None: look closer.
 
-    Exporters write fields in number order, so both ids stand at fixed offsets behind constant bytes. Where they do
+    Exporters write fields in number order, so both ids are at fixed offsets behind constant bytes. Where they do
     not, or an id is not valid, it is for `read_ids` and `why_invalid` to say. No exporter writes an id twice; of one
     that does, this is the first, and a decoder's the last.
     """
@@ -190,7 +190,7 @@ def trace_at(data: bytes, start: int, end: int) -> bytes | None:
 
 
 def head_at(data: bytes, start: int, end: int) -> SpanHead | None:
-    """The head of the `Span` in `data[start:end]`, if it is valid and stands at fixed offsets; None: look closer.
+    """The head of the `Span` in `data[start:end]`, if it is valid and is at fixed offsets; None: look closer.
 
     The same as `head` says of these bytes.
     """

@@ -4,7 +4,7 @@
     pieces  = a: resource [ scope [ span a1 ], scope [ span a2 ] ]
               b: resource [ scope [ span b1 ] ]
 
-Whatever stands in a resource or scope beside the spans is copied as it is, known or not.
+Whatever is in a resource or scope beside the spans is copied as it is, known or not.
 
 A piece is a record of the log; where the log has one partition, all pieces are one record, one after the other
 (`joined_by_trace`), with what `scan` would read of it: the walk has seen the spans' heads already.
@@ -64,7 +64,7 @@ class SplitRequest:
     dropped: Mapping[str, int] = field(default_factory=dict[str, int])
     """Items that were accepted and are not worth a record, by reason."""
     scopes: Sequence[memoryview] = ()
-    """What stands beside the spans in their scopes, undecoded."""
+    """What is beside the spans in their scopes, undecoded."""
     request: bytes | None = None
     """The request as it was taken, where strings were repaired or spans left out; None: as it was sent."""
 

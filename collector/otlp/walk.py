@@ -1,4 +1,4 @@
-"""One walk over a request of traces: which spans belong to which trace, and where they stand. Nothing is copied.
+"""One walk over a request of traces: which spans belong to which trace, and where they are. Nothing is copied.
 
 Requests are walked field by field (`fields`). A walk in Python over the few fields around the spans, and one join per
 record, cost less than a parse in C that copies every span twice: memory traffic, not instructions, is what large spans
@@ -51,7 +51,7 @@ def trace_ids(request: bytes) -> Iterator[bytes]:
 
 
 class Around:
-    """What stands in a resource but its scopes."""
+    """What is in a resource but its scopes."""
 
     __slots__ = ("parts", "raw")
 
@@ -110,7 +110,7 @@ class Walk:
         self.reasons: list[str] = []
         """Why the first few were rejected."""
         self.scopes: list[memoryview] = []
-        """What stands beside the spans in their scopes: the names of instrumentations, undecoded."""
+        """What is beside the spans in their scopes: the names of instrumentations, undecoded."""
         self.is_known = True
         """Whether every span was read as `scan` reads it."""
         self._request = request
@@ -184,7 +184,7 @@ class Walk:
         return trace.heads, group.runs
 
     def _look_closer(self, start: int, end: int) -> SpanHead | None:
-        """Where a span belongs that is large or whose ids do not stand at their places; None: it was rejected."""
+        """Where a span belongs that is large or whose ids are not at their places; None: it was rejected."""
         if end - start > self._max_item:
             self.too_large += 1
             self._explain(f"a span has {end - start} bytes, more than {self._max_item}")

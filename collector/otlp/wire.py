@@ -109,7 +109,7 @@ def spliced(
 
 
 def header(tag: int, size: int) -> bytes:
-    """What stands before a length-delimited value; `tag` below 128."""
+    """What is before a length-delimited value; `tag` below 128."""
     if size < 128:
         return bytes((tag, size))
     if size < 16_384:

@@ -23,7 +23,7 @@ import grpc
 # Gives connections that were accepted elsewhere to a gRPC server, by the hook that grpc has for that.
 #
 # grpc's C++ library calls it an external connection acceptor: a server with a port of the name `external:...` fills the
-# pointer that stands under that name among its channel options, with an object whose one method takes a connection.
+# pointer that is under that name among its channel options, with an object whose one method takes a connection.
 # Python's grpc lets the name and the pointer pass and wraps no more of it, so the method is called by `ctypes`, out of
 # its table of methods. Why: docs/decisions/038-the-grpc-port-is-ours.md.
 

@@ -225,7 +225,7 @@ def _headers(answer: ReceiverReply) -> dict[str, str]:
             return {}
 
 
-def _for_pages(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
+def _with_cors_preflight(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
     """The application as browsers ask for it before a page of another origin may send."""
     if not origins:
         return app
@@ -278,7 +278,7 @@ class HttpServer:
         sock = bound(KEY, self._host, self._port)
         self._port = sock.getsockname()[1]
         self._server = GuestServer(
-            _for_pages(self._app, self._origins),
+            _with_cors_preflight(self._app, self._origins),
             limits=self._limits,
             closed=self._closed,
             tls=self._tls and self._tls.context,

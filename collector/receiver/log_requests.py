@@ -2,7 +2,7 @@
 
     topic logs --split--> topic spans
 
-A Collector's Kafka exporter writes whole requests, under any key: what is said of a turn then stands in any partition.
+A Collector's Kafka exporter writes whole requests, under any key: what is said of a turn then is in any partition.
 Here each request is split, and its spans are written under the keys of their owners. The commit comes after the write,
 so a crash between the two writes the same spans again, which are duplicates.
 """

@@ -249,7 +249,7 @@ def _metadata_fields(length: int) -> Callable[[Signal], Signal]:
 
 
 def _shorter(value: Any, length: int) -> Any:
-    """The first `length` members of a list or an object; the newest of a session stand last, so it is the tail."""
+    """The first `length` members of a list or an object; the newest of a session are last, so it is the tail."""
     if isinstance(value, Mapping):
         fields = list(cast(Mapping[str, Any], value).items())
         return dict(fields[len(fields) - min(length, len(fields)) :])

@@ -27,7 +27,7 @@ MAX_LINES = 256 << 10
 
 
 class SubjectHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the signals of one subject have in common, as `Signal` has it. New fields stand at the end."""
+    """What the signals of one subject have in common, as `Signal` has it. New fields are at the end."""
 
     scope: str
     service: str
@@ -44,7 +44,7 @@ class SubjectHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class SignalHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What one signal says in numbers and names, without texts that may be content. New fields stand at the end."""
+    """What one signal says in numbers and names, without texts that may be content. New fields are at the end."""
 
     id: str
     evaluator: str

@@ -1,7 +1,7 @@
 """Where raw spans stand in topic `spans`, instead of the spans: in the memory of assembly, in jobs, in trace records.
 
 A trace record of a log that reads parts of records (`port.Ranges`) names its spans: they are written once, and read
-again only by who needs them. Everywhere else, and where a piece was cut, the bytes themselves stand there.
+again only by who needs them. Everywhere else, and where a piece was cut, the bytes themselves are there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SpanRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 Piece: TypeAlias = bytes | SpanRef
-"""Raw spans of one trace, each an ExportTraceServiceRequest, or where they stand."""
+"""Raw spans of one trace, each an ExportTraceServiceRequest, or where they are."""
 
 
 def size_of(piece: Piece) -> int:

@@ -1,4 +1,4 @@
-"""How an agent stands: the numbers that the Prometheus exporter has of it and that the API and the page show too.
+"""The state of an agent: the numbers that the Prometheus exporter has of it and that the API and the page show too.
 
 The exporter makes them from the state behind its gauges, so that every place shows the same number for the same thing.
 Names are label values (`collector.base.telemetry.short`); an agent without label values of its own has no standing.
@@ -157,7 +157,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     versions: tuple[VersionStanding, ...] = ()
     """Those that have not ended, in order of name."""
     reliability: WindowMean | None = None
-    """The headline: over sessions since the change while one stands, else over the window, all versions that have not
+    """The headline: over sessions since an active change, else over the window, all versions that have not
     ended together; None: unknown."""
     consistency: WindowMean | None = None
     window_reliability: WindowMean | None = None

@@ -62,7 +62,7 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True):
-    """What stands in the header of a trace record: readers that need no more leave the record alone."""
+    """What is in the header of a trace record: readers that need no more leave the record alone."""
 
     summary: TraceSummary
     revision: int

@@ -83,7 +83,7 @@ class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class TaskRun(msgspec.Struct, frozen=True, array_like=True):
-    """One run of a task. New fields stand at the end."""
+    """One run of a task. New fields are at the end."""
 
     session: str
     """A digest of the session's id."""

@@ -89,7 +89,7 @@ class OpenSession:
     def cost(self) -> int:
         """Bytes of memory that it is charged, as of its newest trace record: what it takes at rest.
 
-        It stands in the head, so that a restart in the middle of a write closes the same sessions for want of memory.
+        It is in the head, so that a restart in the middle of a write closes the same sessions for want of memory.
         """
         return self.head.cost
 

@@ -3,7 +3,7 @@
     batch -> [record -> its session: place, what only the log has of earlier turns, finish] -> one write: signals,
     state, commit
 
-It waits for the log alone and decides nothing; the open sessions decide. What evaluators say of a trace stands in its
+It waits for the log alone and decides nothing; the open sessions decide. What evaluators say of a trace is in its
 record, or comes as a verdict.
 """
 

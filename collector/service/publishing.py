@@ -77,7 +77,7 @@ class Publishing:
             yield "publish", kept(f"sink.{name}", partial(self._delivery, log, name))
 
     def standings(self) -> Standings:
-        """How each agent stands; empty where nothing is known yet."""
+        """The state of each agent; empty where nothing is known yet."""
         return {} if self._exporter is None else self._exporter.standings()
 
     def versions(self, agent: AgentLabels, evaluator: str) -> Mapping[str, VersionWindow]:

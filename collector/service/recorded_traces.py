@@ -2,7 +2,7 @@
 
     files --split--> pieces by trace --assemble--> traces
 
-What was read stands in temporary files between the steps, so memory holds a few traces, however long the recordings.
+What was read is in temporary files between the steps, so memory holds a few traces, however long the recordings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BATCH_TRACES = 512
 
 
 class PieceSpool:
-    """The pieces of every trace, in the order in which they were read; memory holds only where they stand.
+    """The pieces of every trace, in the order in which they were read; memory holds only where they are.
 
     Raises:
         ConfigError: see `Spool`.

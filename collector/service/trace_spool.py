@@ -38,7 +38,7 @@ class SpoolPlace(NamedTuple):
 class Spool:
     """Bytes, first all written, then read in any order.
 
-    The file stands in the folder that TMPDIR names (else /tmp). It has no name, so that no other user can open it and
+    The file is in the folder that TMPDIR names (else /tmp). It has no name, so that no other user can open it and
     it goes with the process, however that ends. Use it as a context manager.
 
     Raises:
@@ -56,7 +56,7 @@ class Spool:
         self._file.close()
 
     def add(self, content: bytes) -> SpoolPlace:
-        """Append the bytes; returns where they stand."""
+        """Append the bytes; returns where they are."""
         with _explained():
             self._file.write(content)
         place = SpoolPlace(self._end, len(content))

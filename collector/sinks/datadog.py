@@ -1,6 +1,6 @@
 """Scores as evaluations in Datadog LLM Observability, joined to the root span of a trace.
 
-Datadog documents no key of an evaluation, so that a second one of a trace would stand beside the first: a score is sent
+Datadog documents no key of an evaluation, so that a second one of a trace would be beside the first: a score is sent
 once, when it is first final, and is neither replaced nor taken away. Sessions cannot be scored.
 """
 

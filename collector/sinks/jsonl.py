@@ -59,7 +59,7 @@ class JsonlSink:
 
     @classmethod
     async def reachable(cls, config: Config) -> str | None:
-        """Without a path of its own the file stands in `data_dir`, which is tried as such."""
+        """Without a path of its own the file is in `data_dir`, which is tried as such."""
         section = config.sinks.jsonl
         if section is None or section.path is None:
             return None
@@ -67,7 +67,7 @@ class JsonlSink:
         return why and f"sinks.jsonl.path: {why}"
 
     async def deliver(self, signals: Sequence[Published]) -> None:
-        """A full or read-only disk is `Retryable`; what does not stand on one line is refused."""
+        """A full or read-only disk is `Retryable`; what is not on one line is refused."""
         refused = await self._in_thread(self._deliver, signals)
         if refused:
             raise Refused(refused)
@@ -124,7 +124,7 @@ class JsonlSink:
         return self._size + more > self._max_size
 
     def _write(self, lines: Sequence[bytes]) -> None:
-        """Into the file that stands at the path: what went into one that was moved or removed meanwhile goes again."""
+        """Into the file that is at the path: what went into one that was moved or removed meanwhile goes again."""
         if not lines:
             return
         for _ in range(2):  # twice at most: there are file systems whose inodes change
@@ -193,7 +193,7 @@ def repair(path: Path) -> None:
 
 
 def _last_line(file: BinaryIO) -> tuple[int, bytes]:
-    """Where what stands after the last line break begins, and what it is. Leaves the file at its end."""
+    """Where what is after the last line break begins, and what it is. Leaves the file at its end."""
     end = file.seek(0, os.SEEK_END)
     start, tail = end, b""
     while start > 0:
@@ -209,7 +209,7 @@ def _last_line(file: BinaryIO) -> tuple[int, bytes]:
 
 
 def _no_file(path: Path) -> str | None:
-    """Why no file can ever stand at the path, which would be tried again for ever; None: one can."""
+    """Why the path can never be a file, so that trying again is no use; None: it can."""
     above = next(each for each in path.absolute().parents if each.exists())
     if path.is_dir():
         return f"{path} is a folder; name a file, such as {path / 'signals.jsonl'}"
@@ -221,7 +221,7 @@ def _no_file(path: Path) -> str | None:
 
 
 def _lines(signals: Sequence[Published]) -> tuple[list[bytes], dict[Position, str]]:
-    """Blocks of whole lines, and what does not stand on one."""
+    """Blocks of whole lines, and what is not on one."""
     lines: list[bytes] = []
     refused: dict[Position, str] = {}
     for block in line_blocks(signals):

@@ -174,7 +174,7 @@ def _label(signal: Signal) -> str | None:
 _ELSEWHERE = frozenset(
     {"time", "trace_id", "span_id", "evaluator", "score", "explanation", "service"}
 )
-"""Fields that already stand elsewhere in the event or on its resource."""
+"""Fields that already are elsewhere in the event or on its resource."""
 
 
 def _rest(signal: Signal) -> dict[str, Any]:

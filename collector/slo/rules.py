@@ -10,7 +10,7 @@ from collector.slo.alerts import ALERTS, Alert
 from collector.slo.words import RuleWords
 
 PAGE = "http://127.0.0.1:4390"
-"""Where the page stands by default."""
+"""Where the page is by default."""
 HELP = "/help"
 """Behind the page's address: what each alert means and what to do."""
 Rule = TypedDict(

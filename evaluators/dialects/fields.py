@@ -169,7 +169,7 @@ def arguments(*keys: str, read: Read = arguments_of) -> Field:
 
 
 def result(*keys: str, read: Read = _as_is) -> Field:
-    """What the tool returned, with whatever stands around it: `outcomes.settle` takes that off."""
+    """What the tool returned, with whatever is around it: `outcomes.settle` takes that off."""
     return Field("result", "result", keys, read)
 
 

@@ -140,7 +140,7 @@ def _in_order(trace: Trace) -> list[ModelCall | ToolCall | AgentStep]:
 
 
 def _former_turns(messages: Sequence[Message]) -> int:
-    """How many messages of a trace's first history stand before the question: its last run of a user's words."""
+    """How many messages of a trace's first history are before the question: its last run of a user's words."""
     asked = {place for place, each in enumerate(messages) if each.role == "user" and each.text}
     if not asked:
         return 0

@@ -78,7 +78,7 @@ DIALECTS: tuple[Dialect, ...] = (
     PIPECAT,
     GOOGLE_ADK,
     PYDANTIC_AI,
-    TRACELOOP,  # its decorators may stand around any of those above
+    TRACELOOP,  # its decorators may be around any of those above
     HAYSTACK,
     CLAUDE_CODE,
     CODEX,

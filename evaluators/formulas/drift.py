@@ -68,7 +68,7 @@ class Alarm(msgspec.Struct, kw_only=True, omit_defaults=True):
     versions: dict[str, tuple[int, float]] = {}
     """By new version, its scores since the alarm and the sum of their ranks."""
     strong: float = 0.0
-    """The sum with the largest slack, which goes on while the alarm stands."""
+    """The sum with the largest slack, which goes on while the alarm is active."""
     cause: Cause | None = None
     """(fault, tool) of the fault that explains it."""
 

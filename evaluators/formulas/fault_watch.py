@@ -6,7 +6,7 @@ that bound each of them raises an alarm at most once in e^16 uses, on average.
 
 Failures come in clumps: after a use that failed the next one fails more often, and a detector that takes uses for
 independent raises false alarms then. So there are two pasts, one of uses after a use that did not fail, one of uses
-after one that failed. While a sum stands above 0, uses wait outside the past: what may be a fault is not learned.
+after one that failed. While a sum is above 0, uses wait outside the past: what may be a fault is not learned.
 
 Source: Spanwise, measured on recordings with known faults (docs/alerting.md).
 """

@@ -82,9 +82,9 @@ NOTHING_QUOTED = Quotations()
 
 
 def read_object(raw: str, quotations: Quotations = NOTHING_QUOTED) -> dict[str, JSON]:
-    """The one JSON object of the text, whatever prose, code fence or thinking stands around it.
+    """The one JSON object of the text, whatever prose, code fence or thinking is around it.
 
-    Beside prose, an object that stands in the recording is a quotation and no answer.
+    Beside prose, an object that is in the recording is a quotation and no answer.
 
     Raises:
         AnswerError: There is none, or several, or it was cut off.
@@ -121,7 +121,7 @@ def _bare(raw: str) -> str:
 
 
 def _closes_what_a_template_opened(text: str, closed: re.Match[str]) -> bool:
-    """Whether a tag without its opening one ends thoughts, rather than stands in a text of the answer."""
+    """Whether a tag without its opening one ends thoughts, rather than being in a text of the answer."""
     if _OPENING.search(text, 0, closed.start()):
         return False
     answer = _BEGINS.search(text, 0, closed.start())
@@ -148,7 +148,7 @@ def _objects(text: str, quotations: Quotations) -> Iterator[tuple[str, dict[str,
     """Every outermost JSON object in a text, with its own text.
 
     Raises:
-        AnswerError: One begins and is broken: what stands inside it is not the answer.
+        AnswerError: One begins and is broken: what is inside it is not the answer.
     """
     decoder = json.JSONDecoder()
     start = text.find("{")
@@ -187,7 +187,7 @@ def read_rating(raw: str, quotations: Quotations = NOTHING_QUOTED) -> JSON:
     """
     text = _bare(raw)
     value = _json(text)
-    # A bare number is JSON without a score, unless something that is not JSON stands around it.
+    # A bare number is JSON without a score, unless something that is not JSON is around it.
     if object_of(value) is not None or _json(raw) is not _NOT_JSON:
         return _rating(value)
     if "{" in text:

@@ -311,7 +311,7 @@ def _key(name: str) -> str:
 
 
 def _preface(extraction: Extraction) -> str:
-    """The extraction for a prompt. A judge wrote it from untrusted text, so it stands inside the fence."""
+    """The extraction for a prompt. A judge wrote it from untrusted text, so it is inside the fence."""
     plan = "".join(f"\n{at}. {step}" for at, step in enumerate(extraction.plan, 1)) or " none"
     return (
         "What an earlier reading of this recording found:\n"

@@ -1,7 +1,7 @@
 """The port to a judge, and its prompt: rules and rubrics, which are trusted, around a recording, which is not.
 
 No network here: the service implements `JudgeClient`. A changed word of the rules needs new versions of all judged
-evaluators (tests/unit/evaluators/judging/test_prompts_pinned.py). The recording stands between two lines that hold a
+evaluators (tests/unit/evaluators/judging/test_prompts_pinned.py). The recording is between two lines that hold a
 random marker it cannot know, without characters that hide or command.
 """
 
@@ -153,7 +153,7 @@ def make_prompt(
     context: str | None = None,
     read: Callable[[str], object] = str,
 ) -> Prompt:
-    """One prompt for all questions, by the key their answers must stand under.
+    """One prompt for all questions, by the key their answers must be under.
 
     Args:
         stage: Its name.

@@ -1,4 +1,4 @@
-"""What a judge's answer only quotes: text that stands in the recording is an agent's word, not the judge's."""
+"""What a judge's answer only quotes: text that is in the recording is an agent's word, not the judge's."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def trace_recording(
 def conversation_recording(
     conversation: Conversation, *, max_tokens: int, with_expected: bool
 ) -> Recording:
-    """A session's traces one after another within so many tokens; repeated parts stand once."""
+    """A session's traces one after another within so many tokens; repeated parts are once."""
     tools = {tool.name: tool for trace in conversation.traces for tool in trace.tools_offered}
     pieces = list(_tools(tuple(tools.values())))
     systems: set[str | None] = {None}
@@ -101,7 +101,7 @@ def _trace_pieces(
 
 
 def _in_order(trace: Trace) -> list[ModelCall | ToolCall | AgentStep]:
-    """What was done, in order of start; an agent's step stands where it ended, after the calls within it."""
+    """What was done, in order of start; an agent's step is where it ended, after the calls within it."""
     placed: list[tuple[int, ModelCall | ToolCall | AgentStep]] = [
         (call.start_time_unix_nano, call) for call in (*trace.model_calls, *trace.tool_calls)
     ]
@@ -114,7 +114,7 @@ def _in_order(trace: Trace) -> list[ModelCall | ToolCall | AgentStep]:
 
 
 def _answering(trace: Trace) -> ModelCall | AgentStep | None:
-    """The model call or agent's step whose text is the trace's output, so that the text stands once."""
+    """The model call or agent's step whose text is the trace's output, so that the text is once."""
     same = (call for call in reversed(trace.model_calls) if call.output and not call.error)
     steps = reversed(trace.steps)
     return next((each for each in (*same, *steps) if each.output == trace.output), None)

@@ -97,7 +97,7 @@ class _Compiler:
         self._left = NODES
 
     def schema(self, schema: JSON, depth: int) -> Check:
-        """The check of a schema that stands `depth` levels below the root."""
+        """The check of a schema that is `depth` levels below the root."""
         if schema is True:
             return _anything
         members = object_of(schema)

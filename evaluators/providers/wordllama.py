@@ -30,7 +30,7 @@ TEXT_LIMIT = 2048
 class WordLlamaEmbedder:
     """Average of the text's token vectors. Loads the library at the first text, not at import.
 
-    A text's vector does not depend on what stands beside it; texts are remembered by content.
+    A text's vector does not depend on what is beside it; texts are remembered by content.
     """
 
     model = MODEL

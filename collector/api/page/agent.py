@@ -42,7 +42,7 @@ EVALUATORS = 64
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Something that happened: a change of scores that stands, a drop that is over, or a release."""
+    """Something that happened: a change of scores that is active, a drop that is over, or a release."""
 
     time: float
     kind: Kind
@@ -159,7 +159,7 @@ def _past(standing: Standing | None) -> list[Moment]:
 def _since(moments: Sequence[Moment]) -> float | None:
     """When the change began that matters most.
 
-    The first fault that stands, which is the cause, else the first drop, else the newest of what else happened.
+    The first fault that is active, which is the cause, else the first drop, else the newest of what else happened.
     """
     for kind in ("fault", "drop"):
         if stands := [each.time for each in moments if each.kind == kind]:

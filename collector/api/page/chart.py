@@ -41,14 +41,14 @@ class ChartMark(NamedTuple):
     """A moment that something happened."""
 
     at: str
-    """Where it stands, in per cent of the width."""
+    """Where it is, in per cent of the width."""
     kind: Kind
     text: str
     label: str
     """The same as short as a chart has room for."""
     anchor: Literal["start", "end"]
     row: int = 0
-    """Labels that would overlap stand below each other: 0 is the first row."""
+    """Labels that would overlap are below each other: 0 is the first row."""
     is_close: bool = False
     """On a narrow screen the label would overlap another one, and is left out there."""
 
@@ -73,7 +73,7 @@ def across(at: int, parts: int) -> float:
 
 
 def down(value: float, top: float) -> float:
-    """How far below the upper edge a value stands; values beyond the edges stand on them."""
+    """How far below the upper edge a value is; values beyond the edges are on them."""
     return round(HEIGHT * (1 - min(1.0, max(0.0, value / top))), 1)
 
 
@@ -150,7 +150,7 @@ def round_top(values: Values) -> float:
 
 
 def mark(at: float, kind: Kind, texts: Sequence[str]) -> ChartMark:
-    """A mark at a place from 0 to 1; its label stands where there is more room."""
+    """A mark at a place from 0 to 1; its label is where there is more room."""
     first, *more = texts
     return ChartMark(
         at=f"{100 * at:.2f}%",

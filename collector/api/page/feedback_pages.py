@@ -140,7 +140,7 @@ async def _form(request: Request) -> tuple[bool, str | None]:
 
 
 def _is_own_page(request: Request) -> bool:
-    """Browsers say where a form stands; what is not a browser says nothing, and has no one's password at hand."""
+    """Browsers say where a form is; what is not a browser says nothing, and has no one's password at hand."""
     where = request.headers.get("sec-fetch-site")
     if where is not None:
         return where in ("same-origin", "none")

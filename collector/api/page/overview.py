@@ -26,7 +26,7 @@ COMPARED = 100
 ALARMS = 20
 """Agents whose drops are shown with the means before and since."""
 VERSIONS = 4
-"""Versions that stand under an agent; its page has more."""
+"""Versions that are under an agent; its page has more."""
 RUNAWAYS = 6
 """Traces that run away that are named, of one agent."""
 
@@ -110,7 +110,7 @@ def _version(reader: Reader, placed: PlacedVersion, standings: Standings) -> dic
 def _alarm(
     reader: Reader, rows: Sequence[int], drop: Drop, now: float, *, is_detailed: bool
 ) -> dict[str, Any]:
-    """A change with how long it stands, and for the reliability by how much it moved."""
+    """A change with how long it has been active, and for the reliability by how much it moved."""
     means = None
     if is_detailed and drop.evaluator == "agent_reliability" and math.isfinite(drop.since):
         before, since = reader.means(rows, drop.since, COMPARED)

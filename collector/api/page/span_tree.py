@@ -31,7 +31,7 @@ class SpanRow:
 
 
 def span_rows(spans: Sequence[dict[str, Any]]) -> list[SpanRow]:
-    """The spans as a tree, parents before children, each where it stands on the time axis."""
+    """The spans as a tree, parents before children, each where it is on the time axis."""
     if not spans:
         return []
     starts = [int(span["startTimeUnixNano"]) for span in spans]

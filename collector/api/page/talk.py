@@ -19,7 +19,7 @@ LINES = 400
 
 
 def talk(trace: Trace, lines: Sequence[Line], sheet: Sheet) -> list[dict[str, Any]]:
-    """The lines in groups: what was said in former turns stands together, to be folded."""
+    """The lines in groups: what was said in former turns is together, to be folded."""
     maker = _Maker(trace, sheet)
     rows = sheet.rows(lines, maker.row, cost=700, most=LINES)
     return [

@@ -17,7 +17,7 @@ LENGTHS: Mapping[str, float] = {
     "7d": 7 * 86_400,
     "30d": 30 * 86_400,
 }
-"""Seconds by the name that stands in addresses."""
+"""Seconds by the name that is in addresses."""
 USUAL = LENGTHS["24h"]
 """The most that is shown unless something longer ago is asked for, or matters."""
 _STEPS = (60, 180, 300, 900, 1_800, 3_600, 3 * 3_600, 6 * 3_600, 86_400, 7 * 86_400)
@@ -30,7 +30,7 @@ class Tick:
     """A moment that the time axis names."""
 
     at: float
-    """Where it stands, 0 to 1."""
+    """Where it is, 0 to 1."""
     label: str
 
 
@@ -49,7 +49,7 @@ class Timespan:
         return [*(self.first + length * at for at in range(self.parts)), self.last]
 
     def place(self, time: float) -> float | None:
-        """Where a moment stands, 0 to 1; None: outside."""
+        """Where a moment is, 0 to 1; None: outside."""
         place = (time - self.first) / (self.last - self.first)
         return place if 0 <= place <= 1 else None
 

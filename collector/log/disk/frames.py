@@ -1,4 +1,4 @@
-"""How a record stands in LMDB: a head, then headers, key and value, cut into pieces of one page each.
+"""How a record is in LMDB: a head, then headers, key and value, cut into pieces of one page each.
 
 LMDB stores a value above half a page on adjacent pages of its own. On a fragmented map the search for adjacent pages is
 slow, and fails long before the map is full. A piece of exactly one page fits any free page, so every page that was
@@ -122,10 +122,10 @@ def footprint(size: int, *, page: int) -> int:
 
 
 def read_record(cursor: lmdb.Cursor[memoryview], topic: str, partition: int) -> tuple[Record, bool]:
-    """The record whose first piece the cursor stands at; it moves on. False: nothing follows.
+    """The record whose first piece the cursor is at; it moves on. False: nothing follows.
 
     Raises:
-        Undecodable: the record is damaged. The cursor stands somewhere in it or at its end.
+        Undecodable: the record is damaged. The cursor is somewhere in it or at its end.
     """
     offset = offset_of(cursor.key())
     position = Position(topic, partition, offset)
@@ -236,7 +236,7 @@ def _read(cursor: lmdb.Cursor[memoryview], position: Position) -> tuple[Record, 
 
 
 def _parts(cursor: lmdb.Cursor[memoryview], head: _Head) -> tuple[list[memoryview], bool]:
-    """What each piece of the record that the cursor stands at holds of it; whether something follows."""
+    """What each piece of the record that the cursor is at holds of it; whether something follows."""
     size = head.start + head.of_value
     offset = offset_of(cursor.key())
     parts = [cursor.value()]

@@ -291,7 +291,7 @@ class _Walk:
         fewest: int,
         order: Order = by_bytes,
     ) -> None:
-        """Every leaf stands at the same depth; `visit` receives their entries."""
+        """Every leaf is at the same depth; `visit` receives their entries."""
         if tree.root == NO_PAGE:
             return
         if not 1 <= tree.depth <= _DEEPEST:

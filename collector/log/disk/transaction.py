@@ -238,7 +238,7 @@ class DiskRecords:
 
 
 class _Newest(NamedTuple):
-    """Where the newest record of a key stands; None: there is none."""
+    """Where the newest record of a key is; None: there is none."""
 
     digest: bytes
     offset: int | None

@@ -30,7 +30,7 @@ async def ask_kafka(
     Raises:
         ConfigError: a server is not host:port, or a certificate cannot be read.
     """
-    # The client's own log lines would stand beside our one line.
+    # The client's own log lines would be beside our one line.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     client = client_settings(servers, security, section=section)
     try:

@@ -30,7 +30,7 @@ class Webhook:
         """`secret`: `whsec_` and base64, or any text.
 
         Raises:
-            ValueError: what stands behind `whsec_` is not base64.
+            ValueError: what is behind `whsec_` is not base64.
         """
         self._url = url
         self._key = None if secret is None else key_of(secret)
@@ -57,7 +57,7 @@ def key_of(secret: str) -> bytes:
     """The bytes of a secret.
 
     Raises:
-        ValueError: what stands behind `whsec_` is not base64.
+        ValueError: what is behind `whsec_` is not base64.
     """
     if not secret.startswith(_PREFIX):
         return secret.encode()

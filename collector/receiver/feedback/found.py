@@ -31,7 +31,7 @@ from evaluators.model import JSON
 # (OpenInference, "Annotations and Evaluations"); without one link, about the span that carries it.
 
 _MARKS = (b".evaluation.", b".annotation.")
-"""One of them stands in every request of spans that carries feedback."""
+"""One of them is in every request of spans that carries feedback."""
 _PREFIXES = ("annotations.", "evaluations.")
 _FIELD = re.compile(r"(annotations|evaluations)\.(\d{1,4})\.(?:annotation|evaluation)\.(\w+)")
 

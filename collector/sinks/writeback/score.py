@@ -27,7 +27,7 @@ class WrittenSubject(NamedTuple):
 
 
 class WrittenScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One evaluator's final answer about one subject. Without `value` and `error`, what stood there is taken away."""
+    """One evaluator's final answer about one subject. Without `value` and `error`, what was there is taken away."""
 
     position: Position
     key: str
@@ -87,7 +87,7 @@ class ScoreShape(NamedTuple):
 
 
 def is_asked_for(each: Published, shape: ScoreShape) -> bool:
-    """Whether the signal can change what stands in the tool: final, and more than a measurement."""
+    """Whether the signal can change what is in the tool: final, and more than a measurement."""
     header = each.header
     if not header.final or header.outcome == "measured":
         return False

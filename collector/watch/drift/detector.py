@@ -124,7 +124,7 @@ class DriftDetector:
 
     @property
     def alarm(self) -> Change | None:
-        """The alarm that gauges show, if one is raised: worse, or for BOTH in either direction, unless it is young."""
+        """The alarm that gauges show: a drop, or for evaluators in `BOTH` a rise too; None while it is young."""
         if self.labels.evaluator not in BOTH:
             return self.past.worse
         return None if self.past.is_young else self.past.worse or self.past.better

@@ -97,7 +97,7 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
                 self.table.change(labels)
 
     def changed_since(self, labels: Labels, faults: Faults) -> float | None:
-        """When the change began that stands now: of these scores, else of a fault; None: nothing has changed."""
+        """When the change began that is now: of these scores, else of a fault; None: nothing has changed."""
         watch = self._watches.get(labels)
         change = watch and (watch.past.worse or watch.past.better)
         return faults.since(labels[:2]) if change is None else change.since
@@ -111,7 +111,7 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
         return found
 
     def is_compared(self, watch: DriftDetector) -> bool:
-        """Whether the label set's history is long enough for a comparison, or its alarm stands."""
+        """Whether the label set's history is long enough for a comparison, or its alarm is active."""
         return watch.alarm is not None or watch.past.history_samples >= self._limits.least
 
     # --- scores ------------------------------------------------------------------------------------------------------

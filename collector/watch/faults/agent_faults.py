@@ -34,7 +34,7 @@ SEEN = 10
 MOSTLY = 0.5
 """The share of them that failed."""
 _MARKUP = re.compile(r"[^\w .:/@+-]")
-"""What has no place in a tool's name, which stands in alerts: they are shown as HTML and as Markdown."""
+"""What has no place in a tool's name, which is in alerts: they are shown as HTML and as Markdown."""
 _ORDER = {fault: place for place, fault in enumerate(get_args(FaultKind))}
 ENTERED = 0
 """Name of the one part that is stored."""

@@ -4,7 +4,7 @@
          -> one write: the batch as it was decided, the histories, the signals, the commit
 
 Exactly one process runs it (role `publish`), because the histories of an agent and of a task span all partitions. They
-survive restarts in topic `windows`. On a log without transactions a write can end anywhere: the batch stands first in
+survive restarts in topic `windows`. On a log without transactions a write can end anywhere: the batch is first in
 it, in one record, and who finds the batch without its commit writes all of it again, ranking nothing. So a record that
 is read again was ranked in one history only, and its signal is the same byte for byte.
 """

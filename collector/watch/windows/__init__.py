@@ -1,1 +1,1 @@
-"""The newest scores of each label set: its sessions, its versions, how an agent stands."""
+"""The newest scores of each label set: its sessions, its versions, an agent's state."""

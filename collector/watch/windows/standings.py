@@ -1,4 +1,4 @@
-"""How agents stand, from the targets of their headline evaluators. Pure: time is an argument."""
+"""The states of agents, from the targets of their headline evaluators. Pure: time is an argument."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Headline(NamedTuple):
     current: frozenset[str] | None
     """The versions of its agent that count; None: all."""
     since: float | None
-    """When what stands now began to change; None: nothing has changed."""
+    """When what is now began to change; None: nothing has changed."""
 
 
 def standing_of(headlines: Iterable[Headline], now: float) -> Standing:
-    """How the one agent of these targets stands at log time `now`."""
+    """The state of the one agent of these targets at log time `now`."""
     service = agent = ""
     means: dict[str, WindowMean | None] = {}
     versions: dict[str, dict[str, tuple[Window, float]]] = {}

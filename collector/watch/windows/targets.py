@@ -222,7 +222,7 @@ class Targets:
     def standings(
         self, now: float, changed: Callable[[Labels], float | None]
     ) -> dict[AgentLabels, Standing]:
-        """How each agent stands at log time `now`, in order of its labels; `changed`: since when a change stands."""
+        """The state of each agent at log time `now`, in order of its labels; `changed`: when an active change began."""
         headlines: dict[AgentLabels, list[Headline]] = {}
         for labels, target in self._targets.items():
             if labels.evaluator in HEADLINES:

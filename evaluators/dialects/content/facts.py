@@ -235,7 +235,7 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     definitions: Content | None = None
     """Its value holds the tools offered; read by `definitions.read_definitions`."""
     request_tools: bool = False
-    """Whether `input` is a whole request, in which tools stand beside the messages."""
+    """Whether `input` is a whole request, in which tools are beside the messages."""
     whole_run: bool = False
     """Whether a model call's `output` is the transcript of a run: it is a call only where it has none inside."""
     answers_apart: bool = False

@@ -32,7 +32,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One message. A tool's answer has `results`, its text stands there."""
+    """One message. A tool's answer has `results`, its text is there."""
 
     role: Role
     text: str | None = None

@@ -210,7 +210,7 @@ def _role_in(item: dict[str, JSON]) -> Role | None:
 
 
 def _enclosed(item: dict[str, JSON], side: Side, depth: int) -> list[Message]:
-    """A choice: the message stands one level down; its role may be left out because it is the model's."""
+    """A choice: the message is one level down; its role may be left out because it is the model's."""
     inner = item["message"]
     if isinstance(inner, list):
         return _read(inner, side, depth + 1)
@@ -307,7 +307,7 @@ def _has_block(content: JSON) -> bool:
 
 
 def _system_beside(item: dict[str, JSON]) -> list[Message]:
-    """A system prompt that stands beside the messages (Anthropic, Gemini, responses, Vercel)."""
+    """A system prompt that is beside the messages (Anthropic, Gemini, responses, Vercel)."""
     for key in ("system", "system_instruction", "systemInstruction", "instructions"):
         if key in item:
             text = blocks.read_content(item[key]).text

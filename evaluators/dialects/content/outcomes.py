@@ -1,4 +1,4 @@
-"""What a tool returned and was given, without what stands around both, and whether the result says that it failed.
+"""What a tool returned and was given, without what is around both, and whether the result says that it failed.
 
 The one place that takes off envelopes, for all dialects: `{"id", "name", "response"}` of ADK, a message of LangChain, a
 block of AgentScope, an answer to MCP's tools/call. What is the call's (its id, name, times and state) is not the
@@ -151,7 +151,7 @@ _STATUS = Among("gen_ai.tool.status", "tool.status")
 
 
 def settle(facts: Facts) -> None:
-    """Take off what stands around the arguments and the result of a tool's span, and see whether the call failed."""
+    """Take off what is around the arguments and the result of a tool's span, and see whether the call failed."""
     name, attributes = facts.tool_name, facts.span.attributes
     outcome = outcome_of(facts.result, name, facts.tool_id)
     facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
@@ -181,7 +181,7 @@ def _parsed(value: JSON) -> tuple[JSON, bool]:
 def _opened(
     value: JSON, name: str | None, call_id: str | None, *, hinted: bool
 ) -> ToolOutcome | None:
-    """What stands inside; None: it is what the tool returned. `hinted`: whether it may be a message."""
+    """What is inside; None: it is what the tool returned. `hinted`: whether it may be a message."""
     if isinstance(value, str):
         return None
     item = as_dict(value)
@@ -280,7 +280,7 @@ def _of_callback(item: dict[str, JSON]) -> ToolOutcome | None:
 
 
 def _is_definition(item: dict[str, JSON], name: str | None) -> bool:
-    """Whether the tool itself stands where its result should, as some callbacks pass it: nothing is known of that."""
+    """Whether the tool itself is where its result should, as some callbacks pass it: nothing is known of that."""
     inner = as_dict(item.get("function")) or item
     return (
         bool(name)

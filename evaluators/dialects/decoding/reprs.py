@@ -1,7 +1,7 @@
 """Python reprs of objects, as some instrumentations export them: `ChatMessage(role=<Role.USER: 'user'>, content='Hi')`.
 
 Read, never evaluated: calls become objects of their keyword arguments, enum members their values, anything else that
-stands in angle brackets a text.
+is in angle brackets a text.
 """
 
 from __future__ import annotations

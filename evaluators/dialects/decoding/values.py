@@ -28,7 +28,7 @@ _MASK = re.compile(
          | [\[<]{{1,2}} \s* (?:{_WORD}) (?:[:\s_-][^\]>\n]{{0,60}})? [\]>]{{1,2}} )""",
     re.VERBOSE,
 )
-"""What stands in place of content: OpenInference's `__REDACTED__` (OPENINFERENCE_HIDE_*), LiteLLM's (turn_off_message_
+"""What is in place of content: OpenInference's `__REDACTED__` (OPENINFERENCE_HIDE_*), LiteLLM's (turn_off_message_
 logging), Koog's `HIDDEN:non-empty` unless it is verbose, the `[REDACTED]` and `<REDACTED>` of Claude Code and Codex,
 `****` of the Collector's redaction processor, `[Filtered]` of Sentry, and what people write in masks of their own."""
 LONGEST_MASK = 100
@@ -243,7 +243,7 @@ _CLOSER = {"{": "}", "[": "]"}
 def salvage(text: str) -> JSON:
     """The container that `text` began, closed at the last complete value or inside a cut string; None if there is none.
 
-    A value that stood complete before the cut is kept; a string that was cut is kept as far as it goes.
+    A value that was complete before the cut is kept; a string that was cut is kept as far as it goes.
     """
     text = text.strip()[:_LIMIT]
     stack: list[str] = []

@@ -1,4 +1,4 @@
-"""Whether an answer was given that is not exported, or a mask stands in its place: that is not the agent's silence."""
+"""Whether an answer was given that is not exported, or a mask is in its place: that is not the agent's silence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evaluators.model import JSON, AgentStep, Status, ToolCall
 _ANSWERS = re.compile(r"output|completion|response|answer|result", re.IGNORECASE)
 """In the names of attributes that hold what a span gave."""
 _DEPTH = 8
-"""Levels of a message that are looked at for a mask: a part of it stands three deep."""
+"""Levels of a message that are looked at for a mask: a part of it is three deep."""
 
 
 def masks_answer(tree: Tree, exchanges: Sequence[Exchange]) -> bool:

@@ -41,7 +41,7 @@ _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.
 def find_tool_calls(
     tree: Tree, exchanges: Sequence[Exchange], agents: Agents
 ) -> tuple[ToolCall, ...]:
-    """Every call in order of start; one only seen in messages stands at the end of the model call that asked for it."""
+    """Every call in order of start; one only seen in messages is at the end of the model call that asked for it."""
     calls = _from_spans(tree, agents, exchanges)
     kernel = uses_semantic_kernel(tree.scopes)
     if kernel:

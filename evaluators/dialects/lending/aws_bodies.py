@@ -46,7 +46,7 @@ def _messages(side: JSON) -> _Messages:
 
 
 def _events(sent: _Messages, received: _Messages, time: int) -> list[Event]:
-    """The events in the order they had: the assistant's former messages, which stand among the answers, between."""
+    """The events in the order they had: the assistant's former messages, which are among the answers, between."""
     answers = [as_dict(m["content"]) for m in received if isinstance(m["content"], dict)]
     former = [content for content in answers if "message" not in content]
     names: list[tuple[str, dict[str, JSON]]] = []
@@ -75,7 +75,7 @@ class _Layout(msgspec.Struct, frozen=True):
     messages: tuple[str, str]
     """How the keys of flattened messages begin, before the index."""
     inner: str = ""
-    """What stands between the index and the message's own keys."""
+    """What is between the index and the message's own keys."""
 
     def put(self, span: Span, messages: _Messages, side: int) -> dict[str, JSON]:
         """The attributes of one side (0 or 1). A text that cannot be placed is left out."""

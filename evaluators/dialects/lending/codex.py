@@ -115,7 +115,7 @@ class _Turn:
         self._name_helpers(records, main)
 
     def _name_helpers(self, records: Sequence[Span], main: str) -> None:
-        """A helper's name stands in the results of its tools: `/root/count_lines`."""
+        """A helper's name is in the results of its tools: `/root/count_lines`."""
         names = {
             _conversation(record): name
             for record in records

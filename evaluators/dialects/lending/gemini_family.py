@@ -1,7 +1,7 @@
 """Gemini CLI and what was made of it: a record for each request, answer and tool call, and mostly a span beside them.
 
 A model call is one request, its answer or error, and the span around both, of which any may be missing; a tool call is
-one record and one span. What is joined stands once: under the span where it came, else under the record that ends it.
+one record and one span. What is joined is once: under the span where it came, else under the record that ends it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from evaluators.model import JSON, Event, Span
 
 
 class Ledger:
-    """Spans by id, and the records that were lent. A record that is not lent stands as a span, or says nothing."""
+    """Spans by id, and the records that were lent. A record that is not lent is as a span, or says nothing."""
 
     __slots__ = ("_children", "_events", "_found", "_free", "_lent", "_spans", "records")
 

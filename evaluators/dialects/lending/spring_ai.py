@@ -3,7 +3,7 @@
     Chat Client Prompt Content:
     ["system":"Be kind.", "user":"Is it raining?"]
 
-Texts stand between quotes as they are: neither their quotes nor their line ends are escaped. A prompt of a model has
+Texts are between quotes as they are: neither their quotes nor their line ends are escaped. A prompt of a model has
 no roles; an answer that only calls tools is `[]`.
 """
 

@@ -21,13 +21,13 @@ from evaluators.model import JSON, Event, Span
 
 _PREFIX = "gen_ai."
 _INDEX = "CHAT_MESSAGE_INDEX"
-"""Semantic Kernel: where in the request a message stands."""
+"""Semantic Kernel: where in the request a message is."""
 _MODEL_CALL: Mapping[str, JSON] = {"gen_ai.operation.name": "chat"}
 """What is known of a span that did not come: only model calls have such events."""
 
 
 def lend(ledger: Ledger, records: Sequence[Span]) -> None:
-    """Each record's words to its parent; a record that has none to lend stands as it is."""
+    """Each record's words to its parent; a record that has none to lend is as it is."""
     orphans: dict[str, list[Span]] = {}
     for record in sorted(records, key=_order):
         name = event_of(record)

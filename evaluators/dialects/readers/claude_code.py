@@ -1,8 +1,8 @@
 """Claude Code and the Claude Agent SDK: log events, and beta spans (`claude_code.interaction`, `.tool`, ...).
 
 A span has what the records of its call say beside it (`lending.claude_code`); without it the records stand for it.
-Tokens stand under bare names, the question in `prompt` or `user_prompt`, a tool's result in a span event. That a tool
-failed stands in its record and on the span of its execution, inside the tool's own.
+Tokens are under bare names, the question in `prompt` or `user_prompt`, a tool's result in a span event. That a tool
+failed is in its record and on the span of its execution, inside the tool's own.
 """
 
 from __future__ import annotations

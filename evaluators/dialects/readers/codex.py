@@ -1,7 +1,7 @@
 """OpenAI Codex: log events of a conversation, joined to calls by `lending.codex`.
 
-Codex says that a command succeeded which ended with an exit code: the code stands in the text of the output, under a
-heading that differs with every call. Refusals by its rules stand there too.
+Codex says that a command succeeded which ended with an exit code: the code is in the text of the output, under a
+heading that differs with every call. Refusals by its rules are there too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HEADING = re.compile(
     r"(?:Process exited with code (?P<exited>-?\d+)\n)?(?:Process running with session ID .*\n)?"
     r"(?:Original token count: \d+\n)?(?:Total output lines: \d+\n)?Output:\n"
 )
-"""What stands above the output of a command; its chunk and its seconds differ when nothing else does."""
+"""What is above the output of a command; its chunk and its seconds differ when nothing else does."""
 _REFUSED = re.compile(
     r"\bRejected\(|\brejected by (?:the )?(?:user|policy)|\bpatch rejected", re.IGNORECASE
 )

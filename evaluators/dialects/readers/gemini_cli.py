@@ -1,6 +1,6 @@
 """Gemini CLI: its spans, with the words of its log records (`lending.gemini_cli`), and records that stand alone.
 
-An answer is a list of streamed chunks. A tool's result stands in the request after it. A command that failed is a
+An answer is a list of streamed chunks. A tool's result is in the request after it. A command that failed is a
 success with `Exit Code: 1` in its output, and in newer versions with `isError` in the record's metadata.
 """
 

@@ -1,4 +1,4 @@
-"""Genkit (JS, Go, Python): `genkit:*` attributes; a span's kind stands in `genkit:metadata:subtype`.
+"""Genkit (JS, Go, Python): `genkit:*` attributes; a span's kind is in `genkit:metadata:subtype`.
 
 The `generate` spans between them repeat what the models' spans hold.
 """

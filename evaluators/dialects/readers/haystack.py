@@ -102,7 +102,7 @@ def _read_invoker(facts: Facts, output: JSON) -> None:
 
 
 def _tools(value: JSON) -> JSON:
-    """Serialised tools: the definition stands in `data`; a toolset holds several."""
+    """Serialised tools: the definition is in `data`; a toolset holds several."""
     definitions: list[JSON] = []
     value = unwrap(value)
     for tool in as_list(value) if isinstance(value, list) else [value]:

@@ -1,6 +1,6 @@
 """LiteLLM's span of the raw request and answer, `llm.<provider>.*`: each parameter as Python shows it.
 
-It stands inside LiteLLM's span of the call, which has the counts, but in older versions loses calls and their ids.
+It is inside LiteLLM's span of the call, which has the counts, but in older versions loses calls and their ids.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _read(span: Span) -> Facts:
 LITELLM = Dialect(
     name="litellm",
     speaks=scope_is("litellm") & Condition(lambda _scope, keys: bool(_PREFIX.answer(keys))),
-    read=_read,  # the provider's name stands inside each key
+    read=_read,  # the provider's name is inside each key
     reads=(
         row("input", "model call", "llm.openai.messages"),
         row("output", "model call", "llm.openai.choices"),

@@ -1,6 +1,6 @@
 """Logfire's own instrumentations: `request_data` and `response_data`, `events`, and its spans of the OpenAI Agents SDK.
 
-Since version 5 the conventions' messages stand beside them and win. Spans that people make with logfire are not calls.
+Since version 5 the conventions' messages are beside them and win. Spans that people make with logfire are not calls.
 """
 
 from __future__ import annotations

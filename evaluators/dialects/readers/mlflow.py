@@ -86,7 +86,7 @@ def _dspy_tool(facts: Facts) -> JSON:
 
 
 def _read_tool_manager(facts: Facts) -> None:
-    """pydantic-ai 1 under MLflow: the tool call part stands in the arguments of a method, of no type."""
+    """pydantic-ai 1 under MLflow: the tool call part is in the arguments of a method, of no type."""
     get = facts.span.attributes.get
     facts.input = facts.output = None
     part = as_dict(as_dict(unwrap(_value(get(_INPUTS)))).get("call"))

@@ -1,6 +1,6 @@
 """opencode: the Vercel AI SDK's spans among a thousand of its own runtime, one trace per prompt.
 
-One more model call names the session: it costs tokens and answers no one. A command's exit code stands in the result.
+One more model call names the session: it costs tokens and answers no one. A command's exit code is in the result.
 """
 
 from __future__ import annotations

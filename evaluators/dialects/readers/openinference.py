@@ -62,7 +62,7 @@ def _read(span: Span) -> Facts:
     elif kind == "tool" and span.scope.endswith(".beeai") and "tool.name" not in attributes:
         kind = "other"  # an event of the tool's run, such as its error
     elif kind == "agent" and "tool.name" in attributes and span.scope.endswith("langchain"):
-        kind = "tool"  # LangChain's runs are agents as soon as "agent" stands in their name
+        kind = "tool"  # LangChain's runs are agents as soon as "agent" is in their name
     elif kind == "other" and "llm.model_name" in attributes and span.scope.endswith(".instructor"):
         kind = "llm"  # what it wraps leaves a span only when the provider is instrumented too
     elif kind == "llm" and span.name.endswith("._prepare_chat_with_tools"):
@@ -132,7 +132,7 @@ def plain_name(name: str) -> str | None:
 
 
 def _response_id(value: JSON) -> str | None:
-    """The id a provider gave its answer, when it stands first in the exported answer."""
+    """The id a provider gave its answer, when it is first in the exported answer."""
     if not isinstance(value, str) or not value.startswith('{"id"'):
         return None
     return string(value[5:200].lstrip(": ").partition('"')[2].partition('"')[0])

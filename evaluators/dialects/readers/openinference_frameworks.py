@@ -26,7 +26,7 @@ _FAILED = ("Failed to execute: ", "Execution error in ")
 GEMINI_HISTORY = "automatic_function_calling_history"
 
 
-# --- what stands around a tool's arguments ---------------------------------------------------------------------------
+# --- what is around a tool's arguments ---------------------------------------------------------------------------
 
 
 def passed_arguments(scope: str, value: JSON) -> JSON:
@@ -78,7 +78,7 @@ def crew_role(attributes: Mapping[str, JSON]) -> str | None:
     return found.group(1) if found is not None else None
 
 
-# --- DSPy's ReAct: calls and results stand as marked fields in the texts of its messages ------------------------------
+# --- DSPy's ReAct: calls and results are as marked fields in the texts of its messages ------------------------------
 
 
 def _fields(text: str) -> dict[str, str]:
@@ -144,7 +144,7 @@ def dspy_tools(messages: JSON) -> JSON:
 
 
 def _this_run(items: JSON) -> list[JSON]:
-    """The messages after the user's last words; what stands before them belongs to former turns."""
+    """The messages after the user's last words; what is before them belongs to former turns."""
     messages = as_list(items)
     for index in range(len(messages) - 1, -1, -1):
         if any(m.role == "user" and m.text for m in read_messages([messages[index]], "input")):

@@ -1,6 +1,6 @@
 """openlit: the conventions, functions under `@openlit.trace`, and until 1.3x a call's messages as one text.
 
-That text is `role: content` per line; the tool calls of the answer stand beside it in attributes.
+That text is `role: content` per line; the tool calls of the answer are beside it in attributes.
 """
 
 from __future__ import annotations

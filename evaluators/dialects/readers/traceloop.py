@@ -148,7 +148,7 @@ def _input(entity: JSON) -> JSON:
 def _arguments(passed: JSON, name: str | None, *, of_entity: bool = True) -> JSON:
     """The arguments in what is around them: LangChain's callback, a decorator's call, or an MCP client's request.
 
-    Only the callback's also stands where the conventions have the arguments.
+    Only the callback's also is where the conventions have the arguments.
     """
     item = as_dict(unwrap(passed))
     if "input_str" in item:
