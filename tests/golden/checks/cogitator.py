@@ -12,7 +12,7 @@ from evaluators.judging.prompt import JudgeError
 from evaluators.matching import text
 from evaluators.matching.text import text_of
 from evaluators.model import Score, Session, Tokens, Trace, Turn
-from evaluators.plan import make_plan
+from evaluators.plan import Plan, make_plan
 from evaluators.registry import Registry
 from evaluators.run import SessionScorer, score_trace
 from tests.golden.checks.compare import close
@@ -77,7 +77,7 @@ def custom_metric(given: Any, expected: Any, _quirk: str | None) -> None:
     assert spec is not None
     plan = make_plan(Registry([spec]), {}, embedder=None)
 
-    (outcome,) = score_trace(plan, a_trace())
+    (outcome,) = score_trace(Plan(trace=plan.plugins), a_trace())
 
     if expected["has_error"]:
         # The reference gives 0; an exception is not a score here.
