@@ -81,12 +81,14 @@ def command(
                 "unscored": [asdict(each) for each in lacking],
                 "judge": seen.judge and asdict(seen.judge),
                 "by_chance": seen.by_chance,
+                "switched_off": seen.switched_off,
                 "changed": changed,
             }
             stream.write(escape_json(json.dumps(whole, indent=2, ensure_ascii=False)) + "\n")
         else:
             print_unscored(stream, lacking, seen.judge)
             _print(stream, _by_chance(seen.by_chance))
+            _print(stream, _switched_off(seen.switched_off))
             print_diagnosis(stream, diagnosis)
             if changed is not None:
                 lines = in_words(changed) or ["nothing clearly did"]
@@ -165,6 +167,15 @@ def _by_chance(judges: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"      at most {each['rank_upper']:.2f}, {amount(each['samples'], 'pair')}"
         yield "      read where they differ (page: Evaluators, agreement), then change its rubric or model"
     if judges:
+        yield ""
+
+
+def _switched_off(evaluators: Sequence[str]) -> Iterator[str]:
+    """The evaluators of third parties that ended or held up their processes."""
+    for name in evaluators:
+        yield f"{name}: switched off for ten minutes after three deaths or time-outs"
+        yield f"      the log says what it did: correct it, or raise evaluators.{name}.timeout"
+    if evaluators:
         yield ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -14,8 +14,13 @@ from evaluators.declare import Spec
 from evaluators.plan import Configured, Plan
 
 
-def about(config: Config, specs: Sequence[Spec], plan: Plan) -> About:
-    """For one configuration: `specs` is every evaluator that there is."""
+def about(
+    config: Config,
+    specs: Sequence[Spec],
+    plan: Plan,
+    off: Callable[[], frozenset[str]] = frozenset,
+) -> About:
+    """For one configuration: `specs` is every evaluator that there is; `off`: whose processes ended too often."""
     redacted = config.redaction.content == "drop"
 
     def examined(trace: Row, spans: Sequence[Row]) -> object:
@@ -33,8 +38,12 @@ def about(config: Config, specs: Sequence[Spec], plan: Plan) -> About:
             "judge": judge and asdict(judge),
         }
 
+    def now() -> Sequence[Row]:
+        switched_off = off()
+        return [{**row, "switched_off": row["name"] in switched_off} for row in rows]
+
     rows = catalogue(specs, plan, stops(specs, config))
-    return About(catalogue=lambda: rows, examine=examined, diagnose=diagnosed)
+    return About(catalogue=now, examine=examined, diagnose=diagnosed)
 
 
 def catalogue(specs: Iterable[Spec], plan: Plan, off: Iterable[Stop]) -> list[Row]:

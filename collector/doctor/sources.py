@@ -150,6 +150,8 @@ class ServiceSeen(NamedTuple):
     judge: FailingJudge | None
     by_chance: Sequence[Mapping[str, Any]] = ()
     """Judges that agree with people no better than chance, as `/api/v1/agreement` has them."""
+    switched_off: Sequence[str] = ()
+    """Evaluators of third parties that ended or held up their processes, as `/api/v1/evaluators` has them."""
 
 
 def seen_by_service(get: Get, config: Config, *, limit: int) -> ServiceSeen:
@@ -177,7 +179,9 @@ def seen_by_service(get: Get, config: Config, *, limit: int) -> ServiceSeen:
     traces = [each for each in known.values() if each is not None]
     agreed = _list(_object(get("/api/v1/agreement?limit=1")).get("agreement"))
     by_chance = [each for each in agreed if each["no_better_than_chance"]]
-    return ServiceSeen(traces, list(sessions.values()), failing_judge(signals), by_chance)
+    evaluators = _list(_object(get("/api/v1/evaluators")).get("items"))
+    off = sorted({each["name"] for each in evaluators if each.get("switched_off")})
+    return ServiceSeen(traces, list(sessions.values()), failing_judge(signals), by_chance, off)
 
 
 def _sessions(get: Get) -> Iterator[dict[str, Any]]:

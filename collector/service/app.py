@@ -70,7 +70,7 @@ class Endpoints:
     admin: str
 
 
-TellAbout: TypeAlias = Callable[[Config, Sequence[Spec], Plan], About]
+TellAbout: TypeAlias = Callable[[Config, Sequence[Spec], Plan, Callable[[], frozenset[str]]], About]
 
 
 class App:
@@ -323,7 +323,7 @@ class App:
             clock=self._clock,
             about=About()
             if self._about is None
-            else self._about(self._config, tuple(self._registry), self._plan),
+            else self._about(self._config, tuple(self._registry), self._plan, lambda: self._off()),
         )
 
     def _admin(self, api: Api | None) -> AdminServer:

@@ -18,7 +18,7 @@ RULES = FeedbackRules()
 CATALOGUE: list[dict[str, Any]] = [
     {"name": name, "scope": "trace", "method": method, "version": "1", "runs": True}
     | {"source": "", "doc": "Says how it was.", "threshold": 0.5, "options": {}}
-    | {"is_stand_in": False, "off": None, "setting": None}
+    | {"is_stand_in": False, "off": None, "setting": None, "switched_off": False}
     for name, method in (("coherence", "llm_judge"), ("step_efficiency", "deterministic"))
 ]
 

@@ -368,6 +368,19 @@ async def test_the_page_of_health_shows_everything_that_can_be_wrong(tmp_path: P
     stand.close()
 
 
+async def test_the_page_of_the_evaluators_names_one_that_is_switched_off(tmp_path: Path) -> None:
+    off, plan = {"confidence"}, make_plan(Registry(OURS), {}, embedder=None)
+    stand = Stand(tmp_path, about=about(load([], {}, ()), OURS, plan, lambda: frozenset(off)))
+    said = "Switched off for ten minutes after three deaths or time-outs."
+
+    rows = (await stand.get("/evaluators")).text.split("<tr id=")
+    off.clear()
+
+    assert [row[:12] for row in rows if said in row] == ['"confidence"']
+    assert said not in (await stand.get("/evaluators")).text
+    stand.close()
+
+
 async def test_the_page_of_the_evaluators_shows_spend_and_budget(tmp_path: Path) -> None:
     setting = "judge.model=gpt-4o-mini"
     stand = Stand(tmp_path, setting, about=known(setting))

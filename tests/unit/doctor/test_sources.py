@@ -33,6 +33,9 @@ class FakeApi:
             return {"items": [item], "next": None if "cursor" in path else "n&xt"}
         if path.startswith("/api/v1/sessions/"):
             return {"traces": [{"trace_id": "gone"}, {"trace_id": TRACE_ID}]}
+        if path == "/api/v1/evaluators":
+            names = {"mine/dies": True, "mine/works": False}
+            return {"items": [{"name": name, "switched_off": off} for name, off in names.items()]}
         if path.endswith("gone"):
             return None
         shown = display.decode([request(CHAT)], content=True)
@@ -57,6 +60,20 @@ def test_no_more_traces_are_asked_for_than_wanted() -> None:
     seen_by_service(api, Config(), limit=1)
 
     assert [path for path in api.asked if "/traces/" in path] == [f"/api/v1/traces/{TRACE_ID}"]
+
+
+def test_an_evaluator_that_the_service_switched_off_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("collector.commands.doctor.AdminApi", lambda _: FakeApi())
+
+    assert cli.main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert "mine/dies: switched off for ten minutes after three deaths or time-outs\n" in said
+    assert "mine/works" not in said
+
+    assert cli.main(["doctor", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["switched_off"] == ["mine/dies"]
 
 
 @pytest.mark.parametrize(
