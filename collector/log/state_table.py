@@ -80,7 +80,7 @@ class StateTable(Generic[K, S]):
         """Names of the parts of a state that was forgotten."""
 
     def change(self, key: K) -> None:
-        """The key's state is another one now, or is none any more."""
+        """The key's state is another one now, or is gone."""
         self.changed.pop(key, None)
         self.changed[key] = None
 

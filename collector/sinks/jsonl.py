@@ -209,7 +209,7 @@ def _last_line(file: BinaryIO) -> tuple[int, bytes]:
 
 
 def _no_file(path: Path) -> str | None:
-    """Why the path can never be a file, so that trying again is no use; None: it can."""
+    """Why the path can never be a file, so that it is not tried again; None: it can."""
     above = next(each for each in path.absolute().parents if each.exists())
     if path.is_dir():
         return f"{path} is a folder; name a file, such as {path / 'signals.jsonl'}"
