@@ -96,7 +96,7 @@ class App:
         self._clock = SteadyClock()
         self._registry = registry_from(config, strict=False)
         self._plan = plan_from(config, registry=self._registry)
-        self._off: Callable[[], frozenset[str]] = frozenset
+        self._pool: Workers | None = None
         self._telemetry = Telemetry()
         declare_families(self._telemetry)
         self._telemetry.build.info({"version": version()})
@@ -135,7 +135,7 @@ class App:
                 self._publishing.said = api.said
             admin = self._admin(api)
             workers = self._workers(log)
-            self._off = lambda: workers.off
+            self._pool = workers
             owned.push_async_callback(workers.close)
             handed = self._handed()
             rooms = Rooms(
@@ -323,7 +323,7 @@ class App:
             clock=self._clock,
             about=About()
             if self._about is None
-            else self._about(self._config, tuple(self._registry), self._plan, lambda: self._off()),
+            else self._about(self._config, tuple(self._registry), self._plan, self._off),
         )
 
     def _admin(self, api: Api | None) -> AdminServer:
@@ -339,6 +339,9 @@ class App:
         return server
 
     # --- small answers -----------------------------------------------------------------------------------------------
+
+    def _off(self) -> frozenset[str]:
+        return frozenset() if self._pool is None else self._pool.off
 
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
         off = self._off()
