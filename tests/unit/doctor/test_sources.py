@@ -65,7 +65,10 @@ def test_no_more_traces_are_asked_for_than_wanted() -> None:
 def test_an_evaluator_that_the_service_switched_off_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("collector.commands.doctor.AdminApi", lambda _: FakeApi())
+    def fake(_: object) -> FakeApi:
+        return FakeApi()
+
+    monkeypatch.setattr("collector.commands.doctor.AdminApi", fake)
 
     assert cli.main(["doctor"]) == 0
     said = capsys.readouterr().out
