@@ -21,6 +21,8 @@ def begin() -> None:
         del sys.path[0]
     if os.getpid() == 1:  # the kernel keeps from it every signal without a handler
         signal.signal(signal.SIGTERM, _end)
+    # the image's entry point blocks it until here
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
