@@ -148,11 +148,12 @@ def _stack(stack: Stack) -> Iterator[str | Uncut]:
             yield f"  {name}: {', '.join(texts)}"
     if not stack.turns:
         yield "  no call of a model or a tool, no step of an agent: there is nothing to score"
-    elif not stack.findings:
+    if stack.turns and not stack.findings:
         yield "  nothing is missing"
     for finding in stack.findings:
-        lacking = f"{finding.traces} of {amount(stack.turns, 'turn')}"
-        yield f"  {finding.lack}: {lacking}, e.g. {finding.example}"
+        of = amount(stack.traces, "trace") if finding.says else amount(stack.turns, "turn")
+        lack = f"{finding.lack}: {finding.says}" if finding.says else finding.lack
+        yield f"  {lack}: {finding.traces} of {of}, e.g. {finding.example}"
         if finding.stops:
             yield f"      stops or weakens {', '.join(finding.stops)}"
     yield from _settings(stack)

@@ -6,12 +6,14 @@ recording lacks, or by the configuration (`stops`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from collector.config.tree import Config
 from evaluators.declare import Spec
+from evaluators.dialects import registry
 from evaluators.dialects.advise import advise
 from evaluators.dialects.dialect import LACKS, Advice, Lack
 from evaluators.model import Content
@@ -19,10 +21,18 @@ from evaluators.plan import Plan
 
 _LACKS: Mapping[Content, frozenset[Lack]] = {
     "text": frozenset(
-        {"no_content", "no_question", "content_in_logs", "truncated", "dropped_attributes"}
+        {
+            "not_read",
+            "no_content",
+            "no_question",
+            "content_in_logs",
+            "truncated",
+            "dropped_attributes",
+        }
     ),
     "tool_calls": frozenset(
         {
+            "not_read",
             "no_content",
             "no_tool_arguments",
             "no_tool_results",
@@ -30,10 +40,10 @@ _LACKS: Mapping[Content, frozenset[Lack]] = {
             "dropped_attributes",
         }
     ),
-    "tool_definitions": frozenset({"no_content", "no_tool_definitions"}),
+    "tool_definitions": frozenset({"not_read", "no_content", "no_tool_definitions"}),
     "root": frozenset({"no_root"}),
     "session": frozenset({"no_session", "scrubbed"}),
-    "tokens": frozenset({"no_tokens"}),
+    "tokens": frozenset({"not_read", "no_tokens"}),
 }
 """Why a recording may not carry a kind of content. Without any text, tool calls only tell what failed."""
 Shown = Mapping[str, Any]
@@ -46,6 +56,17 @@ SESSION_KEYS = frozenset({"session.id", "session_id", "gen_ai.conversation.id"})
 VERSION_KEY = "gen_ai.agent.version"
 LOOKED_AT = SESSION_KEYS | {VERSION_KEY}
 """The attributes of spans that are looked at."""
+UNREAD = "unread"
+"""Whether the span `is_unread`, where its content was taken out."""
+_OF_AGENTS = re.compile(
+    r"(?<!user[_-])(?<![a-z])(?:agent|llm|gen_?ai|prompt|completion|inference)"
+    r"|\A(?:tool|chain|generation|embedding|retriever)\Z",
+    re.IGNORECASE,
+)
+"""Words of spans that instrument agents or models, and how several libraries call the kinds of their spans;
+`user_agent` and `user-agent` are a browser's."""
+_LONGEST_WORD = 64
+"""Characters of a value that may be the kind of a span; longer ones are content, and one with a slash is an address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +84,8 @@ class ExaminedTrace:
     is_turn: bool
     has_task: bool
     lacks: frozenset[Lack]
+    unread: tuple[str, ...] = ()
+    """Scopes of agents' or models' spans that no dialect reads."""
 
 
 def examine(
@@ -81,6 +104,14 @@ def examine(
         redacted: The service shows no content: what it hides counts as present.
     """
     lacks = _lacks(shown, spans, content_in_logs=content_in_logs)
+    scopes = _distinct(span["scope"] for span in spans)
+    unread = _distinct(
+        span["scope"] for span in spans if (span[UNREAD] if UNREAD in span else is_unread(span))
+    )
+    if unread and (not shown["dialects"] or "no_content" in lacks):
+        lacks.add("not_read")
+        if unread == scopes:
+            lacks.discard("no_content")
     if redacted:
         lacks -= {"no_question", "no_tool_arguments", "no_tool_results"}
     calls = shown["tool_calls"]
@@ -97,8 +128,25 @@ def examine(
         sdks=_distinct(_sdk(s["resource"]) for s in spans),
         is_turn=is_turn,
         has_task=shown["task_id"] is not None,
-        lacks=frozenset(lacks) if is_turn else frozenset(),
+        lacks=frozenset(lacks) if is_turn else frozenset(lacks & {"not_read"}),
+        unread=unread,
     )
+
+
+def is_unread(span: SpanShown) -> bool:
+    """Whether the span is one of an agent or a model and no dialect reads it."""
+    attributes: Mapping[str, Any] = span["attributes"]
+    events = [event["name"] or "" for event in span.get("events", ())]
+    if registry.is_read(span["scope"] or "", attributes.keys(), events):
+        return False
+    values = (each for each in attributes.values() if isinstance(each, str) and "/" not in each)
+    words = (span["scope"], span.get("name"), *attributes, *values)
+    return any(_OF_AGENTS.search(each) for each in words if each and len(each) <= _LONGEST_WORD)
+
+
+def says_unread(scopes: Iterable[str]) -> str:
+    """What is said of scopes that no dialect reads."""
+    return f"spans of {', '.join(scopes)} are not read"
 
 
 def _lacks(shown: Shown, spans: Sequence[SpanShown], *, content_in_logs: bool) -> set[Lack]:
@@ -209,8 +257,10 @@ class Finding:
     """One lack of one stack."""
 
     lack: Lack
+    says: str | None
+    """`not_read` in words, with the scopes."""
     traces: int
-    """How many of the stack's turns lack it."""
+    """How many of the stack's turns lack it; of its traces, for `not_read`."""
     stops: tuple[str, ...]
     """Evaluators that cannot say all they could on those traces."""
     example: str
@@ -262,7 +312,7 @@ def _stack(
     scopes = tuple(sorted({scope for each in found for scope in each.scopes}))
     sdks = tuple(sorted({sdk for each in found for sdk in each.sdks}))
     by_lack: Mapping[Lack, list[ExaminedTrace]] = {
-        lack: [each for each in turns if lack in each.lacks] for lack in LACKS
+        lack: [each for each in found if lack in each.lacks] for lack in LACKS
     }
     return Stack(
         service=service,
@@ -274,6 +324,9 @@ def _stack(
         findings=tuple(
             Finding(
                 lack=lack,
+                says=says_unread(_distinct(scope for each in lacking for scope in each.unread))
+                if lack == "not_read"
+                else None,
                 traces=len(lacking),
                 stops=tuple(sorted(weakened_by(lack, specs))),
                 example=lacking[0].trace_id,

@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 
 from collector.base.errors import ConfigError
 from collector.config.tree import Admin, Config
-from collector.doctor.diagnosis import LOOKED_AT, ExaminedTrace, examine
+from collector.doctor.diagnosis import LOOKED_AT, UNREAD, ExaminedTrace, examine, is_unread
 from collector.doctor.unscored import FailingJudge, SessionSeen, failing_judge, session_seen
 from collector.otlp import display
 from collector.otlp.names import name_shown
@@ -62,6 +62,7 @@ def _slim(span: Mapping[str, Any], shown: Callable[[str], str | None]) -> Mappin
         "resource": span["resource"],
         "droppedAttributesCount": span["droppedAttributesCount"],
         "attributes": {k: v for k, v in span["attributes"].items() if k in LOOKED_AT},
+        UNREAD: is_unread(span),
         "scope": shown(span["scope"]),
         "scopeVersion": shown(span["scopeVersion"]),
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from collector.doctor.diagnosis import ExaminedTrace
+from collector.doctor.diagnosis import ExaminedTrace, says_unread
 from evaluators.content import NO_CONTENT
 from evaluators.coverage import is_low
 
@@ -70,18 +70,28 @@ def session_seen(shown: SessionShown) -> SessionSeen:
 def sessions_of(traces: Iterable[ExaminedTrace]) -> list[SessionSeen]:
     """The sessions of recorded traces: one without content in more than half of its turns gets no score."""
     turns: dict[tuple[str, str], list[bool]] = {}
+    unread: dict[tuple[str, str], set[str]] = {}
     for each in traces:
-        if each.is_turn:
-            has_content = not each.lacks & {"no_content", "content_in_logs"}
-            turns.setdefault((each.service, each.session_id), []).append(has_content)
+        key = each.service, each.session_id
+        if "not_read" in each.lacks:
+            unread.setdefault(key, set()).update(each.unread)
+        if each.is_turn or "not_read" in each.lacks:
+            has_content = not each.lacks & {"not_read", "no_content", "content_in_logs"}
+            turns.setdefault(key, []).append(has_content)
     return [
         SessionSeen(
             service=service,
             session_id=session_id,
-            why=NO_CONTENT if is_low((len(seen), sum(seen))) else None,
+            why=None
+            if not is_low((len(seen), sum(seen)))
+            else _why(unread.get((service, session_id))),
         )
         for (service, session_id), seen in turns.items()
     ]
+
+
+def _why(unread: Iterable[str] | None) -> str:
+    return NO_CONTENT if unread is None else says_unread(sorted(unread))
 
 
 def unscored(sessions: Iterable[SessionSeen]) -> tuple[Unscored, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evaluators.dialects import registry
-from evaluators.dialects.dialect import ALL_CONTENT, CAPTURE, Advice, Lack
+from evaluators.dialects.dialect import ALL_CONTENT, CAPTURE, NO_SETTING, Advice, Lack
 
 _SESSION = {
     "": 'span.set_attribute("session.id", "...")',
@@ -39,6 +39,14 @@ _GENERAL: tuple[Advice, ...] = (
         setting=f"{CAPTURE}=true",
         note="the switch of the OTel GenAI conventions; instrumentations of your own set gen_ai.input.messages,"
         " gen_ai.output.messages, gen_ai.tool.call.arguments",
+        source="opentelemetry.io/docs/specs/semconv/gen-ai",
+    ),
+    Advice(
+        lacks=("not_read",),
+        setting=NO_SETTING,
+        note="no dialect knows this instrumentation: export the attributes of the OTel GenAI conventions as well"
+        " (gen_ai.operation.name, gen_ai.input.messages, gen_ai.output.messages, gen_ai.tool.name), or use an"
+        " instrumentation of docs/dialects.md",
         source="opentelemetry.io/docs/specs/semconv/gen-ai",
     ),
     Advice(

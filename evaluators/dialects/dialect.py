@@ -17,6 +17,7 @@ from evaluators.dialects.fields import Field, FieldPlan, Fill, On, Row, quoted
 from evaluators.model import Span
 
 Lack = Literal[
+    "not_read",
     "no_content",
     "content_in_logs",
     "no_question",
@@ -32,9 +33,10 @@ Lack = Literal[
     "truncated",
     "dropped_attributes",
 ]
-"""What spans can lack. `content_in_logs`: it came as log records; `no_question`: what was asked, though the answer is
-there; `scrubbed`: logfire replaced the session id; `no_version`: neither the agent's nor the service's, so that scores
-are of no release; `late_root`: the top span's parent is in another process and never comes."""
+"""What spans can lack. `not_read`: no dialect reads them; `content_in_logs`: it came as log records; `no_question`:
+what was asked, though the answer is there; `scrubbed`: logfire replaced the session id; `no_version`: neither the
+agent's nor the service's, so that scores are of no release; `late_root`: the top span's parent is in another process
+and never comes."""
 LACKS: tuple[Lack, ...] = get_args(Lack)
 CONTENT: tuple[Lack, ...] = ("no_content", "no_question", "no_tool_arguments", "no_tool_results")
 ALL_CONTENT: tuple[Lack, ...] = (*CONTENT, "content_in_logs")

@@ -5,6 +5,7 @@ Fields that a dialect left open are filled from the GenAI attributes of the same
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 
@@ -115,6 +116,15 @@ def read_facts(span: Span) -> Facts:
     if facts.tool_name is not None or facts.kind == "tool":
         settle(facts)
     return facts
+
+
+def is_read(scope: str, keys: AbstractSet[str], events: Sequence[str]) -> bool:
+    """Whether a dialect has the scope by name or reads its spans with attributes and events of these names."""
+    return any(
+        (scope.startswith((*each.scopes, each.name)) or each.speaks.holds(scope, keys))
+        and (each.event is None or any(name.startswith(each.event) for name in events))
+        for each in DIALECTS
+    )
 
 
 def _reader(span: Span) -> Reader:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from collector.api.about import Row
 from collector.api.page.sheet import Sheet
 from collector.api.page.views import words
+from evaluators.dialects.dialect import NO_SETTING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +32,12 @@ def badges(found: Row) -> Mapping[str, Badge]:
         for finding in stack["findings"]:
             if not finding["stops"]:
                 continue
-            lacks.setdefault(service, {})[words(finding["lack"])] = None
+            says = sheet.text(finding["says"]) if finding["says"] else words(finding["lack"])
+            lacks.setdefault(service, {})[says] = None
             blind.setdefault(service, set()).update(finding["stops"])
             for advice in finding["advice"]:
-                settings.setdefault(service, advice["setting"].partition("\n")[0])
+                if advice["setting"] != NO_SETTING:
+                    settings.setdefault(service, advice["setting"].partition("\n")[0])
     return {
         service: Badge(
             text=f"{next(iter(said))}{_more(len(said) - 1)}: {_blind(len(blind[service]))}",

@@ -131,6 +131,7 @@ def _stack(stack: Row, sheet: Sheet) -> dict[str, Any]:
 def _finding(finding: Row, sheet: Sheet) -> dict[str, Any]:
     return {
         "lack": finding["lack"],
+        "says": sheet.text(finding["says"] or ""),
         "traces": finding["traces"],
         "stops": list(finding["stops"]),
         "example": sheet.name(finding["example"]),
@@ -215,5 +216,7 @@ def _found(stacks: Sequence[Row], unscored: Sequence[Row], judge: Row | None) ->
     for stack in stacks:
         blind = {name for finding in stack["findings"] for name in finding["stops"]}
         if blind:
-            lacks = ", ".join(words(finding["lack"]) for finding in stack["findings"])
+            lacks = ", ".join(
+                finding["says"] or words(finding["lack"]) for finding in stack["findings"]
+            )
             yield f"{stack['service']}: {lacks}; {amount(len(blind), 'evaluator')} cannot say all of it"

@@ -14,7 +14,14 @@ from tests.support.api_stand import Stand, filled
 
 def finding(lack: str, *stops: str, setting: str | None = None) -> Mapping[str, Any]:
     advice = () if setting is None else ({"setting": setting, "note": ""},)
-    return {"lack": lack, "traces": 1, "stops": stops, "example": "a", "advice": advice}
+    return {
+        "lack": lack,
+        "says": None,
+        "traces": 1,
+        "stops": stops,
+        "example": "a",
+        "advice": advice,
+    }
 
 
 def stack(service: str, *findings: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -44,6 +51,14 @@ def test_a_lack_that_nothing_mends_has_no_setting() -> None:
     shown = badges(found(stack("desk", finding("no_session", "agent_reliability"))))
 
     assert shown == {"desk": Badge(text="no session: 1 evaluator blind", setting=None)}
+
+
+def test_a_library_that_is_not_read_is_named_and_nothing_is_there_to_set() -> None:
+    unread = finding("not_read", "coherence", setting="(no setting)")
+
+    shown = badges(found(stack("desk", {**unread, "says": "spans of x are not read"})))
+
+    assert shown == {"desk": Badge(text="spans of x are not read: 1 evaluator blind", setting=None)}
 
 
 async def test_the_overview_shows_the_badge_of_the_agents_service_alone(tmp_path: Path) -> None:

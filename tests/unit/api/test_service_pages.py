@@ -130,6 +130,7 @@ def test_what_needs_attention_is_said_in_words(samples: Sequence[Sample], proble
 
 FINDING: Mapping[str, Any] = {
     "lack": "no_content",
+    "says": None,
     "traces": 3,
     "stops": ("coherence", "confidence"),
     "example": "ab" * 16,

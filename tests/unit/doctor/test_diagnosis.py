@@ -147,6 +147,49 @@ def test_a_trace_that_is_no_turn_lacks_nothing() -> None:
     assert diagnosed(seen).stacks[0].findings == ()
 
 
+def test_spans_of_a_library_that_no_dialect_knows_are_said_to_be_unread() -> None:
+    made = SpanSpec(
+        id=1,
+        name="run",
+        scope="tracer_of_agents",
+        attributes={"entity.1.type": "agent.custom", "said": "a\nb" * 99},
+    )
+
+    seen = seen_of(made)
+    (stack,) = diagnosed(seen).stacks
+
+    assert (seen.is_turn, seen.lacks, seen.unread) == (False, {"not_read"}, ("tracer_of_agents",))
+    (finding,) = stack.findings
+    assert finding.says == "spans of tracer_of_agents are not read"
+    assert (finding.traces, "coherence" in finding.stops) == (1, True)
+
+
+def test_an_unread_library_is_named_instead_of_its_content_where_all_scopes_are_its() -> None:
+    unread = SpanSpec(id=2, parent=1, scope="shop.llm", attributes={"kind": "tool"})
+    bare = {"session.id": "s", "gen_ai.usage.input_tokens": 3}
+
+    alone = seen_of(chat(bare, scope="shop.llm"), unread)
+    beside = seen_of(chat(bare, scope="another"), unread)
+    told = seen_of(chat({**TEXT, "session.id": "s"}, scope="shop.llm"), unread)
+
+    assert alone.lacks == {"not_read", "no_tool_definitions"}
+    assert beside.lacks == {"not_read", "no_content", "no_tool_definitions"}
+    assert told.lacks == set()
+
+
+@pytest.mark.parametrize(
+    ("scope", "attributes"),
+    [
+        ("opentelemetry.instrumentation.fastapi", {"http.user_agent": "x", "user-agent": "y"}),
+        ("opentelemetry.instrumentation.httpx", {"url.path": "/v1/chat/completions"}),
+        ("shop.checkout", {"order": "the agent asked for a prompt answer, " * 3}),
+        ("haystack", {"haystack.agent.step": 1}),
+    ],
+)
+def test_spans_of_anything_else_are_not_missed(scope: str, attributes: dict[str, Any]) -> None:
+    assert seen_of(SpanSpec(id=1, scope=scope, attributes=attributes)).lacks == set()
+
+
 def test_stacks_are_distinguished_by_service_and_dialects_and_counted() -> None:
     whole, bare = seen_of(chat({**TEXT, "session.id": "s"})), seen_of(chat(TEXT))
 

@@ -107,6 +107,23 @@ def test_real_stacks_get_the_setting_of_their_own(
     assert any(setting in each for each in advice), found["stacks"]
 
 
+def test_a_recording_that_no_dialect_reads_says_whose_spans_are_not_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind = {"key": "its.kind", "value": {"stringValue": "agent"}}
+    span = {"traceId": TRACE_ID, "spanId": "01" * 8, "name": "run", "attributes": [kind]}
+    span |= {"startTimeUnixNano": "1790000000100000000", "endTimeUnixNano": "1790000000200000000"}
+    scoped = {"scope": {"name": "apptrace"}, "spans": [span]}
+    recording = tmp_path / "unread.jsonl"
+    recording.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [scoped]}]}))
+
+    cli.main(["doctor", str(recording)])
+
+    said = capsys.readouterr().out
+    assert "not_read: spans of apptrace are not read: 1 of 1 trace" in said
+    assert "no content" not in said
+
+
 def test_recordings_tell_scopes_with_versions_and_sdks() -> None:
     seen = traces_in_recordings(Config(), recordings.find([CAPTURES / "dspy"]))
 

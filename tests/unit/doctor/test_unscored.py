@@ -57,6 +57,14 @@ def test_a_recorded_session_without_content_in_most_of_its_turns_gets_no_score(
     assert (session.why is None) is is_scored
 
 
+def test_a_session_of_spans_that_no_dialect_reads_says_whose_they_are() -> None:
+    unread = replace(SEEN, is_turn=False, lacks=frozenset({"not_read"}), unread=("its.scope",))
+
+    (session,) = sessions_of([unread])
+
+    assert session.why == "spans of its.scope are not read"
+
+
 def shown(reason: str | None) -> dict[str, Any]:
     signal = {"evaluator": "agent_reliability", "reason": reason, "explanation": "only 1 of 3"}
     return {"service": "shop", "session_id": "s", "signals": [signal]}
