@@ -32,7 +32,7 @@ test: $(DEV) ## unit, property, golden and conformance tests from the lock file 
 	$(FAST) tests/unit tests/property tests/golden tests/conformance
 
 test-all: $(DEV) ## all other tests: real processes, Kafka, browsers, the chart, tools; .ci/run installs what they need
-	SPANWISE_ONLY_DUE=1 $(ALL) -m "not (fast or slow)"
+	SPANWISE_TEST_ONLY_DUE=1 $(ALL) -m "not (fast or slow)"
 
 groups: $(DEV) ## costly tests whose files have changed since they passed: test-all runs them until this has recorded that they pass
 	$(BIN)/python -m tests.support.guarded

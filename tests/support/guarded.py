@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 RECORD = Path("tests/data/soaked.json")
-ONLY_DUE = "SPANWISE_ONLY_DUE"
+ONLY_DUE = "SPANWISE_TEST_ONLY_DUE"
 """Set to 1 by `make test-all`."""
 
 
