@@ -64,7 +64,7 @@ class Compared(NamedTuple):
         return self.distance > 0.5 if passed is None else passed != liked
 
 
-class Said(NamedTuple):
+class SessionOpinion(NamedTuple):
     """What people say, under one name, of a trace or a session."""
 
     name: str
@@ -78,10 +78,10 @@ class Said(NamedTuple):
 def compared(reader: Reader) -> dict[AgreementLabels, list[Compared]]:
     """Everything that can be compared."""
     execute = reader.connection.execute
-    by_session: dict[int, list[Said]] = defaultdict(list)
+    by_session: dict[int, list[SessionOpinion]] = defaultdict(list)
     for statement in (_TRACES, _SESSIONS):
         for row in execute(statement, (LOOKED_AT,)):
-            said = Said(*row)
+            said = SessionOpinion(*row)
             by_session[said.session].append(said)
     names = reader.names()
     found: dict[AgreementLabels, list[Compared]] = defaultdict(list)
@@ -93,7 +93,7 @@ def compared(reader: Reader) -> dict[AgreementLabels, list[Compared]]:
 
 
 def _of_subject(
-    session: int, said: Sequence[Said], row: tuple[Any, ...], names: Mapping[int, str]
+    session: int, said: Sequence[SessionOpinion], row: tuple[Any, ...], names: Mapping[int, str]
 ) -> Iterator[tuple[AgreementLabels, Compared]]:
     """The outcomes of one trace or session beside what is said of it."""
     service, agent, session_id, subject, packed = row

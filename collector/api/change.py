@@ -49,7 +49,7 @@ from collector.records.traces import SessionRecord
 
 
 @dataclass(slots=True)
-class _Held:
+class _TouchedSession:
     """A session that is touched; `before` None: the index did not have it."""
 
     row: int
@@ -62,8 +62,8 @@ class IndexChange(Reading):
 
     def __init__(self, connection: sqlite3.Connection, packing: Packing) -> None:
         super().__init__(connection, packing)
-        self._sessions: dict[int, _Held] = {}
-        self._names: dict[tuple[str, str], _Held] = {}
+        self._sessions: dict[int, _TouchedSession] = {}
+        self._names: dict[tuple[str, str], _TouchedSession] = {}
         self._rows: dict[str, TraceRow] = {}
         self._missing: set[str] = set()
         """Traces that were looked for, and are not in the index."""
@@ -140,7 +140,7 @@ class IndexChange(Reading):
 
         They stand in a partition from offset `first` on.
         """
-        session: _Held | None = None
+        session: _TouchedSession | None = None
         if subject.scope == "trace" and subject.trace_id is not None:
             trace_id = subject.trace_id
             trace = self._row_of(trace_id) or self._expect_trace(subject, trace_id)
@@ -272,7 +272,7 @@ class IndexChange(Reading):
         self,
         header: TraceHeader,
         old: TraceRow | None,
-        session: _Held,
+        session: _TouchedSession,
         revision: int,
         position: Position | None,
     ) -> TraceRow:
@@ -349,7 +349,7 @@ class IndexChange(Reading):
         self._missing.clear()
         return sum(self._signals.drop(trace_subject(row)) for row in rows)
 
-    def _load(self, header: TraceHeader | SubjectHeader) -> _Held:
+    def _load(self, header: TraceHeader | SubjectHeader) -> _TouchedSession:
         """The session, held until `finish`; `header` begins it if it is not in the index."""
         held = self._find(header.service, header.session_id)
         if held is not None:
@@ -365,7 +365,7 @@ class IndexChange(Reading):
         self._signals.begin(session_subject(self._next_session - 1))
         return self._hold(self._next_session - 1, None, begun)
 
-    def _find(self, service: str, session_id: str) -> _Held | None:
+    def _find(self, service: str, session_id: str) -> _TouchedSession | None:
         held = self._names.get((service, session_id))
         if held is not None:
             return held
@@ -376,7 +376,7 @@ class IndexChange(Reading):
             return None
         return self._hold(found[0], found[1], msgspec.structs.replace(found[1]))
 
-    def _held(self, row: int) -> _Held | None:
+    def _held(self, row: int) -> _TouchedSession | None:
         if row not in self._sessions:
             found = self.session(row)
             if found is None:
@@ -384,8 +384,8 @@ class IndexChange(Reading):
             return self._hold(row, found, msgspec.structs.replace(found))
         return self._sessions[row]
 
-    def _hold(self, row: int, before: SessionEntry | None, after: SessionEntry) -> _Held:
-        held = self._sessions[row] = _Held(row, before, after)
+    def _hold(self, row: int, before: SessionEntry | None, after: SessionEntry) -> _TouchedSession:
+        held = self._sessions[row] = _TouchedSession(row, before, after)
         self._names[after.service, after.session_id] = held
         return held
 

@@ -53,7 +53,7 @@ class Feed:
         self._thread = OwnThread("index")
         self._stream = stream
         reader = partial(
-            _Reader,
+            _TopicFeed,
             log=log,
             sync=index.sync,
             thread=self._thread,
@@ -89,7 +89,7 @@ class Feed:
             await self._thread.close()
 
 
-class _Reader(Consumer):
+class _TopicFeed(Consumer):
     """Puts the records of one topic into the index."""
 
     def __init__(  # noqa: PLR0913 - its collaborators, one by one
@@ -156,7 +156,7 @@ class FeedbackMatch(Protocol):
         ...
 
 
-class _FeedbackReader(_Reader):
+class _FeedbackReader(_TopicFeed):
     """Puts feedback into the index, and looks about once a second whether what it is about has come."""
 
     def __init__(self, *, match: FeedbackMatch, counts: FeedbackCounts, **reader: Any) -> None:

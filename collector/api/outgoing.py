@@ -41,7 +41,7 @@ class Outgoing:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(None) as deadline:
-                answer = _Answer(send, self._takes, deadline)
+                answer = _OutgoingAnswer(send, self._takes, deadline)
                 try:
                     await self._app(scope, receive, answer.send)
                 finally:
@@ -61,7 +61,7 @@ class Outgoing:
         await error(503, message, headers={"retry-after": "10"})(scope, receive, send)
 
 
-class _Answer:
+class _OutgoingAnswer:
     def __init__(self, send: Send, takes: Callable[[int], bool], deadline: asyncio.Timeout) -> None:
         self._send = send
         self._takes = takes

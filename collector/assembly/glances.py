@@ -40,7 +40,7 @@ _MUST_BE_SEEN = (True, -math.inf, 0, b"")
 """Before all of these, behind all others."""
 
 
-class _Waiting(NamedTuple):
+class _DueGlance(NamedTuple):
     place: tuple[bool, float, int, bytes]
     """In the order: last those that must be looked at, before them the most urgent; of two alike the older one."""
     open_traces: OpenTraces
@@ -51,7 +51,7 @@ class GlanceQueue:
     """Open traces that are due to be looked at, each once."""
 
     def __init__(self) -> None:
-        self._waiting: dict[bytes, _Waiting] = {}
+        self._waiting: dict[bytes, _DueGlance] = {}
         """By trace id: the newest glance of a trace replaces the one that waits."""
         self._order: list[tuple[bool, float, int, bytes]] = []
 
@@ -64,7 +64,7 @@ class GlanceQueue:
         before = self._taken(trace.trace_id)
         glance = glance.joined(before and before.glance)
         place = (trace.must_be_seen, glance.urgency, -trace.hold.number, trace.trace_id)
-        self._waiting[trace.trace_id] = _Waiting(place, open_traces, glance)
+        self._waiting[trace.trace_id] = _DueGlance(place, open_traces, glance)
         insort(self._order, place)
         if bisect_left(self._order, _MUST_BE_SEEN) <= WAITING:
             return None
@@ -77,7 +77,7 @@ class GlanceQueue:
         waiting = self._waiting.pop(trace_id)
         return waiting.open_traces, waiting.glance
 
-    def _taken(self, trace_id: bytes) -> _Waiting | None:
+    def _taken(self, trace_id: bytes) -> _DueGlance | None:
         waiting = self._waiting.pop(trace_id, None)
         if waiting is not None:
             del self._order[bisect_left(self._order, waiting.place)]

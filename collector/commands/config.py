@@ -38,14 +38,14 @@ def effective(config: Config) -> str:
     """The whole tree as YAML. Without secrets in it, loading it gives the same configuration."""
     return yaml.dump(
         _written(config.model_dump()),
-        Dumper=_Dumper,
+        Dumper=_ConfigDumper,
         sort_keys=False,
         allow_unicode=True,
         width=120,
     )
 
 
-class _Dumper(yaml.SafeDumper):
+class _ConfigDumper(yaml.SafeDumper):
     """PyYAML's, but for characters that it writes as they are and reads as line breaks."""
 
 
@@ -53,7 +53,7 @@ def _quoted(_dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return yaml.ScalarNode(_TEXT, text, style='"' if _BREAKS.search(text) else None)
 
 
-_Dumper.add_representer(str, _quoted)
+_ConfigDumper.add_representer(str, _quoted)
 
 
 def schema() -> dict[str, Any]:

@@ -55,11 +55,11 @@ def command(
 def written(groups: Sequence[RuleGroup]) -> str:
     """A rule file. Expressions stand in lines of their own."""
     return yaml.dump(
-        {"groups": groups}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000
+        {"groups": groups}, Dumper=_RulesDumper, sort_keys=False, allow_unicode=True, width=10_000
     )
 
 
-class _Dumper(yaml.SafeDumper):
+class _RulesDumper(yaml.SafeDumper):
     """PyYAML's, with texts of several lines as blocks."""
 
 
@@ -70,7 +70,7 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return node
 
 
-_Dumper.add_representer(str, _text)
+_RulesDumper.add_representer(str, _text)
 
 
 def _configured(settings: Config) -> Mapping[str, float]:

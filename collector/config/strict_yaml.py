@@ -126,10 +126,12 @@ def unique(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
 
 def in_yaml(value: object) -> str:
     """The value as YAML that people edit: keys in their order, without anchors."""
-    return str(yaml.dump(value, Dumper=_Plain, allow_unicode=True, sort_keys=False, width=110))
+    return str(
+        yaml.dump(value, Dumper=_ExpandedDumper, allow_unicode=True, sort_keys=False, width=110)
+    )
 
 
-class _Plain(yaml.SafeDumper):
+class _ExpandedDumper(yaml.SafeDumper):
     """Equal values are written out."""
 
     def ignore_aliases(self, data: object) -> bool:

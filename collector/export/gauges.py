@@ -18,7 +18,7 @@ from collector.watch.windows.target import Labels, Target
 from collector.watch.windows.targets import Targets
 
 
-class Sample(NamedTuple):
+class GaugeSample(NamedTuple):
     """A sample of `spanwise_<gauge>`."""
 
     gauge: str
@@ -32,7 +32,7 @@ class Gauges(Collector):
     def __init__(
         self,
         families: Mapping[str, tuple[str, tuple[str, ...]]],
-        samples: Callable[[], Iterable[Sample]],
+        samples: Callable[[], Iterable[GaugeSample]],
         caught_up: Callable[[], bool],
     ) -> None:
         """They have no samples until the state from before a restart has been read back (`caught_up`)."""
@@ -170,7 +170,7 @@ NEAR = 0.5
 
 def agents(
     targets: Targets, now: float, changed: Callable[[Labels], float | None]
-) -> Iterator[Sample]:
+) -> Iterator[GaugeSample]:
     """Of every window at log time `now`; `changed`: since when a change of a headline's scores is."""
     for target in targets:
         yield from _of_window(targets, target, now)
@@ -180,43 +180,43 @@ def agents(
             for name, field in HEADLINES.items():
                 mean = getattr(each, field)
                 if mean is not None:
-                    yield Sample(f"{name}_ratio", labels, mean)
-            yield Sample("version_sessions", labels, each.sessions)
-            yield Sample("version_last_session_timestamp_seconds", labels, each.last_session)
+                    yield GaugeSample(f"{name}_ratio", labels, mean)
+            yield GaugeSample("version_sessions", labels, each.sessions)
+            yield GaugeSample("version_last_session_timestamp_seconds", labels, each.last_session)
 
 
-def _of_window(targets: Targets, target: Target, now: float) -> Iterator[Sample]:
+def _of_window(targets: Targets, target: Target, now: float) -> Iterator[GaugeSample]:
     labels = target.labels
     objective = targets.objective(labels)
     if objective is not None:
-        yield Sample("slo_objective_ratio", labels, objective)
+        yield GaugeSample("slo_objective_ratio", labels, objective)
     if not targets.has_window(labels):
         return
     if target.last_score:
-        yield Sample("last_score_timestamp_seconds", labels, target.last_score)
+        yield GaugeSample("last_score_timestamp_seconds", labels, target.last_score)
     stats = target.stats(now, targets.current_versions(labels))
     if stats is None:
         return
-    yield Sample("window_mean_ratio", labels, stats.bounds.mean)
-    yield Sample("window_lower_bound_ratio", labels, stats.bounds.lower)
-    yield Sample("window_upper_bound_ratio", labels, stats.bounds.upper)
-    yield Sample("window_samples", labels, stats.samples)
+    yield GaugeSample("window_mean_ratio", labels, stats.bounds.mean)
+    yield GaugeSample("window_lower_bound_ratio", labels, stats.bounds.lower)
+    yield GaugeSample("window_upper_bound_ratio", labels, stats.bounds.upper)
+    yield GaugeSample("window_samples", labels, stats.samples)
     if objective is not None:
         is_missing = target.is_missing(stats.bounds.mean, objective)
-        yield Sample("objective_missed_detected", labels, is_missing)
+        yield GaugeSample("objective_missed_detected", labels, is_missing)
 
 
-def tasks(runs: TaskRuns) -> Iterator[Sample]:
+def tasks(runs: TaskRuns) -> Iterator[GaugeSample]:
     for agent, each in runs.passing():
         for passing in each:
             labels = (*agent, str(passing.k))
-            yield Sample("tasks_left_out", labels, passing.left_out)
+            yield GaugeSample("tasks_left_out", labels, passing.left_out)
             if passing.pass_at_k is not None and passing.pass_pow_k is not None:
-                yield Sample("task_pass_at_k_ratio", labels, passing.pass_at_k)
-                yield Sample("task_pass_pow_k_ratio", labels, passing.pass_pow_k)
+                yield GaugeSample("task_pass_at_k_ratio", labels, passing.pass_at_k)
+                yield GaugeSample("task_pass_pow_k_ratio", labels, passing.pass_pow_k)
 
 
-def drift(detectors: DriftDetectors, *, is_detailed: bool) -> Iterator[Sample]:
+def drift(detectors: DriftDetectors, *, is_detailed: bool) -> Iterator[GaugeSample]:
     """They say "worse than it was" alone, but of the evaluators BOTH (`drift/detector.py`) either direction.
 
     A label set has `detected` and `progress_ratio` once its history is long enough for a comparison. With too many
@@ -229,41 +229,41 @@ def drift(detectors: DriftDetectors, *, is_detailed: bool) -> Iterator[Sample]:
         is_compared = detectors.is_compared(watch)
         is_shown = is_detailed or progress >= NEAR
         if samples and (is_shown or not is_compared):
-            yield Sample("drift_history_samples", labels, samples)
+            yield GaugeSample("drift_history_samples", labels, samples)
         if is_compared:
-            yield Sample("drift_detected", labels, alarm is not None)
+            yield GaugeSample("drift_detected", labels, alarm is not None)
         if is_compared and watch.pages:
-            yield Sample("drift_strong", labels, watch.is_strong)
+            yield GaugeSample("drift_strong", labels, watch.is_strong)
         if is_compared and is_shown:
-            yield Sample("drift_progress_ratio", labels, progress)
+            yield GaugeSample("drift_progress_ratio", labels, progress)
         if alarm is not None:
-            yield Sample("drift_mean_rank_ratio", labels, alarm.mean_rank)
-            yield Sample("drift_since_timestamp_seconds", labels, alarm.since)
+            yield GaugeSample("drift_mean_rank_ratio", labels, alarm.mean_rank)
+            yield GaugeSample("drift_since_timestamp_seconds", labels, alarm.since)
     for agent, cause in detectors.causes().items():
-        yield Sample("drift_cause", (*agent, *(cause or UNKNOWN)), 1)
+        yield GaugeSample("drift_cause", (*agent, *(cause or UNKNOWN)), 1)
 
 
-def faults(watched: Faults) -> Iterator[Sample]:
+def faults(watched: Faults) -> Iterator[GaugeSample]:
     for agent in watched:
         for each in agent.faults():
             labels = (*agent.labels, each.fault, each.tool)
-            yield Sample("fault_detected", labels, 1)
-            yield Sample("fault_since_timestamp_seconds", labels, each.since)
-            yield Sample("fault_uses", (*labels, "before"), each.uses_before)
-            yield Sample("fault_failures", (*labels, "before"), each.failures_before)
-            yield Sample("fault_uses", (*labels, "since"), each.uses)
-            yield Sample("fault_failures", (*labels, "since"), each.failures)
+            yield GaugeSample("fault_detected", labels, 1)
+            yield GaugeSample("fault_since_timestamp_seconds", labels, each.since)
+            yield GaugeSample("fault_uses", (*labels, "before"), each.uses_before)
+            yield GaugeSample("fault_failures", (*labels, "before"), each.failures_before)
+            yield GaugeSample("fault_uses", (*labels, "since"), each.uses)
+            yield GaugeSample("fault_failures", (*labels, "since"), each.failures)
         for fault, tool in agent.ended():
-            yield Sample("fault_detected", (*agent.labels, fault, tool), 0)
+            yield GaugeSample("fault_detected", (*agent.labels, fault, tool), 0)
 
 
-def runaways(shown: Mapping[AgentLabels, Sequence[OpenRunaway]]) -> Iterator[Sample]:
+def runaways(shown: Mapping[AgentLabels, Sequence[OpenRunaway]]) -> Iterator[GaugeSample]:
     for agent, some in shown.items():
         for reason, count in sorted(Counter(each.reason for each in some).items()):
-            yield Sample("runaway_traces", (*agent, reason), count)
+            yield GaugeSample("runaway_traces", (*agent, reason), count)
 
 
-def ranks(targets: Targets) -> Iterator[Sample]:
+def ranks(targets: Targets) -> Iterator[GaugeSample]:
     """Of each version that was looked at, of the headlines: for what reads PromQL (Keptn, Harness, Kayenta)."""
     for target in targets:
         service, agent, evaluator, _ = target.labels
@@ -271,6 +271,6 @@ def ranks(targets: Targets) -> Iterator[Sample]:
             if each.baseline is None or not each.looks:
                 continue
             labels, look = (service, agent, evaluator, version, each.baseline), each.looks[-1]
-            yield Sample("version_rank_ratio", labels, look.rank)
-            yield Sample("version_rank_lower_bound_ratio", labels, look.lower)
-            yield Sample("version_rank_upper_bound_ratio", labels, look.upper)
+            yield GaugeSample("version_rank_ratio", labels, look.rank)
+            yield GaugeSample("version_rank_lower_bound_ratio", labels, look.lower)
+            yield GaugeSample("version_rank_upper_bound_ratio", labels, look.upper)

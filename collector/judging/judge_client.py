@@ -204,7 +204,7 @@ class JudgeClientPool:
 
             # Waiting for budget takes no place from a subject of another service.
             number = await self._gate.reserve(job, ceiling)
-            call = _Call(number, model, attempt >= self._attempts, goes_on)
+            call = _JudgeRequest(number, model, attempt >= self._attempts, goes_on)
             try:
                 return await self._once(call, ask, is_readable)
             except JudgeError as error:
@@ -222,7 +222,7 @@ class JudgeClientPool:
 
     async def _once(
         self,
-        call: _Call,
+        call: _JudgeRequest,
         ask: Callable[[bool], Awaitable[_T]],
         is_readable: Callable[[_T], bool],
     ) -> _T:
@@ -258,7 +258,7 @@ class SubjectClient:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _JudgeRequest:
     """One request, and how it is reported."""
 
     number: int

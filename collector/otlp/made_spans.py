@@ -110,10 +110,10 @@ class _Attributes(Mapping[str, JSON]):
 def plain(value: AnyValue) -> JSON:
     """A value as Python has it; bytes, what is nested deeper than 32 and what is beyond 10,000 parts as None."""
     kind = value.WhichOneof("value")
-    return getattr(value, kind) if kind in _SCALARS else _Plain().read(value, _DEPTH)
+    return getattr(value, kind) if kind in _SCALARS else _PlainValue().read(value, _DEPTH)
 
 
-class _Plain:
+class _PlainValue:
     """One value being read."""
 
     def __init__(self) -> None:

@@ -91,7 +91,7 @@ class Redactor:
             TooLarge: what must be looked at has more fields than a request may have.
         """
         request = decoded.request
-        walk = _Walk(request, self._marking, self._identifiers)
+        walk = _RedactionWalk(request, self._marking, self._identifiers)
         # The stubs name two classes for what is one at run time.
         whole = walk.message(0, len(request), cast(Descriptor, message.DESCRIPTOR), 1)
         return decoded._replace(
@@ -112,7 +112,7 @@ class Redactor:
         return self(DecodedRequest(spans), ExportTraceServiceRequest).request
 
 
-class _Walk:
+class _RedactionWalk:
     """One request being redacted."""
 
     def __init__(self, request: bytes, marking: Marking, identifiers: frozenset[bytes]) -> None:

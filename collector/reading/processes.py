@@ -55,7 +55,7 @@ _packed = msgspec.msgpack.Decoder(PackedTrace).decode
 _seen = msgspec.msgpack.Decoder(GlanceResult)
 
 
-class _Call:
+class _PendingAnswers:
     """What a caller waits for: the answers to its jobs, all at once, so that it wakes up once."""
 
     __slots__ = ("future", "missing")
@@ -73,7 +73,7 @@ class Task:
 
     __slots__ = ("answer", "attempts", "call", "job", "lost", "service", "timeout")
 
-    def __init__(self, job: Job, call: _Call, timeout: float) -> None:
+    def __init__(self, job: Job, call: _PendingAnswers, timeout: float) -> None:
         self.job = job
         self.call = call
         self.answer: bytes | None = None
@@ -124,7 +124,7 @@ class Processes:
         self._queue: JobQueue[Task] = JobQueue(config.fairness.share)
         self._waiting = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
-        self._asked: set[_Call] = set()
+        self._asked: set[_PendingAnswers] = set()
         self._has_given_up = False
         self._lost: dict[int, tuple[str, float]] = {}
         """Worker number -> the service whose job ended it, and when, until another one is up."""
@@ -162,7 +162,7 @@ class Processes:
     async def _answered(self, jobs: Sequence[Job]) -> Sequence[Task]:
         if self._has_given_up:
             raise Retryable(_STOPS)
-        call = _Call(len(jobs))
+        call = _PendingAnswers(len(jobs))
         tasks = [Task(job, call, self._timeout) for job in jobs]
         self._asked.add(call)
         now = asyncio.get_running_loop().time()

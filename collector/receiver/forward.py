@@ -123,7 +123,7 @@ def forwarders(
 
 
 @dataclass(slots=True, eq=False)
-class _Held:
+class _QueuedRequest:
     """A request in hand."""
 
     body: bytes
@@ -156,8 +156,8 @@ class Forwarder:
         self._grace = grace
         self._requests = families.forward_requests
         self._gauge = families.forward_queue_bytes
-        self._waiting: deque[_Held] = deque()
-        self._aside: dict[_Held, asyncio.TimerHandle] = {}
+        self._waiting: deque[_QueuedRequest] = deque()
+        self._aside: dict[_QueuedRequest, asyncio.TimerHandle] = {}
         self._bytes = 0
         self._arrived = asyncio.Event()
         self._closed = False
@@ -172,7 +172,7 @@ class Forwarder:
         elif self._bytes + len(request) > self._limit:
             self._count("queue_full")
         else:
-            self._waiting.append(_Held(request, self._patience()))
+            self._waiting.append(_QueuedRequest(request, self._patience()))
             self._hold(len(request))
             self._arrived.set()
 
@@ -223,7 +223,7 @@ class Forwarder:
             else:
                 pause.reset()
 
-    async def _next(self) -> _Held | None:
+    async def _next(self) -> _QueuedRequest | None:
         """The oldest request; None once the queue is empty and closed."""
         while not self._waiting:
             if self._closed:
@@ -232,7 +232,7 @@ class Forwarder:
             await self._arrived.wait()
         return self._waiting.popleft()
 
-    async def _deliver(self, held: _Held) -> Result:
+    async def _deliver(self, held: _QueuedRequest) -> Result:
         if held.first is None:
             held.first = self._clock()
             if not await self._is_news(held):
@@ -254,7 +254,7 @@ class Forwarder:
             return "partial"
         return "forwarded"
 
-    async def _is_news(self, held: _Held) -> bool:
+    async def _is_news(self, held: _QueuedRequest) -> bool:
         """Take out what was forwarded within the last minute; whether anything is left."""
         met = self._forwarded.again(await self._read(held.body, keys_of))
         if not met:
@@ -274,13 +274,13 @@ class Forwarder:
         held.body = rest
         return True
 
-    async def _halve(self, held: _Held, error: TooLarge) -> Result:
+    async def _halve(self, held: _QueuedRequest, error: TooLarge) -> Result:
         """Put both halves at the queue's head; what is one item is refused for good."""
         two = await self._read(held.body, halves)
         if two is None:
             return self._refused(error)
         self._waiting.extendleft(
-            _Held(each, self._patience(), held.first) for each in reversed(two)
+            _QueuedRequest(each, self._patience(), held.first) for each in reversed(two)
         )
         self._hold(sum(map(len, two)) - len(held.body))
         self._arrived.set()
@@ -290,7 +290,7 @@ class Forwarder:
         self._say(f"refused a request and will never take it: {error}")
         return "refused"
 
-    def _set_aside(self, held: _Held, first: float, at_least: float) -> Result:
+    def _set_aside(self, held: _QueuedRequest, first: float, at_least: float) -> Result:
         """Give its place to the next request, until its wait is over."""
         if self._closed:
             return "stopped"
@@ -301,7 +301,7 @@ class Forwarder:
         self._aside[held] = loop.call_later(wait, self._bring_back, held)
         return "retried"
 
-    def _bring_back(self, *held: _Held) -> None:
+    def _bring_back(self, *held: _QueuedRequest) -> None:
         for each in held:
             self._aside.pop(each).cancel()
             self._waiting.append(each)

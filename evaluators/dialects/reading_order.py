@@ -49,10 +49,10 @@ def reading_order(trace: Trace, exchanged: Mapping[str, Exchanged]) -> tuple[Lin
         trace: The normalised trace.
         exchanged: The messages of its model calls, by span id; without them its answers and tool calls are left.
     """
-    return tuple(_Reader(trace, exchanged).lines())
+    return tuple(_OrderReader(trace, exchanged).lines())
 
 
-class _Reader:
+class _OrderReader:
     def __init__(self, trace: Trace, exchanged: Mapping[str, Exchanged]) -> None:
         self._trace = trace
         self._exchanged = exchanged

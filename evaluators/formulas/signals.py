@@ -65,7 +65,7 @@ def exact(value: float) -> int:
     return round(math.ldexp(value, 60))
 
 
-class _Part(NamedTuple):
+class _SignalPart(NamedTuple):
     value: int | None
     present: int
     missing: tuple[str, ...]
@@ -79,7 +79,7 @@ class SignalState(Running):
         self.weights = merged(options["signal_weights"])
         self.signals: tuple[str, ...] = tuple(options["signals"] or default_signals({"coherence"}))
         self.inputs: Inputs = options["inputs"]
-        self._parts: dict[str, _Part] = {}
+        self._parts: dict[str, _SignalPart] = {}
         self._present = self._scored = 0
         self._missing: Counter[str] = Counter()
 
@@ -102,7 +102,7 @@ class SignalState(Running):
         value = self.value(risk)
         why, assumed = turn.unscored_why, turn.assumed
         missing = [n for n in turn.unscored if n in self.signals and n not in risk]
-        part = _Part(
+        part = _SignalPart(
             None if value is None else exact(value),
             len(risk) if not assumed else len([name for name in risk if name not in assumed]),
             tuple([why.get(name, "unscored") for name in missing]),
@@ -122,7 +122,7 @@ class SignalState(Running):
         if part.value is not None:
             self.remove(part.value)
 
-    def _count(self, part: _Part, sign: int) -> None:
+    def _count(self, part: _SignalPart, sign: int) -> None:
         self._present += sign * part.present
         self._scored += sign * part.scored
         for why in part.missing:

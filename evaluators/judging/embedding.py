@@ -70,7 +70,7 @@ async def embed_trace(
         history: The traces before it in its session, oldest first; the newest three are looked at.
         expectation: What is expected of the trace; None when nothing is.
     """
-    states = [_EvaluatorState(configured=each, embedder=_KnownVectors(model)) for each in due]
+    states = [_EmbeddedEvaluator(configured=each, embedder=_KnownVectors(model)) for each in due]
     vectors: dict[str, Sequence[float]] = {}
     answers: list[tuple[Embedded, tuple[str, ...]]] = []
     calls = 0
@@ -128,7 +128,7 @@ class _KnownVectors:
 
 
 @dataclass(slots=True, kw_only=True)
-class _EvaluatorState:
+class _EmbeddedEvaluator:
     """One evaluator, and the texts that it still needs vectors of."""
 
     configured: Configured
@@ -179,7 +179,7 @@ class _EvaluatorState:
         return replace(self.outcome, judge=use)
 
 
-def _end(states: Sequence[_EvaluatorState], why: Failure | JudgeError) -> None:
+def _end(states: Sequence[_EmbeddedEvaluator], why: Failure | JudgeError) -> None:
     for state in states:
         more = {"compared": state.compared, "expectation": state.expectation}
         if isinstance(why, JudgeError) and why.type in SKIPPED:

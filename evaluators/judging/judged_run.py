@@ -29,7 +29,7 @@ EXTRACTION = "extraction"
 
 
 @dataclass(slots=True, kw_only=True)
-class _EvaluatorState:
+class _JudgedEvaluator:
     """One evaluator, the arguments it has so far and the questions still open."""
 
     configured: Configured
@@ -68,11 +68,11 @@ class JudgedRun:
             resources: Further resources by type; None = there is none of it.
         """
         outcomes: dict[int, Outcome] = {}
-        states: dict[int, _EvaluatorState] = {}
+        states: dict[int, _JudgedEvaluator] = {}
         for at, configured in enumerate(self._due):
             why = self._unexpected(configured.spec, resources)
             if why is None:
-                states[at] = _EvaluatorState(configured=configured, questions={})
+                states[at] = _JudgedEvaluator(configured=configured, questions={})
             else:
                 outcomes[at] = not_applicable(configured, "no_expectations", why)
         await self._extract(states.values())
@@ -91,7 +91,7 @@ class JudgedRun:
             return None if self._subject.answered else "no output is expected of any turn"
         return None
 
-    async def _extract(self, states: Iterable[_EvaluatorState]) -> None:
+    async def _extract(self, states: Iterable[_JudgedEvaluator]) -> None:
         wanting = [
             state for state in states if Extraction in state.configured.spec.resources.values()
         ]
@@ -120,7 +120,7 @@ class JudgedRun:
         for state in wanting:
             state.missing = why
 
-    def _prepare(self, state: _EvaluatorState, resources: Mapping[Any, object]) -> None:
+    def _prepare(self, state: _JudgedEvaluator, resources: Mapping[Any, object]) -> None:
         """Set the arguments that are known, and note what must be asked for."""
         spec = state.configured.spec
         blocks = {name: kind for name, kind in spec.resources.items() if _is_block(kind)}
@@ -149,11 +149,11 @@ class JudgedRun:
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    async def _judge(self, states: Sequence[_EvaluatorState]) -> None:
+    async def _judge(self, states: Sequence[_JudgedEvaluator]) -> None:
         open_states = [state for state in states if state.questions and state.missing is None]
         for stage, model, group in self._groups(open_states):
             await self._ask(stage, model, group)
-        again: dict[str | None, list[_EvaluatorState]] = {}
+        again: dict[str | None, list[_JudgedEvaluator]] = {}
         for state in open_states:
             if state.questions and _is_unreadable(state.missing):
                 again.setdefault(state.configured.model, []).append(state)
@@ -161,8 +161,8 @@ class JudgedRun:
             await self._ask("judging" + AGAIN, model, group)
 
     def _groups(
-        self, states: Sequence[_EvaluatorState]
-    ) -> Iterator[tuple[str, str | None, Sequence[_EvaluatorState]]]:
+        self, states: Sequence[_JudgedEvaluator]
+    ) -> Iterator[tuple[str, str | None, Sequence[_JudgedEvaluator]]]:
         own = [state for state in states if self._separate or state.configured.model is not None]
         shared = [state for state in states if state not in own]
         if shared:
@@ -170,7 +170,7 @@ class JudgedRun:
         for state in own:
             yield f"judging_{_key(state.name)}"[:64], state.configured.model, [state]
 
-    async def _ask(self, stage: str, model: str | None, states: Sequence[_EvaluatorState]) -> None:
+    async def _ask(self, stage: str, model: str | None, states: Sequence[_JudgedEvaluator]) -> None:
         questions: dict[str, Question] = {}
         for state in states:
             try:
@@ -199,13 +199,13 @@ class JudgedRun:
             nothing = "no entry of the answer could be used"
             self._calls.count_useless(Failure(type="parse_error", message=nothing))
 
-    def _questions(self, state: _EvaluatorState) -> dict[str, Question]:
+    def _questions(self, state: _JudgedEvaluator) -> dict[str, Question]:
         options = state.configured.options
         return {
             key: kind.question(self._subject, options) for key, (_, kind) in state.questions.items()
         }
 
-    def _take(self, state: _EvaluatorState, answer: Mapping[str, JSON]) -> int:
+    def _take(self, state: _JudgedEvaluator, answer: Mapping[str, JSON]) -> int:
         """Set the blocks that the answer holds; returns how many could be used."""
         state.missing = None
         before = len(state.questions)
@@ -219,7 +219,7 @@ class JudgedRun:
                 del state.questions[key]
         return before - len(state.questions)
 
-    def _can_use(self, state: _EvaluatorState, answer: Mapping[str, JSON]) -> bool:
+    def _can_use(self, state: _JudgedEvaluator, answer: Mapping[str, JSON]) -> bool:
         """Whether the answer holds any block that the evaluator asked for."""
         for key, (_, kind) in state.questions.items():
             with suppress(Exception):  # also what a third party's check raises
@@ -228,7 +228,7 @@ class JudgedRun:
         return False
 
     def _block(
-        self, state: _EvaluatorState, answer: Mapping[str, JSON], key: str, kind: type[Block]
+        self, state: _JudgedEvaluator, answer: Mapping[str, JSON], key: str, kind: type[Block]
     ) -> Block:
         block = to_block(answer.get(key), kind)
         block.check(self._subject, state.configured.options)
@@ -236,10 +236,10 @@ class JudgedRun:
 
     # --- outcomes -----------------------------------------------------------------------------------------------------
 
-    async def _outcome(self, state: _EvaluatorState, resources: Mapping[Any, object]) -> Outcome:
+    async def _outcome(self, state: _JudgedEvaluator, resources: Mapping[Any, object]) -> Outcome:
         return self._annotated(state, await self._scored(state), resources)
 
-    async def _scored(self, state: _EvaluatorState) -> Outcome:
+    async def _scored(self, state: _JudgedEvaluator) -> Outcome:
         configured = state.configured
         if isinstance(state.missing, Skip):
             return skipped(configured, state.missing.reason)
@@ -260,7 +260,7 @@ class JudgedRun:
         return settle(configured, score)
 
     def _annotated(
-        self, state: _EvaluatorState, outcome: Outcome, resources: Mapping[Any, object]
+        self, state: _JudgedEvaluator, outcome: Outcome, resources: Mapping[Any, object]
     ) -> Outcome:
         more: dict[str, Any] = {"judge": self._calls.use_of(state.name)}
         cuts = [outcome.truncated, self._calls.truncated.get(state.name)]

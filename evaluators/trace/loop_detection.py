@@ -29,7 +29,7 @@ TELLING = 24
 _NUMBER = re.compile(r"\d+")
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ComparedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One turn, as far as it is compared with others."""
 
     output: str = ""
@@ -52,7 +52,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether there is an answer to compare."""
         return bool(self.output or self.vector)
 
-    def packed(self, vector: Vector) -> Said:
+    def packed(self, vector: Vector) -> ComparedTurn:
         """What is kept of it in a sketch."""
         return replace(
             self,
@@ -63,16 +63,16 @@ class Said(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-Similar: TypeAlias = Callable[[Said, Sequence[Said]], Sequence[float]]
+Similar: TypeAlias = Callable[[ComparedTurn, Sequence[ComparedTurn]], Sequence[float]]
 """The cosine similarity of an output with each of some earlier ones, from 0 to 1."""
 
 
 class LoopSketch(Sketch, frozen=True, kw_only=True, omit_defaults=True):
     """What later turns are compared with, and what of the trace itself is compared with earlier ones."""
 
-    said: Said
+    said: ComparedTurn
     """The trace's own question and answer."""
-    turns: tuple[Said, ...] = ()
+    turns: tuple[ComparedTurn, ...] = ()
     """Of a trace that holds several turns, the first ones, which earlier traces are compared with."""
     later: Score | None = None
     """The worst score of its other turns; None: it has no others, or they have none."""
@@ -106,11 +106,11 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
     and the worst one is the score.
     """
     before = [
-        Said(output=clip(each.output or ""), input=_question(each.input))
+        ComparedTurn(output=clip(each.output or ""), input=_question(each.input))
         for each in history.previous
     ]
 
-    def similar(mine: Said, earlier: Sequence[Said]) -> Sequence[float]:
+    def similar(mine: ComparedTurn, earlier: Sequence[ComparedTurn]) -> Sequence[float]:
         vector, *others = embedder.embed([each.output for each in (mine, *earlier)])
         return [1 - cosine_distance(vector, other) for other in others]
 
@@ -120,11 +120,11 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
     return _worst(_scores(turns, before, similar, range(len(turns)))) or _no_two()
 
 
-def _own(trace: Trace) -> Said:
+def _own(trace: Trace) -> ComparedTurn:
     return _said(trace.output, trace.input, trace.tool_calls)
 
 
-def _parts(trace: Trace) -> list[Said]:
+def _parts(trace: Trace) -> list[ComparedTurn]:
     """The turns that the trace holds, each with the calls that began within it."""
     return [
         _said(
@@ -143,8 +143,8 @@ def _parts(trace: Trace) -> list[Said]:
 
 def _said(
     output: str | None, question: str | None, calls: Sequence[ToolCall], span_id: str | None = None
-) -> Said:
-    return Said(
+) -> ComparedTurn:
+    return ComparedTurn(
         output=clip(output or ""),
         input=_question(question),
         has_looked=bool(calls)
@@ -158,20 +158,20 @@ def _question(text: str | None) -> str | None:
     return None if text is None else clip(text, QUESTION)
 
 
-def _embedded(turns: Sequence[Said], embedder: Embedder) -> list[Said]:
+def _embedded(turns: Sequence[ComparedTurn], embedder: Embedder) -> list[ComparedTurn]:
     """The turns, packed."""
     texts = [each.output for each in turns if each.output]
     vectors = iter(embedder.embed(texts) if texts else ())
     return [each.packed(next(vectors)) if each.output else each for each in turns]
 
 
-def _packed(mine: Said, earlier: Sequence[Said]) -> Sequence[float]:
+def _packed(mine: ComparedTurn, earlier: Sequence[ComparedTurn]) -> Sequence[float]:
     return cosines(mine.vector, [each.vector for each in earlier])
 
 
 def _scores(
-    turns: Sequence[Said],
-    before: Sequence[Said | None],
+    turns: Sequence[ComparedTurn],
+    before: Sequence[ComparedTurn | None],
     similar: Similar,
     places: Iterable[int],
     count: int | None = None,
@@ -200,7 +200,9 @@ def _badness(score: Score) -> tuple[float, float]:
     return score.risk or 0.0, 1 - (score.value or 0.0)
 
 
-def _compared(mine: Said, previous: Sequence[Said | None], similar: Similar) -> Score:
+def _compared(
+    mine: ComparedTurn, previous: Sequence[ComparedTurn | None], similar: Similar
+) -> Score:
     """The score of one turn beside those before it."""
     if not previous:
         return _nothing("no session context provided", "the first trace of its session")
@@ -249,7 +251,9 @@ def _compared(mine: Said, previous: Sequence[Said | None], similar: Similar) -> 
     )
 
 
-def _excuse(mine: Said, previous: Sequence[Said | None], looped: Collection[int]) -> str | None:
+def _excuse(
+    mine: ComparedTurn, previous: Sequence[ComparedTurn | None], looped: Collection[int]
+) -> str | None:
     """Why a repeated output is not a loop; None when it is one.
 
     Args:
@@ -269,18 +273,18 @@ def _excuse(mine: Said, previous: Sequence[Said | None], looped: Collection[int]
     return "after a new look at the facts" if mine.has_looked else None
 
 
-def _progressed(mine: Said, earlier: Said) -> bool:
+def _progressed(mine: ComparedTurn, earlier: ComparedTurn) -> bool:
     """Whether the answer has other numbers than the earlier one, where both questions are known."""
     if mine.input is None or earlier.input is None:
         return False
     return _numbers(mine) != _numbers(earlier)
 
 
-def _numbers(said: Said) -> frozenset[str]:
+def _numbers(said: ComparedTurn) -> frozenset[str]:
     return frozenset(said.numbers if said.vector else _NUMBER.findall(said.output))
 
 
-def _words(said: Said) -> frozenset[str]:
+def _words(said: ComparedTurn) -> frozenset[str]:
     return frozenset(said.words.split()) if said.vector else words(said.output)
 
 

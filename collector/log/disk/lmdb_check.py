@@ -237,7 +237,9 @@ def check(
         return CheckedFile(0, 0, is_whole=True)
     descriptor = os.open(path, (os.O_RDWR if repair else os.O_RDONLY) | os.O_CLOEXEC)
     try:
-        walk = _Walk(descriptor, repair=repair, until=monotonic() + seconds, monotonic=monotonic)
+        walk = _FileWalk(
+            descriptor, repair=repair, until=monotonic() + seconds, monotonic=monotonic
+        )
         is_whole = walk.run()
     except (PageError, struct.error) as error:
         raise DataDamaged(f"{path} is damaged: {error}") from error
@@ -250,7 +252,7 @@ class _OutOfTimeError(Exception):
     """The check is given up."""
 
 
-class _Walk:
+class _FileWalk:
     """One file."""
 
     def __init__(

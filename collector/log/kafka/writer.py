@@ -62,7 +62,7 @@ class KafkaWriter:
             LogUnavailable: see `port.Log.write`.
             RecordTooLarge: see `port.Log.write`.
         """
-        call = _Call(records, self._cluster.reached(), self._cluster.owner)
+        call = _WriteCall(records, self._cluster.reached(), self._cluster.owner)
         await self._refuse_while_stuck(records)
         try:
             await self._cluster.within(self._append(call))
@@ -94,11 +94,11 @@ class KafkaWriter:
 
     # --- one call ------------------------------------------------------------------------------------------------
 
-    async def _append(self, call: _Call) -> None:
+    async def _append(self, call: _WriteCall) -> None:
         for wave in call.waves():
             await self._write(call, wave)
 
-    async def _write(self, call: _Call, wave: Sequence[int]) -> None:
+    async def _write(self, call: _WriteCall, wave: Sequence[int]) -> None:
         producer = await self._producer.started()
         sent: list[tuple[int, _InFlight]] = []
         for index in wave:
@@ -112,7 +112,7 @@ class KafkaWriter:
         await self._take_answers(call, sent)
 
     async def _send(
-        self, producer: AIOKafkaProducer, call: _Call, index: int, value: bytes | None
+        self, producer: AIOKafkaProducer, call: _WriteCall, index: int, value: bytes | None
     ) -> _InFlight:
         """Send the record, unless an earlier attempt of this call has it in flight."""
         new = call.records[index]
@@ -132,7 +132,7 @@ class KafkaWriter:
         self._in_flight[id(new)] = _InFlight(new, answer, sent)
         return self._in_flight[id(new)]
 
-    async def _take_answers(self, call: _Call, sent: Sequence[tuple[int, _InFlight]]) -> None:
+    async def _take_answers(self, call: _WriteCall, sent: Sequence[tuple[int, _InFlight]]) -> None:
         """Wait for all of them; the first error is raised when every answer has been taken."""
         if not sent:
             return
@@ -172,7 +172,7 @@ class _NotYetWritten(Exception):
     """A value asked for a position that is not known yet."""
 
 
-class _Call:
+class _WriteCall:
     """The records of one call, the topics and partitions they go to, and the positions they have so far."""
 
     def __init__(self, records: Sequence[New], topics: Topics, owner: bytes) -> None:

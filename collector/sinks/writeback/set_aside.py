@@ -16,7 +16,7 @@ FIRST_WAIT = 5.0
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _SetAsideScore:
     since: float
     due: float
     next_wait: float = 2 * FIRST_WAIT
@@ -35,7 +35,7 @@ class SetAside:
     def __init__(self, wait: float, most: int = MOST) -> None:
         self._wait = wait
         self._most = most
-        self._subjects: OrderedDict[WrittenSubject, _Waiting] = OrderedDict()
+        self._subjects: OrderedDict[WrittenSubject, _SetAsideScore] = OrderedDict()
         """The one that was set aside first comes first."""
         self._places: dict[str, WrittenSubject] = {}
         """By key of a score, its subject."""
@@ -55,7 +55,7 @@ class SetAside:
         self.drop(score.key)
         waiting = self._subjects.get(score.subject)
         if waiting is None:
-            waiting = self._subjects[score.subject] = _Waiting(
+            waiting = self._subjects[score.subject] = _SetAsideScore(
                 now, now + min(FIRST_WAIT, self._wait)
             )
         waiting.scores[score.key] = score

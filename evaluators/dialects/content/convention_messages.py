@@ -19,21 +19,21 @@ WHOLE = '[{"role":'
 """How a user's text begins that is a whole list of messages: OpenLLMetry for JS, of the responses API's input."""
 
 
-class _Part(msgspec.Struct, tag_field="type", forbid_unknown_fields=True, gc=False):
+class _MessagePart(msgspec.Struct, tag_field="type", forbid_unknown_fields=True, gc=False):
     """A part of a message; another key makes it another provider's."""
 
 
-class _Text(_Part, tag="text"):
+class _Text(_MessagePart, tag="text"):
     content: str
 
 
-class _ToolCall(_Part, tag="tool_call"):
+class _ToolCall(_MessagePart, tag="tool_call"):
     name: str
     id: JSON = None
     arguments: JSON = None
 
 
-class _ToolResponse(_Part, tag="tool_call_response"):
+class _ToolResponse(_MessagePart, tag="tool_call_response"):
     response: JSON = None
     id: JSON = None
 

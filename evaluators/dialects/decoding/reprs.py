@@ -56,7 +56,7 @@ def read_repr(text: str) -> JSON:
     if len(text) > _LIMIT or not looks_like_object(text) or not has_room(text):
         return None
     try:
-        reader = _Reader(text)
+        reader = _ReprParser(text)
         value = reader.value(0)
         return value if reader.at_end() else None
     except _NoReprError:
@@ -68,7 +68,7 @@ def read_fields(text: str) -> dict[str, JSON]:
     if len(text) > _LIMIT or _KEYWORD.match(text) is None or not has_room(text):
         return {}
     try:
-        reader = _Reader(text)
+        reader = _ReprParser(text)
         return reader.fields()
     except _NoReprError:
         return {}
@@ -78,7 +78,7 @@ class _NoReprError(Exception):
     """The text goes on in a way that no repr does."""
 
 
-class _Reader:
+class _ReprParser:
     """Reads one text from left to right."""
 
     __slots__ = ("_at", "_text")

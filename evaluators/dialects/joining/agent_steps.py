@@ -24,7 +24,7 @@ def find_agent_steps(
         return ()
     around = _around(tree, (facts for exchange in exchanges for facts in exchange.layers))
     answers = {
-        facts.span.span_id: _Answer(facts, text)
+        facts.span.span_id: _StepAnswer(facts, text)
         for facts in spoken
         if facts.span.span_id not in around and (text := _said(facts)) is not None
     }
@@ -37,14 +37,14 @@ def find_agent_steps(
     return tuple(each.step(agents) for each in steps)
 
 
-class _Answer:
+class _StepAnswer:
     """What an agent's span says."""
 
     def __init__(self, facts: Facts, text: str) -> None:
         self.facts = facts
         self.text = text
         self.plain = " ".join(text.split())
-        self.within: list[_Answer] = []
+        self.within: list[_StepAnswer] = []
         """The answers of agents within it."""
 
     @property

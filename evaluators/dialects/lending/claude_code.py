@@ -27,7 +27,7 @@ _BODIES = frozenset({"api_request_body", "api_response_body"})
 
 def lend(ledger: Ledger, records: Sequence[Span]) -> None:
     """Each record to the call that it tells of."""
-    turn = _Turn(ledger)
+    turn = _ClaudeCodeTurn(ledger)
     for record in sorted(records, key=_order):
         event = event_of(record).removeprefix("claude_code.")
         if event in _TOOLS:
@@ -49,7 +49,7 @@ def lend(ledger: Ledger, records: Sequence[Span]) -> None:
     turn.finish(records)
 
 
-class _Turn:
+class _ClaudeCodeTurn:
     """What the records of one turn tell, while they are gone through in order of time."""
 
     def __init__(self, ledger: Ledger) -> None:

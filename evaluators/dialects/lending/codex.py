@@ -25,7 +25,7 @@ _FAILED = 400
 
 def lend(ledger: Ledger, records: Sequence[Span]) -> None:
     """Each record to the call that it tells of."""
-    turn = _Turn(ledger)
+    turn = _CodexTurn(ledger)
     for record in sorted(records, key=lambda each: each.start_time_unix_nano):
         event = event_of(record)
         if event in ("codex.tool_decision", "codex.tool_result"):
@@ -43,7 +43,7 @@ def lend(ledger: Ledger, records: Sequence[Span]) -> None:
     turn.finish(records)
 
 
-class _Turn:
+class _CodexTurn:
     """What the records of one turn tell, while they are gone through in order of time."""
 
     def __init__(self, ledger: Ledger) -> None:
