@@ -239,7 +239,7 @@ def _entries(
     return {key: question.read_alone(text, quotations)}
 
 
-def parse_failure(error: Exception) -> Failure:
+def parse_failure(error: Exception | SystemExit) -> Failure:
     """The failure of an outcome whose answer cannot be read."""
     return Failure(type="parse_error", message=str(error)[:500])
 

@@ -138,7 +138,7 @@ class JudgedRun:
         for name, kind in blocks.items():
             try:
                 known = kind.known(self._subject, self._extraction)
-            except Exception as error:  # noqa: BLE001 - a third party's block must not end the run
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's block must not end the run
                 state.missing = failure_of(error)
                 return
             if known is not None:
@@ -175,7 +175,7 @@ class JudgedRun:
         for state in states:
             try:
                 questions |= self._questions(state)
-            except Exception as error:  # noqa: BLE001 - a third party's block must not end the run
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's block must not end the run
                 state.missing = failure_of(error)
                 state.questions = {}
         asked = [state for state in states if state.questions]
@@ -212,7 +212,7 @@ class JudgedRun:
         for key, (name, kind) in list(state.questions.items()):
             try:
                 block = self._block(state, answer, key, kind)
-            except Exception as error:  # noqa: BLE001 - also what a third party's check raises
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - also what a third party's check raises
                 state.missing = parse_failure(error)
             else:
                 state.arguments[name] = block
@@ -222,7 +222,7 @@ class JudgedRun:
     def _can_use(self, state: _JudgedEvaluator, answer: Mapping[str, JSON]) -> bool:
         """Whether the answer holds any block that the evaluator asked for."""
         for key, (_, kind) in state.questions.items():
-            with suppress(Exception):  # also what a third party's check raises
+            with suppress(Exception, SystemExit):  # also what a third party's check raises
                 self._block(state, answer, key, kind)
                 return True
         return False
@@ -255,7 +255,7 @@ class JudgedRun:
             if error.type in SKIPPED:
                 return skipped(configured, error.type)
             return failed(configured, error.failure)
-        except Exception as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
             return failed(configured, failure_of(error))
         return settle(configured, score)
 

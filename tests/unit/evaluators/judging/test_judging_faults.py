@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from typing import Any
 
 import pytest
 
+from evaluators.declare import declared, evaluator
 from evaluators.judging.calls import MAX_FAULTS
 from evaluators.judging.judge import Calls
 from evaluators.judging.prompt import JudgeError, Prompt
-from evaluators.plan import Settings
+from evaluators.model import Score, Trace
+from evaluators.plan import Settings, make_plan
 from evaluators.providers.scripted import ScriptedJudge, fitting, fitting_answer
+from evaluators.registry import Registry
+from evaluators.resources import Block, Question
 from tests.support.evaluating import a_call, a_trace
 from tests.support.judging import COGITATOR, PANDAPROBE, always, answering, by_name, judge, judged
 from tests.support.table import for_each
@@ -239,6 +244,39 @@ async def test_many_own_models_that_all_fail_are_bounded() -> None:
 
     assert len(asked.asked) == MAX_FAULTS == 4
     assert {outcome.state for outcome in verdict.outcomes} == {"failed"}
+
+
+class Exits(Block, frozen=True, kw_only=True):
+    """The score from 0 to 1."""
+
+    score: float
+
+    @classmethod
+    def question(cls, subject: Any, options: Any) -> Question:
+        if options["where"] == "question":
+            sys.exit(3)
+        return super().question(subject, options)
+
+    def check(self, subject: Any, options: Any) -> None:
+        if options["where"] == "check":
+            sys.exit(3)
+
+
+@for_each("where", ["question", "check", "function"])
+async def test_a_third_party_that_exits_fails_alone(where: str) -> None:
+    @evaluator(version="1", name="exits")
+    def exits(trace: Trace, *, block: Exits, where: str = where) -> Score:
+        return Score(value=block.score) if where != "function" else sys.exit(3)
+
+    spec = declared(exits)
+    assert spec is not None
+    due = make_plan(Registry([spec]), {}, embedder=None, judge=True).judged
+
+    verdict = by_name(await judge(TRACE, answering(), (*judged("confidence"), *due)))
+
+    assert verdict["exits"].state == "failed"
+    assert verdict["exits"].error is not None
+    assert verdict["confidence"].state == "scored"
 
 
 async def test_cancelling_passes_through() -> None:
