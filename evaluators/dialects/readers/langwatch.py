@@ -91,13 +91,13 @@ LANGWATCH = Dialect(
             lacks=("no_session",),
             setting='langwatch.get_current_trace().update(metadata={"thread_id": "..."})',
             note="at the beginning of each turn; user_id beside it names the user",
-            source="docs.langwatch.ai/integration/python/guide",
+            source="source of langwatch 1.4.0, telemetry/tracing.py and attributes.py",
         ),
         Advice(
             lacks=CONTENT,
-            setting="unset LANGWATCH_DISABLE_CAPTURE; @langwatch.trace(capture_input=True, capture_output=True)",
-            note="both are captured by default",
-            source="source of langwatch, telemetry/tracing.py",
+            setting="@langwatch.trace(capture_input=True, capture_output=True)",
+            note="and of @langwatch.span; these are its defaults, so something sets them to False",
+            source="source of langwatch 1.4.0, telemetry/tracing.py and span.py",
         ),
     ),
     sample=Sample(

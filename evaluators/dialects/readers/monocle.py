@@ -102,9 +102,9 @@ MONOCLE = Dialect(
     advice=(
         Advice(
             lacks=("no_session",),
-            setting='with start_scope("agentic.session", scope_value="..."):',
-            note="from monocle_apptrace.instrumentation, around each turn",
-            source="source of monocle_apptrace 0.8, instrumentation/common/constants.py",
+            setting='with monocle_trace_scope("agentic.session", "..."):',
+            note="from monocle_apptrace, around each turn",
+            source="source of monocle_apptrace 0.8.15, instrumentation/common/scope_wrapper.py",
         ),
         Advice(
             lacks=("no_tool_definitions",),
@@ -115,8 +115,9 @@ MONOCLE = Dialect(
         Advice(
             lacks=CONTENT,
             setting=NO_SETTING,
-            note="it writes what is asked and answered as events of its spans, without a switch",
-            source="source of monocle_apptrace 0.8, instrumentation/common/span_handler.py",
+            note="it writes what is asked and answered as events of its spans, without a switch; its obfuscators"
+            " (MONOCLE_SPAN_OBFUSCATORS) replace secrets in it",
+            source="source of monocle_apptrace 0.8.15, instrumentation/common/span_handler.py",
         ),
     ),
     sample=Sample(
