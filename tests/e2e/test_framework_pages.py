@@ -39,6 +39,7 @@ HEAVY = {
 """Four seconds or more of imports each: with `-m slow`, so that CI has time for the rest."""
 APART = {"anthropic", "crewai"}
 ALONE = {"laminar", "openlit"}
+LAYERED = {"langwatch", "monocle"}
 SPEAKS_ANTHROPIC = {"anthropic", "claude-agent-sdk"}
 PINNED = {
     line.partition("==")[0]
@@ -65,7 +66,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def test_what_a_page_says_connects_its_framework(
     service: Service, name: str, tmp_path: Path
 ) -> None:
-    python = python_of(FRAMEWORKS[1 if name in APART else 2 if name in ALONE else 0])
+    homes = (APART, ALONE, LAYERED)
+    at = next((number for number, names in enumerate(homes, 1) if name in names), 0)
+    python = python_of(FRAMEWORKS[at])
     file = tmp_path / "app.py"
     file.write_text(program(name))
     grpc, http = (int(re.findall(r":(\d+)", each)[0]) for each in (service.grpc, service.http))

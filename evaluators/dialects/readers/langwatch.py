@@ -89,8 +89,9 @@ LANGWATCH = Dialect(
     advice=(
         Advice(
             lacks=("no_session",),
-            setting='langwatch.get_current_trace().update(metadata={"thread_id": "..."})',
-            note="at the beginning of each turn; user_id beside it names the user",
+            setting='with langwatch.trace(metadata={"thread_id": "..."}):',
+            note="around each turn; user_id beside it names the user, and langwatch.get_current_trace().update(...)"
+            " sets them later",
             source="source of langwatch 1.4.0, telemetry/tracing.py and attributes.py",
         ),
         Advice(

@@ -27,8 +27,9 @@ from tests.support.ports import free_ports
 FOLDER = Path(__file__).parent
 VENVS = FOLDER.parents[2] / ".cache" / "tools"
 SDKS = "sdks"
-FRAMEWORKS = ("frameworks", "frameworks_apart", "frameworks_alone")
-"""Of agents; those that need other versions of the same libraries; those that import whatever else is installed."""
+FRAMEWORKS = ("frameworks", "frameworks_apart", "frameworks_alone", "frameworks_layered")
+"""Of agents; those that need other versions of the same libraries; those that import whatever else is installed; those
+that instrument other libraries, which they bring in their own versions."""
 START = 240.0
 """Seconds: they import a few hundred modules, on a machine that tests share."""
 
