@@ -29,7 +29,10 @@ INSTEAD = {
     r"(?-i:(?<!there )(?<!There )\b(?:is|are) none\b)": "there is none, is not one",
 }
 """What is written in place of a word."""
-SHORT = ("README.md", "docs/operate.md")
+SHORT = [
+    *(path for path in PAGES if path.suffix == ".md"),
+    ROOT / "CONTRIBUTING.md",
+]
 LONGEST = 35
 """Words of a sentence."""
 _CODE = re.compile(
@@ -52,7 +55,7 @@ def test_pages_and_code_have_the_fields_words(word: str) -> None:
     assert found == [], f"write {INSTEAD[word]}"
 
 
-@pytest.mark.parametrize("page", SHORT)
+@pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in SHORT])
 def test_no_sentence_is_too_long_to_be_read_at_once(page: str) -> None:
     """Tables and headings are none; a link counts with its words, code as one."""
     lines = [line for line in words(ROOT / page).splitlines() if not line.startswith(("|", "#"))]
