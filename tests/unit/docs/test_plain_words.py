@@ -20,6 +20,7 @@ CODE = [
 INSTEAD = {
     r"mend(?:ed|s|ing)?": "fix, fixed",
     r"anew": "again",
+    r"thrice": "three times",
     r"nobody": "no one, or name who",
     r"as ever": "as before",
     r"than ever": "than before, than in its own past",
