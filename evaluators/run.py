@@ -27,6 +27,10 @@ from evaluators.plan import Configured, Plan, signals_of
 from evaluators.resources import WINDOW, Embedder, History, Running, Vector
 
 NOT_A_TURN = "neither a model nor a tool was called, and no agent took a step"
+NO_TURN = (
+    "no trace of the session holds a call of a model or a tool, or a step of an agent;"
+    " `spanwise doctor` names libraries whose spans no dialect reads"
+)
 
 
 def score_trace(

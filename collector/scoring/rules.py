@@ -10,7 +10,7 @@ from collector.records.trace_summary import Summariser, TraceSummary
 from evaluators.content import NO_CONTENT
 from evaluators.model import Failure, Outcome, Turn
 from evaluators.plan import Configured, Plan
-from evaluators.run import NOT_A_TURN, SessionScorer, failed, not_applicable, skipped
+from evaluators.run import NO_TURN, NOT_A_TURN, SessionScorer, failed, not_applicable, skipped
 
 COMPLETED = "repeated_calls"
 """The session evaluator whose outcome the agent's earlier sessions complete."""
@@ -68,8 +68,7 @@ class JudgedRules:
     def unasked_session(self, key: bytes, turns: Collection[Turn]) -> tuple[Outcome, ...]:
         """Outcomes of a closed session that no judge has to be asked for; empty: all of them are due."""
         if not turns:
-            why = "no trace of the session called a model or a tool or holds an agent's step"
-            return tuple(not_applicable(each, "not_a_turn", why) for each in self.session)
+            return tuple(not_applicable(each, "not_a_turn", NO_TURN) for each in self.session)
         if not any(turn.has_text for turn in turns):
             return tuple(not_applicable(each, "no_content", NO_CONTENT) for each in self.session)
         return () if self.samples(key) else self.skipped("session", "sampled_out")

@@ -28,7 +28,7 @@ from evaluators.formulas.work import WorkHistory
 from evaluators.model import Outcome, Session
 from evaluators.plan import Configured
 from evaluators.resources import EarlierRuns, EarlierSessions
-from evaluators.run import not_applicable, rank_session
+from evaluators.run import NO_TURN, not_applicable, rank_session
 from evaluators.session.repeated_calls import with_usual_calls
 
 MAX_AGENTS = 1000
@@ -37,7 +37,6 @@ MAX_TASKS = 4096
 """Tasks whose runs are remembered."""
 RECENT = 1024
 """Newest closed sessions and possible runaways of which another record is known to be a repeat."""
-_NOT_A_TURN = "no trace of the session called a model or a tool or holds an agent's step"
 
 
 class RankedSession(NamedTuple):
@@ -185,7 +184,7 @@ class Ranker:
         """The outcome, and the digest of the history that it was ranked in: empty when it was not."""
         final = record.closed is not None
         if not record.work.turns:
-            return not_applicable(configured, "not_a_turn", _NOT_A_TURN, final=final), ""
+            return not_applicable(configured, "not_a_turn", NO_TURN, final=final), ""
         earlier = self._earlier(configured, record)
         session = Session(
             service=record.service,
