@@ -112,7 +112,19 @@ _SCOPES = 16
 
 def read_facts(span: Span) -> Facts:
     """The facts of one span, by the first dialect that fits."""
-    facts = _reader(span)(span)
+    attributes = span.attributes
+    read: Reader | None
+    if not isinstance(attributes, Attributes):
+        read = find_reader(span)
+    else:  # remembered with the keys: this is done for each span
+        readers = attributes.shape.readers
+        key = (span.scope, True) if span.events else span.scope
+        read = readers.get(key)
+        if read is None:
+            if len(readers) >= _SCOPES:
+                readers.clear()
+            read = readers[key] = find_reader(span)
+    facts = read(span)
     if facts.tool_name is not None or facts.kind == "tool":
         settle(facts)
     return facts
@@ -125,20 +137,6 @@ def is_read(scope: str, keys: AbstractSet[str], events: Sequence[str]) -> bool:
         and (each.event is None or any(name.startswith(each.event) for name in events))
         for each in DIALECTS
     )
-
-
-def _reader(span: Span) -> Reader:
-    attributes = span.attributes
-    if not isinstance(attributes, Attributes):
-        return find_reader(span)
-    readers = attributes.shape.readers
-    key = (span.scope, True) if span.events else span.scope
-    read: Reader | None = readers.get(key)
-    if read is None:
-        if len(readers) >= _SCOPES:
-            readers.clear()
-        read = readers[key] = find_reader(span)
-    return read
 
 
 def find_reader(span: Span) -> Reader:

@@ -120,11 +120,12 @@ def test_reading_costs_a_bounded_multiple_of_a_bare_parse(matching: bool, held: 
     assert ratio < held
 
 
-@pytest.mark.parametrize(("matching", "held"), [(True, 60), (False, 77)])
+@pytest.mark.parametrize(("matching", "held"), [(True, 66), (False, 83)])
 def test_a_span_is_read_in_a_bounded_number_of_calls(matching: bool, held: float) -> None:
     """Functions of Python that reading enters: the same on every machine, and most of what it costs.
 
-    Measured: 60 and 77. Joining by ids whatever the clocks say, pauses and masks took 6 and 9 of them (decision 42).
+    Measured: 65 and 82. Joining by ids whatever the clocks say, pauses and masks took 6 and 9 of them (decision 42);
+    what is around a tool's result and whether it says that the call failed, 5.
     """
     loaded = agents(requests(60, 64, matching=matching))
     for trace_id, pieces in loaded.items():  # what is remembered of keys is

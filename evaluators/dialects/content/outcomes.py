@@ -87,6 +87,7 @@ _ERRORS = ("error", "Error", "errors", "errorMessage", "error_message")
 _OF_ERROR = frozenset(
     {*_ERRORS, "error_code", "errorCode", "error_type", "errorType", "stackTrace"}
 )
+_SAYS_ERROR = frozenset({*_ERRORS, *_IS_ERROR})
 _KNOWN = frozenset({*_BODIES, *_AROUND, *_OF_ERROR, "description", "text"})
 _SCHEMAS = (*SCHEMAS, "args_schema", "params_json_schema")
 _NO_ERROR = frozenset({"", "none", "null", "no error", "false"})
@@ -105,8 +106,11 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None) -> ToolOutcome:
     """The result in what was recorded of a call of the tool `name`. Any other text stays as it is."""
-    if isinstance(value, str) and value[:1] == '"':
-        value = unwrap(value)
+    if isinstance(value, str):
+        if value[:1] == '"':
+            value = unwrap(value)
+        if isinstance(value, str) and _FIRST_KEY.match(value) is None:
+            return ToolOutcome(result=value or None)
     found = ToolOutcome(result=value if value != "" else None)
     shown: JSON = None
     for _ in range(_DEPTH):
@@ -130,11 +134,12 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
 
 def arguments_in(value: JSON, name: str | None, call_id: str | None) -> JSON:
     """The arguments in a whole call: an object that names this very call, and holds nothing that is not of a call."""
-    item = as_dict(value)
-    given = [key for key in _GIVEN if key in item]
-    if len(given) != 1 or not item.keys() <= _AROUND or not _names_call(item, name, call_id):
+    if not isinstance(value, dict) or value.keys().isdisjoint(_GIVEN):
         return value
-    return unwrap(item[given[0]])
+    given = [key for key in _GIVEN if key in value]
+    if len(given) != 1 or not value.keys() <= _AROUND or not _names_call(value, name, call_id):
+        return value
+    return unwrap(value[given[0]])
 
 
 class _Marks(KeyQuestion):
@@ -157,8 +162,9 @@ def settle(facts: Facts) -> None:
     facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
     facts.arguments = arguments_in(facts.arguments, name, facts.tool_id)
     if facts.tool_error is None and facts.kind == "tool":
-        marked = any(_is_true(attributes.get(key)) for key in ask(attributes, _MARKS))
-        stated = any(attributes.get(key) in _FAILED for key in ask(attributes, _STATUS))
+        marks, states = ask(attributes, _MARKS), ask(attributes, _STATUS)
+        marked = marks and any(_is_true(attributes.get(key)) for key in marks)
+        stated = states and any(attributes.get(key) in _FAILED for key in states)
         kind = string(attributes.get("error.type"))
         said = UNSAID if marked or stated or (kind and facts.result) else kind
         facts.tool_error = outcome.error or said
@@ -202,6 +208,8 @@ def _opened(
 def _in_envelope(
     item: dict[str, JSON], name: str | None, call_id: str | None
 ) -> ToolOutcome | None:
+    if item.keys().isdisjoint(_BODIES):
+        return None
     bodies = [key for key in _BODIES if key in item]
     if len(bodies) != 1 or not item.keys() - {bodies[0]} <= _AROUND:
         return None
@@ -273,18 +281,18 @@ def _of_llama_index(item: dict[str, JSON]) -> ToolOutcome:
 
 def _of_callback(item: dict[str, JSON]) -> ToolOutcome | None:
     """What LangChain's callback was told of a tool's end."""
-    for key in ("output", "outputs"):
-        if key in item and item.keys() <= {key, "kwargs", "tags", "metadata"}:
-            return ToolOutcome(result=item[key])
+    key = "output" if "output" in item else "outputs"
+    if key in item and item.keys() <= {key, "kwargs", "tags", "metadata"}:
+        return ToolOutcome(result=item[key])
     return None
 
 
 def _is_definition(item: dict[str, JSON], name: str | None) -> bool:
     """Whether the tool itself is where its result should, as some callbacks pass it: nothing is known of that."""
-    inner = as_dict(item.get("function")) or item
+    inner = as_dict(item["function"]) if "function" in item else item
     return (
         bool(name)
-        and string(inner.get("name")) == name
+        and inner.get("name") == name
         and any(key in inner for key in _SCHEMAS)
         and not any(key in item for key in _BODIES)
     )
@@ -292,6 +300,8 @@ def _is_definition(item: dict[str, JSON], name: str | None) -> bool:
 
 def _error_in(item: dict[str, JSON], name: str | None, call_id: str | None) -> str | None:
     """The error that is all a result says. None: it says more, as a tool whose answer has a field for errors."""
+    if item.keys().isdisjoint(_SAYS_ERROR):
+        return None
     said = next((item[key] for key in _ERRORS if _is_error(item.get(key))), None)
     if any(_is_true(item.get(key)) for key in _IS_ERROR):
         return UNSAID if said is None else _words(said)
