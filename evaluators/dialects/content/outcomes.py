@@ -134,12 +134,13 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
 
 def arguments_in(value: JSON, name: str | None, call_id: str | None) -> JSON:
     """The arguments in a whole call: an object that names this very call, and holds nothing that is not of a call."""
-    if not isinstance(value, dict) or value.keys().isdisjoint(_GIVEN):
+    item = as_dict(value)
+    if item.keys().isdisjoint(_GIVEN):
         return value
-    given = [key for key in _GIVEN if key in value]
-    if len(given) != 1 or not value.keys() <= _AROUND or not _names_call(value, name, call_id):
+    given = [key for key in _GIVEN if key in item]
+    if len(given) != 1 or not item.keys() <= _AROUND or not _names_call(item, name, call_id):
         return value
-    return unwrap(value[given[0]])
+    return unwrap(item[given[0]])
 
 
 class _Marks(KeyQuestion):
