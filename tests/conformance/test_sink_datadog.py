@@ -51,6 +51,7 @@ class TestDatadogSink(SinkContract):
         return tool
 
 
+@pytest.mark.process
 async def test_the_bodies_fit_the_sdks_type(tool: Datadog) -> None:
     sink = tool.sink()
 

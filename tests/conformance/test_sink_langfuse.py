@@ -78,6 +78,7 @@ class TestLangfuseSinkOfOlderServers(SinkContract):
         return OldServer(server)
 
 
+@pytest.mark.process
 async def test_the_bodies_fit_the_sdks_model(server: Stub) -> None:
     tool = NewServer(server)
     sink = tool.sink()

@@ -71,6 +71,7 @@ class TestLangsmithSink(SinkContract):
         return tool
 
 
+@pytest.mark.process
 async def test_the_bodies_fit_the_sdks_model(tool: LangSmith) -> None:
     sink = tool.sink()
     ends = SessionTraces(first="a" * 32, newest="b" * 32)

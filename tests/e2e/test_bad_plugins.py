@@ -66,7 +66,8 @@ def test_live_every_score_of_ours_arrives_beside(tmp_path: Path, kinds: tuple[st
         assert took < LATEST
         assert len(set(map(frozenset, (found[each] for each in every_trace())))) == 1
         service.wait_for(
-            "a word of each plug-in", lambda: len(told_of(service.signals())) >= len(kinds) + 10
+            "a word of each plug-in",
+            lambda: {f"bad/{kind}" for kind in kinds} <= told_of(service.signals()).keys(),
         )
         assert service.get("/readyz") is not None
         assert service.metrics().get('spanwise_worker_restarts_total{reason="never_up"}', 0) == 0
@@ -108,7 +109,8 @@ def test_evaluate_has_every_score_of_ours_beside(tmp_path: Path, kinds: tuple[st
         *("--set", "embedder.kind=none", "--set", f"data_dir={tmp_path / 'data'}"),
     )
 
-    assert time.monotonic() - began < LATEST
+    # The bar is of one bad part; each of twelve takes its own time before it is switched off.
+    assert time.monotonic() - began < LATEST * (1 if len(kinds) == 1 else 3)
     assert ended.code == 0, ended.err
     signals = [json.loads(line) for line in ended.out.splitlines()]
     found = ours(signals)
@@ -117,6 +119,9 @@ def test_evaluate_has_every_score_of_ours_beside(tmp_path: Path, kinds: tuple[st
     told = told_of(signals)
     assert {f"bad/{kind}" for kind in kinds} <= told.keys()
     for kind in kinds:
-        assert (told[f"bad/{kind}"] != {None}) == (kind not in {"leaves_threads", "prints"})
+        if kind in {"leaves_threads", "prints"}:  # at its bound of memory no more threads begin
+            assert None in told[f"bad/{kind}"]
+        else:
+            assert None not in told[f"bad/{kind}"]
         if kind in DIES:
             assert "switched_off" in told[f"bad/{kind}"]

@@ -91,7 +91,8 @@ class WarmProcess:
     ) -> Forked:
         """`spanwise ARGUMENTS` with these files as stdout, stderr and stdin, in a session of its own."""
         sys.audit("subprocess.Popen", "spanwise", arguments, cwd, None)  # see tiers.py
-        said = json.dumps([list(arguments), dict(environment), str(cwd)]).encode()
+        os.umask(mask := os.umask(0o077))
+        said = json.dumps([list(arguments), dict(environment), str(cwd), mask]).encode()
         theirs, ours = os.pipe()
         try:
             with self._lock:
@@ -178,7 +179,7 @@ def _reap(how: int) -> None:
             pass
 
 
-def _forked(said: tuple[list[str], dict[str, str], str], files: Sequence[int]) -> list[str]:
+def _forked(said: tuple[list[str], dict[str, str], str, int], files: Sequence[int]) -> list[str]:
     """The process asked for; the one between, which waits for it and says how it ended, never returns."""
     *standard, status = files
     if pid := os.fork():
@@ -186,7 +187,8 @@ def _forked(said: tuple[list[str], dict[str, str], str], files: Sequence[int]) -
             os.close(each)
         os.write(status, _NUMBER.pack(os.waitpid(pid, 0)[1]))
         os._exit(0)
-    arguments, environment, cwd = said
+    arguments, environment, cwd, mask = said
+    os.umask(mask)
     os.setsid()
     for number, each in enumerate(standard):
         os.dup2(each, number)

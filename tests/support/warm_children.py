@@ -77,7 +77,8 @@ def lend() -> None:
     async def started(program: str, *arguments: Any, **given: Any) -> Any:
         if program != sys.executable or len(arguments) != 4 or arguments[2] not in MODULES:
             return await by_exec(program, *arguments, **given)
-        said = json.dumps([arguments[2], dict(os.environ)]).encode()
+        os.umask(mask := os.umask(0o077))
+        said = json.dumps([arguments[2], dict(os.environ), mask]).encode()
         socket.send_fds(ours, [said], [int(arguments[3])])
         return ForkedChild(int(ours.recv(64)))
 
@@ -103,8 +104,11 @@ def _serve(link: socket.socket, parent: int) -> str:
             return _become(link, parent, json.loads(said), files[0])
 
 
-def _become(link: socket.socket, parent: int, said: tuple[str, dict[str, str]], file: int) -> str:
-    module, environment = said
+def _become(
+    link: socket.socket, parent: int, said: tuple[str, dict[str, str], int], file: int
+) -> str:
+    module, environment, mask = said
+    os.umask(mask)
     while os.getppid() != parent:  # the one between has not ended yet
         time.sleep(0.0005)
     os.setsid()

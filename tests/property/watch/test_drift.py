@@ -26,7 +26,7 @@ from scripts.research.drops import (
 )
 from scripts.research.ranked_sessions import Run, auroc, runs
 
-DOCS = Path(__file__).parents[2] / "docs" / "alerting.md"
+DOCS = Path(__file__).parents[3] / "docs" / "alerting.md"
 MOST = 0.1
 """Alarms in 30 days of 960 sessions, for each direction."""
 PROMISED = TRAFFIC[:4]
@@ -68,6 +68,7 @@ def test_a_drop_is_noticed_within_the_stated_sessions(a_day: int) -> None:
             assert delay(name, a_day, 0.8) <= 1.3 * most, name
 
 
+@pytest.mark.heavy
 def test_the_tables_in_the_docs_are_what_the_simulation_prints() -> None:
     """Of the long rows, which take minutes, only the names are compared here."""
     docs = DOCS.read_text()

@@ -18,7 +18,6 @@ from collector.base.frames import pack_frame
 from collector.base.version import conflicting_distributions
 from collector.commands import cli
 from collector.doctor.connectivity import partitions_differ, too_small
-from evaluators.declare import Spec
 from evaluators.registry import Registry
 from tests.support.otlp import body, span, trace_id
 
@@ -127,10 +126,12 @@ def test_another_distribution_with_our_packages_is_named(
 def test_evaluators_are_listed_as_table_and_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = [spec for spec in Registry.discover() if spec.name in {"task_completion", "latency"}]
+    chosen = {"task_completion", "latency"}
+    found = Registry(spec for spec in Registry.discover() if spec.name in chosen)
 
-    def discover(*, plugins: Sequence[str]) -> list[Spec]:
+    def discover(*, plugins: Sequence[str], strict: bool) -> Registry:
         assert not plugins
+        assert strict
         return found
 
     monkeypatch.setattr(Registry, "discover", discover)

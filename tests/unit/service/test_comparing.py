@@ -40,6 +40,7 @@ def conversation(*answers: str) -> bytes:
     return b"".join(len(each).to_bytes(4, "big") + each for each in requests)
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("installed")
 def test_each_turn_is_compared_with_the_three_before_it(tmp_path: Path) -> None:
     import spanwise  # noqa: PLC0415 - it discovers what is installed
