@@ -41,11 +41,12 @@ class PluginProcesses(Processes):
     """Runs the plan's plug-ins; a process is started for the first job."""
 
     _runs_plugins = True
+    _task = "plug-ins"
     _what = "The process of plug-ins"
 
     def __init__(self, config: Config, plan: Plan, *, telemetry: Telemetry) -> None:
-        """As many processes as there are evaluator workers, but at least LEAST."""
-        count = max(LEAST, config.worker_count)
+        """As many processes as there are evaluator workers, but at least LEAST; none without plug-ins."""
+        count = max(LEAST, config.worker_count) if plan.plugins else 0
         super().__init__(config, count=count, telemetry=telemetry)
         self._due = {each.spec.name: each for each in plan.plugins}
         self._switch = PluginSwitch()

@@ -103,6 +103,7 @@ class Processes:
 
     _runs_plugins = False
     _what = "Evaluator worker"
+    _task = "worker"
 
     def __init__(
         self,
@@ -134,7 +135,7 @@ class Processes:
     def start(self) -> None:
         """Start the children. Jobs may be sent at once; they wait until a worker is ready."""
         self._keepers = [
-            asyncio.create_task(self._keep(number), name=f"worker {number}")
+            asyncio.create_task(self._keep(number), name=f"{self._task} {number}")
             for number in range(self._count)
         ]
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from collector.slo.rules import rules
-from tests.support import plugin
 from tests.support.asking import asked, trace_id
 from tests.support.promtool import Scenario, run, write_case
 from tests.support.sender import send
@@ -20,26 +19,31 @@ from tests.support.service import Service, children
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
-SOURCE = '''
-import os
+SOURCE = """
 import sys
 import time
 from pathlib import Path
 
-from evaluators import Score, Trace, evaluator
+if "collector.reading.worker" in sys.orig_argv:
+    if not Path({up!r}).exists():
+        sys.stderr.write("acme: this worker cannot start\\n")
+        sys.stderr.flush()
+        import os
 
-if "collector.reading.worker" in sys.orig_argv and not Path({up!r}).exists():
-    sys.exit("acme: this worker cannot start")
+        os._exit(1)
+    from collector.reading.trace_scoring import TraceScoring
 
+    scored = TraceScoring.outcomes
 
-@evaluator(version="1")
-def waits(trace: Trace) -> Score:
-    """Hangs until it is let go."""
-    Path({begun!r}).touch()
-    while not Path({go!r}).exists():
-        time.sleep(0.05)
-    return Score(value=1.0)
-'''
+    def waits(self, trace):
+        Path({begun!r}).touch()
+        while not Path({go!r}).exists():
+            time.sleep(0.05)
+        return scored(self, trace)
+
+    TraceScoring.outcomes = waits
+"""
+"""A `sitecustomize`: a worker that cannot start, or hangs until it is let go."""
 SETTINGS = ("windows.trace.root_grace=200ms", "embedder.kind=none")
 READING, SCORING = ("assembly", "spans"), ("scoring", "traces")
 SECONDS = 1.5
@@ -86,8 +90,10 @@ def readiness(service: Service, path: str = "/readyz") -> int:
 
 def test_unscored_traces_show_as_lag_until_they_are_scored(tmp_path: Path) -> None:
     up, begun, go = (tmp_path / name for name in ("up", "begun", "go"))
+    installed = tmp_path / "installed"
+    installed.mkdir()
     source = SOURCE.format(up=str(up), begun=str(begun), go=str(go))
-    installed = plugin.install(tmp_path / "installed", source)
+    (installed / "sitecustomize.py").write_text(source)
     environment = {"PYTHONPATH": str(installed)}
     data = tmp_path / "data"
 

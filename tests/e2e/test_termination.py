@@ -106,7 +106,7 @@ def test_a_stop_with_work_of_every_kind_in_hand_loses_nothing(tmp_path: Path) ->
         tmp_path / "data",
         *QUICK,
         f'sinks.otlp={{"endpoint": "127.0.0.1:{away}"}}',
-        environment={"PYTHONPATH": str(plugin.install(tmp_path / "installed"))},
+        environment={"PYTHONPATH": str(plugin.obeying_reader(tmp_path / "installed"))},
     )
     whole = [f"whole-{number}" for number in range(5)]
     queued = [f"queued-{number}" for number in range(10)]
@@ -145,7 +145,7 @@ def test_a_stop_with_work_of_every_kind_in_hand_loses_nothing(tmp_path: Path) ->
 def test_a_kill_of_the_main_process_alone_leaves_nothing_in_the_way(tmp_path: Path) -> None:
     """Its worker, which is at a trace, still lives when the next process takes over the volume."""
     begun = tmp_path / "begun"
-    environment = {"PYTHONPATH": str(plugin.install(tmp_path / "installed"))}
+    environment = {"PYTHONPATH": str(plugin.obeying_reader(tmp_path / "installed"))}
     service = Service(tmp_path / "data", *QUICK, environment=environment)
     names = [f"whole-{number}" for number in range(10)]
     with service:

@@ -38,7 +38,7 @@ def ends(service: Service) -> None:
 
 @pytest.mark.parametrize("order", ["die", "sleep 600"])
 def test_while_workers_crash_or_hang(tmp_path: Path, order: str) -> None:
-    installed = plugin.install(tmp_path / "installed")
+    installed = plugin.obeying_reader(tmp_path / "installed")
     service = Service(tmp_path / "data", *SOON, environment={"PYTHONPATH": str(installed)})
     with service:
         send(service.grpc, *(asked(f"s{n}", order) for n in range(30)))

@@ -84,7 +84,7 @@ def test_the_same_limit_holds_offline(tmp_path: Path) -> None:
 
 def test_a_service_gets_its_share_of_worker_time_and_no_more(tmp_path: Path) -> None:
     """A minute of one service's work is there first."""
-    installed = plugin.install(tmp_path / "installed")
+    installed = plugin.obeying_reader(tmp_path / "installed")
     with Service(
         tmp_path / "data", *SETTINGS, environment={"PYTHONPATH": str(installed)}
     ) as service:
