@@ -186,6 +186,6 @@ def test_a_fixed_release_ends_the_version_before_it_everywhere(service: Service)
 
     shown = api(service)
     assert bad not in shown
-    assert bad not in page(service)
+    assert bad not in page(service), "its row says that it has ended, and keeps its last mean"
     assert shown[fixed]["reliability"] == 1
     assert service.metrics()[mean] == 1
