@@ -26,7 +26,7 @@ SESSIONS = 5_500
 WARM_SESSIONS = 2_500
 """Three times what fits into their limit, and more than may be awake, so that every cache is full."""
 MB = 1 << 20
-MARK = 150
+MARK = 400
 """Bytes that assembly remembers of a closed trace, of 200,000 at most (docs/operate.md)."""
 _TIMES = bytes((0x39,)) + START.to_bytes(8, "little") + bytes((0x41,)) + START.to_bytes(8, "little")
 
