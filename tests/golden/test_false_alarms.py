@@ -15,7 +15,7 @@ from scripts.research.false_alarms import HEALTHY, RECORDINGS, RECOVERED, TROUBL
 from tests.golden.test_captures import FOLDER
 from tests.golden.test_log_captures import FOLDER as LOG_FOLDER
 
-pytestmark = pytest.mark.heavy
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 
 FOLDERS = (FOLDER, LOG_FOLDER)
 

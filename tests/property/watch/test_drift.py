@@ -69,6 +69,7 @@ def test_a_drop_is_noticed_within_the_stated_sessions(a_day: int) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.timeout(400)
 def test_the_tables_in_the_docs_are_what_the_simulation_prints() -> None:
     """Of the long rows, which take minutes, only the names are compared here."""
     docs = DOCS.read_text()
