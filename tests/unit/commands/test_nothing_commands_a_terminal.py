@@ -100,7 +100,7 @@ def _said(role: str) -> str:
 
 
 def of_the_doctor(stream: io.StringIO) -> None:
-    finding = Finding(lack="no_session", traces=1, stops=(ALL,), example=ALL, advice=())
+    finding = Finding(lack="no_session", traces=1, stops=(ALL,), example=ALL, advice=(), says=ALL)
     stack = Stack(
         service=ALL,
         dialects=(ALL,),
