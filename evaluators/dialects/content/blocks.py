@@ -9,7 +9,16 @@ import msgspec
 from evaluators.dialects.content import hosted_tools, media
 from evaluators.dialects.content.message_model import Call, Result, Role
 from evaluators.dialects.decoding.reprs import read_repr
-from evaluators.dialects.decoding.values import as_dict, as_list, is_hidden, is_mask, string, unwrap
+from evaluators.dialects.decoding.values import (
+    as_dict,
+    as_list,
+    first_of,
+    first_text,
+    is_hidden,
+    is_mask,
+    string,
+    unwrap,
+)
 from evaluators.model import JSON
 
 CONTENT = frozenset(
@@ -304,25 +313,25 @@ def read_call(item: dict[str, JSON]) -> Call | None:
     """One tool call in any spelling; None when it names no tool."""
     inner = item.get("function") or item.get("tool_call") or item.get("functionCall")
     inner = as_dict(inner)
-    name = _first_text(inner, "name") or _first_text(
+    name = first_text(inner, "name") or first_text(
         item, "name", "toolName", "tool_name", "function_name", "function"
     )
     if name is None:
         return None
-    arguments = _first(inner, "arguments", "args", "input", "parameters")
+    arguments = first_of(inner, "arguments", "args", "input", "parameters")
     if arguments is None:
-        arguments = _first(
+        arguments = first_of(
             item, "arguments", "args", "input", "parameters", "tool_kwargs", "tool_input", "kwargs"
         )
     if arguments is None and item.get("type") == "server_tool_call":
         arguments = _typed(item.get("server_tool_call"))
     return Call(
         name=name,
-        id=_first_text(
+        id=first_text(
             item, "id", "call_id", "toolCallId", "tool_call_id", "toolUseId", "tool_use_id"
         )
         if item.get("type") != "function_call"
-        else _first_text(item, "call_id", "id"),
+        else first_text(item, "call_id", "id"),
         arguments=read_arguments(arguments),
         by_provider=string(item.get("type")) in _BY_PROVIDER,
     )
@@ -340,7 +349,7 @@ def read_arguments(value: JSON) -> JSON:
 
 
 def _read_result(item: dict[str, JSON]) -> Result:
-    content = _first(item, "response", "result", "output", "content", "value", "return_value")
+    content = first_of(item, "response", "result", "output", "content", "value", "return_value")
     if content is None and "server_tool_call_response" in item:
         content = _typed(item["server_tool_call_response"])
     is_error = (
@@ -360,11 +369,11 @@ def _read_result(item: dict[str, JSON]) -> Result:
     elif typed.keys() == {"error"} and "response" in item:  # Gemini: the function failed
         is_error, content = True, typed["error"]
     return Result(
-        id=_first_text(
+        id=first_text(
             item, "toolCallId", "tool_call_id", "tool_use_id", "toolUseId", "call_id", "id"
         )
         or string(origin.get("id")),
-        name=_first_text(item, "name", "toolName", "tool_name") or string(origin.get("tool_name")),
+        name=first_text(item, "name", "toolName", "tool_name") or string(origin.get("tool_name")),
         content=_plain_result(content),
         is_error=is_error,
     )
@@ -384,8 +393,8 @@ def _read_tool_message(item: dict[str, JSON], body: Body) -> None:
             return
     body.results.append(
         Result(
-            id=_first_text(item, "tool_call_id", "toolCallId", "call_id", "id"),
-            name=_first_text(item, "name", "tool_name"),
+            id=first_text(item, "tool_call_id", "toolCallId", "call_id", "id"),
+            name=first_text(item, "name", "tool_name"),
             content=_plain_result(content),
             is_error=item.get("status") == "error" or item.get("is_error") is True,
         )
@@ -403,17 +412,3 @@ def _plain_result(content: JSON) -> JSON:
         if len(blocks) == 1 and blocks[0].keys() == {"json"}:
             return blocks[0]["json"]
     return None if is_mask(content) else content
-
-
-def _first(item: dict[str, JSON], *keys: str) -> JSON:
-    for key in keys:
-        if item.get(key) is not None:
-            return item[key]
-    return None
-
-
-def _first_text(item: dict[str, JSON], *keys: str) -> str | None:
-    for key in keys:
-        if text := string(item.get(key)):
-            return text
-    return None

@@ -286,3 +286,19 @@ def _parse(text: str) -> JSON:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
+
+
+def first_of(item: dict[str, JSON], *keys: str) -> JSON:
+    """The value of the first of these keys that has one."""
+    for key in keys:
+        if item.get(key) is not None:
+            return item[key]
+    return None
+
+
+def first_text(item: dict[str, JSON], *keys: str) -> str | None:
+    """The text of the first of these keys that has one."""
+    for key in keys:
+        if text := string(item.get(key)):
+            return text
+    return None

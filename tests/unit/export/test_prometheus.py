@@ -387,12 +387,11 @@ async def test_no_gauge_is_shown_before_what_was_known_is_read_back() -> None:
 
 
 async def test_signals_are_lost_only_when_they_were_never_counted() -> None:
-    """The commit stands behind the counters: what was dropped between the two is not missing anywhere."""
+    """What was dropped between the counters and their commit is not missing anywhere."""
     publisher = Publisher()
     await publisher.publish(*(signal(f"s-{n}", f"t-{n}") for n in range(4)))
     commit = Commit(group=GROUP, topic=SIGNALS, partition=0, offset=0, metadata=4)
     await publisher.log.write([new(signal(f"s-{n}", f"t-{n}")) for n in range(4, 9)], [commit])
-
     publisher.log.expire_below(6, SIGNALS)
     successor = publisher.successor()
     await successor.step()
