@@ -16,6 +16,7 @@ from evaluators.dialects.decoding.values import (
     first_text,
     is_hidden,
     is_mask,
+    plain_result,
     string,
     unwrap,
 )
@@ -374,7 +375,7 @@ def _read_result(item: dict[str, JSON]) -> Result:
         )
         or string(origin.get("id")),
         name=first_text(item, "name", "toolName", "tool_name") or string(origin.get("tool_name")),
-        content=_plain_result(content),
+        content=plain_result(content),
         is_error=is_error,
     )
 
@@ -395,20 +396,7 @@ def _read_tool_message(item: dict[str, JSON], body: Body) -> None:
         Result(
             id=first_text(item, "tool_call_id", "toolCallId", "call_id", "id"),
             name=first_text(item, "name", "tool_name"),
-            content=_plain_result(content),
+            content=plain_result(content),
             is_error=item.get("status") == "error" or item.get("is_error") is True,
         )
     )
-
-
-def _plain_result(content: JSON) -> JSON:
-    """The text of a result that is a list of text blocks; anything else as it stands."""
-    blocks = [as_dict(block) for block in as_list(content)]
-    if blocks:
-        key = "content" if all(block.get("type") == "text" for block in blocks) else "text"
-        texts = [block.get("text", block.get(key)) for block in blocks]
-        if all(isinstance(text, str) for text in texts):
-            return "\n".join(str(text) for text in texts)
-        if len(blocks) == 1 and blocks[0].keys() == {"json"}:
-            return blocks[0]["json"]
-    return None if is_mask(content) else content

@@ -302,3 +302,16 @@ def first_text(item: dict[str, JSON], *keys: str) -> str | None:
         if text := string(item.get(key)):
             return text
     return None
+
+
+def plain_result(content: JSON) -> JSON:
+    """The text of a result that is a list of text blocks; anything else as it stands."""
+    blocks = [as_dict(block) for block in as_list(content)]
+    if blocks:
+        key = "content" if all(block.get("type") == "text" for block in blocks) else "text"
+        texts = [block.get("text", block.get(key)) for block in blocks]
+        if all(isinstance(text, str) for text in texts):
+            return "\n".join(str(text) for text in texts)
+        if len(blocks) == 1 and blocks[0].keys() == {"json"}:
+            return blocks[0]["json"]
+    return None if is_mask(content) else content
