@@ -31,6 +31,9 @@ class OpenAiServer:
         self.headers: dict[str, str] = {}
         """Sent with every answer."""
         self.delay = delay
+        self.open = threading.Event()
+        """Chat requests wait for it, 60 seconds at most. It is set; a test may clear it for a while."""
+        self.open.set()
         self.requests: list[dict[str, Any]] = []
         """Bodies of chat requests, in the order of their arrival."""
         self.answered = 0
@@ -72,6 +75,7 @@ class OpenAiServer:
         """Status and body of the answer."""
         with self._lock:
             self.requests.append(body)
+        self.open.wait(60)
         mode = self.mode
         if mode == "slow":
             time.sleep(self.delay)

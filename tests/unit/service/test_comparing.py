@@ -50,8 +50,8 @@ def test_each_turn_is_compared_with_the_three_before_it(tmp_path: Path) -> None:
 
     scores = spanwise.score(spanwise.read(file), evaluators=["this_test/echoes"])
 
-    said = [(each["score"], each["explanation"]) for each in scores]
-    assert said == [
+    given = sorted((each["explanation"], each["score"]) for each in scores)
+    assert [(score, explanation) for explanation, score in given] == [
         (0.0, ""),
         (0.3333, "question 0"),
         (0.0, "question 0 | question 1"),
