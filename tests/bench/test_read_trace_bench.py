@@ -113,7 +113,7 @@ def reading_ratio(*, matching: bool) -> float:
             for piece in pieces:
                 ExportTraceServiceRequest.FromString(piece)
 
-    # The fastest of each may be of different turns: beside other work a parse finds a quiet moment, which no reading does.
+    # Of one turn each: beside other work a parse finds a quiet moment, which the longer reading does not.
     return statistics.median(reads / parses for reads, parses in turns(read, parse))
 
 
