@@ -15,7 +15,6 @@ NO_TEXT = "the spans carry no text of what the agent answered"
 
 
 def has_text(trace: Trace) -> bool:
-    """Whether the spans carry the text of the answer, or of the question where no answer was given."""
     return "no_content" not in trace.gaps
 
 

@@ -26,7 +26,6 @@ _ASKING = frozenset({"provider_error", "parse_error", "rate_limited", "timeout",
 
 
 def is_low(coverage: tuple[int, int]) -> bool:
-    """Whether too few of the (expected, present) scores are there."""
     return coverage[1] < LEAST * coverage[0]
 
 

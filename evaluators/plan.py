@@ -135,12 +135,10 @@ def signals_of(configured: Configured) -> tuple[str, ...]:
 
 
 def sees_history(configured: Configured) -> bool:
-    """Whether it compares a trace with those before it."""
     return "history" in configured.spec.needs
 
 
 def is_embedded(configured: Configured) -> bool:
-    """Whether it takes vectors and no judge's answer."""
     needs = configured.spec.needs
     return "embedder" in needs and "judge" not in needs
 
@@ -191,7 +189,6 @@ def _arranged(configured: Iterable[Configured], *, hosted: bool) -> Plan:
 def _wrong(
     registry: Registry, settings: Mapping[str, Settings], only: Collection[str]
 ) -> Iterator[str]:
-    """One line per setting that fits no evaluator."""
     known = {spec.name for spec in registry}
     for name in sorted({*settings, *only}):
         if name.partition("/")[0] in registry.broken:

@@ -144,7 +144,6 @@ class SessionScorer:
             self._states[each.spec.name] = state(each.options)
 
     def put(self, turn: Turn) -> None:
-        """Add a turn, or replace the one of the same trace id."""
         self._forget_text(turn.trace_id)
         self._has_text[turn.trace_id] = turn.has_text
         self._with_text += turn.has_text
@@ -168,7 +167,6 @@ class SessionScorer:
 
     @property
     def _is_seen(self) -> bool:
-        """Whether the spans carried the text of enough turns, or there are no turns."""
         return not is_low((len(self._has_text), self._with_text))
 
     def outcomes(self, session: Session, *, closed: bool) -> tuple[Outcome, ...]:
@@ -267,7 +265,6 @@ def _lacks_all(score: Score, coverage: tuple[int, int]) -> bool:
 
 
 def failed(configured: Configured, failure: Failure, **more: Any) -> Outcome:
-    """The evaluator was due and gave no score."""
     return _outcome(configured, state="failed", error=failure, **more)
 
 
@@ -284,7 +281,6 @@ def skipped(configured: Configured, reason: str, **more: Any) -> Outcome:
 def not_applicable(
     configured: Configured, reason: Reason, explanation: str, **more: Any
 ) -> Outcome:
-    """There was nothing to judge, or nothing that could be seen."""
     return _outcome(
         configured, state="not_applicable", reason=reason, explanation=explanation, **more
     )

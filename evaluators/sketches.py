@@ -30,7 +30,6 @@ class Before(NamedTuple):
 def sketches_of(
     due: Iterable[Configured], trace: Trace, embedder: Embedder | None
 ) -> tuple[dict[str, bytes], list[Outcome]]:
-    """The packed sketches of a trace by evaluator, and the outcomes of evaluators that have nothing to compare."""
     sketches: dict[str, bytes] = {}
     outcomes: list[Outcome] = []
     for each in due:

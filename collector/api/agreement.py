@@ -59,7 +59,6 @@ class Compared(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether the evaluator says otherwise than people do."""
         passed, liked = self.pair.passed, self.pair.liked
         return self.distance > 0.5 if passed is None else passed != liked
 
@@ -76,7 +75,6 @@ class SessionOpinion(NamedTuple):
 
 
 def compared(reader: Reader) -> dict[AgreementLabels, list[Compared]]:
-    """Everything that can be compared."""
     execute = reader.connection.execute
     by_session: dict[int, list[SessionOpinion]] = defaultdict(list)
     for statement in (_TRACES, _SESSIONS):
@@ -95,7 +93,6 @@ def compared(reader: Reader) -> dict[AgreementLabels, list[Compared]]:
 def _of_subject(
     session: int, said: Sequence[SessionOpinion], row: tuple[Any, ...], names: Mapping[int, str]
 ) -> Iterator[tuple[AgreementLabels, Compared]]:
-    """The outcomes of one trace or session beside what is said of it."""
     service, agent, session_id, subject, packed = row
     is_session = subject == session_subject(session)
     mine = [

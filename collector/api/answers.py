@@ -43,7 +43,6 @@ class RequestRefused(Exception):
 def answer(
     content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A JSON answer that no cache keeps."""
     return Response(
         _encode(content),
         status_code=status,

@@ -193,7 +193,6 @@ class IndexChange(Reading):
         return traces, signals
 
     def finish(self) -> None:
-        """Write what was touched, and what it changes for the agents."""
         self._write_traces()
         self._outcomes.write(
             [(self._owners[each], each, signals) for each, signals in self._signals.changed()]
@@ -306,12 +305,10 @@ class IndexChange(Reading):
             left.last = 0  # it named no session while it was open: it was none of its own
 
     def _move(self, subject: int, old: int, new: int) -> None:
-        """What is known of a trace goes with it to another session."""
         self._outcomes.move(subject, old, new)
         self._summed.add(old)
 
     def _sum_up(self) -> None:
-        """What the traces of touched sessions took, together, and what failed in them."""
         for row in self._summed:
             held = self._held(row)
             if held is not None:

@@ -124,7 +124,6 @@ class Reader(Reading):
     def parts(
         self, versions: Collection[ChartVersion], edges: Sequence[float], most: int
     ) -> list[list[Point]]:
-        """The newest sessions of each part of the time."""
         return [self.points(versions, first, last, most) for first, last in pairwise(edges)]
 
     def reliability(
@@ -165,12 +164,10 @@ class Reader(Reading):
         return dict(self._execute("SELECT id, name FROM evaluators").fetchall())
 
     def outcomes(self, session: int) -> list[HeldOutcome]:
-        """What every evaluator said of a session and of its traces."""
         found = self._execute("SELECT packed FROM outcomes WHERE session = ?", (session,))
         return [each for (packed,) in found for each in unpack(packed)]
 
     def newest(self, most: int) -> list[int]:
-        """The rows of the sessions that changed last, of whatever agent."""
         found = self._execute("SELECT id FROM sessions ORDER BY last DESC LIMIT ?", (most,))
         return [row for (row,) in found]
 

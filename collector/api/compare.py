@@ -62,7 +62,6 @@ class Compare:
         self._evaluators = evaluators
 
     def routes(self) -> list[Route]:
-        """Both."""
         return [
             Route("/api/v1/compare", self.compare),
             Route("/api/v1/compare/gate", self.gate, methods=["POST"]),

@@ -66,6 +66,5 @@ class Errors:
 
 
 def _is_read_by_a_person(request: Request) -> bool:
-    """Browsers ask for HTML; the API answers them as it answers anyone."""
     is_api = request.url.path.startswith(("/api/", "/config/"))
     return not is_api and "text/html" in request.headers.get("accept", "")

@@ -121,7 +121,6 @@ class _TopicFeed(Consumer):
         self._committed_at = clock()
 
     async def take(self, batch: Batch) -> None:
-        """Index the records, and offer the signals among them that are new."""
         if not batch.records:
             return
         taken = await self._thread.run(partial(self._index, batch.records))
@@ -139,7 +138,6 @@ class _TopicFeed(Consumer):
             self._committed_at = self._clock()
 
     async def finish(self) -> None:
-        """Commit what was indexed since the last commit."""
         await self._commit()
 
     async def _commit(self) -> None:

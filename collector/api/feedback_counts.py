@@ -31,7 +31,6 @@ class FeedbackCounts:
         self._names: dict[Hashable, set[str]] = {}
 
     def matched(self, found: Matching) -> None:
-        """Count what was joined and what was given up."""
         for each in found.matched:
             service = self._telemetry.service(each.service)
             labels = (

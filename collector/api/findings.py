@@ -78,7 +78,6 @@ class Findings:
             return {**found, "looked_at": len(self._notes), "of": len(ids)}
 
     async def _go_on(self, ids: Sequence[str], patience: float) -> None:
-        """Look at one trace more, and at others while there is time."""
         began = self._monotonic()
         for trace_id in ids:
             if trace_id not in self._notes:

@@ -83,7 +83,6 @@ class HeldSignals:
                 yield subject, held.signals.values()
 
     def write(self) -> None:
-        """Write every subject that changed."""
         signals: list[tuple[int, int, str, bytes]] = []
         new: list[tuple[int, int]] = []
         gone: set[int] = set()
@@ -103,7 +102,6 @@ class HeldSignals:
         self._subjects.clear()
 
     def _note_forgotten(self, run: int) -> None:
-        """Whoever asks for what came after an earlier run learns that some of it is gone."""
         if run > max(self._forgotten, self._reading.forgotten_run()):
             self._forgotten = run
             self._reading.connection.execute(

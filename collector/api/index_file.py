@@ -212,7 +212,6 @@ class IndexFile:
         sqlite_file.sync(self._path)
 
     def _checkpoint(self) -> None:
-        """Everything into the file; waits for the reads under way, each of which is short."""
         self._required().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _number(self, name: str) -> int:

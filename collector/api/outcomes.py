@@ -47,7 +47,6 @@ _decode_numbers = msgspec.json.Decoder(SignalNumbers).decode
 
 
 def pack(outcomes: Iterable[HeldOutcome]) -> bytes:
-    """As they stand in the index."""
     flat: list[int] = []
     for evaluator, score, passed in outcomes:
         step = _NONE if score is None else round(STEPS * min(1.0, max(0.0, score)))
@@ -104,7 +103,6 @@ class HeldOutcomes:
         self._numbers: dict[str, int] | None = None
 
     def write(self, changed: Sequence[tuple[int, int, Collection[SignalEntry]]]) -> None:
-        """Put what is in the signals of each (session, subject)."""
         rows: list[tuple[int, int, bytes, int]] = []
         for session, subject, signals in changed:
             outcomes = list(self._outcomes(signals))
@@ -112,7 +110,6 @@ class HeldOutcomes:
         self._connection.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?, ?)", rows)
 
     def failed_in(self, session: int) -> int:
-        """The evaluators that the session or one of its traces failed, as bits."""
         failed = 0
         for (each,) in self._connection.execute(_FAILED, (session,)):
             failed |= each

@@ -35,7 +35,6 @@ class Outgoing:
         self._bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the request through, and its answer too where there is room."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -67,7 +67,6 @@ class Reading:
         return None if row is None else TraceRow(*row)
 
     def trace_rows(self, trace_ids: Collection[str]) -> Iterator[tuple[str, TraceRow]]:
-        """(Id, where it is) of those that are in the index."""
         for some, marks in _at_once(trace_ids):
             statement = f"{_TRACE}, trace_id FROM traces WHERE trace_id IN ({marks})"
             for row in self._execute(statement, some):
@@ -93,7 +92,6 @@ class Reading:
         return [self._trace(row) for row in rows][::-1]
 
     def around(self, trace: TraceEntry) -> tuple[int, int]:
-        """How many traces of its session come before it, and how many after it."""
         given = (trace.row.session, trace.row.start, trace.header.trace_id)
         before, after = (self._execute(each, given).fetchone()[0] for each in (_EARLIER, _LATER))
         return before, after
@@ -128,7 +126,6 @@ class Reading:
         return None if found is None else _session(found)
 
     def sessions_of_id(self, session_id: str) -> list[tuple[int, SessionEntry]]:
-        """(Row, session) of every service that has a session of this id."""
         found = self._execute(
             f"{_SESSION} WHERE s.session_id = ? ORDER BY s.service", (session_id,)
         )
@@ -169,12 +166,10 @@ class Reading:
         return None if row is None else _agent(row)
 
     def signals_of(self, subject: int) -> list[SignalEntry]:
-        """The signals of one trace or session."""
         row = self._one("SELECT signals FROM signals WHERE subject = ?", subject)
         return [] if row is None else self.packing.unpack(row[0], _signals)
 
     def signals_of_all(self, subjects: Collection[int]) -> Iterator[tuple[int, list[SignalEntry]]]:
-        """(Subject, its signals) of those that have any."""
         for some, marks in _at_once(subjects):
             statement = f"{_SIGNALS} WHERE subject IN ({marks})"
             for subject, packed in self._execute(statement, some):

@@ -103,7 +103,6 @@ class AgentSums:
         return row
 
     def write(self) -> None:
-        """Write every agent that was touched."""
         execute = self._reading.connection.execute
         for row, agent in self._held.values():
             if agent.sessions <= 0:

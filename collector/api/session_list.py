@@ -98,7 +98,6 @@ NUMBERS = "sessions_of_agent"
 def statement(
     asked: Asked, sort: Sort, place: Sequence[Given] | None, limit: int
 ) -> tuple[str, list[Given]]:
-    """The SQL that gives (row, keys ...) of the first sessions below a place, and its values."""
     found = list(_conditions(asked))
     if place is not None:
         keys = ", ".join((*sort.keys, "id"))
@@ -128,7 +127,6 @@ def _only_time(asked: Asked) -> bool:
 
 
 def _conditions(asked: Asked) -> Iterator[tuple[str, list[Given]]]:
-    """Parts of the condition with their values."""
     named = (("service", asked.service), ("agent", asked.agent), ("agent_version", asked.version))
     chosen = [(f"{name} = ?", value) for name, value in named if value is not None]
     if chosen:
@@ -167,7 +165,6 @@ def _conditions(asked: Asked) -> Iterator[tuple[str, list[Given]]]:
 
 
 def _searched(text: str) -> tuple[str, list[Given]]:
-    """The sessions of traces with these words, those whose id begins so, and that of the trace with this id."""
     parts = [_BEGINNING, "SELECT session FROM traces WHERE trace_id = ?"]
     values: list[Given] = [text, text + _BEYOND, FOUND, text.lower()]
     words = query(text)

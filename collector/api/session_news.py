@@ -99,7 +99,6 @@ def advance(session: SessionEntry, seen: ListedTrace, position: Position, *, reo
 def note_scores(
     session: SessionEntry, subject: SubjectHeader, header: SignalHeader, json: bytes
 ) -> None:
-    """The session after one of its own signals."""
     session.agent, session.agent_version = subject.agent, subject.agent_version
     session.last = max(session.last, whole(log_micros(subject.time)))
     if header.evaluator == "work_baseline":

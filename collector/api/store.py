@@ -117,7 +117,6 @@ def session_subject(row: int) -> int:
 
 
 def write_cursor(*numbers: int) -> str:
-    """The place of the last entry of a page, as clients carry it."""
     return as_cursor(struct.pack(f">{len(numbers)}Q", *numbers))
 
 
@@ -256,7 +255,6 @@ def _each_once(calls: Iterable[CalledTool], *, content: bool) -> Iterator[Called
 
 
 def as_trace(header: TraceHeader) -> Trace:
-    """A trace whose record has expired from the log, with the fields that the index has of it."""
     fields = msgspec.structs.asdict(header)
     del fields["tool_calls"]
     fields["status"] = "error" if header.status == "error" else "unset"

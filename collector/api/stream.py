@@ -121,7 +121,6 @@ class Stream:
             client.news.set()
 
     def close(self) -> None:
-        """End every client's stream, after what is waiting for it."""
         self._closed = True
         for client in self._clients:
             client.news.set()
@@ -184,7 +183,6 @@ class Stream:
             sequence = signals[-1].sequence
 
     def _whereabouts(self, after: StreamPlace) -> tuple[bool, int]:
-        """Whether the index lacks something after a place, and the sequence after which it has the rest."""
         with self._index.reading() as reading:
             if after.index_id != self._index.file.id:
                 return True, 0
@@ -197,7 +195,6 @@ class Stream:
             return index, reading.since(sequence, highest, PAGE)
 
     def begin(self) -> None:
-        """Note what the index has before its readers add to it."""
         if not self._published.index_id:
             with self._index.reading() as reading:
                 self._published = StreamPlace(self._index.file.id, reading.newest_sequence())
@@ -214,7 +211,6 @@ class Stream:
         return events
 
     def _let_slow_ones_go(self, now: float) -> None:
-        """Those that have too much unread, or something for too long."""
         late = 0
         left = self._bytes
         for block in self._blocks:

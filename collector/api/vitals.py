@@ -79,13 +79,11 @@ class Vitals:
         self._clock = clock
 
     def now(self) -> dict[str, Any]:
-        """The numbers as the page shows them."""
         every = (sample for family in self._registry.collect() for sample in family.samples)
         return vitals(numbers(every), now=self._clock())
 
 
 def numbers(samples: Iterable[Sample]) -> Numbers:
-    """The samples by name."""
     found: dict[str, list[tuple[Mapping[str, str], float]]] = {}
     for each in samples:
         found.setdefault(each.name.removeprefix(PREFIX), []).append((each.labels, each.value))

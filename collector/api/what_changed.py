@@ -100,7 +100,6 @@ def between(
 
 
 def session_side(reader: Reader, point: Point, names: Mapping[int, str]) -> SessionSide:
-    """What is compared of one session."""
     traces = reader.traces(point.row)
     failed = failed_by_tool(call for trace in traces for call in trace.tool_calls)
     scores = scores_of(reader.outcomes(point.row), names)
@@ -111,7 +110,6 @@ def session_side(reader: Reader, point: Point, names: Mapping[int, str]) -> Sess
 def scores_of(
     outcomes: Iterable[HeldOutcome], names: Mapping[int, str]
 ) -> dict[str, EvaluatorScores]:
-    """By evaluator, what it said of one session and its traces."""
     found: dict[str, EvaluatorScores] = {}
     for evaluator, score, passed in outcomes:
         if score is None:
@@ -124,7 +122,6 @@ def scores_of(
 
 
 def facts_of(traces: Sequence[TraceHeader]) -> frozenset[Fact]:
-    """What can be said of the session of these traces."""
     return facts(
         versions=(each.agent_version for each in traces),
         models=(model for each in traces for model in each.models),

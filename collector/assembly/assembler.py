@@ -250,7 +250,6 @@ class Assembler(Consumer):
         )
 
     async def take(self, batch: Batch) -> None:
-        """Take the records, then close what is due at the partitions' ends."""
         if batch.assigned:
             self._revoked.clear()
         for number, record in enumerate(batch.records, start=1):
@@ -342,7 +341,6 @@ class Assembler(Consumer):
                 self._owned[commit.partition].committed = (commit.offset, commit.metadata)
 
     def _should_commit(self, owned: tuple[int, OpenTraces]) -> bool:
-        """At the end of a partition with no closing on its way, or far ahead of the last commit."""
         partition, open_traces = owned
         low_water, committed = open_traces.low_water, open_traces.committed[0]
         if low_water is None or low_water == committed:

@@ -55,7 +55,6 @@ class LateRevision:
 
     @property
     def stays(self) -> Stays:
-        """The session in which the trace first closed."""
         old = self.old.trace
         return Stays(
             service=old.service, session_id=old.session_id, session_source=old.session_source
@@ -77,12 +76,10 @@ class ReadRequest:
 
     @property
     def service(self) -> str:
-        """Whose worker time reading it uses."""
         return self.closing.service
 
     @property
     def job(self) -> ReadJob:
-        """For the worker. A revision keeps the id that the trace goes by."""
         closing, revision = self.closing, self.revision
         if revision is None:
             return ReadJob(
@@ -136,7 +133,6 @@ class ReadRequest:
         return ClosedResult(request=self, mark=mark, poison=reason)
 
     def ignored(self) -> ClosedResult:
-        """The result for spans that came too late for a revision."""
         mark = self.open_traces.closed_traces.get(self.closing.trace_id)
         service = OTHER if mark is None else mark.service
         return ClosedResult(request=self, service=service, ignored=self.closing.spans)
@@ -206,7 +202,6 @@ class ClosedResult:
 
     @property
     def records(self) -> list[New]:
-        """The trace record, then the mark that names its position."""
         if self.mark is None:
             return []
         if self.record is None:

@@ -142,7 +142,6 @@ class ClosingPipeline:
         await self._notify()
 
     async def _write_suspects(self) -> None:
-        """What closes from here on is written after it, by the same task."""
         suspects, self._suspects = self._suspects, []
         still = [each for each in suspects if each.open_traces.is_open(each.trace)]
         for each in still:

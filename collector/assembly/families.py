@@ -69,14 +69,12 @@ class AssemblyCounts:
         self.moved(result)
 
     def moved(self, result: TakeResult) -> None:
-        """Segments were put where they belong."""
         self._ignored(result.invalid, "invalid")
         self._ignored(result.duplicates, "duplicate")
         for service, spans in result.ignored.items():
             self._late(service, "ignored", spans)
 
     def closed(self, result: ClosedResult) -> None:
-        """A closing was written or passed over."""
         closing, record = result.request.closing, result.record
         if result.poison is not None:
             first = Position(SPANS, closing.partition, closing.hold.offset)
@@ -96,7 +94,6 @@ class AssemblyCounts:
             self._late(result.service, "session_changed", revision.new)
 
     def glanced(self, result: str) -> None:
-        """An open trace was looked at, or passed over."""
         self._families.trace_glances.labels(result).inc()
 
     def evicted(self) -> None:

@@ -161,7 +161,6 @@ class Glances:
             return "failed"
 
     async def _may_loop(self, open_traces: OpenTraces, glance: Glance) -> bool:
-        """Whether enough calls of one kind came since the last look."""
         part = ReadRequest(open_traces=open_traces, closing=open_traces.as_closing(glance))
         seen = await self._workers.glance(await self._job(part, is_part=True))
         glance.trace.was_seen(glance, seen.call_share)

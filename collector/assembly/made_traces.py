@@ -177,7 +177,6 @@ class MadeTraces:
                 self._end_if_over(owner, held.turn)
 
     def closed(self, closing: Closing, *, until: int) -> Closing:
-        """The closing of a made trace, with what stays known of it and all that it holds."""
         turn = closing.trace_id
         owner_id = self._owner_of.pop(turn)
         owner = self._turns.owner(owner_id)
@@ -305,7 +304,6 @@ class MadeTraces:
         self._traces.changed(trace, before)
 
     def _only_there(self, turn: bytes, spans: Sequence[SpanHead]) -> list[bytes]:
-        """The ids of spans of a segment that no other segment of the trace has."""
         repeated = self._repeated.get(turn)
         if repeated is None:
             return [each.span_id for each in spans]

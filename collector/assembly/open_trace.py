@@ -38,7 +38,6 @@ class Glance(NamedTuple):
 
     @property
     def urgency(self) -> float:
-        """The spans that came since it was looked at last, of which as many are model calls as then."""
         return (self.spans - self.trace.seen_spans) * self.trace.call_share
 
     def joined(self, earlier: Glance | None) -> Glance:
@@ -48,7 +47,6 @@ class Glance(NamedTuple):
 
     @property
     def whole(self) -> Glance:
-        """A look at all that had arrived."""
         return self._replace(first=0)
 
 
@@ -209,7 +207,6 @@ class OpenTrace:
 
     @property
     def must_be_seen(self) -> bool:
-        """Whether it was passed over so often that the next glance is made."""
         return self.passes >= MOST_PASSES
 
     def was_seen(self, glance: Glance, call_share: float) -> None:
@@ -252,7 +249,6 @@ class OpenTrace:
 
     @property
     def root(self) -> Root:
-        """What is at the top of the spans so far."""
         if self.root_at is not None:
             return "parentless"
         return "missing" if self.local_at is None else "local"
@@ -271,7 +267,6 @@ class OpenTrace:
         return new
 
     def add(self, spans: Sequence[SpanHead], piece: Piece, *, offset: int, time: float) -> None:
-        """Take in a piece and its spans, all of them new."""
         self.pieces.append(piece)
         self.times.append(time)
         self.offsets.append(offset)
@@ -284,7 +279,6 @@ class OpenTrace:
             self._look_for_local_root(time)
 
     def deadline(self, windows: TraceWindow) -> Deadline:
-        """The first of root_grace or local_root_grace or idle, and max_age."""
         if self.root_at is not None:
             due = Deadline(self.root_at + windows.root_grace, "root_ended")
         elif self.local_at is not None:

@@ -162,7 +162,6 @@ class OpenTraces:
         return result
 
     def straighten(self) -> TakeResult:
-        """Every segment of a made trace is put where it belongs, as far as is known."""
         result = TakeResult()
         for trace in [each for each in self._open.values() if each.is_made]:
             if not trace.is_closed:
@@ -171,7 +170,6 @@ class OpenTraces:
         return result
 
     def take_glances(self) -> Sequence[Glance]:
-        """The glances that have become due since the last call."""
         if not self._glances:
             return ()
         glances = (*self._glances,)
@@ -380,7 +378,6 @@ class OpenTraces:
         return self.closed_traces.evict(is_needed=self._is_needed)
 
     def _is_needed(self, trace_id: bytes, mark: ClosedTrace) -> bool:
-        """Whether re-reading from the low-water would meet the mark, or late spans build on it."""
         low_water = self.low_water
         return (
             (low_water is not None and mark.last_offset >= low_water)

@@ -48,12 +48,10 @@ class Owner:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is known any more."""
         return not (self.held or self.closed or self.parked)
 
     @property
     def segments(self) -> Iterator[HeldSegment]:
-        """Every segment that an open trace holds."""
         return (each for several in self.held.values() for each in several)
 
     # --- what segments say ---------------------------------------------------------------------------------------
@@ -114,7 +112,6 @@ class Owner:
         return None if prompt is None else prompt[1]
 
     def _misplaced(self, session: bytes) -> list[HeldSegment]:
-        """The segments that time places, of this session and those within it, which stand in another timeline now."""
         concerned: list[HeldSegment] = []
         for each in self._tree.within(session):
             held = self._of_session.get(each)
@@ -126,7 +123,6 @@ class Owner:
     # --- where a segment belongs ---------------------------------------------------------------------------------
 
     def resolve(self, segment: Segment) -> bytes:
-        """The trace that the segment belongs to, as far as is known."""
         if self._names_turn(segment):
             return segment.turn
         trace = self._owned_trace(segment)
@@ -144,7 +140,6 @@ class Owner:
         return None if before is None else before[1]
 
     def is_over(self, turn: bytes) -> bool:
-        """Whether its session had a later prompt."""
         prompt = self._prompts.get(turn)
         return prompt is not None and prompt[1] < self._timeline(prompt[0]).prompts[-1][0]
 
@@ -179,7 +174,6 @@ class Owner:
     # --- what is held --------------------------------------------------------------------------------------------
 
     def hold(self, turn: bytes, held: HeldSegment) -> None:
-        """The segment is one of the open trace's."""
         several = self.held.setdefault(turn, [])
         held.turn, held.at = turn, len(several)
         several.append(held)

@@ -57,7 +57,6 @@ class ServiceQueues:
         self._shares: Shares | None = None
 
     def add(self, trace: OpenTrace) -> None:
-        """A trace was opened."""
         queue = self._queues.get(trace.service)
         if queue is None:
             queue = self._queues[trace.service] = _Queue()
@@ -66,11 +65,9 @@ class ServiceQueues:
         self._charge(trace.service, queue, trace.cost)
 
     def grow(self, trace: OpenTrace, size: int) -> None:
-        """The trace takes so much more than before."""
         self._charge(trace.service, self._queues[trace.service], size)
 
     def remove(self, trace: OpenTrace) -> None:
-        """The trace has closed."""
         queue = self._queues[trace.service]
         del queue.traces[trace.trace_id]
         self._charge(trace.service, queue, -trace.cost)

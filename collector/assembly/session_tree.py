@@ -57,7 +57,6 @@ class SessionTree:
         return session
 
     def within(self, session: bytes) -> list[bytes]:
-        """The session, and all whose outermost session depends on what started it."""
         found = {session: None}
         level = [session]
         for _ in range(DEPTH):

@@ -68,7 +68,6 @@ class Timeline:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it places nothing, and has nothing to place by."""
         return not (self.prompts or self._held)
 
     @property
@@ -148,7 +147,6 @@ class OwnedTrace(Timeline):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is known of it any more."""
         return super().is_empty and not (self._unprompted or self.carriers)
 
     def turn_at(self, start: int) -> bytes:

@@ -30,7 +30,6 @@ class Turns:
         return len(self._owners)
 
     def owner(self, owner_id: bytes) -> Owner:
-        """The owner of that id."""
         found = self._owners.get(owner_id)
         if found is None:
             found = self._owners[owner_id] = Owner()
@@ -49,7 +48,6 @@ class Turns:
         self.sweep(owner_id)
 
     def sweep(self, owner_id: bytes) -> None:
-        """Forget the owner if nothing of it is known any more."""
         owner = self._owners.get(owner_id)
         if owner is not None and owner.is_empty:
             del self._owners[owner_id]

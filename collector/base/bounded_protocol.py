@@ -176,7 +176,6 @@ class BoundedProtocol(HttpToolsProtocol):
 
     @property
     def waits_for_head(self) -> bool:
-        """Whether no request is being served."""
         return self._due is not None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn narrows it too
@@ -203,7 +202,6 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._refuse_head()
 
     def on_message_begin(self) -> None:
-        """A head begins."""
         super().on_message_begin()
         self._is_in_head = True
         self._head = 0
@@ -242,12 +240,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unread = self.loop.call_later(self._limits.write_timeout, self._cut_off)
 
     def resume_writing(self) -> None:
-        """The client has read what waited."""
         super().resume_writing()
         self._stop_waiting()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is due any more."""
         self._due = None
         if self._timer is not None:
             self._timer.cancel()

@@ -29,7 +29,6 @@ class FrameLink(asyncio.Protocol):
     """
 
     def __init__(self) -> None:
-        """Made inside the loop that serves the socket."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._payloads: deque[bytes] = deque()
@@ -50,7 +49,6 @@ class FrameLink(asyncio.Protocol):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the other side is known to have ended, and everything that it sent is taken."""
         return self._is_at_end and not self._payloads
 
     def send_frames(self, framed: Sequence[bytes | bytearray]) -> None:
@@ -255,7 +253,6 @@ class Child:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the child's end of the socket is known to be closed, and all that it sent is received."""
         return self._link.has_ended
 
     def send(self, payload: bytes) -> None:

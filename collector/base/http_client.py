@@ -117,12 +117,10 @@ Promise: TypeAlias = Callable[[HttpAnswer], bool]
 
 
 def is_json_or_nothing(answer: HttpAnswer) -> bool:
-    """Of tools that promise no more."""
     return not answer.body.strip() or answer.fields is not None
 
 
 def has(name: str, kind: type = dict) -> Promise:
-    """A JSON object with this field, of this type."""
     return lambda answer: isinstance(answer.field(name), kind)
 
 
@@ -191,7 +189,6 @@ class Client:
             await client.aclose()
 
     def misconfigured(self, answer: HttpAnswer) -> Retryable:
-        """The error of an answer that only a changed setting can better."""
         is_elsewhere = answer.status in {404, 405} or answer.status // 100 == 3
         name, *others = self._target.places if is_elsewhere else self._target.credentials
         also = f" (or {', '.join(others)})" if others else ""

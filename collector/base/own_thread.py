@@ -34,7 +34,6 @@ class OwnThread:
         return await self._callers.answered(lambda future: self._queue.put((work, future)))
 
     async def close(self) -> None:
-        """Finish what was given, then end."""
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 

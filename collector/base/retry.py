@@ -164,7 +164,6 @@ class _Outage:
             _log.warning("%s for %.0f s now: %r", self._what, now - self._began, error)
 
     def ends(self) -> None:
-        """It succeeded."""
         if self._began is None:
             return
         now = self._monotonic()

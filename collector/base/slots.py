@@ -103,7 +103,6 @@ class Slots(Generic[K]):
         return tuple(self._held.items()), tuple(self._waiting.items())
 
     def restore(self, state: State[K]) -> None:
-        """Go on from there, within today's limits."""
         held, waiting = state
         self._held = dict(held[: self._limit])
         self._waiting = dict(waiting[:WAITING])

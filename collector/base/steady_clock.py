@@ -73,7 +73,6 @@ class ClockWatch:
         families.log_time_ahead.set_function(lambda: clock.ahead)
 
     def look(self) -> None:
-        """Compare them once."""
         ahead = self._clock.ahead
         if abs(ahead - self._warned) <= APART:
             return

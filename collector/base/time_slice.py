@@ -53,7 +53,6 @@ async def in_steps(steps: Generator[None, None, _T]) -> _T:
 
 
 def finished(steps: Generator[None, None, _T]) -> _T:
-    """What the steps come to, one right after the other."""
     while True:
         try:
             next(steps)

@@ -37,7 +37,6 @@ class Aggregates:
         self._counts: dict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, session: ClosedSession) -> None:
-        """Count the final signals of a session."""
         if session.run is not None:
             self.runs.append(session.run)
         for signal in map(_scored.decode, session.signals):
@@ -46,7 +45,6 @@ class Aggregates:
                 self._scores[signal.evaluator].append(signal.score)
 
     def over(self, traces: Sequence[TraceUsage]) -> dict[str, Any]:
-        """The aggregates, those of all traces included."""
         return {
             "traces": len(traces),
             "evaluators": {

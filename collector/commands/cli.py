@@ -98,7 +98,6 @@ def assemble(words: Sequence[str]) -> typer.Typer:
 
 
 def _interruptible() -> None:
-    """From now on Ctrl-C is a KeyboardInterrupt again: what a command has made is removed."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

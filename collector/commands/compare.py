@@ -175,7 +175,6 @@ def _scored(signals: Sequence[dict[str, Any]], evaluator: str) -> list[dict[str,
 
 
 def _scores(signals: Sequence[Mapping[str, Any]]) -> dict[SessionKey, dict[str, EvaluatorScores]]:
-    """What all evaluators said, by session."""
     found: dict[SessionKey, dict[str, EvaluatorScores]] = {}
     for each in signals:
         if each["score"] is not None:

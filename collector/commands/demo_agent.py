@@ -131,7 +131,6 @@ class Runaway:
 
     @property
     def trace_id(self) -> str:
-        """32 hex digits."""
         return format_trace_id(self._root.get_span_context().trace_id)
 
     def call(self) -> None:
@@ -168,12 +167,10 @@ class _Conversation:
                 self._turn(INSISTS.format(asked), answer.format(self._order), broken)
 
     def look_once_more(self) -> None:
-        """A call whose result says nothing new."""
         question = TALK[0][0].format(self._order)
         self._call(question, "find_order", {"number": self._order, "state": "being looked up"})
 
     def attributes(self, operation: str) -> dict[str, str | int]:
-        """What every span says."""
         return {
             "gen_ai.operation.name": operation,
             "gen_ai.agent.name": AGENT,

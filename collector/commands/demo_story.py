@@ -223,7 +223,6 @@ class Story:
         return self._noticed is not None and time.monotonic() - self._noticed > seconds
 
     def _look(self) -> None:
-        """Say what the service has noticed since the last look."""
         now = time.monotonic()
         if now - self._looked < LOOKS or not self._watch.look():
             return

@@ -98,7 +98,6 @@ def command(
 
 
 def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:
-    """One part per stack, then the evaluators that are off."""
     if not found.stacks:
         stream.write("no trace has arrived\n")
     lines = [line for stack in found.stacks for line in _stack(stack)]
@@ -161,7 +160,6 @@ def _stack(stack: Stack) -> Iterator[str | Uncut]:
 
 
 def _by_chance(judges: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The judges that people contradict."""
     for each in judges:
         beside = f"beside {each['name']} of {each['agent']} ({each['service']})"
         yield f"{each['evaluator']}: no better than chance {beside}: rank {each['rank']:.2f},"
@@ -172,7 +170,6 @@ def _by_chance(judges: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _switched_off(evaluators: Sequence[str]) -> Iterator[str]:
-    """The evaluators of third parties that ended or held up their processes."""
     for name in evaluators:
         yield f"{name}: switched off for ten minutes after three deaths or time-outs"
         yield f"      the log says what it did: correct it, or raise evaluators.{name}.timeout"
@@ -195,7 +192,6 @@ def _off(stops: Sequence[Stop]) -> Iterator[str | Uncut]:
 
 
 def _settings(stack: Stack) -> Iterator[str | Uncut]:
-    """Each setting in a line of its own."""
     fixed: dict[Advice, list[str]] = {}
     for finding in stack.findings:
         for advice in finding.advice:

@@ -197,11 +197,9 @@ class Report:
 
     @property
     def is_watched(self) -> bool:
-        """Whether the sessions are written where their lines and a progress bar would be mixed."""
         return is_watched(self._stream)
 
     def add(self, session: ClosedSession) -> None:
-        """Write the signals of a session."""
         if self._rows is not None:
             self._rows.add(map(msgspec.json.decode, session.signals))
         if self._shape == "jsonl":

@@ -68,7 +68,6 @@ def as_table(rows: list[dict[str, Any]], width: int | None = None) -> str:
 
 
 def as_list(rows: list[dict[str, Any]], width: int) -> list[str]:
-    """A few lines per evaluator, for a terminal that is narrower than a row of the table."""
     heads = _aligned([_head(row) for row in rows])
     lines: list[str] = []
     for row, head in zip(rows, heads, strict=True):

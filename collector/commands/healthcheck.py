@@ -43,7 +43,6 @@ def complaint(environment: Mapping[str, str]) -> str | None:
 
 
 def main() -> int:
-    """The exit code."""
     said = complaint(os.environ)
     if said is not None:
         sys.stderr.write(f"spanwise: {said}\n")

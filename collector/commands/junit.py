@@ -35,7 +35,6 @@ class JUnitReport:
         self._suites: dict[str, list[_Case]] = {}
 
     def add(self, service: str, session_id: str, signals: Sequence[bytes]) -> None:
-        """A session that has closed, with the JSON of its final signals."""
         case = _Case(name=session_id)
         for line in signals:
             signal: dict[str, Any] = msgspec.json.decode(line)
@@ -112,5 +111,4 @@ def _limit(signal: Mapping[str, Any]) -> str:
 
 
 def _clean(text: str) -> str:
-    """XML 1.0 has no control characters."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

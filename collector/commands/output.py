@@ -117,7 +117,6 @@ def cell(text: str) -> Text:
 
 
 def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
-    """Aggregates per evaluator, then latency, cost and tokens of all traces."""
     columns = {
         "mean": "mean",
         "p50": "median",

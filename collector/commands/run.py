@@ -111,7 +111,6 @@ def _port(where: str | None) -> int:
 
 
 def first(group: BaseExceptionGroup[SpanwiseError]) -> SpanwiseError:
-    """The one error of ours that the user is shown."""
     error = group.exceptions[0]
     return first(error) if isinstance(error, BaseExceptionGroup) else error
 

@@ -53,7 +53,6 @@ class SignalTable:
             self._line(*COLUMNS)
 
     def add(self, service: str, session_id: str, signals: Iterable[Mapping[str, Any]]) -> None:
-        """The signals of a session that has closed."""
         every = tuple(signals)
         self._sessions += 1
         self._failing += any(map(fails, every))
@@ -106,7 +105,6 @@ def fails(signal: Mapping[str, Any]) -> bool:
 
 
 def score(signal: Mapping[str, Any]) -> str:
-    """The score and whether it passed, or the outcome where there is no score."""
     if signal["score"] is None:
         return signal["outcome"]
     verdict = {True: " pass", False: " fail", None: ""}[signal["success"]]

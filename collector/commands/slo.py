@@ -53,7 +53,6 @@ def command(
 
 
 def written(groups: Sequence[RuleGroup]) -> str:
-    """A rule file. Expressions stand in lines of their own."""
     return yaml.dump(
         {"groups": groups}, Dumper=_RulesDumper, sort_keys=False, allow_unicode=True, width=10_000
     )
@@ -82,7 +81,6 @@ def _configured(settings: Config) -> Mapping[str, float]:
 
 
 def _given(pairs: Sequence[str], settings: Config) -> Mapping[str, float]:
-    """NAME=VALUE of the command line. A name that nothing has would bind nothing."""
     known = {each.name for each in registry_from(settings)} | set(settings.judges)
     given: dict[str, float] = {}
     for pair in pairs:

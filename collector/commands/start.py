@@ -32,7 +32,6 @@ def _end(number: int, _frame: object) -> None:
 
 
 def main() -> int:
-    """The console script."""
     begin()
     from collector.commands.cli import main as command  # noqa: PLC0415
 

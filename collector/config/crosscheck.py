@@ -12,7 +12,6 @@ from evaluators.providers.litellm import listed_price, missing_library
 
 
 def crosscheck(config: Config) -> list[str]:
-    """One line per problem, each with the path of the setting to change."""
     return [
         *_roles(config),
         *_kafka(config),
@@ -126,7 +125,6 @@ def _judge(config: Config) -> Iterator[str]:
 
 
 def models_asked(config: Config) -> dict[str, str]:
-    """Everything that is asked, by the path of its setting."""
     models: dict[str, str] = {}
     if config.judge.model is not None:
         models["judge.model"] = config.judge.model

@@ -150,7 +150,6 @@ def _merged(
 
 
 def _no_such_variable(key: str) -> str:
-    """`SPANWISE_ADMIN_PORT` wants to be `SPANWISE_ADMIN__PORT`."""
     section, _, rest = key.partition("_")
     if section in Config.model_fields and rest:
         return f"no such setting; did you mean {PREFIX}{section.upper()}__{rest.upper()}?"
@@ -263,7 +262,6 @@ def from_environment(environ: Mapping[str, str]) -> Tree:
 
 
 def is_setting(name: str, value: str) -> bool:
-    """Whether an environment variable is a setting of ours."""
     upper = name.upper()
     if not upper.startswith(PREFIX) or _RESERVED.fullmatch(upper):
         return False

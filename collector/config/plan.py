@@ -56,7 +56,6 @@ class PlanSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_settings(config: Config) -> PlanSettings:
-    """Those of a configuration."""
     embedder = config.embedder
     models = {"wordllama": MODEL, "litellm": embedder.model, "none": None}
     return PlanSettings(
@@ -74,7 +73,6 @@ def plan_settings(config: Config) -> PlanSettings:
 
 
 def without_plugins(settings: PlanSettings) -> PlanSettings:
-    """Those of a process that loads no code but ours."""
     ours = {name: each for name, each in settings.evaluators.items() if "/" not in name}
     return msgspec.structs.replace(settings, evaluators=ours, plugins=(), has_plugins=False)
 
@@ -121,7 +119,6 @@ def checked_plan(settings: PlanSettings) -> Plan:
 
 
 def _lenient(settings: PlanSettings) -> Registry:
-    """Whoever started the process has said what is broken."""
     points = None if settings.has_plugins else ()
     return Registry.discover(points, plugins=settings.plugins, strict=False)
 

@@ -64,7 +64,6 @@ class Links(Section):
 
 
 def _template(path: str, url: str | None, names: tuple[str, ...], example: str) -> Iterator[str]:
-    """A line if the URL lacks the first name, or holds braces beside these names."""
     if url is None:
         return
     filled = url

@@ -282,7 +282,6 @@ class MlflowSinkConfig(Outlet, title="MlflowSink"):
     token: SecretStr | None = None
 
     def conflicts(self, path: str) -> Iterator[str]:
-        """Half of a login."""
         yield from super().conflicts(path)
         if (self.username is None) != (self.password is None):
             without = "username" if self.username is None else "password"

@@ -87,7 +87,6 @@ def is_url(text: str) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """What is wrong, to be shown; a URL with a password in it is not."""
     return "" if "@" in text else f', got "{text[:80]}{"..." if len(text) > 80 else ""}"'
 
 
@@ -134,7 +133,6 @@ def check_base_path(text: str) -> str:
 
 
 def show_duration(seconds: float) -> str:
-    """The way a user writes it."""
     if seconds < 0:
         return f"-{show_duration(-seconds)}"
     for unit in ("h", "m", "s"):
@@ -145,7 +143,6 @@ def show_duration(seconds: float) -> str:
 
 
 def show_size(size: int) -> str:
-    """The way a user writes it."""
     for unit in ("TiB", "GiB", "MiB", "KiB"):
         if size >= _SIZE[unit] and size % _SIZE[unit] == 0:
             return f"{size // _SIZE[unit]}{unit}"

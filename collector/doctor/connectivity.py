@@ -68,7 +68,6 @@ def connect_all(config: Config) -> tuple[str, ...]:
 
 
 def _sections(config: Config) -> tuple[str, ...]:
-    """What is tried beside the models, as the configuration names it."""
     sections = {
         "data_dir": True,
         "log.kafka": config.log.kind == "kafka",
@@ -110,7 +109,6 @@ def partitions_differ(partitions: dict[str, int]) -> list[str]:
 
 
 def too_small(limits: dict[str, int]) -> list[str]:
-    """Topics that would refuse a long trace."""
     return [
         f"log.kafka.topic_prefix: topic {topic} takes {limit} bytes a message; "
         f"set its max.message.bytes to {LARGEST}"
@@ -137,7 +135,6 @@ def _limits(settings: Settings) -> dict[str, int]:
 async def _asked(
     client: ClientSettings, config: Config
 ) -> tuple[dict[str, int], Settings, list[Right]]:
-    """Partition counts and settings of our topics that exist already, and the rights that we lack."""
     kafka = config.log.kafka
     admin = AIOKafkaAdminClient(**client)
     try:

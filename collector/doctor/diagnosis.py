@@ -134,7 +134,6 @@ def examine(
 
 
 def is_unread(span: SpanShown) -> bool:
-    """Whether the span is one of an agent or a model and no dialect reads it."""
     attributes: Mapping[str, Any] = span["attributes"]
     events = [event["name"] or "" for event in span.get("events", ())]
     if registry.is_read(span["scope"] or "", attributes.keys(), events):
@@ -145,7 +144,6 @@ def is_unread(span: SpanShown) -> bool:
 
 
 def says_unread(scopes: Iterable[str]) -> str:
-    """What is said of scopes that no dialect reads."""
     return f"spans of {', '.join(scopes)} are not read"
 
 
@@ -196,7 +194,6 @@ def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def weakened_by(lack: Lack, specs: Iterable[Spec]) -> frozenset[str]:
-    """Names of the evaluators that declare to read content which this lack takes away."""
     return frozenset(
         spec.name for spec in specs if any(lack in _LACKS[content] for content in spec.reads)
     )
@@ -214,7 +211,6 @@ class Stop:
 
 
 def stops(specs: Iterable[Spec], config: Config) -> tuple[Stop, ...]:
-    """Every evaluator that this configuration keeps from running."""
     return tuple(stop for spec in specs if (stop := _stop(spec, config)) is not None)
 
 

@@ -186,7 +186,6 @@ def seen_by_service(get: Get, config: Config, *, limit: int) -> ServiceSeen:
 
 
 def _sessions(get: Get) -> Iterator[dict[str, Any]]:
-    """Every session, whole, the newest first."""
     cursor: str | None = None
     while True:
         page = _object(

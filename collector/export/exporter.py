@@ -179,7 +179,6 @@ class PrometheusExporter(Consumer):
 
     @property
     def caught_up(self) -> bool:
-        """Whether the gauges hold everything that was written before the start."""
         return self._caught_up and self._fault_reader.caught_up
 
     def standings(self) -> Standings:
@@ -206,7 +205,6 @@ class PrometheusExporter(Consumer):
         return self._drops.changed_since(labels, self._faults)
 
     def _open_runaways(self) -> dict[AgentLabels, list[OpenRunaway]]:
-        """The open traces that run away, by the labels of their agent."""
         found: dict[AgentLabels, list[OpenRunaway]] = {}
         for each in self._runaways.shown(self._log_time()) if self._caught_up else ():
             found.setdefault(self._targets.shown_as(each.service, each.agent), []).append(each)
@@ -264,7 +262,6 @@ class PrometheusExporter(Consumer):
         self._drops.log_time.own(partition)
 
     async def take(self, batch: Batch) -> None:
-        """Count the signals and take them into the windows."""
         if batch.ends:
             self._now = max(self._now, min(batch.ends.values()))
         for partition, count in batch.lost.items():
@@ -362,7 +359,6 @@ class PrometheusExporter(Consumer):
             found.counts.count_revision(header)
 
     async def _store(self) -> None:
-        """Write the windows that changed together with how far they reach."""
         self._stored = self._clock()
         self._targets.expire(self._now)
         self._drops.expire()

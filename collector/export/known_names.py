@@ -40,7 +40,6 @@ class KnownNames:
         """That of the targets for which they are known."""
 
     def of(self, subject: SubjectHeader) -> dict[str, KnownLabels]:
-        """By evaluator, what is known for signals of these names."""
         if self._generation != self._targets.generation or len(self._known) > MOST_KNOWN:
             self._known.clear()
             self._generation = self._targets.generation

@@ -70,7 +70,6 @@ class LabelCounts:
         self._lag.observe(lag)
 
     def count_revision(self, signal: SignalHeader) -> None:
-        """Count a later final outcome."""
         if signal.outcome != "measured":
             if self._revisions is None:
                 self._revisions = self._make_revisions()

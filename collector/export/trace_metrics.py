@@ -53,14 +53,12 @@ class TraceMetrics(Consumer):
         """Whether every record written before the start has been read."""
 
     async def take(self, batch: Batch) -> None:
-        """Count the traces and keep the runs of a batch."""
         for record in batch.records:
             self._take(record)
             self._offsets.done(record.position)
         self.caught_up = self.caught_up or bool(batch.ends)
 
     async def commit(self) -> None:
-        """Write the tasks that changed together with the commits of the batch that changed them."""
         changed, commits = self._runs.table.pending(), self._offsets.commits()
         if not changed and not commits:
             return
@@ -95,7 +93,6 @@ class TraceMetrics(Consumer):
             self._families.drop_run(*evicted, "max_tasks")
 
     def _take_trace(self, trace: TraceUsage, time: float) -> None:
-        """Count a trace when it closes for the first time."""
         if not self._recent.add(trace.trace_id):
             return
         loser = self._targets.count_trace(trace.service, trace.agent, time)

@@ -247,7 +247,6 @@ class JudgingRoom(Consumer):
         progress.taken(record.position.offset)
 
     def _note(self, verdict: VerdictRecord, progress: Progress) -> None:
-        """A verdict of this room, or of scoring in its place; another room has evaluators of its own."""
         if any(each.evaluator in self._names for each in verdict.outcomes):
             progress.judged(verdict.subject, verdict.digest)
 
@@ -308,7 +307,6 @@ class JudgingRoom(Consumer):
         await self._add(subject, session)
 
     def _is_due(self, key: bytes, time: float) -> bool:
-        """Whether the session is in the sample, and scoring still waits for the verdict."""
         return self._dispatcher.is_in_time(time) and in_sample(key, self._config.sample)
 
     async def _add(self, subject: JudgedSubject, content: Content) -> None:
@@ -321,7 +319,6 @@ class JudgingRoom(Consumer):
         return await self._retry.log("fetch a trace", lambda: self._log_port.get(position))
 
     async def _judge(self, subject: JudgedSubject, content: Content | None) -> None:
-        """One subject, from its job to its verdict in the log."""
         if content is None and self._dispatcher.is_in_time(subject.time):
             content = await read_back(self._get, subject)
         if content is None:
@@ -342,7 +339,6 @@ class JudgingRoom(Consumer):
     async def _append(
         self, subject: JudgedSubject, done: JobDone | None, outcomes: tuple[Outcome, ...] = ()
     ) -> None:
-        """Write the verdict together with the commit that it allows."""
         position, progress = subject.position, subject.progress
         verdict = msgspec.structs.replace(
             subject.verdict,

@@ -104,7 +104,6 @@ async def read_back(get: GetRecord, subject: JudgedSubject) -> Content | None:
 
 
 async def job_of(get: GetRecord, subject: JudgedSubject, content: Content) -> Callable[[int], Job]:
-    """Makes the subject's job, given the job's number."""
     if isinstance(content, RawTrace):
         history = await previous_turns(get, subject.position.partition, subject.before)
         return lambda number: TraceJob(

@@ -49,7 +49,6 @@ class Commits:
         self._table = dict(table or {})
 
     def copy(self) -> Commits:
-        """A copy that can be advanced and thrown away."""
         return Commits(self._groups, self._table)
 
     def join(self, group: str, topic: str) -> None:
@@ -69,7 +68,6 @@ class Commits:
         return key, new
 
     def passed(self, topic: str, partition: int) -> int:
-        """Below this offset every group that holds the topic's records is done with them."""
         groups = self._groups.get(topic)
         if groups is None:
             return 0

@@ -117,7 +117,6 @@ class Consumer:
     # --- the loop ----------------------------------------------------------------------------------------------------
 
     def join(self) -> None:
-        """Join the group, with nothing assigned and nothing to commit yet."""
         self._offsets.clear()
         self._at_end.clear()
         self._assigned.clear()
@@ -269,7 +268,6 @@ class PoisonReport:
             )
 
     def too_large(self, topic: str, key: bytes, reason: object) -> None:
-        """A record is above what the log takes."""
         self._records.labels(topic).inc()
         _log.error(
             "A record for `%s` with key %r is too large for the log and is dropped: %s",

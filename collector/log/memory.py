@@ -69,7 +69,6 @@ class MemoryLog:
     async def write(
         self, records: Sequence[New], commits: Sequence[Commit] = ()
     ) -> Sequence[Position]:
-        """Atomic."""
         return self._write(records, commits)
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:

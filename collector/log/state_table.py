@@ -80,7 +80,6 @@ class StateTable(Generic[K, S]):
         """Names of the parts of a state that was forgotten."""
 
     def change(self, key: K) -> None:
-        """The key's state is another one now, or is gone."""
         self.changed.pop(key, None)
         self.changed[key] = None
 
@@ -136,11 +135,9 @@ class StateTable(Generic[K, S]):
         return New(topic=WINDOWS, key=self.key(key), value=value)
 
     def key(self, key: K, part: int | None = None) -> bytes:
-        """The key of a state in the topic, or of a part of it."""
         return self._prefix + msgspec.msgpack.encode((part, key))
 
     def holds(self, record: Record) -> bool:
-        """Whether the record is of this kind."""
         return record.key.startswith(self._prefix)
 
     def take_back(self, records: Iterable[Record], poison: PoisonReport) -> None:

@@ -86,7 +86,6 @@ class LiveWords:
 
 
 def shown(value: float, shape: str) -> str:
-    """A number as Prometheus's function of this name writes it."""
     if shape == "humanizeTimestamp":
         return f"{datetime.fromtimestamp(int(value), UTC):%Y-%m-%d %H:%M:%S} +0000 UTC"
     if shape == "humanizeDuration":
@@ -150,7 +149,6 @@ class Alarms:
         """By (target, result), what the caller has not counted yet."""
 
     def restore(self, records: Iterable[AlarmRecord]) -> None:
-        """Take back what the log holds. What a target that is gone was sent is forgotten."""
         for each in records:
             self._alarms[each.labels] = RaisedAlert(
                 labels=each.labels,
@@ -188,7 +186,6 @@ class Alarms:
         return sorted(alarms, key=lambda each: (each.end is None, each.start, each.labels))
 
     def known(self, target: str) -> list[RaisedAlert]:
-        """What fires, as the target knows."""
         return [
             each
             for each in self._alarms.values()

@@ -120,7 +120,6 @@ LIVE: Mapping[Alert, Callable[[Series], Iterator[tuple[tuple[str, ...], float]]]
 
 
 def found_in(series: Series, names: tuple[str, ...]) -> Iterator[FoundAlert]:
-    """Every alert of these names that holds."""
     for alert, holding in LIVE.items():
         for labels, value in holding(series) if alert.name in names else ():
             given = {name: text for name, text in zip(alert.labels, labels, strict=True) if text}

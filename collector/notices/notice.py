@@ -41,7 +41,6 @@ class Notice:
 
     @property
     def identity(self) -> str:
-        """The same for every notice of an alert with these labels."""
         return identity_of(self.labels)
 
     @property

@@ -93,7 +93,6 @@ class NoticesRoom:
             await next_tick(EVERY, stopping)
 
     async def look(self) -> None:
-        """See what holds now."""
         samples: list[SeriesSample] = []
         for family in self._registry.restricted_registry(sorted(FAMILIES)).collect():
             samples += [SeriesSample(each.name, each.labels, each.value) for each in family.samples]
@@ -153,8 +152,6 @@ class NoticesRoom:
 
 
 def wanted_by(settings: NotifyTarget) -> Callable[[Labels], bool]:
-    """Which alerts a target is sent."""
-
     def accepts(labels: Labels) -> bool:
         given = dict(labels)
         return (settings.only is None or given["alertname"] in settings.only) and (
@@ -165,7 +162,6 @@ def wanted_by(settings: NotifyTarget) -> Callable[[Labels], bool]:
 
 
 def _facts(standing: Standing | None) -> dict[str, float]:
-    """The agent's reliability over its window."""
     mean = None if standing is None else standing.window_reliability or standing.reliability
     if mean is None:
         return {}
@@ -178,7 +174,6 @@ def _facts(standing: Standing | None) -> dict[str, float]:
 
 
 def _sessions(standing: Standing | None, labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Of the fault, or of what explains the drop."""
     if standing is None:
         return ()
     asked = {(labels.get("fault"), labels.get("tool", ""))}

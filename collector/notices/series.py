@@ -30,7 +30,6 @@ class Growth(NamedTuple):
     match: tuple[tuple[str, frozenset[str]], ...] = ()
 
     def takes(self, labels: Mapping[str, str]) -> bool:
-        """Whether a series is one of them."""
         return all(labels.get(name, "") in values for name, values in self.match)
 
 

@@ -97,7 +97,6 @@ class _Readable:
     escapes: list[bool]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """The same span in the text as it is written."""
         first = bisect_right(self.starts, start) - 1
         last = bisect_left(self.starts, end) - 1
         low = self.written[first] + (0 if self.escapes[first] else start - self.starts[first])
@@ -302,14 +301,12 @@ def _overlaps(span: tuple[int, int], kept: list[tuple[int, int]]) -> bool:
 
 
 def _is_number(text: bytes, start: int, end: int) -> bool:
-    """Whether what is there is a number in JSON: a marker in its place needs quotes."""
     before = text[max(0, start - 16) : start].rstrip()[-1:]
     after = text[end : end + 16].lstrip()[:1]
     return before in (b":", b"[", b",") and after in (b",", b"]", b"}")
 
 
 def _quote(text: bytes, at: int) -> bytes:
-    """The quote of a string that begins at this place of a JSON text, or of JSON in strings of it, or of a repr."""
     before, quote = text[:at], b'"'
     if b'"' not in before and b"'" in before:
         return b"'"

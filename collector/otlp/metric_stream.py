@@ -116,7 +116,6 @@ class MetricStream:
         yield from builder.rest()
 
     def taken(self, export: Export) -> None:
-        """The other side has it."""
         self._last = export.time
         for series, known in export.known.items():
             if known is None:
@@ -158,7 +157,6 @@ class _Builder:
         self._size = 0
 
     def add(self, series: MetricSeries, state: State, known: KnownSeries) -> None:
-        """A point with a value."""
         point = self._point(series, known.since)
         numbers = state.numbers
         if self._is_delta and series.kind != "gauge":

@@ -54,7 +54,6 @@ class RedactionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, config: Config) -> Self:
-        """Those of a configuration."""
         redaction, keys = config.redaction, config.attributes
         return cls(
             patterns=redaction.patterns,

@@ -40,7 +40,6 @@ def latin(pattern: bytes) -> re2.Pattern:
 
 
 def _is_word(text: bytes, at: int) -> bool:
-    """Whether a letter of ASCII, a digit or an underscore is there."""
     return 0 <= at < len(text) and (text[at : at + 1].isalnum() or text[at] == 0x5F)
 
 
@@ -58,7 +57,6 @@ _IMAGE = re.compile(rb"@\dx\.(?:png|jpe?g|gif|webp|svg|avif)\Z", re.IGNORECASE)
 
 
 def _email_end(text: bytes, start: int, end: int, _before: int) -> int | None:
-    """An address; `icon@2x.png` is a file."""
     return None if _IMAGE.search(text[start:end]) else end
 
 

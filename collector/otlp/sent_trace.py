@@ -30,7 +30,6 @@ def sent_trace_id(pieces: Iterable[bytes]) -> str | None:
 
 
 def _sent(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """When each turn that is a root began, and the trace that it was sent in."""
     for piece in pieces:
         for resource in parse(piece).resource_spans:
             for scope in resource.scope_spans:

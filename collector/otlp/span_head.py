@@ -153,7 +153,6 @@ def _drop_empty(items: MutableSequence[_T], is_empty: Callable[[_T], bool]) -> N
 
 
 def _may_be_remote(span: bytes) -> bool:
-    """Flags are a span's last field; message content can look like them, so a hit is parsed to be sure."""
     return span[-6:-4] == b"\x85\x01" and span[-3] & 0x03 == 0x03
 
 

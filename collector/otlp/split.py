@@ -74,7 +74,6 @@ class SplitRequest:
         return self.invalid + self.too_large
 
     def add(self, decoded: DecodedRequest) -> None:
-        """Count what was repaired and left out before the split."""
         self.repaired += decoded.repaired
         self.invalid += decoded.invalid
         self.marked += decoded.marked
@@ -213,7 +212,6 @@ class _Record:
         self._ranges: dict[bytes, Range | None] = {}
 
     def add(self, trace_id: bytes, trace: RequestTrace, piece: Parts) -> None:
-        """One more piece, the only one of its trace."""
         parts, size = piece
         self._parts += parts
         self._traces[trace_id] = trace.heads
@@ -222,6 +220,5 @@ class _Record:
         self.size += size
 
     def whole(self) -> tuple[Piece, Scan]:
-        """The record, and what it holds."""
         held = Scan(traces=self._traces, resources=self._resources, ranges=self._ranges, invalid=0)
         return Piece(next(iter(self._traces)), b"".join(self._parts)), held

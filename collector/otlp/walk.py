@@ -125,7 +125,6 @@ class Walk:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the request is one piece as it is."""
         return len(self.traces) == 1 and self._is_small and not self.invalid and not self.too_large
 
     def pieces(self, trace: RequestTrace) -> list[Parts]:

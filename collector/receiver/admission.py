@@ -58,7 +58,6 @@ class Admission:
 
     @property
     def senders(self) -> int:
-        """How many senders have a request in flight."""
         return len(self._senders)
 
     def ticket(self, sender: str) -> Ticket:

@@ -12,7 +12,6 @@ from collector.records.otlp_signals import OTLP_SIGNALS
 
 
 def titled(items: str) -> str:
-    """The name of a signal's items at the beginning of a sentence."""
     return items.replace("_", " ").capitalize()
 
 

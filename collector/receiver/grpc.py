@@ -45,7 +45,6 @@ _SERVICE_UNKNOWN = b"\x08\x03"
 
 
 def options(max_request: int) -> list[tuple[str, int]]:
-    """Channel options of the server."""
     return [
         # A little above our own limit, so that what is too large is counted by us.
         ("grpc.max_receive_message_length", max_request + max_request // 4 + (64 << 10)),
@@ -290,7 +289,6 @@ class GrpcHealth:
         self._stopped.set()
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """What a server registers."""
         return grpc.method_handlers_generic_handler(
             "grpc.health.v1.Health",
             {

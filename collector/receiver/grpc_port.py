@@ -36,7 +36,6 @@ _Handle = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ct
 
 
 def is_known(version: str = grpc.__version__, platform: str = sys.platform) -> bool:
-    """Whether this grpcio has the hook as it is called here."""
     found = re.match(r"(\d+)\.(\d+)", version)
     if found is None or platform not in ("linux", "darwin"):
         return False
@@ -55,7 +54,6 @@ class Handover:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the server has taken the hook, which it does when the port is added."""
         return bool(self._taker.value)
 
     def hand(self, connection: socket.socket, listener: socket.socket) -> None:
@@ -134,7 +132,6 @@ class GrpcPort:
         self._is_reported = False
 
     def open(self) -> None:
-        """Begin to accept."""
         self._listener.setblocking(False)
         # Every connection inherits it: answers are small, and wait for nothing.
         self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

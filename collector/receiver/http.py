@@ -151,7 +151,6 @@ class HttpApp:
         return sender if self._bearer.required else self._foreign(headers) or sender
 
     def _foreign(self, headers: Headers) -> ReceiverReply | None:
-        """The answer to web pages of other machines, also under a name made to point here."""
         if not self._is_welcome(headers.get("origin", "http://localhost")):
             return _FOREIGN
         if is_loopback(self._host) and not is_this_machine(

@@ -29,7 +29,6 @@ def identity(body: bytes, limit: int) -> bytes:
 
 
 def gunzip(body: bytes, limit: int) -> bytes:
-    """Gzip, also of a few members."""
     parts: list[bytes] = []
     rest = body
     while rest:
@@ -49,7 +48,6 @@ def inflate(body: bytes, limit: int) -> bytes:
 
 
 def unzstd(body: bytes, limit: int) -> bytes:
-    """Zstandard, also of several frames."""
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     plain = bytearray()
     frame = None

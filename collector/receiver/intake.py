@@ -262,8 +262,6 @@ class Intake:
     async def _split(
         self, plain: bytes, decode: Decode, signal: OtlpSignal
     ) -> tuple[bytes, SplitRequest, FoundFeedback]:
-        """The request in protobuf, in pieces, and what it says of traces and sessions."""
-
         def split() -> tuple[bytes, SplitRequest, FoundFeedback]:
             decoded = decode.to_protobuf(plain)
             if self._redact is not None:

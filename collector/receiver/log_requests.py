@@ -66,7 +66,6 @@ class LogRequests(Consumer):
         self._feedback_received = families.feedback_received
 
     async def take(self, batch: Batch) -> None:
-        """Every request of the batch is written when this returns."""
         for record in batch.records:
             await self._take(record)
             self._offsets.done(record.position)

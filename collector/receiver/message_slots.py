@@ -137,7 +137,6 @@ class MessageSlots:
             self._grant()
 
     def _grant(self) -> None:
-        """Give a slot to the sender that holds the fewest."""
         for sender in sorted(self._waiting, key=self._held_by):
             queue = self._waiting[sender]
             while queue and self._held_by(sender) < self._most:

@@ -53,7 +53,6 @@ class Pace:
         return cls(min(now + PATIENCE, end), end)
 
     def took(self, size: int, now: float) -> None:
-        """So many bytes came."""
         self.due = min(self.due + size / RATE, now + PATIENCE, self.end)
 
 
@@ -152,7 +151,6 @@ class Overload:
             raise Behind(self._lag, self._limit)
 
     def written(self) -> None:
-        """The log has taken a request."""
         self._full_until = None
 
     def full(self) -> None:

@@ -148,7 +148,6 @@ class Receiver:
         return own | dict.fromkeys(self._config.http.paths, TRACES)
 
     async def watch(self) -> None:
-        """The server of a port."""
         if self._http is not None:
             await self._http.watch()
 

@@ -117,7 +117,6 @@ def comparison(
 
 
 def in_words(found: Mapping[str, Any]) -> str:
-    """The verdict in one line."""
     candidate, baseline = found["candidate"], found["baseline"]
     why = f" ({found['reason']})" if found["reason"] else ""
     rank = "" if found["rank"] is None else f", rank {found['rank']:.2f}"

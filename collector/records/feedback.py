@@ -116,7 +116,6 @@ class Feedback(
 
     @property
     def subject(self) -> tuple[Literal["trace", "session", "task"], str]:
-        """What it is about, and its id."""
         if self.session_id is not None:
             return "session", self.session_id
         return (
@@ -228,7 +227,6 @@ class FeedbackRules:
 
     @classmethod
     def of(cls, config: Config) -> FeedbackRules:
-        """Those of a configuration."""
         redaction, feedback = config.redaction, config.feedback
         key = None if redaction.key is None else redaction.key.get_secret_value()
         return cls(
@@ -307,7 +305,6 @@ class FeedbackRules:
 
 
 def _in_small_letters(item: Given) -> Given:
-    """Some write the ids of traces and spans in capitals."""
     changed = {name: text.lower() for name in _HEX if (text := getattr(item, name)) is not None}
     return structs.replace(item, **changed) if changed else item
 

@@ -32,7 +32,6 @@ class EvaluatorScores(NamedTuple):
         return self.total / self.scores
 
     def and_also(self, other: EvaluatorScores) -> EvaluatorScores:
-        """Both together."""
         return EvaluatorScores(
             self.total + other.total,
             self.scores + other.scores,
@@ -91,7 +90,6 @@ def mean_rank(before: Iterable[float], since: Sequence[float]) -> float:
 
 
 def share_failing(scores: Iterable[EvaluatorScores]) -> float | None:
-    """Of the scores that pass or fail, how many failed."""
     judged = failed = 0
     for each in scores:
         judged += each.judged

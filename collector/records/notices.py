@@ -37,7 +37,6 @@ _alarm = msgspec.msgpack.Decoder(AlarmRecord)
 
 
 def alarm_key(labels: Labels) -> bytes:
-    """The key of an alert's record."""
     return NOTICES + identity_of(labels).encode()
 
 

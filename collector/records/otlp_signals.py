@@ -30,7 +30,6 @@ from collector.otlp.split_logs import joined_logs, joined_traces, split_logs, sp
 
 
 def _response(rejected: int, message: str) -> ExportTraceServiceResponse:
-    """`partial_success` is unset on full success."""
     response = ExportTraceServiceResponse()
     if rejected:
         response.partial_success.rejected_spans = rejected
@@ -52,7 +51,6 @@ TRACES = OtlpSignal(
 
 
 def _logs_response(rejected: int, message: str) -> ExportLogsServiceResponse:
-    """`partial_success` is unset on full success."""
     response = ExportLogsServiceResponse()
     if rejected:
         response.partial_success.rejected_log_records = rejected

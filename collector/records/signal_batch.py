@@ -135,7 +135,6 @@ def made_before(json: bytes, headers: Headers) -> Made:
 
 
 def headers_of(signal: Made) -> Headers:
-    """The headers of a record of its own, those between rooms too."""
     return _headers(signal, start=signal.subject.start, first=signal.header.first)
 
 
@@ -222,7 +221,6 @@ def groups_in(record: Record) -> list[SignalGroup]:
 
 
 def signals_of(record: Record, groups: Iterable[SignalGroup]) -> list[Published]:
-    """The signals of a record whose groups these are."""
     (topic, partition, _), time = record.position, record.time
     return [
         Published(group.subject, header, json, Position(topic, partition, offset), time)

@@ -112,7 +112,6 @@ class Summariser:
         """Names everything but the trace that decides what a summary says."""
 
     def summary(self, trace: Trace) -> TraceSummary:
-        """Of a trace."""
         return TraceSummary(
             rules=self.rules,
             turn=self._turn(trace),

@@ -297,7 +297,6 @@ _counted_outline = msgspec.msgpack.Decoder(_CountedOutline)
 
 
 def counted(record: Record) -> CountedTrace | RunRecord | Unread:
-    """What the metrics about agents read, of a trace from its outline where it has one."""
     packed = packed_outline(record.headers)
     try:
         outline = None if packed is None else decode(_counted_outline, packed)
@@ -343,5 +342,4 @@ def work_in(record: Record) -> WorkRecord | RunawayRecord | Unread:
 
 
 def decode_work(value: bytes) -> WorkRecord | RunawayRecord | Unread:
-    """What ranks sessions among earlier ones, and traces among those before them."""
     return decode(_work, value)

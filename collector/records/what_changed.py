@@ -152,8 +152,6 @@ def _mean(side: Any) -> float | None:
 def _amount(
     before: Side, since: Side, of: Callable[[SessionSide], float | None]
 ) -> dict[str, float] | None:
-    """The medians, where they clearly moved."""
-
     def scores(session: SessionSide) -> Mapping[str, EvaluatorScores]:
         amount = of(session)
         return {} if amount is None else {"": EvaluatorScores(amount, 1, 0, 0)}

@@ -126,12 +126,10 @@ class WriteBatch:
 
     @property
     def is_large(self) -> bool:
-        """Whether it should be written before more is decided."""
         count = len(self._signals) + len(self._work) + len(self._changes)
         return count >= LARGE or self._size >= LARGE_BYTES
 
     def add(self, effects: Effects, *, partition: int) -> None:
-        """Write the effects of a step of this partition's sessions."""
         signals = publishable(effects.publish, redact=self._redact)
         for each in signal_records(signals, joined=self._joined):
             self._append(self._signals, each)
@@ -153,7 +151,6 @@ class WriteBatch:
         return [*self._signals, *self._work, *self._changes]
 
     def clear(self) -> None:
-        """It is written."""
         self._signals.clear()
         self._work.clear()
         self._changes.clear()

@@ -58,7 +58,6 @@ class Packer:
         self._compress, self._expand = _compression(tuple(sorted(rules.emitted)))
 
     def pack(self, session: OpenSession) -> bytes:
-        """Everything of the session but its key."""
         head = session.head
         brief = _BRIEF.pack(
             head.last, head.offset, head.since, head.cost, session.seen, bool(session.pending)
@@ -80,7 +79,6 @@ class Packer:
     def session(
         self, key: bytes, head: SessionHead, traces: Iterable[SessionTurn] = ()
     ) -> OpenSession:
-        """A session as it stands in the log."""
         session = OpenSession(
             key,
             head,
@@ -115,7 +113,6 @@ class HeldSession:
 
     @property
     def since(self) -> int:
-        """Trace records below this offset belong to an earlier session of the same id."""
         held = self._held
         return _BRIEF.unpack_from(held)[2] if isinstance(held, bytes) else held.head.since
 
@@ -170,7 +167,6 @@ class AwakeSessions:
         return held.wake(self._packer)
 
     def keep(self, held: HeldSession) -> None:
-        """The session was used, or has changed."""
         session = held.wake(self._packer)
         self.forget(held.key)
         if session.size > LONGEST:
@@ -187,7 +183,6 @@ class AwakeSessions:
             self.forget(key)
 
     def forget(self, key: bytes) -> None:
-        """The session was packed, or has closed."""
         if (found := self._held.pop(key, None)) is not None:
             self._size -= found[1]
 

@@ -324,7 +324,6 @@ class OpenSession:
         self._note(entry)
 
     def _note(self, entry: SessionTurn) -> None:
-        """Bring the running scores and the pending traces up to date with a trace of the window."""
         trace_id = entry.turn.trace_id
         if is_turn(entry):
             self._scorer.put(awaiting(entry.turn, entry.due))
@@ -343,7 +342,6 @@ class OpenSession:
         return self.head
 
     def _changed_traces(self, task: Placed, touched: Iterable[str]) -> Iterator[Change]:
-        """Neighbours that changed, tombstones of those that left, and the trace itself last."""
         own = task.entry.turn.trace_id
         for trace_id in touched:
             entry = self._window.get(trace_id)

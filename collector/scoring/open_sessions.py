@@ -48,7 +48,6 @@ class StoredSessions:
 
 
 def stored_sessions(records: Iterable[SessionsTopic]) -> StoredSessions:
-    """The records as they were replayed, the newest of each key."""
     stored = StoredSessions()
     heads: dict[bytes, SessionHead] = {}
     traces: list[SessionTurn] = []

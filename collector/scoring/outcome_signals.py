@@ -22,7 +22,6 @@ _T = TypeVar("_T")
 
 
 def trace_subject(entry: SessionTurn) -> Subject:
-    """A trace of a session."""
     return Subject(
         scope="trace",
         trace_id=entry.turn.trace_id,
@@ -95,7 +94,6 @@ def session_outcomes(
 
 
 def trace_signal_id(entry: SessionTurn, outcome: Outcome) -> str:
-    """The id of one outcome of a trace."""
     turn = entry.turn
     return signal_id(
         scope="trace",
@@ -168,7 +166,6 @@ class OutcomeSignals:
     def of_session_input(
         self, subject: Subject, outcomes: Iterable[Outcome], digest: str
     ) -> Iterator[Publication]:
-        """The signals of a session's outcomes that were made from the input of this digest."""
         for each in outcomes:
             if each.evaluator in self.rules.emitted:
                 id_ = signal_id(

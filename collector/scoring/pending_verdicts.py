@@ -53,7 +53,6 @@ class PendingVerdicts:
         self._traces.pop((key, trace_id), None)
 
     def add_session(self, session: SessionAwaited) -> None:
-        """Wait for a verdict about a closed session."""
         subject = (session_key(session.service, session.session_id), session.digest)
         self._sessions.pop(subject, None)
         self._sessions[subject] = session
@@ -108,7 +107,6 @@ class PendingVerdicts:
             yield self._skipped("session", session, session.session_id, session.digest, reason)
 
     def on_verdict(self, record: VerdictRecord, *, key: bytes, offset: int) -> Iterator[Effects]:
-        """The final signals of a closed session, and its task run if this verdict decides it."""
         session = self._sessions.get((key, record.digest))
         if session is None:
             return
@@ -131,7 +129,6 @@ class PendingVerdicts:
     def _decided_run(
         self, session: SessionAwaited, subject: Subject, outcomes: Iterable[Outcome]
     ) -> Iterator[RunRecord]:
-        """The task run whose success these outcomes decide."""
         evaluator = self._rules.task_evaluator
         if is_undecided(session, evaluator):
             run = task_run(session.task, subject, outcomes, evaluator=evaluator)

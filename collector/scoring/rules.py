@@ -124,7 +124,6 @@ class Rules:
         task_evaluator: str = "agentic",
         read_only: Collection[str] = (),
     ) -> Rules:
-        """Read the plan once."""
         judged = judged or JudgedRules()
         scorer = new_scorer()
         every = (*plan.trace, *plan.session, *judged.trace, *judged.session, *judged.plugins)

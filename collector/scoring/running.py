@@ -35,7 +35,6 @@ class RunningWork:
 
     @property
     def writes(self) -> tuple[int, ...]:
-        """Digests of what the turns changed, sorted."""
         return sample(self._made)
 
     def add(self, entry: SessionTurn) -> None:

@@ -151,7 +151,6 @@ class Scorer(Consumer):
 
     @property
     def is_at_rest(self) -> bool:
-        """No session is open."""
         return not any(self._sessions.values())
 
     async def _write(self, records: Sequence[New], commits: Sequence[Commit]) -> None:
@@ -195,7 +194,6 @@ class Scorer(Consumer):
         return state
 
     async def _take(self, sessions: OpenSessions, record: Record) -> None:
-        """Apply a verdict, or place and score a trace."""
         key, offset, now = record.key, record.position.offset, record.time
         try:
             subject = decode_summarised(record, self._rules.summariser)

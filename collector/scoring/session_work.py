@@ -109,7 +109,6 @@ def ranked_work(
 
 
 def _calls_of(entry: SessionTurn) -> TraceCalls:
-    """The model calls of a trace that closed."""
     turn = entry.turn
     return TraceCalls(
         trace_id=turn.trace_id,

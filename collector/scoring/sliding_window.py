@@ -239,7 +239,6 @@ class SlidingWindow:
                 yield entry
 
     def _is_too_old(self, ages: Sequence[Age]) -> bool:
-        """Whether the oldest is further from the newest than the window reaches."""
         return bool(ages) and ages[0][0] < ages[-1][0] - self._max_age
 
     def _after(self, key: Key) -> list[str]:

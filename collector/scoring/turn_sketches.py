@@ -51,7 +51,6 @@ class TurnSketches:
         return sum(len(each) for sketches in self._kept.values() for each in sketches.values())
 
     def put(self, trace_id: str, sketches: Sketches) -> None:
-        """Keep what was found of a turn."""
         if self._due:
             self._kept[trace_id] = sketches
 

@@ -289,7 +289,6 @@ class App:
         return forwarders(target, OTLP_SIGNALS, families=families, clock=self._clock)
 
     def _workers(self, log: Log) -> Workers:
-        """Processes only where a role gives them jobs."""
         roles = self._config.roles
         count = self._config.worker_count if "assemble" in roles else 0
         self._health.has_worker = count == 0

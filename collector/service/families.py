@@ -41,6 +41,5 @@ FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
 
 
 def declare_families(telemetry: Telemetry) -> None:
-    """Make every family of every room."""
     for families in FAMILIES:
         families(telemetry)

@@ -109,7 +109,6 @@ def joined_record(config: Config, log: Log) -> int:
 
 
 def groups(config: Config) -> Mapping[str, frozenset[str]]:
-    """By topic, the groups that read it."""
     requests: dict[str, frozenset[str]] = {}
     if config.log.kind == "kafka":
         requests = {LOG_REQUESTS: frozenset({log_requests.GROUP})}

@@ -90,7 +90,6 @@ class Publishing:
             self._runs.decide(service, session_id)
 
     def ranking(self, log: Log) -> RankingRoom:
-        """The room that ranks sessions among earlier ones."""
         return RankingRoom(
             log=log,
             ranked=self._plan.ranked,

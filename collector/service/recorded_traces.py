@@ -56,7 +56,6 @@ class PieceSpool:
         self._spool.__exit__()
 
     def add(self, piece: Piece) -> None:
-        """Keep a piece of a trace."""
         self._places.setdefault(piece.key, array("Q")).extend(self._spool.add(piece.value))
 
     def of(self, trace_id: bytes) -> Iterator[bytes]:
@@ -65,7 +64,6 @@ class PieceSpool:
             yield self._spool.read(SpoolPlace(offset, size))
 
     def batches(self) -> Iterator[list[Piece]]:
-        """All pieces, whole traces together, a few at a time."""
         batch: list[Piece] = []
         size = traces = 0
         for trace_id, places in self._places.items():
@@ -133,7 +131,6 @@ class RecordedTraces:
         return chain.from_iterable(self._pieces.batches())
 
     def pieces(self, trace_id: str) -> Iterator[bytes]:
-        """The spans of a trace as they were taken in, each piece an ExportTraceServiceRequest."""
         return self._pieces.of(bytes.fromhex(trace_id))
 
     def _take(self, service: OfflineService, file: Path) -> None:

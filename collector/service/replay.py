@@ -91,8 +91,6 @@ class Cost:
         self.usd = 0.0
 
     def then(self, closed: Closed) -> Closed:
-        """Count a session, then pass it on."""
-
         def count(session: ClosedSession) -> None:
             self.calls += sum(each.calls for each in session.verdicts)
             self.usd += sum(each.cost_usd for each in session.verdicts)

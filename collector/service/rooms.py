@@ -69,7 +69,6 @@ class PluginJudges:
         """See the port: nothing is kept for a job."""
 
     async def run(self) -> None:
-        """The workers run by themselves."""
         await asyncio.Event().wait()
 
 
@@ -108,7 +107,6 @@ class Rooms:
         self._clock = clock
 
     def assembler(self) -> Assembler:
-        """The room that makes traces of spans."""
         return Assembler(
             log=self._log_port,
             workers=self._workers,
@@ -128,7 +126,6 @@ class Rooms:
         return windows.model_copy(update={"trace": trace})
 
     def scorer(self) -> Scorer:
-        """The room that makes signals of traces."""
         plan = self._plan
         return Scorer(
             log=self._log_port,

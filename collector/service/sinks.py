@@ -39,7 +39,6 @@ def delivery_groups(config: Config) -> frozenset[str]:
 
 
 def feedback_groups(config: Config) -> frozenset[str]:
-    """The same of feedback."""
     return frozenset(
         feedback_group(each.name)
         for each in switched_on(config)

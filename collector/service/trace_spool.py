@@ -131,7 +131,6 @@ class TraceSpool:
 
     @property
     def usages(self) -> list[TraceUsage]:
-        """What metrics count of every trace."""
         return [each.usage for each in self._stored.values()]
 
     def traces(self) -> Iterator[Trace]:

@@ -193,7 +193,6 @@ class Delivery(Consumer):
         self._done()
 
     async def commit(self) -> None:
-        """Store the offsets of the delivered signals, and show what is left."""
         await super().commit()
         await self._show(None, idle=self._idle)
 

@@ -193,7 +193,6 @@ def repair(path: Path) -> None:
 
 
 def _last_line(file: BinaryIO) -> tuple[int, bytes]:
-    """Where what is after the last line break begins, and what it is. Leaves the file at its end."""
     end = file.seek(0, os.SEEK_END)
     start, tail = end, b""
     while start > 0:

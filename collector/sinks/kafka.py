@@ -193,7 +193,6 @@ def _handed_on(signal: Published) -> HandedOn:
 
 
 async def _asked(client: ClientSettings, topic: str) -> tuple[bool, list[Right]]:
-    """Whether the topic is there, and the rights that we lack."""
     admin = AIOKafkaAdminClient(**client)
     try:
         await admin.start()

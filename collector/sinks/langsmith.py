@@ -45,7 +45,6 @@ class LangsmithSink(WriteBack[LangsmithSinkConfig]):
         return "/info"
 
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        """LangSmith has no batches of feedback."""
         await write_one_by_one(scores, self._send, written)
 
     async def _send(self, scores: Sequence[WrittenScore]) -> None:

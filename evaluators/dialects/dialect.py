@@ -66,7 +66,6 @@ class Advice:
     def fits(
         self, scopes: Iterable[str], dialects: Iterable[str], sdks: Sequence[str] = ()
     ) -> bool:
-        """Whether it applies to one of these scopes or dialects, and to a program of one of these SDKs."""
         if sdks and not any(sdk.startswith(self.language) for sdk in sdks):
             return False
         spoken = [*dialects]
@@ -102,7 +101,6 @@ ANY = Condition(lambda _scope, _keys: True)
 
 
 def scope(*prefixes: str) -> Condition:
-    """The name of the instrumentation scope begins with one of these."""
     return Condition(lambda scope, _keys: scope.startswith(prefixes))
 
 
@@ -111,7 +109,6 @@ def scope_is(*names: str) -> Condition:
 
 
 def has(*keys: str) -> Condition:
-    """The span has one of these attributes."""
     return Condition(lambda _scope, names: not names.isdisjoint(keys))
 
 
@@ -206,7 +203,6 @@ class Dialect:
     """Spans of this dialect; empty for one without rows, whose spans are read as the conventions."""
 
     def rows(self) -> tuple[Row, ...]:
-        """Every field with the keys it is read from."""
         table = (
             row
             for kind, fields in self.fields.items()

@@ -52,7 +52,6 @@ def _exchanged(exchange: Exchange) -> Exchanged:
 
 
 def _asked(exchange: Exchange) -> tuple[Message, ...]:
-    """A prompt that is a text and no list of messages."""
     for facts in exchange.layers:
         if facts.input is not None and (text := facts.input.text):
             return (Message(role="user", text=text),)

@@ -67,7 +67,6 @@ def row(field: Label, on: On, *keys: str) -> Row:
 
 
 def token_rows(table: usage.TokenKeys, on: On = "model call") -> tuple[Row, ...]:
-    """The rows of a table of counts."""
     counts = table.by_kind
     return (
         row("input tokens", on, *counts["input"]),
@@ -140,7 +139,6 @@ def _as_is(value: JSON) -> JSON:
 
 
 def over(field: Field) -> Field:
-    """The same field, whose keys win over the conventions."""
     field = copy.copy(field)
     field.overrides = True
     return field
@@ -152,7 +150,6 @@ def quoted(value: JSON) -> str | None:
 
 
 def span_name(span: Span) -> str | None:
-    """The default of fields that are named as their span is."""
     return span.name or None
 
 
@@ -221,7 +218,6 @@ def cost(*keys: str, read: Read = number) -> Field:
 
 
 def response_id(*keys: str) -> Field:
-    """The provider's id of its answer, which joins the records of one call."""
     return _Undocumented("model", "response_id", keys, string)
 
 
@@ -294,7 +290,6 @@ class _Counts(Field):
         self._table, self._counter = table, counter
 
     def rows(self, on: On) -> tuple[Row, ...]:
-        """One row per kind of count."""
         return tuple(each for each in token_rows(self._table, on) if each.keys)
 
     def within(self, names: AbstractSet[str]) -> Fill | None:
@@ -311,27 +306,22 @@ class _Counts(Field):
 
 
 def tokens(table: usage.TokenKeys) -> Field:
-    """The counts of a model call."""
     return _Counts("tokens", table, partial(usage.counter_of, table))
 
 
 def genai_tokens() -> Field:
-    """The counts of a model call, as the conventions write them."""
     return _Counts("tokens", usage.GENAI, usage.genai_counter)
 
 
 def aggregate(table: usage.TokenKeys) -> Field:
-    """The sum of counts over the span's descendants."""
     return _Counts("aggregate", table, partial(usage.counter_of, table))
 
 
 def genai_aggregate() -> Field:
-    """The sum of counts over the span's descendants, as the conventions write them."""
     return _Counts("aggregate", usage.GENAI, usage.genai_counter)
 
 
 def tokens_in(*keys: str, read: Callable[[JSON], Tokens]) -> Field:
-    """The counts of a model call, inside one value."""
     return Field("input tokens", "tokens", keys, read)
 
 
@@ -345,7 +335,6 @@ class Step(Field):
         self._plan = plan
 
     def within(self, names: AbstractSet[str]) -> Fill | None:
-        """The step, where these keys want it."""
         return self._plan(names)
 
 

@@ -78,7 +78,6 @@ class _OrderReader:
                 )
 
     def _is_question_sent(self) -> bool:
-        """Whether model calls carry a user's words: agents that speak in logs tell the prompt apart from them."""
         messages = (each for said in self._exchanged.values() for each in said.sent)
         return any(each.role == "user" and each.text for each in messages)
 

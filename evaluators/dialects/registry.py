@@ -111,7 +111,6 @@ _SCOPES = 16
 
 
 def read_facts(span: Span) -> Facts:
-    """The facts of one span, by the first dialect that fits."""
     attributes = span.attributes
     read: Reader | None
     if not isinstance(attributes, Attributes):
@@ -158,7 +157,6 @@ def find_reader(span: Span) -> Reader:
 
 
 def _reader_of(dialect: Dialect, scope: str, keys: AbstractSet[str]) -> Reader:
-    """The dialect's own reader, then what its declaration asks for."""
     read = dialect.reader(scope, keys)
     if dialect.completed:
         read = partial(_read_completed, read)
@@ -245,5 +243,4 @@ def _complete_tool(facts: Facts, other: Facts) -> None:
 
 
 def _better(own: Content | None, other: Content | None) -> Content | None:
-    """The conventions' messages, where there are any: what the dialect has beside them is the same, flattened."""
     return own if other is None else other

@@ -95,7 +95,6 @@ class TaskRunsHistory:
             del self._runs[next(iter(self._runs))]
 
     def digest(self, session: int) -> str:
-        """Of the runs that the session is compared with."""
         compared = hashlib.sha256()
         for other, made in self._others(session):
             compared.update(struct.pack("<QI", other, len(made)) + made)

@@ -55,7 +55,6 @@ def facts(
     tools: Iterable[str],
     questions: Iterable[str | None],
 ) -> frozenset[Fact]:
-    """What can be said of a session."""
     found: set[Fact] = {("version", each) for each in versions if each}
     found |= {("model", each[:LONGEST]) for each in models if each}
     found |= {("user", each[:LONGEST]) for each in users if each}

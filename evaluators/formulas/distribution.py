@@ -42,7 +42,6 @@ def deviation(values: Sequence[float]) -> float:
 
 
 def aggregate(values: Sequence[float]) -> dict[str, float]:
-    """Cogitator's aggregate of one evaluator over all cases."""
     return {
         "mean": mean(values),
         "median": percentile(values, 0.5),
@@ -56,13 +55,11 @@ def aggregate(values: Sequence[float]) -> dict[str, float]:
 
 
 def latency(durations: Sequence[float]) -> dict[str, float]:
-    """Of durations in milliseconds."""
     whole = aggregate(durations)
     return {key: whole[key] for key in ("p50", "p95", "p99", "mean", "median", "min", "max")}
 
 
 def cost(costs: Sequence[float]) -> dict[str, float]:
-    """Of costs in USD."""
     whole = aggregate(costs)
     return {
         "total": math.fsum(costs),
@@ -71,7 +68,6 @@ def cost(costs: Sequence[float]) -> dict[str, float]:
 
 
 def token_usage(usage: Sequence[tuple[int, int]]) -> dict[str, float]:
-    """Of (input, output) tokens."""
     total_in, total_out = sum(used for used, _ in usage), sum(used for _, used in usage)
     count = len(usage) or 1
     return {

@@ -92,7 +92,6 @@ class Falls(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.alarm.strong = max(0.0, total)
 
     def raised(self, limits: PastLimits) -> Sum | None:
-        """The sum that has reached its limit by most, while there is no alarm yet."""
         if self.alarm is not None:
             return None
         shares = self._shares(limits)

@@ -30,7 +30,6 @@ class Detector(msgspec.Struct, kw_only=True):
     """From the alarm until the mean is back above the objective."""
 
     def feed(self, score: float, objective: float) -> None:
-        """Take in the next score, one per session or per trace."""
         if self.alarmed:
             return
         room = objective - score

@@ -107,7 +107,6 @@ class Stratum:
 
     @staticmethod
     def head(packed: bytes) -> tuple[float, int]:
-        """Of a packed stratum, the beginning of its history and the number of its last insertion."""
         begun, number = _HEAD.unpack_from(packed)
         return begun, number
 
@@ -233,7 +232,6 @@ class OwnHistory:
         self._begun = 0.0
 
     def state(self) -> HistoryState:
-        """The small state as it is now."""
         count = len(self._journal)
         scores = struct.pack(f"<{count}f", *(each.score for each in self._journal))
         minutes = struct.pack(f"<{count}I", *(each.minute for each in self._journal))

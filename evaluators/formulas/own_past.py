@@ -110,13 +110,11 @@ class OwnPast:
 
     @property
     def worse(self) -> Change | None:
-        """The alarm that scores are lower than they were."""
         alarm = self._state.worse.alarm
         return None if alarm is None else _change(alarm, alarm.ranks / alarm.sessions)
 
     @property
     def better(self) -> Change | None:
-        """The alarm that scores are higher than they were."""
         alarm = self._state.better.alarm
         return None if alarm is None else _change(alarm, 1 - alarm.ranks / alarm.sessions)
 
@@ -145,7 +143,6 @@ class OwnPast:
 
     @property
     def is_young(self) -> bool:
-        """Whether the history is too short to tell a change of work from the time of the day or of the week."""
         return self._state.time - self._history.begun < self._limits.mark_age
 
     @property
@@ -168,7 +165,6 @@ class OwnPast:
         return self._state
 
     def due(self) -> dict[int, bytes]:
-        """By name, the strata to be written in the same batch, after the state."""
         return self._history.due()
 
     def written(self, strata: Mapping[int, bytes]) -> None:

@@ -46,7 +46,6 @@ class Agreement(NamedTuple):
 
     @property
     def is_chance(self) -> bool:
-        """Whether the evaluator surely tells liked from disliked ones no better than a coin nearly does."""
         return self.rank_upper is not None and self.rank_upper < USELESS
 
 

@@ -133,7 +133,6 @@ def _decided(rank: Rank, margin: float) -> Decision | None:
 
 
 def _share_below(value: float, ordered: Sequence[float]) -> float:
-    """Of sorted scores, those below the value; equal ones count half."""
     return (bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered))
 
 

@@ -63,7 +63,6 @@ class TailRisk(SignalState):
 
     @property
     def evaluated(self) -> int:
-        """How many turns had a signal."""
         return len(self._risks)
 
     @property
@@ -81,7 +80,6 @@ class TailRisk(SignalState):
 
 
 def penalty(risk: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    """How much the other signals amplify the risk of confidence."""
     return sum(weights[name] * risk[name] for name in risk if name != "confidence")
 
 

@@ -78,7 +78,6 @@ def task_passing(
 
 
 def decided(runs: Iterable[Run]) -> tuple[int, int]:
-    """How many of the runs are decided, and how many succeeded."""
     known = [run.success for run in runs if run.success is not None]
     return len(known), sum(known)
 

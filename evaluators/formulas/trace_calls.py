@@ -47,7 +47,6 @@ class TraceCallsHistory:
         return len(self._traces)
 
     def pack(self) -> bytes:
-        """The history as bytes."""
         count = len(self._traces)
         return struct.pack(f"<{count}Q{count}I", *self._traces, *self._calls)
 

@@ -110,7 +110,6 @@ class WorkHistory:
         return iter(self._sessions)
 
     def pack(self) -> bytes:
-        """The history as bytes."""
         sessions = struct.pack(f"<{len(self._sessions)}Q", *self._sessions)
         return sessions + struct.pack(f"<{len(self._rows)}I", *self._rows)
 

@@ -222,7 +222,6 @@ def _in_prose(text: str, quotations: Quotations) -> float:
 
 
 def _meant(text: str, labelled: Sequence[tuple[str, float]], quotations: Quotations) -> float:
-    """The judge's own score among those that its prose names with a label."""
     if len(labelled) == 1 and labelled[0][0] == text:
         return labelled[0][1]
     own = quotations.own(labelled)

@@ -176,7 +176,6 @@ class JudgeCalls:
         return self._count(failure)
 
     def count_useless(self, failure: Failure) -> None:
-        """Count an answer that was read and holds nothing usable."""
         self._count(failure)
 
     def _count(self, failure: Failure) -> Failure:

@@ -276,7 +276,6 @@ class JudgedRun:
 
 
 def reads_expected(spec: Spec) -> bool:
-    """Whether a judge of this evaluator should see what was expected."""
     kinds = spec.resources.values()
     return any(kind is Expected or (_is_block(kind) and kind.reads_expected) for kind in kinds)
 
@@ -311,7 +310,6 @@ def _key(name: str) -> str:
 
 
 def _preface(extraction: Extraction) -> str:
-    """The extraction for a prompt. A judge wrote it from untrusted text, so it is inside the fence."""
     plan = "".join(f"\n{at}. {step}" for at, step in enumerate(extraction.plan, 1)) or " none"
     return (
         "What an earlier reading of this recording found:\n"

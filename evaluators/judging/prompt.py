@@ -80,7 +80,6 @@ class Prompt:
     """Reads an answer; raises ValueError for a text that holds none."""
 
     def is_answered_by(self, text: str) -> bool:
-        """Whether the text holds an answer, however it is put."""
         try:
             self.read(text)
         except ValueError:

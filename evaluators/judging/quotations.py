@@ -37,7 +37,6 @@ class Quotations:
         return plain(self._recording)
 
     def own(self, found: Sequence[tuple[str, T]]) -> list[T]:
-        """Those of the values that stand in the answer more often than in the recording, by their text."""
         texts = [plain(text) for text, _ in found]
         quoted = Counter({text: self._plain.count(text) for text in set(texts)})
         own: list[T] = []

@@ -44,7 +44,6 @@ class Judgement(Block, frozen=True, kw_only=True):
         return Question(rubric=rubric, schema=_SCHEMA, read_alone=read_rating)
 
     def to_score(self) -> Score:
-        """The evaluator's score."""
         return Score(value=clamp(self.score), explanation=self.reasoning)
 
 

@@ -164,7 +164,6 @@ def _shown(value: JSON) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """The text, or its head and tail with the number of characters left out between them."""
     if len(text) <= limit + 40:  # the note would be longer
         return text
     note = f" [... {len(text) - limit} characters ...] "
@@ -214,7 +213,6 @@ def _left_out(pieces: Sequence[_Piece], kept: Sequence[_Piece]) -> str:
 
 
 def _cut_whole(pieces: Sequence[_Piece], room: int) -> str:
-    """Cut the middle, and repeat its errors within a third of the room."""
     errors = _rendered((piece for piece in pieces if piece.kind == "error"), _LIMITS[-1])
     repeated = cut(errors, max(0, room // 3 - 80))
     text = cut(_rendered(pieces, _LIMITS[-1]), max(0, room - len(repeated) - 80))

@@ -29,7 +29,6 @@ BLANKS: CodeUnits = (
 
 
 def units(text: str) -> str:
-    """The text with two halves of a pair for each character outside the basic plane."""
     if not text or max(text) <= chr(TOP):
         return text
     raw = text.encode("utf-16-le", "surrogatepass")
@@ -37,7 +36,6 @@ def units(text: str) -> str:
 
 
 def union(ranges: Iterable[tuple[int, int]]) -> CodeUnits:
-    """All of them as one set."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if merged and low <= merged[-1][1] + 1:
@@ -179,7 +177,6 @@ class _Translation:
         return re.error(why, self._pattern, self._at)
 
     def _term(self) -> tuple[str, bool]:
-        """The next term, and whether it can be repeated."""
         if _QUANTIFIER.match(self._pattern, self._at):
             raise self._fault("nothing to repeat")
         char = self._pattern[self._at]

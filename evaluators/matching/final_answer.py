@@ -51,7 +51,6 @@ def says_what_models_answered(trace: Trace) -> bool:
 
 
 def ended_in_action(trace: Trace) -> bool:
-    """Whether the last thing done was a tool call that succeeded, a hand-over for instance."""
     return ends_with_call(trace) and trace.tool_calls[-1].error is None
 
 

@@ -58,7 +58,6 @@ def encoded(value: JSON) -> bytes:
 
 
 def brief(value: JSON) -> JSON:
-    """The value, or the beginning of its JSON when it is long."""
     if isinstance(value, str):
         return value if len(value) <= VALUE_LIMIT else value[:VALUE_LIMIT] + "..."
     text = encoded(value)

@@ -45,7 +45,6 @@ def attempts(pattern: str, length: int) -> int:
 
 
 def _counts(token: re.Match[str], length: int) -> int:
-    """How many counts a repeat can take on a text of so many characters."""
     if token["repeat"] is None:
         return 1
     if token["repeat"] == "?":

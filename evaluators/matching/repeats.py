@@ -91,7 +91,6 @@ def repeats(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
 
 
 def most_repeated(again: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
-    """Of the calls that repeat an earlier one, those of the call that was repeated most."""
     groups: defaultdict[Question, list[ToolCall]] = defaultdict(list)
     for call in again:
         groups[_question(call)].append(call)
@@ -99,7 +98,6 @@ def most_repeated(again: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
 
 
 def most_asked(calls: Sequence[ToolCall]) -> int:
-    """How often the tool that was called most with the same arguments was called so, whatever the results."""
     return max(map(len, _grouped(calls).groups.values()), default=0)
 
 
@@ -169,7 +167,6 @@ class RepeatCounts(NamedTuple):
 
     @classmethod
     def of(cls, calls: Sequence[ToolCall]) -> RepeatCounts:
-        """Of the calls of a trace."""
         grouped = _grouped(calls)
         return cls(
             repeated=len(grouped.again),
@@ -237,7 +234,6 @@ class Answers:
         self.calls = self.failed = 0
 
     def count(self, answered: int, times: int, *, failed: bool) -> None:
-        """As many calls more, or with a negative number fewer, with this digest of a result."""
         self.calls += times
         self.failed += times if failed else 0
         all_times = self._times.get(answered, 0) + times
@@ -248,7 +244,6 @@ class Answers:
 
     @property
     def counts(self) -> RepeatCounts:
-        """The repeats among them."""
         again = self.calls - 1
         if again < 1:
             return NO_REPEATS

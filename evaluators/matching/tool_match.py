@@ -42,7 +42,6 @@ class ToolMatch:
 
     @property
     def reasoning(self) -> str:
-        """The parts in one line."""
         return (
             f"selection {self.tool_selection_correct:.2f}, parameters {self.parameter_accuracy:.2f}, "
             f"sequence {self.sequence_correct:.2f}, utilization {self.result_utilization:.2f}"

@@ -87,7 +87,6 @@ _CAUSES = 20
 
 
 def chain_of(error: BaseException) -> Iterator[BaseException]:
-    """The error, then those behind it."""
     behind: BaseException | None = error
     for _ in range(_CAUSES):
         if behind is None:
@@ -97,7 +96,6 @@ def chain_of(error: BaseException) -> Iterator[BaseException]:
 
 
 def is_named(error: BaseException, *names: str) -> bool:
-    """Whether its class, or one above it, has one of these names."""
     return any(kind.__name__ in names for kind in type(error).__mro__)
 
 
@@ -140,7 +138,6 @@ def _json(text: Any) -> JSON:
 
 
 def places(detail: JSON) -> Iterator[str]:
-    """The fields that a FastAPI server names."""
     for each in cast("list[JSON]", detail) if isinstance(detail, list) else ():
         place = (object_of(each) or {}).get("loc")
         yield from map(str, cast("list[JSON]", place) if isinstance(place, list) else ())

@@ -109,13 +109,11 @@ class ProviderFault:
         return self.passing and self.status is not None and self.status >= 500
 
     def cleared(self) -> ProviderFault:
-        """The fault where leaving out the parameter that it names changed nothing."""
         if self.word != "parameter":
             return replace(self, refuses=None)
         return replace(self, word="bad_request", refuses=None, parameter=None)
 
     def error(self) -> JudgeError:
-        """The fault as it is published."""
         details = [self.link] if self.link else []
         details += [f"status {self.status}"] if self.status else []
         details += [f"code {self.code}"] if self.code else []
@@ -139,7 +137,6 @@ class FaultyAnswer(Exception):
 
 
 def fault_of(error: BaseException) -> ProviderFault:
-    """What the error means."""
     if isinstance(error, FaultyAnswer):
         return error.fault
     chain = tuple(chain_of(error))
@@ -228,7 +225,6 @@ class _Said:
 
     @property
     def code(self) -> str | None:
-        """The most telling code of those that are published."""
         known = sorted(self.words & CODES, key=lambda code: (code in VAGUE, code))
         return known[0] if known else None
 
@@ -241,7 +237,6 @@ class _Said:
         return _FORMAT.search(self.text) is not None
 
     def refused(self) -> Parameter | None:
-        """The parameter of ours that is named, in a field of its own or first in the text."""
         for named in self.parameters:
             for parameter, name in _NAMES.items():
                 if name.search(named):

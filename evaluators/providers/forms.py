@@ -31,7 +31,6 @@ class Form:
     """The name under which it is sent."""
 
     def parameters(self, prompt: Prompt) -> dict[str, Any]:
-        """As litellm takes them."""
         sent: dict[str, Any] = {}
         if self.temperature is not None:
             sent["temperature"] = self.temperature

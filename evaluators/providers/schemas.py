@@ -125,7 +125,6 @@ def fitting(text: str, instance: JSON, *, trusted: bool = False) -> Counted | No
 def _first(
     validator: _Validator, instance: JSON, steps: int
 ) -> tuple[ValidationError | None, _Work]:
-    """The first error, and what is left of the work."""
     work = _Work(steps)
     before = _work.set(work)
     try:
@@ -326,7 +325,6 @@ def _plain_form(value: JSON) -> bytes:
 
 
 def _numbers(value: JSON) -> JSON:
-    """With an integer for every double that is one."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else value
     inner, items = object_of(value), list_of(value)

@@ -43,7 +43,6 @@ class WordTokens:
         self._known: dict[str, bytes] = {"": self._blank}
 
     def ids(self, text: str) -> array[int]:
-        """The ids, in order."""
         words = self.words(text)
         if words is None:
             return array("i", self._encode(text))
@@ -63,7 +62,6 @@ class WordTokens:
         return words
 
     def ids_of(self, words: Sequence[str]) -> list[bytes]:
-        """The ids of each word, as an array of C ints."""
         known = self._known
         try:
             return [known[word] for word in words]
@@ -82,7 +80,6 @@ class WordTokens:
                 self._known[word] = array("i", self._encode(word)).tobytes()
 
     def _split(self, words: Sequence[str]) -> Iterable[Sequence[int]]:
-        """Each word's ids, from one run over all of them."""
         found: list[list[int]] = []
         for each in self._encode(" ".join(words)):
             if each in self._starts or not found:

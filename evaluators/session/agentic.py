@@ -58,7 +58,6 @@ class Interactions(Block, frozen=True, kw_only=True):
 
     @classmethod
     def known(cls, subject: Trace | Conversation, extraction: Extraction | None) -> Self | None:
-        """No judge can be asked for so many."""
         too_many = isinstance(subject, Conversation) and len(subject.answered) > MOST
         return cls(verdicts=()) if too_many else None
 

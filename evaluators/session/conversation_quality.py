@@ -75,7 +75,6 @@ class Qualities(Block, frozen=True, kw_only=True):
 
     @classmethod
     def question(cls, subject: Trace | Conversation, options: Mapping[str, JSON]) -> Question:
-        """The chosen criteria with their anchors, and the expected outcomes if there are any."""
         chosen = [criterion for criterion, _ in _weights(options["metrics"])]
         parts = {each.name: _PASSED if each.is_binary else _SCORED for each in chosen}
         rubrics = [PREAMBLE, *(_rubric(each) for each in chosen)]

@@ -51,12 +51,10 @@ class RepeatCount(Running):
 
     @property
     def most(self) -> int:
-        """Repeats of the call that was repeated most."""
         return max(self._levels, default=0)
 
     @property
     def counts(self) -> RepeatCounts:
-        """The repeats among the calls that are compared."""
         return self._counts
 
     def _count(self, turn: Turn, sign: int) -> None:

@@ -49,11 +49,9 @@ class ComparedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     @property
     def has_output(self) -> bool:
-        """Whether there is an answer to compare."""
         return bool(self.output or self.vector)
 
     def packed(self, vector: Vector) -> ComparedTurn:
-        """What is kept of it in a sketch."""
         return replace(
             self,
             output="",
@@ -81,13 +79,11 @@ class LoopSketch(Sketch, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, trace: Trace, embedder: Embedder) -> Self:
-        """See `Sketch`."""
         said, *turns = _embedded((_own(trace), *_parts(trace)), embedder)
         scores = _scores(turns, (), _packed, range(WINDOW, len(turns)))
         return cls(said=said, turns=tuple(turns[:WINDOW]), later=_worst(scores), count=len(turns))
 
     def compared(self, previous: Sequence[Self | None]) -> Score:
-        """See `Sketch`."""
         before = [None if each is None else each.said for each in previous]
         if not self.count:
             return _compared(self.said, before, _packed)
@@ -125,7 +121,6 @@ def _own(trace: Trace) -> ComparedTurn:
 
 
 def _parts(trace: Trace) -> list[ComparedTurn]:
-    """The turns that the trace holds, each with the calls that began within it."""
     return [
         _said(
             turn.output,
@@ -159,7 +154,6 @@ def _question(text: str | None) -> str | None:
 
 
 def _embedded(turns: Sequence[ComparedTurn], embedder: Embedder) -> list[ComparedTurn]:
-    """The turns, packed."""
     texts = [each.output for each in turns if each.output]
     vectors = iter(embedder.embed(texts) if texts else ())
     return [each.packed(next(vectors)) if each.output else each for each in turns]
@@ -203,7 +197,6 @@ def _badness(score: Score) -> tuple[float, float]:
 def _compared(
     mine: ComparedTurn, previous: Sequence[ComparedTurn | None], similar: Similar
 ) -> Score:
-    """The score of one turn beside those before it."""
     if not previous:
         return _nothing("no session context provided", "the first trace of its session")
     if not mine.has_output:
@@ -274,7 +267,6 @@ def _excuse(
 
 
 def _progressed(mine: ComparedTurn, earlier: ComparedTurn) -> bool:
-    """Whether the answer has other numbers than the earlier one, where both questions are known."""
     if mine.input is None or earlier.input is None:
         return False
     return _numbers(mine) != _numbers(earlier)

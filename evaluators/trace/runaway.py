@@ -46,12 +46,10 @@ def _counts(again: Sequence[ToolCall]) -> RepeatCounts:
 
 
 def is_found(outcome: Outcome) -> bool:
-    """Whether the trace runs away."""
     return outcome.state == "scored" and outcome.score == 0
 
 
 def may_be_found(outcome: Outcome, calls: int) -> bool:
-    """Whether a trace with this outcome of its own and so many model calls runs away, or what is usual decides it."""
     return is_found(outcome) or (
         calls >= LEAST_MODEL_CALLS and outcome.state in {"scored", "not_applicable"}
     )

@@ -122,7 +122,6 @@ def agent_page(
 
 
 def _moments(versions: Sequence[ChartVersion], standing: Standing | None) -> list[Moment]:
-    """What fails or is worse first, then what is better, then releases and what is over, the newest first."""
     drops = headline_first(standing.drops) if standing else ()
     faults = standing.faults if standing else ()
     found = [Moment(each.since, "fault", each.words) for each in faults]
@@ -341,7 +340,6 @@ def _looked_at(
 
 
 def session_card(shown: ShownSession) -> dict[str, Any]:
-    """What a card says of one session."""
     entry = shown.entry
     failed = {name.replace("_", " ") for name, each in shown.outcomes if each.passed is False}
     return {

@@ -18,7 +18,6 @@ _WORK = {"worse": "more work than in its own past", "better": "less work than in
 
 
 def headline_first(drops: Sequence[Drop]) -> list[Drop]:
-    """The reliability, which the others explain, then the farthest from no change."""
     return sorted(
         drops,
         key=lambda each: (
@@ -46,7 +45,6 @@ def fault_row(fault: Fault, now: float) -> dict[str, Any]:
 
 
 def explanation(drop: Drop) -> str:
-    """What explains a drop, in words."""
     if drop.cause is None:
         return "cause unknown: no tool, model call or loop fails more than before"
     fault, tool = drop.cause

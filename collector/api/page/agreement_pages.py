@@ -36,7 +36,6 @@ class AgreementPages:
         return [Route("/agreement", self.agreement)]
 
     async def agreement(self, request: Request) -> Response:
-        """All evaluators, or one of them."""
         wanted = {name: text for name in FILTERS if (text := text_of(request, name)) is not None}
         return await self._off_loop.run(lambda: self._page(wanted))
 
@@ -61,7 +60,6 @@ class AgreementPages:
 def _by_evaluator(
     names: Sequence[str], differing: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What differs, of the evaluator first that people agree with least."""
     found: list[dict[str, Any]] = []
     for name in dict.fromkeys(names):
         pairs = [each for each in differing if each["evaluator"] == name]

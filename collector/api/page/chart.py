@@ -98,7 +98,6 @@ def level(value: float, begins: float, top: float) -> str:
 
 
 def band(lower: Values, upper: Values, top: float) -> str:
-    """The area between the lower and the upper values, as wide as the parts that have both."""
     width = WIDTH / max(1, len(lower))
     runs: list[list[tuple[int, float, float]]] = []
     for at, (low, high) in enumerate(zip(lower, upper, strict=True)):
@@ -131,7 +130,6 @@ def bars(values: Values, top: float) -> str:
 
 
 def hovers(texts: Sequence[str | None]) -> tuple[Hover, ...]:
-    """A part of the plot for each text."""
     width = WIDTH / max(1, len(texts))
     return tuple(
         Hover(round(at * width, 1), round(width, 1), text)
@@ -162,7 +160,6 @@ def mark(at: float, kind: Kind, texts: Sequence[str]) -> ChartMark:
 
 
 def apart(marks: Sequence[ChartMark]) -> list[ChartMark]:
-    """The marks with rows for their labels. Releases have rows of their own, at the foot of the chart."""
     found: list[ChartMark] = []
     for each in marks:
         beside = [other for other in found if (other.kind == "release") == (each.kind == "release")]

@@ -75,21 +75,18 @@ class FeedbackPages:
         self._clock = clock
 
     def routes(self) -> list[Route]:
-        """Those of the pages that show what was said."""
         return [
             Route("/trace", self.trace, methods=["POST"]),
             Route("/session", self.session, methods=["POST"]),
         ]
 
     async def trace(self, request: Request) -> Response:
-        """A thumb for a trace."""
         trace_id = (text_of(request, "id") or "").lower()
         value, comment = await _form(request)
         await self._take(Given(name=NAME, trace_id=trace_id, value=value, comment=comment))
         return _back(f"/trace?id={quote(trace_id)}")
 
     async def session(self, request: Request) -> Response:
-        """A thumb for a session."""
         session_id, service = text_of(request, "id"), text_of(request, "service")
         value, comment = await _form(request)
         await self._take(

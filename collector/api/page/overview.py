@@ -110,7 +110,6 @@ def _version(reader: Reader, placed: PlacedVersion, standings: Standings) -> dic
 def _alarm(
     reader: Reader, rows: Sequence[int], drop: Drop, now: float, *, is_detailed: bool
 ) -> dict[str, Any]:
-    """A change with how long it has been active, and for the reliability by how much it moved."""
     means = None
     if is_detailed and drop.evaluator == "agent_reliability" and math.isfinite(drop.since):
         before, since = reader.means(rows, drop.since, COMPARED)
@@ -129,7 +128,6 @@ def _runaway(trace: OpenRunaway, now: float) -> dict[str, Any]:
 
 
 def _detector(standing: Standing | None, span: Timespan) -> dict[str, Any] | None:
-    """The comparison that is nearest to an alarm, with what it was over the time."""
     watched = nearest(standing)
     if watched is None:
         return None

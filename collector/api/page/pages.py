@@ -80,7 +80,6 @@ class Pages:
         self._service_pages = service
 
     def routes(self) -> list[Route]:
-        """All of them."""
         return [
             *self._agent_pages.routes(),
             *self._two_sides.routes(),

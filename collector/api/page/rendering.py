@@ -43,7 +43,6 @@ class Rendering:
         cast("dict[str, object]", self._templates.globals)["zone"] = zone_name
 
     def page(self, template: str, *, status: int = 200, **given: Any) -> Response:
-        """The template, filled in."""
         nonce = secrets.token_urlsafe(16)
         text = self._templates.get_template(template).render(
             nonce=nonce, style=self._style, redacted=self._redacted, **given
@@ -51,7 +50,6 @@ class Rendering:
         return Response(text, status_code=status, media_type="text/html", headers=_headers(nonce))
 
     def error(self, status: int, message: str) -> Response:
-        """A page that says what was refused, or went wrong."""
         title = _TITLES.get(status, "This cannot be shown")
         return self.page("error.html", status=status, title=title, message=message)
 

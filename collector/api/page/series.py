@@ -75,7 +75,6 @@ def _together(counts: Sequence[int]) -> int:
 
 
 def detector(values: Values, span: Timespan, evaluator: str) -> Chart:
-    """How near an alarm was."""
     edges = span.edges
     texts = [
         None if value is None else f"{span.clock(edges[at])}: {100 * value:.0f} % of the way"
@@ -120,7 +119,6 @@ def amounts(
 
 
 def traffic(counts: Sequence[int], span: Timespan) -> Chart:
-    """How many sessions each part has."""
     top = chart.round_top([float(each) for each in counts])
     edges = span.edges
     texts = [
@@ -151,7 +149,6 @@ def per_session(parts: Parts, value: Callable[[Point], float | None]) -> list[fl
 def at_percentile(
     parts: Parts, value: Callable[[Point], float | None], p: float
 ) -> list[float | None]:
-    """A percentile over the sessions of which it is known."""
     found: list[float | None] = []
     for part in parts:
         known = [each for point in part if (each := value(point)) is not None]
@@ -160,7 +157,6 @@ def at_percentile(
 
 
 def seconds_per_trace(point: Point) -> float | None:
-    """How long the traces of a session took, their mean."""
     return None if point.seconds is None else point.seconds / max(1, point.traces)
 
 

@@ -53,7 +53,6 @@ class ServicePages:
         self._rendering = rendering
 
     def routes(self) -> list[Route]:
-        """The pages."""
         return [
             Route("/evaluators", self.evaluators),
             Route("/health", self.health),
@@ -61,7 +60,6 @@ class ServicePages:
         ]
 
     async def evaluators(self, _: Request) -> Response:
-        """Every evaluator with its source, whether it runs, and what the judge costs."""
         judge = judge_view(self._config, self._vitals.now()["judge"])
         rows = self._about.catalogue()
         agreed = [each.shown() for each in self._agreements.now if each.agreement.rank is not None]
@@ -81,7 +79,6 @@ class ServicePages:
         return await asyncio.to_thread(lambda: self._rendering.page("help.html"))
 
     async def health(self, _: Request) -> Response:
-        """Lag, sinks, storage, and what the doctor finds in the newest traces."""
         found = await self._findings.now()
         vitals = self._vitals.now()  # here: the gauges belong to the event loop
         view = health_view(vitals, found, state=self._health.state, roles=self._config.roles)

@@ -76,7 +76,6 @@ def _evaluator(row: Row) -> dict[str, Any]:
 
 
 def judge_view(config: Config, judge: Mapping[str, Any]) -> dict[str, Any]:
-    """Which judge is asked, what of its budget is used, and how its requests ended."""
     limit, remaining = judge["limit"], judge["remaining"]
     used = None if limit is None or remaining is None else max(0.0, limit - remaining)
     return {
@@ -93,7 +92,6 @@ def judge_view(config: Config, judge: Mapping[str, Any]) -> dict[str, Any]:
 def health_view(
     vitals: Mapping[str, Any], found: Row, *, state: str, roles: Sequence[str]
 ) -> dict[str, Any]:
-    """The numbers, the findings, and what of both needs somebody's attention."""
     sheet = Sheet("spanwise doctor")
     stacks = [_stack(each, sheet) for each in found["stacks"][:STACKS]]
     unscored = [

@@ -112,7 +112,6 @@ class SessionPages:
 
 
 def row(entry: SessionEntry, runaways: frozenset[tuple[str, str]]) -> dict[str, Any]:
-    """A session as the list shows it."""
     return {
         **session_summary(entry),
         "unscored": entry.unscored,

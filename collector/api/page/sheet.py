@@ -86,7 +86,6 @@ class Sheet:
         return Folded(opening=seen, rest=rest, missing=note)
 
     def name(self, value: Any) -> str:
-        """A name, cut where it is longer than names are."""
         short = name(value)
         self._put(short)
         return short

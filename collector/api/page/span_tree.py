@@ -26,12 +26,10 @@ class SpanRow:
 
     @property
     def indent(self) -> int:
-        """Levels that the layout can show."""
         return min(self.depth, 12)
 
 
 def span_rows(spans: Sequence[dict[str, Any]]) -> list[SpanRow]:
-    """The spans as a tree, parents before children, each where it is on the time axis."""
     if not spans:
         return []
     starts = [int(span["startTimeUnixNano"]) for span in spans]

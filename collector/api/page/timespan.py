@@ -61,7 +61,6 @@ class Timespan:
 
     @property
     def ticks(self) -> list[Tick]:
-        """Round moments within, a few of them."""
         length = self.last - self.first
         step = next((each for each in _STEPS if length / each <= _MOST_TICKS), _STEPS[-1])
         form = "%b %d" if step >= USUAL else "%H:%M"

@@ -34,7 +34,6 @@ MAX_READ = 16 << 20
 
 
 def trace_view(full: FullTrace) -> dict[str, Any]:
-    """A trace with its conversation and its span tree."""
     header, whole = full.shown.entry.header, full.trace
     address = f"/api/v1/traces/{header.trace_id}"
     head, spoken, tree, said = (Sheet(address, PAGE * part // 16) for part in (2, 4, 4, 6))
@@ -96,7 +95,6 @@ def recording(full: FullTrace) -> bytes:
 
 
 def case(full: FullTrace) -> str:
-    """The trace as an entry of an expectations file, in YAML."""
     corrected = next(
         (
             each.comment
@@ -119,7 +117,6 @@ class TracePages:
         self._rendering = rendering
 
     def routes(self) -> list[Route]:
-        """The page and the files."""
         return [
             Route("/trace", self.trace),
             Route("/trace/recording", self.recording),
@@ -127,7 +124,6 @@ class TracePages:
         ]
 
     async def trace(self, request: Request) -> Response:
-        """Its scores, its conversation, its spans as a tree."""
         return await self._found(request, self._page)
 
     async def recording(self, request: Request) -> Response:
@@ -135,7 +131,6 @@ class TracePages:
         return await self._found(request, self._recording)
 
     async def case(self, request: Request) -> Response:
-        """A case for an expectations file, in YAML."""
         return await self._found(request, self._case)
 
     async def _found(self, request: Request, then: Callable[[FullTrace], Response]) -> Response:

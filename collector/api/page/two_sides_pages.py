@@ -48,7 +48,6 @@ class TwoSidesPages:
         return [Route("/compare", self.compare)]
 
     async def compare(self, request: Request) -> Response:
-        """Two versions, or two times."""
         service, agent = text_of(request, "service"), text_of(request, "agent")
         if service is None or agent is None:
             return self._rendering.missing("agent")

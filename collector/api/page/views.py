@@ -114,7 +114,6 @@ def words(name: str) -> str:
 
 
 def capitalised(text: str) -> str:
-    """The text as a sentence begins."""
     return text[:1].upper() + text[1:]
 
 

@@ -26,7 +26,6 @@ def without_lock(folder: Path, error: OSError) -> str:
 
 
 def without_map(folder: Path, error: Exception, map_size: int) -> str:
-    """Of an error of LMDB, which maps its whole file."""
     found = re.search(r":\s*([^:]+)$", str(error))
     number = _ERRORS.get(found[1].strip()) if found else getattr(error, "errno", None)
     if number == errno.ENOMEM:

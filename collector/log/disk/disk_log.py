@@ -148,7 +148,6 @@ class DiskLog:
         )
 
     async def watch(self) -> None:
-        """The writer's thread."""
         await self._callers.watch()
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:

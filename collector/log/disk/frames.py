@@ -63,7 +63,6 @@ def piece_key(offset: int, piece: int = 0) -> bytes:
 
 
 def offset_of(key: bytes | memoryview) -> int:
-    """The offset that a piece belongs to."""
     return int.from_bytes(key[:8], "big")
 
 

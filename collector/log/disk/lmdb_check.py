@@ -160,7 +160,6 @@ def pages_of(size: int, page_size: int) -> int:
 
 
 def overflow_header(number: int, pages: int) -> bytes:
-    """The header of a value's first page."""
     return _overflow.pack(number, 0, OVERFLOW, pages)
 
 

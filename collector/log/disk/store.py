@@ -54,7 +54,6 @@ class LogState:
     commits: Commits
 
     def copy(self) -> LogState:
-        """A copy that can be changed and thrown away."""
         return LogState(dict(self.end_offsets), self.commits.copy())
 
 
@@ -111,7 +110,6 @@ class DiskStore:
         return tuple(self.records)
 
     def databases(self, topic: str) -> Sequence[Database]:
-        """Everything that holds records of the topic, and what finds them by key."""
         return self._of_topic[topic]
 
     def reopen(self) -> None:
@@ -176,7 +174,6 @@ class DiskStore:
         end_offsets: Mapping[TopicPartition, int],
         commits: Mapping[CommitKey, Committed],
     ) -> None:
-        """Write the changes into the transaction."""
         for topic_partition, offset in end_offsets.items():
             txn.put(_next_key(topic_partition), offset.to_bytes(8, "big"), db=self.meta)
         if end_offsets:

@@ -29,7 +29,6 @@ class Tail:
         self._segments: dict[TopicPartition, _Segment] = {}
 
     def add(self, written: Iterable[PreparedRecord], time: float) -> None:
-        """Add the records that one transaction appended."""
         for prepared in written:
             if prepared.value is None:
                 continue
@@ -61,7 +60,6 @@ class Tail:
             segment.cut(offset)
 
     def forget(self, positions: Iterable[Position]) -> None:
-        """These records were deleted from the log."""
         for position in positions:
             segment = self._segments.get(position[:2])
             if segment is not None:

@@ -142,7 +142,6 @@ class DiskRecords:
         return used
 
     def oldest(self, topic: str, partition: int) -> Oldest | None:
-        """The partition's oldest record."""
         cursor = self._cursor((topic, partition))
         if not cursor.first():
             return None
@@ -157,7 +156,6 @@ class DiskRecords:
         return Oldest(position.offset, time_of(head), count_of(head))
 
     def delete(self, position: Position) -> None:
-        """Remove every piece of a record."""
         self._used.pop(position.topic, None)
         cursor = self._cursor(position[:2])
         first = piece_key(position.offset)
@@ -204,7 +202,6 @@ class DiskRecords:
             )
 
     def _look_up(self, prepared: PreparedRecord) -> _Newest:
-        """The record of the same key that the topic holds now."""
         topic_partition = prepared.position[:2]
         found = self._newest.get((topic_partition, prepared.key))
         if found is None:

@@ -130,7 +130,6 @@ class DiskWriter:
         self._queue.put(call)
 
     def release(self, positions: Iterable[Position]) -> None:
-        """Delete the records in one of the next transactions."""
         self._released.extend(positions)
 
     def close(self) -> None:

@@ -292,7 +292,6 @@ def _unneeded(
 
 
 def _low(commits: Commits, topic: str, partition: int) -> int:
-    """Below this offset no group needs the partition's records."""
     if topic == CLOSINGS:
         return commits.marked(partition)
     return commits.passed(topic, partition)

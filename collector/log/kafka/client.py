@@ -219,7 +219,6 @@ class RateLimited(logging.Handler):
         self._held: dict[tuple[str, int, str], int] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass the record on, or hold it back and count it."""
         key = (record.name, record.levelno, str(record.msg))
         now = self._monotonic()
         last = self._passed.get(key)

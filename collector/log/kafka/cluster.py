@@ -130,7 +130,6 @@ class Cluster:
         return f"{self.settings.topic_prefix}{topic}"
 
     def group(self, group: str) -> str:
-        """The group's name in the cluster."""
         return f"{self.settings.group}.{group}"
 
     def partitions(self, topic: str) -> int:
@@ -249,7 +248,6 @@ async def greet(client: ClientSettings) -> None:
 
 
 def settings_of(topic: str, replication: int) -> dict[str, str]:
-    """The settings with which a topic of ours is created."""
     settings = {
         "max.message.bytes": str(LARGEST),
         "message.timestamp.type": "LogAppendTime",
@@ -272,7 +270,6 @@ def settings_of(topic: str, replication: int) -> dict[str, str]:
 
 
 def new_topic(kafka: KafkaLogConfig, topic: str) -> NewTopic:
-    """The topic as we create it."""
     return NewTopic(
         f"{kafka.topic_prefix}{topic}",
         1 if topic == WINDOWS else kafka.partitions,

@@ -171,7 +171,6 @@ class KafkaLog:
         self._cluster.begin_shutdown()
 
     async def close(self) -> None:
-        """Within some seconds."""
         if not self._open:
             return
         self._open = False

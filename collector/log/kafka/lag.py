@@ -102,7 +102,6 @@ class GroupLags:
         }
 
     async def _lag(self, group: str, topic: str, places: Mapping[int, int]) -> Lag:
-        """The lag of a group that goes on from these offsets, by partition."""
         if not places:
             return Lag()
         now = self._cluster.clock()

@@ -93,7 +93,6 @@ class Member(ConsumerRebalanceListener):
             network_client(self.consumer).force_metadata_update()
 
     async def stop(self, seconds: float) -> None:
-        """Leave the group, within that time."""
         self._revoked_taken.set()
         await ended(asyncio.create_task(self.consumer.stop()), seconds)
 
@@ -133,7 +132,6 @@ class Member(ConsumerRebalanceListener):
         return revoked
 
     def start_at(self, starts: Mapping[int, int]) -> None:
-        """Own these partitions and fetch from these offsets."""
         for partition, offset in starts.items():
             self.consumer.seek(self.topic_partition(partition), offset)
         self.owned = set(starts)
@@ -214,7 +212,6 @@ class Member(ConsumerRebalanceListener):
 
 
 def encode_metadata(metadata: int | None) -> str:
-    """The text that Kafka stores beside an offset."""
     return "" if metadata is None else json.dumps({"marks": metadata})
 
 

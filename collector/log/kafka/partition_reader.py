@@ -61,7 +61,6 @@ class PartitionReader:
         return await self._ask(lambda consumer: _fetch(consumer, place, offset, size))
 
     async def close(self, seconds: float) -> None:
-        """Close the client within that time."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             await ended(asyncio.create_task(consumer.stop()), seconds)

@@ -63,7 +63,6 @@ class KafkaReader:
 
     @property
     def behind(self) -> int:
-        """Records above the commit, in the partitions that this process owns."""
         member = self._member
         if member is None:
             return 0
@@ -209,7 +208,6 @@ class KafkaReader:
     async def _assignment(
         self, member: Member, partitions: set[int]
     ) -> tuple[list[Assigned], dict[int, int], dict[int, int]]:
-        """The group's commit on each partition, the offset to start from, and how many records expired before it."""
         order = sorted(partitions)
         if not order:
             return [], {}, {}

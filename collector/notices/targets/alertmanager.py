@@ -29,11 +29,9 @@ class Alertmanager:
         """Only reads."""
 
     def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
-        """All of them in one list."""
         return NoticeRequest(url=self._url, body=[_alert(each, now) for each in notices])
 
     def is_taken(self, answer: HttpAnswer) -> bool:
-        """It answers nothing."""
         return not answer.body.strip()
 
 

@@ -27,7 +27,6 @@ class PagerDuty:
         self._url = f"{endpoint.rstrip('/')}/v2/enqueue"
 
     def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
-        """One event."""
         del now
         (notice,) = notices
         body: dict[str, Any] = {

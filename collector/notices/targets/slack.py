@@ -29,7 +29,6 @@ class Slack:
         self._url = url
 
     def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
-        """One message for all."""
         del now
         text = "\n".join(_plain(f"{title(each)}: {each.summary}") for each in notices)
         return NoticeRequest(
@@ -44,7 +43,6 @@ class Slack:
 
 
 def title(notice: Notice) -> str:
-    """The state and what wakes whom, in two words."""
     return f"{notice.severity} over" if notice.state == "resolved" else notice.severity
 
 

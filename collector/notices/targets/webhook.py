@@ -36,7 +36,6 @@ class Webhook:
         self._key = None if secret is None else key_of(secret)
 
     def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
-        """One event."""
         (notice,) = notices
         body = msgspec.json.encode(_event(notice))
         headers = {"content-type": "application/cloudevents+json"}

@@ -89,7 +89,6 @@ class SetAside:
             self.drop(key)
 
     def drop(self, key: str) -> None:
-        """Written, refused, or replaced."""
         subject = self._places.pop(key, None)
         if subject is None:
             return
@@ -99,7 +98,6 @@ class SetAside:
             del self._subjects[subject]
 
     def forget(self, partition: int) -> None:
-        """Another process reads this partition now."""
         for key in [*self._of(partition)]:
             self.drop(key)
 

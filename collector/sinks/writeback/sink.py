@@ -56,7 +56,6 @@ class WriteBack(Generic[Settings]):
 
     @classmethod
     def trial(cls, settings: Settings) -> str:
-        """The path of a request that only reads."""
         raise NotImplementedError
 
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:

@@ -67,7 +67,6 @@ class ScoreWriter:
 
     @property
     def waiting(self) -> Collection[Position]:
-        """Of the signals that are set aside."""
         return self._aside.positions
 
     @property
@@ -106,7 +105,6 @@ class ScoreWriter:
             raise Refused(written.refused)
 
     def forget(self, partition: int) -> None:
-        """Another process reads this partition now, and what was set aside of it."""
         self._aside.forget(partition)
 
     def _scores(

@@ -119,7 +119,6 @@ def joined(texts: list[str]) -> str | None:
 
 
 def is_block(item: dict[str, JSON]) -> bool:
-    """Whether an object is a piece of content rather than a message."""
     if "role" in item:
         return False
     kind = item.get("type") or item.get("part_kind") or item.get("block_type")
@@ -135,7 +134,6 @@ def is_block(item: dict[str, JSON]) -> bool:
 
 
 def read_message(item: dict[str, JSON], role: Role) -> Body:
-    """The body of a message object."""
     body = Body()
     if role == "tool":
         _read_tool_message(item, body)
@@ -175,14 +173,12 @@ def _is_of_response(item: dict[str, JSON]) -> bool:
 
 
 def _refusal(item: dict[str, JSON]) -> str | None:
-    """What OpenAI's models say instead of an answer, beside it; LangChain keeps it with the additional ones."""
     return string(item.get("refusal")) or string(
         as_dict(item.get("additional_kwargs")).get("refusal")
     )
 
 
 def _read_action(text: str, body: Body) -> None:
-    """A call as ReAct agents have it written, and the result that some add to the same message."""
     match = _REACT.search(text)
     arguments = unwrap(match["input"].strip()) if match else None
     if match is None or not isinstance(arguments, dict):

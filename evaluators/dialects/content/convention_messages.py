@@ -104,7 +104,6 @@ def _sort(
     calls: list[Call],
     results: list[Result],
 ) -> bool:
-    """Whether each part's spelling tells its meaning."""
     for part in parts:
         if isinstance(part, _Text):
             if part.content:

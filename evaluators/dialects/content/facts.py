@@ -149,7 +149,6 @@ class Content(msgspec.Struct, eq=False):
 
     @property
     def cut(self) -> bool:
-        """Whether only the beginning is there."""
         if self._cut is None:
             source = self.source
             if isinstance(source, str) and source[-1:] == _END.get(source[:1], source[-1:]):
@@ -179,7 +178,6 @@ class Content(msgspec.Struct, eq=False):
 
 
 def last_text(messages: tuple[Message, ...], side: Side) -> str | None:
-    """The user's last words, or the assistant's, when nothing but its own words follows them."""
     if side == "input":
         for message in reversed(messages):
             if message.role == "user" and message.text:

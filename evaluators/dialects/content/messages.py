@@ -176,7 +176,6 @@ def _read_object(item: dict[str, JSON], side: Side, depth: int) -> list[Message]
 
 
 def _read_typed(item: dict[str, JSON]) -> list[Message]:
-    """A message that is known by its type or role."""
     if "source" in item and string(item.get("type")) in _AUTOGEN:
         return [_autogen(item)]
     if role := _role_in(item):
@@ -301,13 +300,11 @@ def _read_wrapper(item: dict[str, JSON], side: Side, depth: int) -> list[Message
 
 
 def _has_block(content: JSON) -> bool:
-    """Whether it is a message's content, rather than an answer's own object under the same key."""
     items = as_list(content) if isinstance(content, list) else [content]
     return any(isinstance(each, str) or blocks.is_block(as_dict(each)) for each in items if each)
 
 
 def _system_beside(item: dict[str, JSON]) -> list[Message]:
-    """A system prompt that is beside the messages (Anthropic, Gemini, responses, Vercel)."""
     for key in ("system", "system_instruction", "systemInstruction", "instructions"):
         if key in item:
             text = blocks.read_content(item[key]).text

@@ -13,7 +13,6 @@ _CONTROLS = re.compile(
 
 
 def clean(text: str) -> str:
-    """The text with U+FFFD for each control character, line separator and mark of direction."""
     return text if text.isprintable() else _CONTROLS.sub("\ufffd", text)
 
 

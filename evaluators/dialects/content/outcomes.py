@@ -157,7 +157,6 @@ _STATUS = Among("gen_ai.tool.status", "tool.status")
 
 
 def settle(facts: Facts) -> None:
-    """Take off what is around the arguments and the result of a tool's span, and see whether the call failed."""
     name, attributes = facts.tool_name, facts.span.attributes
     outcome = outcome_of(facts.result, name, facts.tool_id)
     facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
@@ -238,7 +237,6 @@ def _in_envelope(
 
 
 def _names_call(item: dict[str, JSON], name: str | None, call_id: str | None) -> bool:
-    """Whether the object says of which call it is: by the id of this one, or by its tool."""
     if name and any(item.get(key) == name for key in _NAMES):
         return True
     return bool(call_id) and any(item.get(key) == call_id for key in ("id", *_CALL_IDS))
@@ -270,7 +268,6 @@ def _of_blocks(blocks: list[JSON]) -> ToolOutcome | None:
 
 
 def _of_llama_index(item: dict[str, JSON]) -> ToolOutcome:
-    """LlamaIndex's ToolOutput, which also has the tool's name."""
     text = read_content(item.get("blocks") or item.get("content")).text
     raw = item["raw_output"]
     return ToolOutcome(
@@ -281,7 +278,6 @@ def _of_llama_index(item: dict[str, JSON]) -> ToolOutcome:
 
 
 def _of_callback(item: dict[str, JSON]) -> ToolOutcome | None:
-    """What LangChain's callback was told of a tool's end."""
     key = "output" if "output" in item else "outputs"
     if key in item and item.keys() <= {key, "kwargs", "tags", "metadata"}:
         return ToolOutcome(result=item[key])

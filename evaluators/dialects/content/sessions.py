@@ -31,7 +31,6 @@ class Keys:
 
     @cached_property
     def ranked(self) -> Mapping[What, _Ranked]:
-        """The user's own and those of all instrumentations."""
         return {
             "session": _ranked(*self.session, *SESSION),
             "user": _ranked(*self.user, *USER),

@@ -34,7 +34,6 @@ def stamped_in(names: AbstractSet[str]) -> Stamped | None:
 
 
 def with_stamped(facts: Facts, keys: Stamped) -> Facts:
-    """The same facts, with the sides that the dialect left open."""
     if facts.kind in _WORK:
         return facts
     attributes = facts.span.attributes

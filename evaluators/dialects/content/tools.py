@@ -70,7 +70,6 @@ def _schema(item: dict[str, JSON]) -> JSON:
 
 
 def tools_beside(value: JSON) -> JSON:
-    """The tools that are beside the messages of a whole request, or among them as Langfuse writes them."""
     value = unwrap(value)
     if isinstance(value, list):
         return [tool for entry in as_list(value) if (tool := _as_tool(entry))]

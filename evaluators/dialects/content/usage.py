@@ -46,7 +46,6 @@ class TokenKeys(KeyQuestion):
 
     @property
     def by_kind(self) -> Mapping[str, tuple[str, ...]]:
-        """The keys, by what they count."""
         return dict(zip(_KINDS, self._kinds, strict=True))
 
     def answer(self, names: AbstractSet[str]) -> Spellings:
@@ -179,7 +178,6 @@ _OBJECT = TokenKeys(
 
 
 def read_tokens(attributes: Mapping[str, JSON], keys: TokenKeys) -> Tokens:
-    """The counts under the first key of each that holds one."""
     there: Spellings = ask(attributes, keys)
     return _read(attributes.get, there) if there else NO_TOKENS
 
@@ -199,7 +197,6 @@ def _read(get: Callable[[str], JSON], there: Spellings) -> Tokens:
 
 
 def without_written(tokens: CallTokens) -> Tokens:
-    """The counts as the trace has them."""
     return Tokens(**{name: getattr(tokens, name) for name in Tokens.__struct_fields__})
 
 
@@ -250,7 +247,6 @@ def _first(get: Callable[[str], JSON], keys: Iterable[str]) -> int | None:
 
 
 def read_usage_object(value: JSON) -> Tokens:
-    """The counts in a provider's usage object (OpenAI, Anthropic, Gemini, LangChain, Langfuse)."""
     usage = as_dict(value)
     flat = dict(usage)
     for part in ("prompt_tokens_details", "input_tokens_details", "input_token_details"):
@@ -266,7 +262,6 @@ def read_usage_object(value: JSON) -> Tokens:
 
 
 def usage_in_answer(value: JSON) -> Tokens:
-    """The counts in a provider's whole answer, or in the last piece of a streamed one that has them."""
     if isinstance(value, list):
         for piece in reversed(as_list(value)):
             tokens = usage_in_answer(unwrap(piece))
@@ -289,7 +284,6 @@ def usage_in_answer(value: JSON) -> Tokens:
 
 
 def completed(own: Tokens, other: Tokens) -> Tokens:
-    """One call's counts, where the own have no input or no output with what they lack from other keys of its span."""
     if own is NO_TOKENS or other is NO_TOKENS:
         return other if own is NO_TOKENS else own
     is_whole = None not in (own.input, own.output)

@@ -38,7 +38,6 @@ _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def looks_like_object(text: str) -> bool:
-    """Whether a text is an object's repr (or the beginning of one) rather than prose."""
     return _OBJECT.match(text) is not None
 
 
@@ -88,11 +87,9 @@ class _ReprParser:
         self._at = 0
 
     def at_end(self) -> bool:
-        """Whether nothing but white space is left."""
         return _SPACE.fullmatch(self._text, self._at) is not None
 
     def value(self, depth: int) -> JSON:
-        """The value that begins here."""
         if depth > _DEPTH:
             raise _NoReprError
         kind, token = self._next()

@@ -68,7 +68,6 @@ def has_room(text: str) -> bool:
 
 
 def search_short() -> None:
-    """A search among the trace's calls ended before it had looked at every candidate."""
     room = _room.get()
     if room is not None:
         room.is_short = True

@@ -60,7 +60,6 @@ def is_scrubbed(value: JSON) -> bool:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is one whole JSON value."""
     try:
         _decode_json(text)
     except _ERRORS:
@@ -117,7 +116,6 @@ def _not_quite_json(text: str) -> tuple[JSON, bool]:
 
 
 def _lenient(text: str) -> tuple[bool, JSON]:
-    """JSON with NaN or lone surrogates, which Python writes and strict readers refuse."""
     try:
         value = json.loads(text, parse_constant=str)
     except (ValueError, RecursionError):
@@ -289,7 +287,6 @@ def _parse(text: str) -> JSON:
 
 
 def first_of(item: dict[str, JSON], *keys: str) -> JSON:
-    """The value of the first of these keys that has one."""
     for key in keys:
         if item.get(key) is not None:
             return item[key]
@@ -297,7 +294,6 @@ def first_of(item: dict[str, JSON], *keys: str) -> JSON:
 
 
 def first_text(item: dict[str, JSON], *keys: str) -> str | None:
-    """The text of the first of these keys that has one."""
     for key in keys:
         if text := string(item.get(key)):
             return text

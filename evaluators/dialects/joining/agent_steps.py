@@ -53,7 +53,6 @@ class _StepAnswer:
 
     @property
     def place(self) -> int:
-        """When the last step up to it began."""
         return max(each.facts.span.start_time_unix_nano for each in (self, *self.within))
 
     def step(self, agents: Agents) -> AgentStep:

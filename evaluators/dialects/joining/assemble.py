@@ -58,7 +58,6 @@ def _goes_on(before: Tokens, so_far: Tokens) -> bool:
 
 
 def _difference(before: Tokens, so_far: Tokens) -> Tokens:
-    """A kind of count that one of both lacks stays as it is."""
     own = {
         name: count - earlier
         for name in Tokens.__struct_fields__
@@ -165,13 +164,11 @@ def _session_in_payload(tree: Tree) -> tuple[str, str] | None:
 
 
 def _is_step(tree: Tree) -> bool:
-    """Whether it is only a step of a turn: the agent's own span, in another trace, has the counts."""
     outer = [facts for facts in tree.order if tree.parent(facts) is None]
     return bool(outer) and all(facts.is_step for facts in outer)  # a ring of parents has none
 
 
 def _is_servers(tree: Tree) -> bool:
-    """Whether a server answered in it what an agent of another trace asked."""
     return any(is_servers(tree, facts) for facts in tree.order)
 
 
@@ -300,7 +297,6 @@ def _definitions(facts: Facts, seen: set[str]) -> tuple[ToolDefinition, ...]:
 
 
 def _model_call(exchange: Exchange, agents: Agents) -> ModelCall:
-    """The exchange as evaluators see it."""
     leaf, tokens = exchange.layers[0], exchange.tokens
     return ModelCall(
         span_id=leaf.span.span_id,

@@ -347,7 +347,6 @@ def _conversation(exchange: Exchange) -> Sequence[Message]:
 def _answers(
     messages: Iterable[Message], known_ids: AbstractSet[str]
 ) -> Iterable[tuple[Call, Result]]:
-    """Every result with the call it answers."""
     requests: list[Call] = []
     answering = False
     for message in messages:

@@ -31,7 +31,6 @@ _PARALLEL = 64
 def add_traced(
     calls: list[DraftCall], tree: Tree, exchanges: Sequence[Exchange], agents: Agents
 ) -> None:
-    """Add the functions that a decorator traced, where a model asked for them or was sent their result."""
     traced = [f for f in tree.order if f.tool_name and f.kind == "other"]
     if not traced:
         return

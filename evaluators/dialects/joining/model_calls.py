@@ -73,7 +73,6 @@ class Exchange:
 
     @property
     def messages_in(self) -> tuple[Message, ...]:
-        """The messages sent to the model, from the first layer that has them."""
         for facts in self.layers:
             if messages := facts.messages_in:
                 return messages
@@ -81,7 +80,6 @@ class Exchange:
 
     @property
     def messages_out(self) -> tuple[Message, ...]:
-        """The messages of its answer."""
         if self._messages_out is None:
             self._messages_out = ()
             for facts in self.layers:

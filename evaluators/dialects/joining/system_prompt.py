@@ -20,7 +20,6 @@ def find_system(tree: Tree, exchanges: Sequence[Exchange]) -> str | None:
 
 
 def system_of(exchange: Exchange) -> str | None:
-    """The system prompt of one model call."""
     for facts in exchange.layers:
         if text := _system_text(facts.system):
             return text
@@ -31,7 +30,6 @@ def system_of(exchange: Exchange) -> str | None:
 
 
 def _system_text(value: JSON) -> str | None:
-    """A system prompt given as a text or as a list of parts."""
     if value is None:
         return None
     inner = unwrap(value)

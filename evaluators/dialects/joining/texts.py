@@ -155,7 +155,6 @@ def _first_text(contents: Iterable[Content], *, cut: bool | None) -> str | None:
 
 
 def _raw(contents: Iterable[Content]) -> str | None:
-    """A structured question or answer, as it was recorded."""
     for content in contents:
         value: JSON = content.value
         if isinstance(value, str) and looks_like_object(value):

@@ -54,7 +54,6 @@ class DraftCall(msgspec.Struct, eq=False):
         return (self.arguments or {}) == (call.arguments or {})
 
     def merge(self, facts: Facts) -> None:
-        """Take from a span what the call lacks."""
         self.id = self.id or facts.tool_id
         if self.arguments is None:
             self.arguments = facts.arguments
@@ -76,12 +75,10 @@ class DraftCall(msgspec.Struct, eq=False):
         self.execute(facts)
 
     def execute(self, facts: Facts) -> None:
-        """Take the times of the span that is the call's execution."""
         span = facts.span
         self.facts, self.start, self.end = facts, span.start_time_unix_nano, span.end_time_unix_nano
 
     def take(self, result: Result) -> None:
-        """Take the result from a message."""
         read = self.facts.read_result if self.facts is not None else None
         content, failed = read(result.content) if read is not None else (result.content, False)
         outcome = outcome_of(content, self.name, self.id)
@@ -94,7 +91,6 @@ class DraftCall(msgspec.Struct, eq=False):
 
 
 def add_failures_in_words(calls: Iterable[DraftCall], scopes: Iterable[str]) -> None:
-    """Mark the calls whose results are words by which one of the trace's frameworks tells a failure."""
     names = " ".join(scopes)
     begin = tuple(b for word, texts in _IN_WORDS.items() if word in names for b in texts)
     for call in calls if begin else ():
@@ -104,7 +100,6 @@ def add_failures_in_words(calls: Iterable[DraftCall], scopes: Iterable[str]) -> 
 
 
 def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
-    """The call that a tool's span records."""
     call = DraftCall(
         name=facts.tool_name or "",
         id=facts.tool_id,
@@ -120,7 +115,6 @@ def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
 
 
 def _is_failure(content: JSON) -> bool:
-    """Whether LangGraph's tool node wrote it: older versions mark a failure by a template only."""
     return (
         isinstance(content, str) and content.startswith(_FAILED[0]) and content.endswith(_FAILED[1])
     )
@@ -140,7 +134,6 @@ def span_error(facts: Facts) -> str | None:
 
 
 def call_error(outcome: ToolOutcome) -> str | None:
-    """Why the call failed, as far as its result says that it did."""
     return error_text(outcome.result) if outcome.error == UNSAID else outcome.error
 
 

@@ -191,7 +191,6 @@ def _is_handoff(call: DraftCall, agent_names: AbstractSet[str]) -> bool:
 
 
 def _letters(name: str) -> str:
-    """Without what names are joined by."""
     return name.lower() if name.isalnum() else re.sub(r"\W|_", "", name).lower()
 
 

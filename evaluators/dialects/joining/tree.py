@@ -180,7 +180,6 @@ class Agents:
         return stable_name(facts.agent) or self._around(facts)
 
     def of_first(self, layers: Iterable[Facts]) -> str | None:
-        """The agent of the first layer of a call that has one."""
         for facts in layers:
             if name := self.of(facts):
                 return name

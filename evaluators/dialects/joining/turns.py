@@ -30,7 +30,6 @@ class TraceTurn(NamedTuple):
 
 
 def named_turns(tree: Tree, own: Sequence[Exchange]) -> list[TraceTurn]:
-    """By the turns that a dialect names, where there are several."""
     turns: dict[str, list[Exchange]] = {}
     for each in own:
         turn = next((f.turn for f in tree.ancestors(each.layers[-1]) if f.turn), None)

@@ -26,7 +26,6 @@ def is_one(body: JSON) -> bool:
 
 
 def lend(ledger: Ledger, record: Span, span: Span) -> None:
-    """The record's words to the span that had them."""
     body = as_dict(body_of(record))
     sent, received = (_messages(body.get(side)) for side in ("input", "output"))
     if any(isinstance(message["content"], dict) for message in (*sent, *received)):

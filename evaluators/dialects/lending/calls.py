@@ -60,7 +60,6 @@ class CallRecords:
         return home if not is_record(home) else self._stretched(home, kept)
 
     def _stretched(self, home: Span, kept: Span) -> Span:
-        """A record that stands for the call, as long as all its records, and failed where one of them did."""
         home = msgspec.structs.replace(
             home,
             start_time_unix_nano=min(home.start_time_unix_nano, kept.start_time_unix_nano),

@@ -26,7 +26,6 @@ _BODIES = frozenset({"api_request_body", "api_response_body"})
 
 
 def lend(ledger: Ledger, records: Sequence[Span]) -> None:
-    """Each record to the call that it tells of."""
     turn = _ClaudeCodeTurn(ledger)
     for record in sorted(records, key=_order):
         event = event_of(record).removeprefix("claude_code.")
@@ -121,7 +120,6 @@ class _ClaudeCodeTurn:
         self._prompt = self._prompt or record
 
     def finish(self, records: Sequence[Span]) -> None:
-        """What is known only when all of them are."""
         self._lend_bodies()
         self._fail_refused()
         self._name_helpers(records)
@@ -151,7 +149,6 @@ class _ClaudeCodeTurn:
                 self._ledger.put(msgspec.structs.replace(home, **failed))
 
     def _lend_bodies(self) -> None:
-        """Bodies of requests and answers (OTEL_LOG_RAW_API_BODIES) to their calls, cut as they mostly are."""
         asked = {
             text_of(each, "request_body_id"): text_of(each, "request_id")
             for each in self.bodies
@@ -200,7 +197,6 @@ def _helper_name(record: Span) -> str:
 
 
 def _spans(ledger: Ledger, kind: str, key: str) -> list[tuple[str, Span]]:
-    """The beta spans of a kind, with the ids of their calls."""
     return [
         (text_of(span, key), span)
         for span in ledger.spans

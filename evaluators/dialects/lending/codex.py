@@ -24,7 +24,6 @@ _FAILED = 400
 
 
 def lend(ledger: Ledger, records: Sequence[Span]) -> None:
-    """Each record to the call that it tells of."""
     turn = _CodexTurn(ledger)
     for record in sorted(records, key=lambda each: each.start_time_unix_nano):
         event = event_of(record)
@@ -103,7 +102,6 @@ class _CodexTurn:
         self._prompt = self._prompt or record
 
     def finish(self, records: Sequence[Span]) -> None:
-        """What is known only when all of them are."""
         for conversation in tuple(self._asked):
             self._stand_unended(conversation)
         if self._prompt is None:
@@ -128,7 +126,6 @@ class _CodexTurn:
                 self._ledger.put(msgspec.structs.replace(span, attributes=named))
 
     def _stand_unended(self, conversation: str) -> None:
-        """A request whose answer broke off is a call all the same."""
         asked = self._asked.pop(conversation, None)
         if asked is not None:
             self._ledger.stand(lasting(asked))

@@ -44,7 +44,6 @@ class Ledger:
 
     @property
     def lent(self) -> tuple[str, ...]:
-        """The ids of the records whose words other spans now have."""
         return tuple(self._lent)
 
     def get(self, span_id: str) -> Span | None:
@@ -64,7 +63,6 @@ class Ledger:
         return self._spans[children.popleft()] if children else None
 
     def find(self, name: str, key: str, value: str) -> Span | None:
-        """The span of this name that was sent with this value under a key."""
         found = self._found.get((name, key))
         if found is None:
             named = (span for span in self._spans.values() if span.name == name)

@@ -77,7 +77,6 @@ class Joined(Attributes):
 
 
 def says_all(attributes: Mapping[str, JSON], words: Mapping[str, JSON]) -> bool:
-    """Whether the attributes would be the same with these words joined to them."""
     if isinstance(attributes, Joined) and attributes.is_full:
         return True
     known, said = names_of(attributes), names_of(words)

@@ -75,7 +75,6 @@ def _event(record: Span) -> Event:
 
 
 def _stand_together(ledger: Ledger, records: Sequence[Span]) -> None:
-    """The first record stands for the model call whose span is missing, with the others' words."""
     first, others = records[0], records[1:]
     call = msgspec.structs.replace(
         first,

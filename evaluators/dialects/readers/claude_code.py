@@ -136,7 +136,6 @@ def _name(name: str | None, parameters: dict[str, JSON]) -> str | None:
 
 
 def _command(parameters: dict[str, JSON], full: JSON) -> JSON:
-    """The arguments of a shell command that has no result yet."""
     command = parameters.get("full_command") or full
     if not command:
         return None

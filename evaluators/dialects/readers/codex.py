@@ -102,7 +102,6 @@ def _finish_tool_call(facts: Facts) -> None:
 
 
 def _read_output(output: str) -> tuple[str, int | None]:
-    """What was printed, and the exit code where there is one."""
     heading = _HEADING.match(output)
     if heading is not None:
         code = heading["exited"] or heading["code"]

@@ -91,12 +91,10 @@ def plain_id(call_id: str | None, name: str | None) -> str | None:
 
 
 def agent_name(_: Span) -> str:
-    """The default of spans and records of the program itself."""
     return NAME
 
 
 def read_outcome(facts: Facts) -> None:
-    """Whether and why the tool's call failed or was refused, as its record tells it."""
     get = facts.span.attributes.get
     if get("success") is False:
         error_type = string(get("error_type")) or string(get("error.type"))

@@ -136,12 +136,10 @@ def speaks(span: Span) -> bool:
 
 
 def has_content(span: Span) -> bool:
-    """Whether a span that is neither call nor agent still carries a tool's name or a conversation."""
     return bool(ask(span.attributes, _WORTH))
 
 
 def read(span: Span, dialect: str = "genai") -> Facts:
-    """The facts of a span that follows the conventions."""
     attributes = span.attributes
     kind = kind_of(span)
     facts = Facts(span=span, dialect=dialect, kind=kind)
@@ -188,7 +186,6 @@ _OF_A_CALL = Among(
 
 
 def attributes_are_empty(attributes: Mapping[str, JSON]) -> bool:
-    """Whether no attribute shows that the model was really called."""
     return not ask(attributes, _OF_A_CALL)
 
 
@@ -264,7 +261,6 @@ def _read_answer(facts: Facts, get: Get) -> None:
 
 
 def _answer(attributes: Mapping[str, JSON]) -> JSON:
-    """The one message of an answer whose texts and calls stand apart; the texts are one or a list."""
     text, calls = (unwrap(attributes.get(key)) for key in _ANSWER)
     texts = as_list(text) or [text]
     return [{"role": "assistant", "content": [t for t in texts if t], "tool_calls": calls}]

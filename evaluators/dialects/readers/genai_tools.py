@@ -80,7 +80,6 @@ def _read_function(attributes: Mapping[str, JSON], facts: Facts) -> None:
 
 
 def _read_definition(attributes: Mapping[str, JSON], facts: Facts) -> None:
-    """The tool's own definition, when its span has all of it."""
     definition = {
         "name": facts.tool_name,
         "description": attributes.get("gen_ai.tool.description"),

@@ -54,7 +54,6 @@ def _tokens(value: JSON) -> Tokens:
 
 
 def _message(value: JSON) -> JSON:
-    """A message whose requests and answers of tools are written as the conventions write them."""
     item = as_dict(value)
     return {"role": item.get("role"), "parts": [_part(p) for p in as_list(item.get("content"))]}
 

@@ -31,7 +31,6 @@ def _read(span: Span) -> Facts:
 
 
 def _is_call(span: Span) -> bool:
-    """Whether a provider's instrumentation made it, of a conversation."""
     if not span.scope.startswith(_PROVIDERS) or span.name.startswith(_NO_CHAT):
         return False
     return not _MARKS.isdisjoint(span.attributes)
@@ -92,7 +91,6 @@ def _without_input(call: dict[str, JSON]) -> JSON:
 
 
 def _read_events(span: Span, facts: Facts) -> None:
-    """The whole conversation in one list, the answer last."""
     raw = span.attributes.get("events")
     facts.input = facts.input or Content(lambda: _split(raw)[0], "input")
     facts.output = Content(lambda: _split(raw)[1], "output")

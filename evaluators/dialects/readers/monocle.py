@@ -46,7 +46,6 @@ def _messages(value: JSON) -> JSON:
 
 
 def _named(span: Span, kind: str) -> str | None:
-    """The name of the first thing of this kind."""
     get = span.attributes.get
     for number in range(1, _ENTITIES + 1):
         if str(get(f"entity.{number}.type")).startswith(kind):

@@ -30,7 +30,6 @@ def _finish(facts: Facts) -> None:
 
 
 def _read_result(facts: Facts) -> None:
-    """The output out of its wrapping, and whether the command failed."""
     wrapping = as_dict(unwrap(facts.result))
     if "output" in wrapping and "metadata" in wrapping:
         facts.result = wrapping["output"]

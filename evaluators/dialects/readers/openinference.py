@@ -53,7 +53,6 @@ _SUFFIXES = (
 
 
 def _read(span: Span) -> Facts:
-    """The facts of an OpenInference span."""
     attributes = span.attributes
     named = str(attributes.get(MARK)).upper()
     kind = _KINDS.get(named, "other")
@@ -132,7 +131,6 @@ def plain_name(name: str) -> str | None:
 
 
 def _response_id(value: JSON) -> str | None:
-    """The id a provider gave its answer, when it is first in the exported answer."""
     if not isinstance(value, str) or not value.startswith('{"id"'):
         return None
     return string(value[5:200].lstrip(": ").partition('"')[2].partition('"')[0])

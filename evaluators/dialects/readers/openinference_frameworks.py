@@ -89,7 +89,6 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def expand_dspy(messages: list[dict[str, JSON]]) -> list[dict[str, JSON]]:
-    """The messages with the tool calls that an answer asks for, and those in a trajectory."""
     return [part for message in messages for part in _parts(message)]
 
 
@@ -129,7 +128,6 @@ def _call(name: str, arguments: JSON) -> JSON:
 
 
 def dspy_tools(messages: JSON) -> JSON:
-    """The tools that ReAct describes to the model, by name and description."""
     for message in as_list(messages)[:1]:
         text = string(as_dict(message).get("content")) or ""
         return [
@@ -153,7 +151,6 @@ def _this_run(items: JSON) -> list[JSON]:
 
 
 def gemini_run(raw: JSON) -> JSON:
-    """A Gemini answer after the functions that the SDK called on the way."""
     answer = as_dict(unwrap(raw))
     stated = [as_dict(entry).get("content") for entry in as_list(answer.get("candidates"))[:1]]
     return [*_this_run(answer.get(GEMINI_HISTORY)), *stated]

@@ -24,7 +24,6 @@ _ROLE = re.compile(r"^(system|developer|user|assistant|tool): ", re.MULTILINE)
 
 
 def _read(span: Span) -> Facts:
-    """The facts of a model call, of an instrumented framework's step, or of a traced function."""
     facts = genai.read(span, "openlit")
     if facts.kind == "llm":
         _read_call(span, facts)
@@ -61,7 +60,6 @@ def _read_function(span: Span, facts: Facts) -> None:
 
 
 def _recorded(value: JSON) -> JSON:
-    """Arguments, shown as a Python repr."""
     if value in _EMPTY:
         return None
     inner = unwrap(value)

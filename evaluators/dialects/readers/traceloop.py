@@ -31,7 +31,6 @@ _AGNO_ERROR, _AGNO_END = " error=", " updated_session_state="
 
 
 def _read(span: Span) -> Facts:
-    """The facts of an OpenLLMetry entity span, over those of the conventions."""
     attributes = span.attributes
     facts = genai.read(span, "traceloop")
     kind = _KINDS.get(str(attributes.get("traceloop.span.kind")))
@@ -64,7 +63,6 @@ def _read(span: Span) -> Facts:
 
 
 def _beside_messages(entity: JSON) -> Content | None:
-    """The tools in the whole request that a step was given."""
     if not isinstance(entity, str) or '"tools"' not in entity:
         return None
     return Content(lambda: tools_beside(entity), "input")
@@ -139,7 +137,6 @@ def _read_tool(span: Span, facts: Facts) -> None:
 
 
 def _input(entity: JSON) -> JSON:
-    """The input of a step; a graph's state is the first of two arguments, the other is its configuration."""
     if isinstance(entity, str) and entity.startswith(_STATE):
         return as_list(as_dict(unwrap(entity)).get("args"))[:1]
     return entity
@@ -216,7 +213,6 @@ def _shown(text: str) -> JSON:
 
 
 def _call_id(entity: str) -> str | None:
-    """LangChain passes the call's id among the keyword arguments of its callback."""
     if "tool_call_id" not in entity:
         return None
     kwargs: dict[str, JSON] = as_dict(as_dict(unwrap(entity)).get("kwargs"))

@@ -46,7 +46,6 @@ def _prompt(value: JSON) -> JSON:
 
 
 def _answer(span: Span) -> JSON:
-    """The one message whose text and calls stand apart."""
     get = span.attributes.get
     for stem in ("ai.response", "ai.result"):
         text = get(f"{stem}.text") or get(f"{stem}.object")

@@ -51,7 +51,6 @@ def _place(event: AgentEvent) -> Place | Dropped:
 
 
 def _has_not_connected(event: AgentEvent) -> bool:
-    """Whether no request could be made for want of a connection: one that was made says nothing more."""
     failed = event.attributes.get("success") in ("false", False)
     return event.name == "codex.websocket_connect" and failed
 

@@ -92,7 +92,6 @@ def session_mark(service: str, session: str) -> bytes:
 
 
 def _digest(*texts: str) -> bytes:
-    """Of texts that tell each other apart. Ids come again with every request of a session."""
     return _kept(texts) if sum(map(len, texts)) <= _SHORT else _digest_of(texts)
 
 

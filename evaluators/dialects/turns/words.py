@@ -20,7 +20,6 @@ SPRING_AI = (
 
 
 def lends_words(event: AgentEvent) -> bool:
-    """Whether the record has words for the span whose id it carries."""
     if carries_messages(event.name) or event.scope.startswith(SPRING_AI):
         return True
     body = event.body
@@ -46,7 +45,6 @@ def _place(event: AgentEvent) -> Place | Dropped:
 
 
 def _is_persons(message: JSON) -> bool:
-    """Whether a user's message holds more than results of tools, which some providers send in the user's name."""
     item = as_dict(message)
     parts = as_list(item.get("parts"))
     results = sum(as_dict(part).get("type") == "tool_call_response" for part in parts)
