@@ -40,8 +40,9 @@ def whole_and_by_header(path: str) -> tuple[str, dict[str, str]]:
 
 
 async def crawled(stand: Stand, ask: Ask) -> set[str]:
-    """Every address that pages lead to, as the browser sees it; each is answered."""
+    """Every address that pages lead to, as the browser sees it; one of each path and its parameters is answered."""
     seen: set[str] = set()
+    kinds: set[str] = set()
     waiting = [f"{PREFIX}/", f"{PREFIX}/no/such/page"]
     async with stand.client() as client:
         while waiting:
@@ -51,9 +52,11 @@ async def crawled(stand: Stand, ask: Ask) -> set[str]:
             assert answer.status_code == (404 if "/no/such" in address else 200), address
             for found in LINK.findall(answer.text.partition("<script")[0]):
                 link = html.unescape(found)
-                if link and not link.startswith("data:") and link not in seen:
+                if link and not link.startswith("data:"):
                     seen.add(link)
-                    waiting.append(link)
+                    if (kind := re.sub("=[^&]*", "", link)) not in kinds:
+                        kinds.add(kind)
+                        waiting.append(link)
     return seen
 
 

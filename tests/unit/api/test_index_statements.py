@@ -23,6 +23,9 @@ from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled
 from tests.unit.api.test_feedback import said
 
+pytestmark = (
+    pytest.mark.heavy
+)  # half a minute of CPU, for what only a change of a statement can break
 ROWS = 200_000
 FIRST = 1_000
 """The first of the rows that are copies."""

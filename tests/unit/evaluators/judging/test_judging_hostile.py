@@ -83,13 +83,13 @@ def test_there_are_at_least_fifty_attacks() -> None:
     assert len(set(INJECTIONS)) >= 50
 
 
-@for_each("sloppy", [False, True])
 @for_each("attack", range(len(INJECTIONS)))
-async def test_no_attack_in_any_place_changes_a_score(attack: int, sloppy: bool) -> None:
+async def test_no_attack_in_any_place_changes_a_score(attack: int) -> None:
+    """A sloppy judge takes more for the end of the fence than a strict one, so it reads all that a strict one does."""
     due = judged(*PANDAPROBE, *COGITATOR)
     expectation = Expectation(output="sunny")
     for place, hostile in PLACES.items():
-        asked = obedient(sloppy=sloppy)
+        asked = obedient(sloppy=True)
         verdict = await judge(hostile(INJECTIONS[attack]), asked, due, expectation=expectation)
 
         scores = {outcome.score for outcome in verdict.outcomes}
