@@ -58,8 +58,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True):
 class Expectations:
     """The file's entries; the first whose `match` fits wins.
 
-    Raises:
-        ExpectationError: An entry is malformed or matches every trace; the message names it (1-based).
+    Raises ExpectationError: an entry is malformed or matches every trace; the message names it (1-based).
     """
 
     def __init__(self, entries: Sequence[JSON]) -> None:

@@ -182,8 +182,7 @@ class AdminServer:
     def bind(self) -> socket.socket:
         """Take the port, unless it is bound already; the listening socket.
 
-        Raises:
-            ConfigError: It is taken, or not ours to take.
+        Raises ConfigError: it is taken, or not ours to take.
         """
         if self._socket is not None:
             return self._socket

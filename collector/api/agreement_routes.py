@@ -47,12 +47,8 @@ class Agreed(NamedTuple):
 class Agreements:
     """Looks at the index.
 
-    Args:
-        index: The index.
-        catalogue: Every evaluator: name, method, whether it runs.
-        off_loop: Where requests are read.
-        telemetry: Bounds the services among the labels.
-        families: The gauges.
+    `catalogue`: every evaluator: name, method, whether it runs. `off_loop`: where requests are read. `telemetry`:
+    bounds the services among the labels.
     """
 
     def __init__(
@@ -106,8 +102,7 @@ class Agreements:
     ) -> tuple[list[Agreed], list[tuple[AgreementLabels, Compared]]]:
         """How far they agree, and the pairs in which they differ, worst first; `wanted`: values of labels.
 
-        Raises:
-            Refused: the index cannot be read now.
+        Raises Refused: the index cannot be read now.
         """
         judges = {
             each["name"]

@@ -61,11 +61,7 @@ def error(status: int, message: str, *, headers: Mapping[str, str] | None = None
 
 
 def limit_of(request: Request) -> int:
-    """The parameter `limit`.
-
-    Raises:
-        Refused: Not a whole number from 1 to 500.
-    """
+    """The parameter `limit`. Raises Refused: not a whole number from 1 to 500."""
     text = request.query_params.get("limit")
     if text is None:
         return DEFAULT_LIMIT
@@ -77,11 +73,7 @@ def limit_of(request: Request) -> int:
 
 
 def cursor_of(request: Request) -> bytes | None:
-    """The parameter `cursor`.
-
-    Raises:
-        Refused: Not one that an earlier answer gave as `next`.
-    """
+    """The parameter `cursor`. Raises Refused: not one that an earlier answer gave as `next`."""
     text = request.query_params.get("cursor")
     if not text:
         return None
@@ -99,8 +91,7 @@ def text_of(request: Request, name: str) -> str | None:
 def only(request: Request, *known: str) -> None:
     """Refuse parameters that do not exist: a misspelt filter must not look like an unfiltered answer.
 
-    Raises:
-        Refused: There is one.
+    Raises Refused: there is one.
     """
     for name in request.query_params:
         if name not in known:

@@ -52,7 +52,6 @@ class Api:
         log: Where topics `traces` and `signals` are read.
         folder: Of the index; it may be deleted while Spanwise is stopped.
         config: The whole tree; `serve`, `redaction`, `admin` and `receiver` are read.
-        telemetry: The process's families.
         exposition: Accept header to (body, content type) of `/metrics`.
         show: A trace as `spanwise inspect` prints it.
         evaluators: What `/api/v1/evaluators` lists.
@@ -191,9 +190,7 @@ class Api:
         """Fill the index until `stopping` is set; live streams end then too, so that the listener can close.
 
         It may be run again after a failure, and then opens the index again: the failure may have ended it for good.
-
-        Raises:
-            Retryable: the index cannot be opened again now.
+        Raises Retryable: the index cannot be opened again now.
         """
         if self._has_failed:
             self._index.reopen()

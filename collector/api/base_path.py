@@ -25,8 +25,7 @@ def root() -> str:
 class BasePath:
     """ASGI middleware before every other: routes see paths without the prefix, links have it.
 
-    Args:
-        base_path: `admin.base_path`.
+    `base_path`: `admin.base_path`.
     """
 
     def __init__(self, app: ASGIApp, base_path: str) -> None:

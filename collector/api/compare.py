@@ -93,11 +93,7 @@ class Compare:
         return PlainTextResponse(in_words(found), status_code=200 if goes_on else 409)
 
     def compared(self, given: Mapping[str, str | None]) -> dict[str, Any]:
-        """The verdict of these parameters.
-
-        Raises:
-            Refused: one is wrong or missing, or there is nothing to compare.
-        """
+        """The verdict of these parameters. Raises Refused: one is wrong or missing, or there is nothing to compare."""
         service, candidate = (_needed(given, name) for name in ("service", "candidate"))
         margin = _margin(given.get("margin"))
         evaluator = given.get("evaluator") or EVALUATOR
@@ -126,11 +122,7 @@ class Compare:
         return {**found, "page": f"/agent?{page}"}
 
     def _explain(self, evaluator: str, versions: Mapping[str, VersionWindow]) -> None:
-        """Why there is nothing to compare.
-
-        Raises:
-            Refused: always.
-        """
+        """Why there is nothing to compare. Raises Refused: always."""
         known = {each["name"] for each in self._evaluators() if each.get("scope") == "session"}
         if evaluator not in known:
             raise RequestRefused(

@@ -19,11 +19,7 @@ ErrorPage: TypeAlias = Callable[[int, str], Response]
 
 
 class Errors:
-    """Handlers for everything that a route may raise.
-
-    Args:
-        page: Makes pages; None: there are only errors in JSON.
-    """
+    """Handlers for everything that a route may raise. `page`: makes pages; None: there are only errors in JSON."""
 
     def __init__(self, page: ErrorPage | None) -> None:
         self._page = page

@@ -27,9 +27,7 @@ class Findings:
     """The findings as `spanwise doctor --format json` has them, over fewer traces.
 
     Args:
-        about: How traces are examined.
         query: Where the newest sessions are.
-        traces: Reads the traces.
         off_loop: Where sessions are read.
         clock: Unix seconds.
         monotonic: Seconds that never jump.
@@ -60,11 +58,8 @@ class Findings:
     async def now(self, patience: float = PATIENCE) -> Row:
         """The findings so far, with how many traces there are to look at (`of`) and were looked at (`looked_at`).
 
-        Args:
-            patience: Seconds after which this request begins no other trace.
-
-        Raises:
-            Refused: too many requests wait for whole traces.
+        `patience`: seconds after which this request begins no other trace. Raises Refused: too many requests wait for
+        whole traces.
         """
         async with self._one:
             if self._listed is None or not 0 <= self._clock() - self._listed < EVERY:

@@ -66,11 +66,7 @@ class _FullError(Exception):
 
 
 class Index:
-    """Owned by one writer at a time; reads may come from any thread.
-
-    Raises:
-        ConfigError: The folder cannot be used.
-    """
+    """Owned by one writer at a time; reads may come from any thread. Raises ConfigError: the folder cannot be used."""
 
     def __init__(
         self, folder: Path, *, size: int, max_traces: int, content: bool, families: ApiFamilies
@@ -110,8 +106,7 @@ class Index:
     def sync(self) -> None:
         """What was taken is on the disk when this returns: its records need not be read again.
 
-        Raises:
-            OSError: the disk failed.
+        Raises OSError: the disk failed.
         """
         self.file.sync()
 
@@ -119,9 +114,8 @@ class Index:
     def reading(self) -> Generator[Reader]:
         """One consistent view; close it within the same call.
 
-        Raises:
-            Refused: it is closed, and opened again by `reopen`; or it met a damaged value and starts empty with the
-                next record.
+        Raises Refused: it is closed, and opened again by `reopen`; or it met a damaged value and starts empty with the
+        next record.
         """
         try:
             with self.file.reading() as reading:
@@ -137,8 +131,7 @@ class Index:
     def reopen(self) -> None:
         """Close the file and open it again; until it succeeds, reads are refused.
 
-        Raises:
-            Retryable: it cannot be opened now.
+        Raises Retryable: it cannot be opened now.
         """
         self.file.close()
         try:
@@ -175,11 +168,7 @@ class Index:
 
     @contextmanager
     def _changing(self) -> Generator[IndexChange]:
-        """A transaction.
-
-        Raises:
-            _FullError: the index has all its pages; nothing was changed.
-        """
+        """A transaction. Raises _FullError: the index has all its pages; nothing was changed."""
         try:
             with self.file.writing() as (connection, packing):
                 yield IndexChange(connection, packing)

@@ -35,10 +35,8 @@ class Closed(sqlite3.OperationalError):
 class IndexFile:
     """Opened by `open`; a closed one may be opened again.
 
-    Args:
-        folder: Of the file.
-        size: Bytes of the file with its write-ahead log.
-        content: Whether it holds message content; a file made otherwise starts empty.
+    `size`: bytes of the file with its write-ahead log. `content`: whether it holds message content; a file made
+    otherwise starts empty.
     """
 
     def __init__(self, folder: Path, *, size: int, content: bool) -> None:
@@ -63,9 +61,7 @@ class IndexFile:
     def open(self) -> None:
         """Open the file, or begin an empty one where it is missing, damaged or of another form.
 
-        Raises:
-            sqlite3.Error: it cannot be opened.
-            OSError: the same.
+        Raises sqlite3.Error: it cannot be opened. Raises OSError: the same.
         """
         try:
             self._open()
@@ -119,9 +115,7 @@ class IndexFile:
     def start_empty(self) -> None:
         """Remove the file and begin an empty one; reads under way end as they began.
 
-        Raises:
-            sqlite3.Error: it cannot be opened.
-            OSError: it cannot be removed.
+        Raises sqlite3.Error: it cannot be opened. Raises OSError: it cannot be removed.
         """
         self.close()
         sqlite_file.discard(self._path)
@@ -140,12 +134,7 @@ class IndexFile:
 
     @contextmanager
     def reading(self) -> Generator[Reader]:
-        """What is committed now.
-
-        Raises:
-            Closed: it is.
-            sqlite3.Error: the file cannot be read.
-        """
+        """What is committed now. Raises Closed: it is. Raises sqlite3.Error: the file cannot be read."""
         with self._lock:
             opened, dictionary = self._opened, self._dictionary
             if self._writer is None:
@@ -170,9 +159,7 @@ class IndexFile:
     def writing(self) -> Generator[tuple[sqlite3.Connection, Packing]]:
         """A write transaction; an error takes all of it back.
 
-        Raises:
-            sqlite3.Error: the file failed.
-            OSError: its disk is full.
+        Raises sqlite3.Error: the file failed. Raises OSError: its disk is full.
         """
         writer = self._required()
         try:
@@ -204,11 +191,7 @@ class IndexFile:
                 self._checkpoint()
 
     def sync(self) -> None:
-        """What was written is on the disk when this returns.
-
-        Raises:
-            OSError: the disk failed.
-        """
+        """What was written is on the disk when this returns. Raises OSError: the disk failed."""
         sqlite_file.sync(self._path)
 
     def _checkpoint(self) -> None:

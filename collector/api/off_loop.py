@@ -27,11 +27,7 @@ class OffLoop:
 
     @asynccontextmanager
     async def place(self) -> AsyncGenerator[None]:
-        """Wait for a place and have it.
-
-        Raises:
-            Refused: too many wait already.
-        """
+        """Wait for a place and have it. Raises Refused: too many wait already."""
         if self._waiting >= WAITING:
             self._refused.inc()
             message = "too many traces and pages are being read; try again in a few seconds"
@@ -47,10 +43,6 @@ class OffLoop:
             self._places.release()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Do the work in a thread, in a place.
-
-        Raises:
-            Refused: too many wait already.
-        """
+        """Do the work in a thread, in a place. Raises Refused: too many wait already."""
         async with self.place():
             return await asyncio.to_thread(work)

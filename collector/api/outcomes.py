@@ -61,11 +61,7 @@ def failed_in(outcomes: Iterable[HeldOutcome]) -> int:
 
 
 def unpack(packed: bytes) -> list[HeldOutcome]:
-    """The outcomes in these bytes.
-
-    Raises:
-        DamagedError: they were.
-    """
+    """The outcomes in these bytes. Raises DamagedError: they were."""
     try:
         flat = iter(_decode(packed))
         return [
@@ -83,8 +79,7 @@ def unpack(packed: bytes) -> list[HeldOutcome]:
 def counting(signals: Iterable[SignalEntry]) -> dict[str, SignalNumbers]:
     """By evaluator, what its signal that counts says; those without a score are left out.
 
-    Raises:
-        ValueError: a signal was damaged.
+    Raises ValueError: a signal was damaged.
     """
     found: dict[str, SignalEntry] = {}
     for each in signals:

@@ -22,11 +22,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Packing:
-    """Writes and reads entries; used by one thread at a time.
-
-    Args:
-        dictionary: Of the file whose entries these are.
-    """
+    """Writes and reads entries; used by one thread at a time. `dictionary`: of the file whose entries these are."""
 
     def __init__(self, dictionary: bytes) -> None:
         known = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
@@ -39,11 +35,7 @@ class Packing:
         return self._compress(_encode(entry))
 
     def unpack(self, value: bytes, decoder: msgspec.msgpack.Decoder[T]) -> T:
-        """The entry in these bytes.
-
-        Raises:
-            DamagedError: they were damaged.
-        """
+        """The entry in these bytes. Raises DamagedError: they were damaged."""
         try:
             if zstandard.frame_content_size(value) > LARGEST:
                 raise DamagedError("an entry is damaged: it claims to be too large")

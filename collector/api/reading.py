@@ -52,10 +52,7 @@ _MARKS = ", ".join("?" * _PART)
 
 
 class Reading:
-    """Reads over one connection.
-
-    Every method raises DamagedError for an entry that was overwritten on disk.
-    """
+    """Reads over one connection. Every method raises DamagedError for an entry that was overwritten on disk."""
 
     def __init__(self, connection: sqlite3.Connection, packing: Packing) -> None:
         self.connection = connection
@@ -263,11 +260,7 @@ def _session(row: Row) -> SessionEntry:
 
 
 def coverage_in(text: str) -> dict[str, int]:
-    """A session's coverage as its row has it.
-
-    Raises:
-        DamagedError: it was overwritten on disk.
-    """
+    """A session's coverage as its row has it. Raises DamagedError: it was overwritten on disk."""
     try:
         expected, present = map(int, text.split())
     except (AttributeError, ValueError) as error:

@@ -44,10 +44,8 @@ def asked_of(
 ) -> tuple[Asked, list[str]]:
     """What the parameters ask for, and what is wrong with those that ask for nothing; empty means not given.
 
-    Args:
-        given: By name; those that are not in `PARAMETERS` are passed over.
-        now: Unix seconds, from which lengths count back.
-        running_away: (Service, session id) of the sessions with an open trace that runs away.
+    `given`: by name; those that are not in `PARAMETERS` are passed over. `now`: Unix seconds, from which lengths count
+    back. `running_away`: (Service, session id) of the sessions with an open trace that runs away.
     """
     wrong: list[str] = []
 

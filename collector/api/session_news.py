@@ -55,12 +55,6 @@ def is_shown(
     """Whether a trace takes the place of its id. A piece of another trace's turn is not a trace to show.
 
     Of two traces with one id, an agent's turn and what its command sent, the one that began first is shown.
-
-    Args:
-        seen: The trace.
-        position: Of its record.
-        old: What is there.
-        is_other: That is of another session.
     """
     if seen.trace.is_part and (old is None or is_other):
         return False

@@ -125,11 +125,7 @@ def as_cursor(key: bytes) -> str:
 
 
 def read_cursor(text: str) -> bytes:
-    """The key behind a cursor.
-
-    Raises:
-        ValueError: it is not one of ours.
-    """
+    """The key behind a cursor. Raises ValueError: it is not one of ours."""
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:

@@ -55,11 +55,7 @@ class StreamPlace(NamedTuple):
 
 
 def place_of(text: str) -> StreamPlace:
-    """What a `Last-Event-ID` says.
-
-    Raises:
-        ValueError: it is not the id of an event of this stream.
-    """
+    """What a `Last-Event-ID` says. Raises ValueError: it is not the id of an event of this stream."""
     index, _, sequence = text.rpartition("-")
     if not (index.isalnum() and sequence.isdecimal() and sequence.isascii() and len(sequence) < 20):
         raise ValueError("Last-Event-ID is not the id of an event of this stream")
@@ -128,8 +124,7 @@ class Stream:
     def subscribe(self, after: StreamPlace | None = None) -> AsyncIterator[bytes]:
         """A client's stream of server-sent events: from now on, or those after a place.
 
-        Raises:
-            Full: No more clients are taken.
+        Raises Full: no more clients are taken.
         """
         if len(self._clients) >= CLIENTS:
             self._families.stream_dropped.labels("too_many").inc()

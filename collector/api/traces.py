@@ -62,8 +62,7 @@ class Traces:
     async def find(self, trace_id: str, then: Callable[[FullTrace], T]) -> T | None:
         """What `then` makes of the trace, in the thread that read it; None when the index does not know it.
 
-        Raises:
-            Refused: too many requests wait for whole traces.
+        Raises Refused: too many requests wait for whole traces.
         """
         async with self._off_loop.place():
             shown = await asyncio.to_thread(self._query.trace, trace_id)

@@ -69,9 +69,7 @@ class Numbers:
 class Vitals:
     """Reads the registry of the process; call it on the event loop, to which the gauges belong.
 
-    Args:
-        registry: The families of the process.
-        clock: Unix seconds.
+    `clock`: Unix seconds.
     """
 
     def __init__(self, registry: CollectorRegistry, *, clock: Clock) -> None:

@@ -161,11 +161,9 @@ class Assembler(Consumer):
     async def drain(self, reason: Literal["shutdown", "end"]) -> None:
         """Read to the end of `spans`, then close every open trace; traces in the order of (first start, trace id).
 
-        A trace with a root closes as root_ended; others as shutdown, or with "end" as idle. With "end" the clock
-        closes nothing: only the log time of records does.
-
-        Raises:
-            LogUnavailable: not every trace could be written; the others wait in the log.
+        A trace with a root closes as root_ended; others as shutdown, or with "end" as idle. With "end" the clock closes
+        nothing: only the log time of records does. Raises LogUnavailable: not every trace could be written; the others
+        wait in the log.
         """
         self._retry.stopping = None
         self._by_clock = reason != "end"

@@ -248,8 +248,7 @@ def late_revision(
 ) -> LateRevision:
     """Append the late pieces of `closing` to the pieces of the record. `new` is 0 if there is nothing to revise.
 
-    Raises:
-        Undecodable: a piece of the old record is not an ExportTraceServiceRequest.
+    Raises Undecodable: a piece of the old record is not an ExportTraceServiceRequest.
     """
     ids = span_ids(spans.old)
     pieces, bytes_of = list(old.spans), list(spans.old)

@@ -74,11 +74,7 @@ class PackedMarks:
         return None
 
     def put(self, trace_id: bytes, trace: ClosedTrace) -> None:
-        """Remember a trace, as the newest.
-
-        Raises:
-            Undecodable: no trace has such an id or such numbers.
-        """
+        """Remember a trace, as the newest. Raises Undecodable: no trace has such an id or such numbers."""
         if len(trace_id) != ID_LENGTH:
             raise Undecodable("the id is not that of a trace")
         row = self._rows[trace_id] = _packed(trace_id, trace)
@@ -128,8 +124,7 @@ class ClosedTraces:
     def add(self, mark: Mark, offset: int) -> None:
         """Remember the trace of a mark at `offset`. A former owner's older mark may be after a newer one.
 
-        Raises:
-            Undecodable: it is not the mark of a trace.
+        Raises Undecodable: it is not the mark of a trace.
         """
         self._next = max(self._next or 0, offset + 1)
         newest = self._traces.get(mark.trace_id)

@@ -51,8 +51,6 @@ class ClosingPipeline:
 
     Args:
         log: Read for late revisions, and written to.
-        workers: Read the traces.
-        windows: Bound late revisions.
         share: Of the batches that are read at once, what one service may have; at least one.
         counts: Called with each result.
         retry: How to wait for the log and the workers.

@@ -50,10 +50,8 @@ class AssemblyFamilies:
 class AssemblyCounts:
     """Counts results of `OpenTraces.take`, closed traces and open ones; poison is also named in the log.
 
-    Args:
-        telemetry: Bounds the label `service`.
-        poison: Counts and names what is passed over.
-        limit: Of the bytes of open traces (`windows.memory`).
+    `telemetry`: bounds the label `service`. `poison`: counts and names what is passed over. `limit`: of the bytes of
+    open traces (`windows.memory`).
     """
 
     def __init__(self, telemetry: Telemetry, poison: PoisonReport, *, limit: int) -> None:

@@ -103,7 +103,6 @@ class Glances:
     """What waits to be looked at, and the loop that does it.
 
     Args:
-        workers: Read the traces.
         counts: Called with what became of each.
         prepare: Joins late spans with the record of the trace that they belong to.
         with_bytes: Fetches spans that the traces do not hold themselves.

@@ -94,11 +94,8 @@ class MakesTraces(Protocol):
 class MadeTraces:
     """The made traces of one partition.
 
-    Args:
-        traces: All open traces of the partition.
-        low_water: Of the partition: each segment claims its record.
-        windows: When traces close.
-        turns: What is known of turns; closed ones are remembered and forgotten with their marks.
+    `traces`: all open traces of the partition. `low_water`: of the partition: each segment claims its record. `turns`:
+    what is known of turns; closed ones are remembered and forgotten with their marks.
     """
 
     def __init__(

@@ -39,7 +39,6 @@ class OpenTraces:
 
     Args:
         partition: Of `spans`.
-        windows: When traces close.
         closed_traces: Those that closed before, read back from `closings`.
         start: The committed offset that reading goes on from; None: from the oldest record.
         by_ref: Whether the log can be asked for parts of records: traces then hold where their spans are.

@@ -52,12 +52,7 @@ def piece_of(
 ) -> Piece:
     """The trace's part of a record when all of its spans there are `new`, else cut down to those that are.
 
-    Args:
-        record: That holds them.
-        held: What it holds.
-        trace_id: Of the trace.
-        new: Spans that the trace does not have yet.
-        by_ref: Whether to say where the part is; what was cut is nowhere.
+    `new`: spans that the trace does not have yet. `by_ref`: whether to say where the part is; what was cut is nowhere.
     """
     stands = held.ranges[trace_id] if len(new) == len(held.traces[trace_id]) else None
     if stands is None:
@@ -71,8 +66,7 @@ def piece_of(
 def only(value: bytes, trace_id: bytes | None, span_ids: Collection[bytes]) -> bytes:
     """The record cut down to these spans of this trace (None: of any), the first copy of each.
 
-    Raises:
-        Undecodable: as `scan`.
+    Raises Undecodable: as `scan`.
     """
     remaining = set(span_ids)
 
@@ -89,11 +83,7 @@ def only(value: bytes, trace_id: bytes | None, span_ids: Collection[bytes]) -> b
 
 
 def span_ids(pieces: Sequence[bytes]) -> set[bytes]:
-    """The ids of all valid spans in the pieces of one trace.
-
-    Raises:
-        Undecodable: as `scan`.
-    """
+    """The ids of all valid spans in the pieces of one trace. Raises Undecodable: as `scan`."""
     return {
         span.span_id for piece in pieces for spans in scan(piece).traces.values() for span in spans
     }

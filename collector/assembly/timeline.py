@@ -54,9 +54,8 @@ _LAST = 1 << 65
 class Timeline:
     """Prompts and held segments, each in order of time, nanoseconds.
 
-    Args:
-        key: The session, or the trace, whose segments it places.
-        slack: How much earlier than its prompt a segment may be.
+    `key`: the session, or the trace, whose segments it places. `slack`: how much earlier than its prompt a segment may
+    be.
     """
 
     def __init__(self, key: bytes, slack: int = 0) -> None:

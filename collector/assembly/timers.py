@@ -12,10 +12,9 @@ from collector.config.tree import TraceWindow
 class Timers:
     """Open traces by the time at which they close or are looked at: a heap with one entry per trace.
 
-    An entry is corrected when it comes up.
-
-    A deadline that moves back leaves its entry alone until it comes up; one that moves forward gets another entry.
-    Entries of closed traces are skipped, and swept when they outnumber the open ones.
+    An entry is corrected when it comes up. A deadline that moves back leaves its entry alone until it comes up; one
+    that moves forward gets another entry. Entries of closed traces are skipped, and swept when they outnumber the open
+    ones.
     """
 
     def __init__(self, windows: TraceWindow) -> None:

@@ -137,13 +137,9 @@ class BoundedProtocol(HttpToolsProtocol):
     """Closes a connection that sends no head of its next request in time, too large a one, or does not read its answer.
 
     When there are too many connections, the one that has waited longest for a head is closed for the new one; when all
-    are being served, the one whose request began first. So whoever comes is heard, be it a probe of health.
-
-    Args:
-        limits: Of this listener.
-        closed: Called with the reason whenever a connection is closed, except when it is idle only.
-        http2: The answer to a connection that begins as HTTP/2 does.
-        given: What uvicorn passes to its protocol.
+    are being served, the one whose request began first. So whoever comes is heard, be it a probe of health. `closed`:
+    called with the reason whenever a connection is closed, except when it is idle only. `http2`: the answer to a
+    connection that begins as HTTP/2 does. `given`: what uvicorn passes to its protocol.
     """
 
     def __init__(

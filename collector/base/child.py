@@ -57,11 +57,7 @@ class FrameLink(asyncio.Protocol):
             self._transport.writelines(framed)
 
     async def receive(self) -> bytes:
-        """The next payload.
-
-        Raises:
-            EOFError: the other side has ended, maybe within a frame.
-        """
+        """The next payload. Raises EOFError: the other side has ended, maybe within a frame."""
         if not self._payloads:
             await self._more(None)
         payload = self._payloads.popleft()
@@ -71,9 +67,8 @@ class FrameLink(asyncio.Protocol):
     async def receive_all(self, within: float) -> Sequence[bytes]:
         """Every payload that is there, at least one.
 
-        Raises:
-            EOFError: the other side has ended, maybe within a frame.
-            TimeoutError: none came within so many seconds.
+        Raises EOFError: the other side has ended, maybe within a frame. Raises TimeoutError: none came within so many
+        seconds.
         """
         if not self._payloads:
             await self._more(within)
@@ -186,9 +181,7 @@ def restart_backoff(sleep: Sleep = asyncio.sleep) -> Backoff:
 class Child:
     """`python -m MODULE FD`: gets its configuration in the first frame; entering waits until it is ready.
 
-    Raises:
-        EOFError: the child ended.
-        TimeoutError: the child did not become ready in time.
+    Raises EOFError: the child ended. Raises TimeoutError: the child did not become ready in time.
     """
 
     def __init__(self, module: str, config: bytes, start_timeout: float) -> None:

@@ -32,12 +32,7 @@ class DataDamaged(ConfigError):
 
 
 class Retryable(SpanwiseError):
-    """May pass by itself.
-
-    Args:
-        message: What failed.
-        after: Seconds that the other side asks us to wait.
-    """
+    """May pass by itself. `after`: seconds that the other side asks us to wait."""
 
     def __init__(self, message: object = "", *, after: float | None = None) -> None:
         super().__init__(message)
@@ -63,9 +58,7 @@ class RecordTooLarge(Permanent):
 class TooLarge(Permanent):
     """A request above a limit of one request: its bytes, also after decompression, its fields, spans or traces.
 
-    Args:
-        message: Which limit.
-        items: How many spans were seen until then; they count as refused for it.
+    `items`: how many spans were seen until then; they count as refused for it.
     """
 
     def __init__(self, message: str, *, items: int = 1) -> None:

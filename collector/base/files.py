@@ -61,11 +61,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def open_regular(path: Path) -> IO[bytes]:
-    """The file, open for reading.
-
-    Raises:
-        OSError: it cannot be opened, or is not a regular file.
-    """
+    """The file, open for reading. Raises OSError: it cannot be opened, or is not a regular file."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "a path holds no NUL character", str(path))
     # O_NONBLOCK: else opening a FIFO waits for its writer. A regular file does not heed it.
@@ -80,11 +76,7 @@ def open_regular(path: Path) -> IO[bytes]:
 
 
 def read_regular(path: Path, *, most: int) -> bytes:
-    """The whole file.
-
-    Raises:
-        OSError: as `open_regular`, or the file has more than `most` bytes.
-    """
+    """The whole file. Raises OSError: as `open_regular`, or the file has more than `most` bytes."""
     with open_regular(path) as file:
         content = file.read(most + 1)
     if len(content) > most:

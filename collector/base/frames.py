@@ -36,11 +36,7 @@ def pack_frame(payload: bytes) -> bytes:
 
 
 def read_frames(stream: ByteStream) -> Iterator[bytes]:
-    """Every payload until the end of the stream.
-
-    Raises:
-        IncompleteFrameError: the stream ends within a frame.
-    """
+    """Every payload until the end of the stream. Raises IncompleteFrameError: the stream ends within a frame."""
     while head := stream.read(LENGTH.size):
         if len(head) < LENGTH.size:
             raise IncompleteFrameError

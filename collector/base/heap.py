@@ -36,9 +36,7 @@ class TrimTimer:
     def is_due(self, now: float, used: float) -> bool:
         """Whether to give memory back now; the caller then does.
 
-        Args:
-            now: Seconds that never jump.
-            used: CPU seconds that the process has used so far.
+        `now`: seconds that never jump. `used`: CPU seconds that the process has used so far.
         """
         if used - self._used > _IDLE * (now - self._looked):
             self._busy = now

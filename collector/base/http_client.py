@@ -144,11 +144,8 @@ class Client:
     ) -> HttpAnswer:
         """The answer to a request, when it is a yes as `promised` or one of the statuses `expected`.
 
-        `path` goes behind the endpoint, unless it is a whole URL; `body` is sent as JSON.
-
-        Raises:
-            Retryable: not now.
-            Permanent: never.
+        `path` goes behind the endpoint, unless it is a whole URL; `body` is sent as JSON. Raises Retryable: not now.
+        Raises Permanent: never.
         """
         content = None if body is None else msgspec.json.encode(body)
         typed = {} if content is None else {"content-type": "application/json"}
@@ -164,11 +161,7 @@ class Client:
     async def exchange(
         self, method: str, path: str, content: bytes | None, headers: Mapping[str, str]
     ) -> HttpAnswer:
-        """Any answer, with its body cut at the largest that is read.
-
-        Raises:
-            Retryable: there is none.
-        """
+        """Any answer, with its body cut at the largest that is read. Raises Retryable: there is none."""
         import httpx  # noqa: PLC0415 - it takes 0.15 s, and only where a tool is configured
 
         try:
@@ -259,8 +252,7 @@ class _NoCookies(CookieJar):
 async def _body(response: httpx.Response) -> bytes:
     """The body, cut at the largest that is read.
 
-    Raises:
-        Retryable: it is packed so that it is not read: what was not looked at is neither a yes nor a no.
+    Raises Retryable: it is packed so that it is not read: what was not looked at is neither a yes nor a no.
     """
     body = bytearray()
     async for chunk in response.aiter_raw():

@@ -25,12 +25,8 @@ from collector.base.clock import next_tick
 class GuestServer(uvicorn.Server):
     """Serves an ASGI application; the process's signal handlers and logging stay as they are.
 
-    Args:
-        app: The application.
-        limits: Of its connections.
-        closed: Called with the reason whenever a connection is closed because of them.
-        tls: Set = HTTPS.
-        http2: The answer to a connection that begins as HTTP/2 does; None: nothing that it could read.
+    `closed`: called with the reason whenever a connection is closed because of them. `http2`: the answer to a
+    connection that begins as HTTP/2 does; None: nothing that it could read.
     """
 
     def __init__(

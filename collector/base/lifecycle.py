@@ -69,8 +69,7 @@ class Stages:
     async def until(self, stopping: asyncio.Event) -> None:
         """Wait for `stopping`. A stage that fails meanwhile cancels this wait and ends the context.
 
-        Raises:
-            PartEnded: a stage has returned or was cancelled without being stopped.
+        Raises PartEnded: a stage has returned or was cancelled without being stopped.
         """
         await watch.until(stopping, [task for _, _, task in self._running])
 
@@ -95,9 +94,7 @@ async def _run(name: str, run: Run, stopping: asyncio.Event) -> None:
 class Health:
     """Set by `collector/service/app.py`, read by `/readyz`.
 
-    Args:
-        lag: Takes the seconds by which the last heartbeat was late.
-        monotonic: Seconds that never jump.
+    `lag`: takes the seconds by which the last heartbeat was late. `monotonic`: seconds that never jump.
     """
 
     def __init__(self, lag: Gauge, *, monotonic: Callable[[], float] = time.monotonic) -> None:

@@ -104,11 +104,8 @@ def address(host: str, port: int) -> str:
 def bind(host: str, port: int, *, backlog: int | None = None) -> socket.socket:
     """A bound TCP socket; port 0 is any free one.
 
-    With `backlog` it listens already: so many connections wait until they are served.
-
-    Raises:
-        socket.gaierror: The host has no address.
-        OSError: The port is taken, or the address is not one of this machine's.
+    With `backlog` it listens already: so many connections wait until they are served. Raises socket.gaierror: the host
+    has no address. Raises OSError: the port is taken, or the address is not one of this machine's.
     """
     family, kind, protocol, _, where = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -26,11 +26,7 @@ class OwnThread:
         self._thread.start()
 
     async def run(self, work: Callable[[], _T]) -> _T:
-        """Do the work in the thread, after all that was given before.
-
-        Raises:
-            PartEnded: the thread has ended.
-        """
+        """Do the work in the thread, after all that was given before. Raises PartEnded: the thread has ended."""
         return await self._callers.answered(lambda future: self._queue.put((work, future)))
 
     async def close(self) -> None:

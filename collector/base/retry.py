@@ -90,16 +90,14 @@ class Retry:
     async def log(self, action: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
         """Repeat an operation of the log until it succeeds.
 
-        Raises:
-            Retryable: the service is stopping and the last attempt failed.
+        Raises Retryable: the service is stopping and the last attempt failed.
         """
         return await self._until_it_succeeds(action, attempt, Retryable)
 
     async def workers(self, action: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
         """Repeat an operation of the workers until it succeeds: whatever error they raise, it loses nothing.
 
-        Raises:
-            Retryable: the service is stopping and the last attempt failed.
+        Raises Retryable: the service is stopping and the last attempt failed.
         """
         try:
             return await self._until_it_succeeds(action, attempt, Exception)

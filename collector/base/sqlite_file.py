@@ -34,14 +34,8 @@ _BUSY = 5.0
 def connect(path: Path, *, cache: int, create: bool = False) -> sqlite3.Connection:
     """A connection that begins and ends transactions only when asked to; any thread may use it, one at a time.
 
-    Args:
-        path: Of the file.
-        cache: Bytes of pages that the connection keeps.
-        create: Make the file, readable by its user alone, if it is missing.
-
-    Raises:
-        OSError: the file cannot be made.
-        sqlite3.Error: it cannot be opened.
+    `cache`: bytes of pages that the connection keeps. `create`: make the file, readable by its user alone, if it is
+    missing. Raises OSError: the file cannot be made. Raises sqlite3.Error: it cannot be opened.
     """
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,11 +59,8 @@ def connect(path: Path, *, cache: int, create: bool = False) -> sqlite3.Connecti
 def prepare(connection: sqlite3.Connection, *, pages: int, wal: int, shared: bool = True) -> None:
     """Settings of the connection that writes; before the first table is made.
 
-    Args:
-        connection: A new one.
-        pages: The most that the file may have.
-        wal: Bytes of the write-ahead log beyond which it is cut after a checkpoint.
-        shared: Whether other connections read the file; else each commit is on the disk when it returns.
+    `pages`: the most that the file may have. `wal`: bytes of the write-ahead log beyond which it is cut after a
+    checkpoint. `shared`: whether other connections read the file; else each commit is on the disk when it returns.
     """
     for setting in (
         f"locking_mode = {'NORMAL' if shared else 'EXCLUSIVE'}",
@@ -101,11 +92,7 @@ def transaction(
 
 
 def sync(path: Path) -> None:
-    """Everything that was committed is on the disk when this returns.
-
-    Raises:
-        OSError: the disk failed.
-    """
+    """Everything that was committed is on the disk when this returns. Raises OSError: the disk failed."""
     try:
         descriptor = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -147,10 +134,6 @@ def named(error: sqlite3.Error | OSError, path: Path) -> sqlite3.Error | OSError
 
 
 def discard(path: Path) -> None:
-    """Remove the file with what SQLite keeps beside it.
-
-    Raises:
-        OSError: it cannot be removed.
-    """
+    """Remove the file with what SQLite keeps beside it. Raises OSError: it cannot be removed."""
     for suffix in _SUFFIXES:
         Path(f"{path}{suffix}").unlink(missing_ok=True)

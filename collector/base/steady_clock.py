@@ -35,9 +35,7 @@ def elapsed() -> float:
 class SteadyClock:
     """A `Clock` that nothing sets, shared by all that compares with log times.
 
-    Args:
-        wall: The machine's clock. It may be set at any time.
-        elapsed: Seconds that never jump.
+    `wall`: the machine's clock. It may be set at any time. `elapsed`: seconds that never jump.
     """
 
     def __init__(self, *, wall: Clock = wall, elapsed: Callable[[], float] = elapsed) -> None:

@@ -33,10 +33,8 @@ _log = logging.getLogger(__name__)
 class Supervisor:
     """Makes a room again, for as long as the process runs, whenever it fails; waits grow from 0.5 to 60 seconds.
 
-    Args:
-        telemetry: For `spanwise_room_failures_total`.
-        sleep: `asyncio.sleep`, or a test's.
-        monotonic: Seconds that never jump.
+    `telemetry`: for `spanwise_room_failures_total`. `sleep`: `asyncio.sleep`, or a test's. `monotonic`: seconds that
+    never jump.
     """
 
     def __init__(

@@ -16,12 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class ThreadCallers:
-    """The callers of one thread.
-
-    Args:
-        what: The thread, in words.
-        refusal: Makes of a message what its callers are refused with.
-    """
+    """The callers of one thread. `refusal`: makes of a message what its callers are refused with."""
 
     def __init__(self, what: str, refusal: Callable[[str], Exception]) -> None:
         self._message = f"{what} has ended"

@@ -26,10 +26,7 @@ def take_turns() -> None:
 
 
 class TimeSlice:
-    """One task's slice.
-
-    Not by the loop's own clock: that of uvloop stands still for as long as one task runs.
-    """
+    """One task's slice. Not by the loop's own clock: that of uvloop stands still for as long as one task runs."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter()

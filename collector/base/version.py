@@ -24,8 +24,7 @@ def conflicting_distributions(
 ) -> list[str]:
     """One line per other distribution that provides one of our packages too.
 
-    Args:
-        installed: Top-level package to distributions; default: what this environment holds.
+    `installed`: top-level package to distributions; default: what this environment holds.
     """
     if installed is None:
         installed = metadata.packages_distributions()

@@ -16,20 +16,12 @@ class Watched(Protocol):
     """What runs tasks or threads of its own."""
 
     async def watch(self) -> None:
-        """Wait until one of them has ended.
-
-        Raises:
-            PartEnded: that one; the error that ended it is the cause.
-        """
+        """Wait until one of them has ended. Raises PartEnded: that one; the error that ended it is the cause."""
         ...
 
 
 async def until(stopping: asyncio.Event, parts: Collection[asyncio.Task[None]]) -> None:
-    """Wait for `stopping`.
-
-    Raises:
-        PartEnded: a part has returned, failed or been cancelled before.
-    """
+    """Wait for `stopping`. Raises PartEnded: a part has returned, failed or been cancelled before."""
     waiting = asyncio.ensure_future(stopping.wait())
     try:
         await asyncio.wait({waiting, *parts}, return_when=asyncio.FIRST_COMPLETED)
@@ -42,19 +34,14 @@ async def until(stopping: asyncio.Event, parts: Collection[asyncio.Task[None]]) 
 async def together(name: str, stopping: asyncio.Event, *runs: Coroutine[Any, Any, None]) -> None:
     """Run them, in tasks of this name, until each has ended behind `stopping`.
 
-    Raises:
-        PartEnded: one has returned or been cancelled before.
+    Raises PartEnded: one has returned or been cancelled before.
     """
     async with asyncio.TaskGroup() as group:
         await until(stopping, [group.create_task(run, name=name) for run in runs])
 
 
 async def ends(parts: Collection[asyncio.Task[None]]) -> None:
-    """Wait until one of the parts has ended; for ever where there is none.
-
-    Raises:
-        PartEnded: that one.
-    """
+    """Wait until one of the parts has ended; for ever where there is none. Raises PartEnded: that one."""
     await until(asyncio.Event(), parts)
 
 
@@ -67,11 +54,7 @@ def raise_ended(parts: Collection[asyncio.Task[None]]) -> None:
 
 
 async def watch(part: Watched, stopping: asyncio.Event) -> None:
-    """The stage that watches a part until `stopping` is set.
-
-    Raises:
-        PartEnded: see `Watched`.
-    """
+    """The stage that watches a part until `stopping` is set. Raises PartEnded: see `Watched`."""
     async with asyncio.TaskGroup() as group:
         watching = group.create_task(part.watch())
         await stopping.wait()

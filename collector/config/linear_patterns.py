@@ -14,11 +14,7 @@ _BINDS = frozenset({"^", "$", r"\b", r"\B", r"\A", r"\z"})
 
 
 def linear(pattern: str) -> re2.Pattern:
-    """The pattern, compiled.
-
-    Raises:
-        ValueError: RE2 cannot run it.
-    """
+    """The pattern, compiled. Raises ValueError: RE2 cannot run it."""
     options = re2.Options()
     options.log_errors = False
     try:

@@ -114,8 +114,7 @@ def load(
 ) -> Config:
     """The configuration that these sources make; `settings` is a tree from a program, which wins over all others.
 
-    Raises:
-        ConfigError: The message holds every bad field, one line each, beginning with its path.
+    Raises ConfigError: the message holds every bad field, one line each, beginning with its path.
     """
     tree, wrong = _merged(files, environ, overrides)
     tree = merge(tree, settings or {})

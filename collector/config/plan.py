@@ -98,9 +98,8 @@ def plan_from(
 ) -> Plan:
     """The evaluators that are due for every trace and session.
 
-    Raises:
-        ConfigError: an evaluator, an option or a resource that is not there, named by its key; an expectations
-            file that cannot be read.
+    Raises ConfigError: an evaluator, an option or a resource that is not there, named by its key; an expectations file
+    that cannot be read.
     """
     settings = plan_settings(config)
     # So that a mistake in the file is an error of the start, not of every worker.
@@ -171,8 +170,7 @@ def embedder_from(settings: PlanSettings) -> Embedder | None:
 def expectations_from(settings: PlanSettings) -> Expectations:
     """The entries of the expectations file; none without one.
 
-    Raises:
-        ConfigError: it cannot be read, or an entry is not what it should be.
+    Raises ConfigError: it cannot be read, or an entry is not what it should be.
     """
     if settings.expectations is None:
         return Expectations(())

@@ -23,9 +23,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 class NotYaml(ValueError):
     """A text that is not YAML, or not YAML that Spanwise takes. Never shows the text: it may hold a secret.
 
-    Args:
-        problem: What is wrong with it.
-        mark: Where.
+    `mark`: where.
     """
 
     def __init__(self, problem: str, mark: yaml.Mark | None = None) -> None:
@@ -36,8 +34,7 @@ class NotYaml(ValueError):
 def parse(text: str) -> Any:
     """The value that the text stands for; None for an empty one.
 
-    Raises:
-        NotYaml: there is none. Its text begins with `:line:column: ` where that is known.
+    Raises NotYaml: there is none. Its text begins with `:line:column: ` where that is known.
     """
     try:
         loader = yaml.SafeLoader(text)
@@ -69,8 +66,7 @@ class _Check:
     def measure(self, node: yaml.Node, path: str, depth: int) -> int:
         """The number of values that the node stands for, with what its aliases stand for.
 
-        Raises:
-            NotYaml: it cannot be taken.
+        Raises NotYaml: it cannot be taken.
         """
         known = self._sizes.get(id(node))
         if known is not None:
@@ -111,11 +107,7 @@ def _children(node: yaml.Node, path: str) -> Iterator[tuple[str, yaml.Node]]:
 
 
 def unique(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
-    """A JSON object, for `json.loads`: as strict about its keys.
-
-    Raises:
-        NotYaml: a key occurs twice.
-    """
+    """A JSON object, for `json.loads`: as strict about its keys. Raises NotYaml: a key occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -29,11 +29,7 @@ from collector.service.sinks import switched_on
 
 
 async def undeliverable(config: Config) -> list[str]:
-    """One line per thing that cannot be written or does not answer.
-
-    Raises:
-        ConfigError: an address is not one.
-    """
+    """One line per thing that cannot be written or does not answer. Raises ConfigError: an address is not one."""
     folder = unwritable(config.data_dir)
     answers = [folder and f"data_dir: {folder}"]
     answers += [await kind.reachable(config) for kind in switched_on(config)]
@@ -55,8 +51,7 @@ Settings = Mapping[str, Mapping[str, str]]
 def connect_all(config: Config) -> tuple[str, ...]:
     """Try everything that is configured; the sections that were tried.
 
-    Raises:
-        ConfigError: One line per thing that does not answer or does not fit.
+    Raises ConfigError: one line per thing that does not answer or does not fit.
     """
     wrong = asyncio.run(_kafka(config)) if config.log.kind == "kafka" else []
     wrong += asyncio.run(undeliverable(config))

@@ -33,8 +33,7 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - bo
 def traces_in_recordings(config: Config, recordings: Recordings) -> list[ExaminedTrace]:
     """Every trace of the recordings. Of the logs signal only the trace ids are read whose content came as log records.
 
-    Raises:
-        ConfigError: a file cannot be read.
+    Raises ConfigError: a file cannot be read.
     """
     shown = str if config.redaction.content == "keep" else name_shown
     in_logs = _traces_with_content(
@@ -114,11 +113,7 @@ class AdminApi:
         )
 
     def __call__(self, path: str) -> Any:
-        """The decoded body; None for 404.
-
-        Raises:
-            ConfigError: there is no answer, or it is an error.
-        """
+        """The decoded body; None for 404. Raises ConfigError: there is no answer, or it is an error."""
         where = f"http://{self._host}:{self._port}"
         link = http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT)
         try:
@@ -158,8 +153,7 @@ class ServiceSeen(NamedTuple):
 def seen_by_service(get: Get, config: Config, *, limit: int) -> ServiceSeen:
     """The newest `limit` traces, and their sessions, the newest first.
 
-    Raises:
-        ConfigError: there is no answer, or not one of Spanwise.
+    Raises ConfigError: there is no answer, or not one of Spanwise.
     """
     redacted = config.redaction.content == "drop"
     known: dict[str, ExaminedTrace | None] = {}

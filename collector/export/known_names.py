@@ -54,11 +54,7 @@ class KnownNames:
     ) -> KnownLabels:
         """What a signal of these names needs; kept where they have label values of their own.
 
-        Args:
-            subject: Whose signal it is.
-            evaluator: Its evaluator.
-            time: Its record's log time.
-            is_new: It was not counted before a restart, so that names without a label value are counted.
+        `is_new`: it was not counted before a restart, so that names without a label value are counted.
         """
         scope = subject.scope
         admitted = self._targets.admit(subject.service, subject.agent, evaluator, scope, time)

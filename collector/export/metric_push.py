@@ -35,14 +35,8 @@ class MetricFamilies:
 class MetricPush:
     """A missed interval is the next one's: a failure is repeated by the next request, with what was added since.
 
-    Args:
-        settings: Where to, how often and in which form.
-        telemetry: Whose families are sent.
-        clock: Unix seconds.
-        instance: What tells this process from others.
-
-    Raises:
-        ConfigError: the endpoint is not one.
+    `settings`: where to, how often and in which form. `clock`: Unix seconds. `instance`: what tells this process from
+    others. Raises ConfigError: the endpoint is not one.
     """
 
     def __init__(

@@ -61,12 +61,8 @@ class AnswerCache:
     """A cache of `limit` bytes that evicts the oldest answers first.
 
     With `limit` 0 only a subject's own answers are found, until its verdict is written. A cache that cannot be opened
-    starts empty: every answer can be asked for again. While its disk fails, it has no answers and keeps none.
-
-    Args:
-        folder: Its own.
-        limit: Bytes of answers.
-        failed: Called with each failure of its disk.
+    starts empty: every answer can be asked for again. While its disk fails, it has no answers and keeps none. `folder`:
+    its own. `limit`: bytes of answers. `failed`: called with each failure of its disk.
     """
 
     def __init__(

@@ -31,12 +31,8 @@ def in_sample(key: bytes, share: float) -> bool:
 class Budget:
     """The spend of one process: reserved before each call, settled after it.
 
-    Times are unix seconds. With `usd_per_day` None only the rate is limited.
-
-    Args:
-        usd_per_day: Of all services together.
-        calls_per_minute: Of all services together.
-        service_share: What one service may use of both while others wait (`fairness.share`), above 0, at most 1.
+    Times are unix seconds. With `usd_per_day` None only the rate is limited. `service_share`: what one service may use
+    of both while others wait (`fairness.share`), above 0, at most 1.
     """
 
     def __init__(
@@ -75,10 +71,7 @@ class Budget:
     def wait(self, now: float, service: str, others: Iterable[str] = ()) -> float:
         """Seconds until the service may ask again for a call; 0: the call may be made now.
 
-        Args:
-            now: The time.
-            service: Whose subject the call is about.
-            others: Services whose subjects are under way.
+        `service`: whose subject the call is about. `others`: services whose subjects are under way.
         """
         self._forget_calls(now)
         if len(self._calls) >= self._rate:

@@ -131,11 +131,7 @@ class _Process:
 
 
 async def receive_frame(reader: asyncio.StreamReader) -> bytes:
-    """The next payload.
-
-    Raises:
-        asyncio.IncompleteReadError: the stream has ended.
-    """
+    """The next payload. Raises asyncio.IncompleteReadError: the stream has ended."""
     (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
     return await reader.readexactly(length)
 

@@ -115,12 +115,8 @@ Judging: TypeAlias = Callable[[JudgedSubject, Content | None], Coroutine[None, N
 class Dispatcher:
     """At most `judge.concurrency` subjects are under way; the others wait, services in turn.
 
-    Args:
-        config: Concurrency, `max_lag`, the rate.
-        budget: Says which services are within their share, and learns which ones wait.
-        clock: The log's clock, for the age of subjects.
-        budget_clock: The budget's clock.
-        judge: Judges one subject.
+    `config`: concurrency, `max_lag`, the rate. `budget`: says which services are within their share, and learns which
+    ones wait. `clock`: the log's clock, for the age of subjects.
     """
 
     def __init__(
@@ -147,9 +143,7 @@ class Dispatcher:
     def start(self, tasks: asyncio.TaskGroup, *, lets_go: bool) -> None:
         """Begin again, with nothing waiting.
 
-        Args:
-            tasks: Of the subjects.
-            lets_go: Whether subjects that must come too late are passed over when READ_AHEAD wait; else all wait.
+        `lets_go`: whether subjects that must come too late are passed over when READ_AHEAD wait; else all wait.
         """
         self._queue.clear()
         self._tasks = tasks

@@ -78,8 +78,7 @@ class BudgetGate:
     async def reserve(self, job: int, usd: float) -> int:
         """Wait for the reservation of a call for this job; returns the number of the call.
 
-        Raises:
-            JudgeError: of type `budget`, if the rest of the budget is smaller.
+        Raises JudgeError: of type `budget`, if the rest of the budget is smaller.
         """
         number = next(self._numbers)
         granted = self._waiting[number] = asyncio.get_running_loop().create_future()

@@ -53,14 +53,9 @@ class JudgingRoom(Consumer):
     """See the module.
 
     Args:
-        log: The log.
-        judges: The judge process.
-        judged: The judged evaluators.
         config: Concurrency, sample, `max_lag`.
         budget: Restored from the verdicts in the log.
-        telemetry: The process's metrics.
         clock: The log's clock: the age of a subject is a matter of log time.
-        group: The consumer group.
         budget_clock: The budget's clock where the log has another one.
         session_age: Seconds after which a session is closed whatever comes.
         sleep: `asyncio.sleep`, or a test's.

@@ -36,7 +36,6 @@ class Consumer:
     Args:
         log: The log to read from and to commit to.
         group: The group that shares the topic's partitions and commits.
-        topic: What is read.
         retry: How the room waits for the log; its `name` is in log lines.
         telemetry: For `spanwise_poison_records_total`.
         max_records: The most records of one batch.

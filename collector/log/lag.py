@@ -45,7 +45,6 @@ class LagMeter:
     """Sets `spanwise_log_lag_records` and `spanwise_log_lag_seconds`.
 
     Args:
-        log: The log.
         watched: The groups that this process answers for.
         families: Where they are set.
         clock: The clock that ages are measured by.

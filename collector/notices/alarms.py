@@ -42,11 +42,7 @@ class LiveWords:
         return shown(self._value, shape)
 
     def ask(self, query: AlertQuery | str, shape: str) -> str:
-        """See `Words`.
-
-        Raises:
-            LookupError: only Prometheus could answer.
-        """
+        """See `Words`. Raises LookupError: only Prometheus could answer."""
         if isinstance(query, str):
             raise LookupError(f"only Prometheus knows {query}")
         if query.is_increase:

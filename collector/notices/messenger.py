@@ -45,12 +45,7 @@ class Messenger:
         self._client = Client(_target(name, settings))
 
     async def send(self, notices: Sequence[Notice], now: float) -> None:
-        """Tell these, at most `kind.most`.
-
-        Raises:
-            Retryable: not now.
-            Permanent: never.
-        """
+        """Tell these, at most `kind.most`. Raises Retryable: not now. Raises Permanent: never."""
         request = self.kind.request(notices, now)
         await self._client.ask(
             "POST",

@@ -65,9 +65,7 @@ class PlacedEvent:
 def carry_logs(request: bytes) -> Carried:
     """The records of an ExportLogsServiceRequest as spans.
 
-    Raises:
-        Undecodable: it is not one.
-        TooLarge: it has more fields or records than one request may have.
+    Raises Undecodable: it is not one. Raises TooLarge: it has more fields or records than one request may have.
     """
     bound(request)
     repaired = DecodedRequest(request)
@@ -112,9 +110,7 @@ def carry_logs(request: bytes) -> Carried:
 def bound(request: bytes) -> None:
     """Count what a request holds before a parser makes objects of it.
 
-    Raises:
-        Undecodable: it cannot be walked.
-        TooLarge: it has more fields or records than one request may have.
+    Raises Undecodable: it cannot be walked. Raises TooLarge: it has more fields or records than one request may have.
     """
     budget = RequestBudget()
     for tag, _, start, end in fields(request, 0, len(request), budget):

@@ -41,11 +41,9 @@ class Transport(Protocol):
     async def export(self, request: bytes) -> tuple[int, str]:
         """How many records or spans the other side can never accept, and its message about them.
 
-        Raises:
-            Retryable: not taken now. So is every refusal that an operator can put right (no access, no such method):
-                the log keeps the signals meanwhile.
-            TooLarge: the same, but its halves may be.
-            Permanent: this request can never be taken.
+        Raises Retryable: not taken now. So is every refusal that an operator can put right (no access, no such method):
+        the log keeps the signals meanwhile. Raises TooLarge: the same, but its halves may be. Raises Permanent: this
+        request can never be taken.
         """
         ...
 
@@ -55,8 +53,7 @@ class Transport(Protocol):
 class GrpcTransport:
     """Over gRPC; TLS for `https://`, plain text for `http://` and for a bare host:port.
 
-    Raises:
-        ConfigError: `endpoint` is not one; the message begins with `key`, the setting that names it.
+    Raises ConfigError: `endpoint` is not one; the message begins with `key`, the setting that names it.
     """
 
     def __init__(
@@ -118,10 +115,7 @@ class GrpcTransport:
 class HttpTransport:
     """Over HTTP/1.1 with protobuf bodies.
 
-    The service's path is added to the endpoint unless it ends with it.
-
-    Raises:
-        ConfigError: as `GrpcTransport`.
+    The service's path is added to the endpoint unless it ends with it. Raises ConfigError: as `GrpcTransport`.
     """
 
     def __init__(
@@ -223,11 +217,7 @@ def _retry_info(error: grpc.aio.AioRpcError) -> float | None:
 
 
 def _rejected(answer: bytes) -> tuple[int, str]:
-    """Traces, logs and metrics answer with the same fields.
-
-    Raises:
-        DecodeError: it is not one.
-    """
+    """Traces, logs and metrics answer with the same fields. Raises DecodeError: it is not one."""
     partial = ExportLogsServiceResponse.FromString(answer).partial_success
     return partial.rejected_log_records, partial.error_message
 
@@ -235,8 +225,7 @@ def _rejected(answer: bytes) -> tuple[int, str]:
 async def reachable(target: OtlpTarget, service: OtlpService, *, section: str) -> str | None:
     """None if the endpoint takes a request of this service that holds nothing; else the line that says why not.
 
-    Raises:
-        ConfigError: the endpoint of `section` is not one.
+    Raises ConfigError: the endpoint of `section` is not one.
     """
     kind = GrpcTransport if target.protocol == "grpc" else HttpTransport
     headers = {key: value.get_secret_value() for key, value in target.headers.items()}

@@ -47,12 +47,9 @@ _Object: TypeAlias = dict[str, Any]
 def to_protobuf(body: bytes, message: type[Message]) -> DecodedRequest:
     """The same request in protobuf; `message` is the export request of its signal.
 
-    A string that is not Unicode (half of a surrogate pair, bytes that are not UTF-8) gets U+FFFD there; a span,
-    or log record, that is not OTLP is left out.
-
-    Raises:
-        Undecodable: not OTLP/JSON; the message names the field.
-        TooLarge: it has more elements than one request may have.
+    A string that is not Unicode (half of a surrogate pair, bytes that are not UTF-8) gets U+FFFD there; a span, or log
+    record, that is not OTLP is left out. Raises Undecodable: not OTLP/JSON; the message names the field. Raises
+    TooLarge: it has more elements than one request may have.
     """
     bound_elements(body)
     request = message()
@@ -66,11 +63,7 @@ def to_protobuf(body: bytes, message: type[Message]) -> DecodedRequest:
 
 
 def bound_elements(body: bytes) -> None:
-    """Refuse more elements than a request may have: parsed, `{}` is 64 bytes.
-
-    Raises:
-        TooLarge: there are more.
-    """
+    """Refuse more elements than a request may have: parsed, `{}` is 64 bytes. Raises TooLarge: there are more."""
     if _elements(body) <= MAX_FIELDS:
         return
     bare, strings = _STRING.subn(b"", body, count=MAX_FIELDS + 1)  # punctuation in texts is free

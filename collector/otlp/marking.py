@@ -60,11 +60,7 @@ class Steps:
         """Texts that are one marker now, because the steps were used up."""
 
     def spend(self, steps: int = 1) -> None:
-        """Take some.
-
-        Raises:
-            Exhausted: there are none left, and never will be.
-        """
+        """Take some. Raises Exhausted: there are none left, and never will be."""
         self._left -= steps
         if self._left < 0:
             raise Exhausted
@@ -111,9 +107,8 @@ class _Readable:
 class Marking:
     """Marks secrets.
 
-    Args:
-        patterns: Name to built-in kind or own pattern, as `redaction.patterns` has them, which were checked there.
-        key: Makes the digests of identifiers unguessable (`redaction.key`).
+    `patterns`: name to built-in kind or own pattern, as `redaction.patterns` has them, which were checked there. `key`:
+    makes the digests of identifiers unguessable (`redaction.key`).
     """
 
     def __init__(self, patterns: Mapping[str, str], key: str | None = None) -> None:

@@ -73,9 +73,7 @@ def redactor(settings: RedactionSettings) -> Redactor | None:
 class Redactor:
     """Redacts requests; made once.
 
-    Args:
-        marking: Finds the secrets.
-        identifiers: Attribute keys whose values tell sessions, tasks and services apart, and must go on to do so.
+    `identifiers`: attribute keys whose values tell sessions, tasks and services apart, and must go on to do so.
     """
 
     def __init__(self, marking: Marking, *, identifiers: Iterable[str] = ()) -> None:
@@ -85,9 +83,8 @@ class Redactor:
     def __call__(self, decoded: DecodedRequest, message: type[Message]) -> DecodedRequest:
         """The request, which is such a message, without secrets; a span that cannot be walked is left out, counted.
 
-        Raises:
-            Undecodable: it is not a message, outside of its spans.
-            TooLarge: what must be looked at has more fields than a request may have.
+        Raises Undecodable: it is not a message, outside of its spans. Raises TooLarge: what must be looked at has more
+        fields than a request may have.
         """
         request = decoded.request
         walk = _RedactionWalk(request, self._marking, self._identifiers)
@@ -104,9 +101,7 @@ class Redactor:
     def piece(self, spans: bytes) -> bytes:
         """Spans out of the log, which whoever wrote them there may not have redacted.
 
-        Raises:
-            Undecodable: they are not a message.
-            TooLarge: they have more fields than a request may have.
+        Raises Undecodable: they are not a message. Raises TooLarge: they have more fields than a request may have.
         """
         return self(DecodedRequest(spans), ExportTraceServiceRequest).request
 

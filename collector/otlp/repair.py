@@ -67,9 +67,8 @@ class DecodedRequest(NamedTuple):
 def repair(request: bytes) -> DecodedRequest:
     """The request of traces with every string valid and without the spans that are beyond repair.
 
-    Raises:
-        Undecodable: the fault is outside of the spans and not in a string.
-        TooLarge: the damaged spans have more fields than a request may have.
+    Raises Undecodable: the fault is outside of the spans and not in a string. Raises TooLarge: the damaged spans have
+    more fields than a request may have.
     """
     return _repaired(request, _TRACES)
 

@@ -42,8 +42,7 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
 def scan(value: bytes) -> Scan:
     """Read the heads of all spans in a record. A span that its SDK marks as the root has no parent, whoever it names.
 
-    Raises:
-        Undecodable: not an ExportTraceServiceRequest.
+    Raises Undecodable: not an ExportTraceServiceRequest.
     """
     traces: dict[bytes, list[SpanHead]] = {}
     resources: dict[bytes, Sequence[bytes]] = {}

@@ -45,8 +45,7 @@ class Split(Protocol):
     def __call__(self, request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
         """Items above `max_item` bytes are rejected; `strict` checks the whole request.
 
-        Raises:
-            Undecodable: the request is not valid OTLP.
+        Raises Undecodable: the request is not valid OTLP.
         """
         ...
 
@@ -59,8 +58,7 @@ class SplitJoined(Protocol):
     ) -> SplitRequest:
         """As `Split`, with pieces joined to records of at most `joined` bytes.
 
-        Raises:
-            Undecodable: the request is not valid OTLP.
+        Raises Undecodable: the request is not valid OTLP.
         """
         ...
 

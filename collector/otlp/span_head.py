@@ -83,11 +83,7 @@ class _Span(Protocol):
 
 
 def parse(value: bytes) -> ExportRequest:
-    """The request with its spans as raw bytes.
-
-    Raises:
-        Undecodable: not an ExportTraceServiceRequest.
-    """
+    """The request with its spans as raw bytes. Raises Undecodable: not an ExportTraceServiceRequest."""
     try:
         return _parse_request(value)
     except DecodeError as error:
@@ -95,11 +91,7 @@ def parse(value: bytes) -> ExportRequest:
 
 
 def head(span: bytes) -> SpanHead:
-    """Where one raw span belongs; ids as they came, valid or not.
-
-    Raises:
-        Undecodable: not a span.
-    """
+    """Where one raw span belongs; ids as they came, valid or not. Raises Undecodable: not a span."""
     if len(span) >= _HEAD.size:
         of_trace, trace_id, of_span, span_id, following, parent = _HEAD.unpack_from(span)
         if (
@@ -120,19 +112,14 @@ def head(span: bytes) -> SpanHead:
 
 
 def start_time_unix_nano(span: bytes) -> int:
-    """When one raw span began.
-
-    Raises:
-        Undecodable: not a span.
-    """
+    """When one raw span began. Raises Undecodable: not a span."""
     return _parsed(span).start_time_unix_nano
 
 
 def cut(value: bytes, keep: Callable[[bytes], bool]) -> bytes:
     """The request with only those raw spans for which `keep` holds, and no empty scope or resource left.
 
-    Raises:
-        Undecodable: not an ExportTraceServiceRequest.
+    Raises Undecodable: not an ExportTraceServiceRequest.
     """
     request = parse(value)
     for resource in request.resource_spans:
@@ -213,11 +200,7 @@ def head_at(data: bytes, start: int, end: int) -> SpanHead | None:
 
 
 def read_ids(span: bytes) -> tuple[bytes, bytes]:
-    """The trace id and span id of any serialised `Span`, as sent: any length.
-
-    Raises:
-        Undecodable: not a span.
-    """
+    """The trace id and span id of any serialised `Span`, as sent: any length. Raises Undecodable: not a span."""
     try:
         parsed = Span.FromString(span)
     except DecodeError as error:

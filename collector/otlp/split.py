@@ -90,11 +90,9 @@ def split_by_trace(request: bytes, *, max_item: int, strict: bool = True) -> Spl
 
     A request of one trace is not touched. A piece above `max_item` bytes becomes several pieces of the same trace.
     `strict` costs as much again as the split itself: strings that are not UTF-8 are repaired, and spans that no parser
-    reads are rejected alone. Without it the inside of a span is first looked at when the trace is decoded.
-
-    Raises:
-        Undecodable: the request is not valid OTLP, outside of its spans if `strict`.
-        TooLarge: it has more fields, spans or traces than one request may have.
+    reads are rejected alone. Without it the inside of a span is first looked at when the trace is decoded. Raises
+    Undecodable: the request is not valid OTLP, outside of its spans if `strict`. Raises TooLarge: it has more fields,
+    spans or traces than one request may have.
     """
 
     def pieces(of: bytes, walk: Walk, split: SplitRequest) -> None:
@@ -163,11 +161,7 @@ def _split(request: bytes, max_item: int, cut: Cut) -> SplitRequest:
 
 
 def validate(request: bytes) -> None:
-    """Parse the whole request, only to learn that it is valid.
-
-    Raises:
-        Undecodable: it is not.
-    """
+    """Parse the whole request, only to learn that it is valid. Raises Undecodable: it is not."""
     try:
         ExportTraceServiceRequest.FromString(request)
     except DecodeError as error:

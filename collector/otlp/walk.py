@@ -30,10 +30,8 @@ _SPAN = 0x12  # field 2 of ScopeSpans
 def trace_ids(request: bytes) -> Iterator[bytes]:
     """The trace id of each span that has it at its place, as far as the request can be walked.
 
-    Nothing of a request that is compressed or JSON: neither begins as a request in protobuf does.
-
-    Raises:
-        Undecodable: it cannot be walked any further.
+    Nothing of a request that is compressed or JSON: neither begins as a request in protobuf does. Raises Undecodable:
+    it cannot be walked any further.
     """
     if request[:1] != b"\x0a":
         return
@@ -92,13 +90,9 @@ class Parts(NamedTuple):
 class Walk:
     """A request that has been walked.
 
-    Args:
-        request: An ExportTraceServiceRequest.
-        max_item: The largest span; also of a piece, where it has several spans.
-
-    Raises:
-        Undecodable: it is not valid OTLP outside of its spans, or a span without ids at their places is not a message.
-        TooLarge: it has more fields, spans or traces than one request may have.
+    `max_item`: the largest span; also of a piece, where it has several spans. Raises Undecodable: it is not valid OTLP
+    outside of its spans, or a span without ids at their places is not a message. Raises TooLarge: it has more fields,
+    spans or traces than one request may have.
     """
 
     def __init__(self, request: bytes, max_item: int) -> None:

@@ -26,11 +26,7 @@ class RequestBudget:
         """Spans that were seen so far."""
 
     def add_span(self) -> None:
-        """One more span.
-
-        Raises:
-            TooLarge: that is too many.
-        """
+        """One more span. Raises TooLarge: that is too many."""
         self.spans += 1
         if self.spans > MAX_SPANS:
             raise TooLarge(f"the request has more than {MAX_SPANS} spans", items=self.spans)
@@ -41,9 +37,8 @@ def fields(
 ) -> Iterator[tuple[int, int, int, int]]:
     """Every field of the message in `data[position:end]`: tag, start of the tag, start and end of the value.
 
-    Raises:
-        Undecodable: not a message; groups, which proto3 does not have, are not read.
-        TooLarge: the budget is used up.
+    Raises Undecodable: not a message; groups, which proto3 does not have, are not read. Raises TooLarge: the budget is
+    used up.
     """
     try:
         while position < end:
@@ -79,9 +74,7 @@ def fields(
 def varint(data: bytes, position: int) -> tuple[int, int]:
     """The number at `position`, and where it ends.
 
-    Raises:
-        Undecodable: longer than 10 bytes.
-        IndexError: the data end within it.
+    Raises Undecodable: longer than 10 bytes. Raises IndexError: the data end within it.
     """
     number = 0
     for shift in range(0, 70, 7):

@@ -32,11 +32,8 @@ class _Sender:
 class Admission:
     """A budget of bytes. Owned by one event loop.
 
-    Args:
-        limit: Bytes that may be held in all.
-        share: Of `limit`, what one sender may hold while others wait.
-        gauge: Shows what is held.
-        clock: Seconds.
+    `limit`: bytes that may be held in all. `share`: of `limit`, what one sender may hold while others wait. `clock`:
+    seconds.
     """
 
     def __init__(self, *, limit: int, share: float, gauge: Gauge, clock: Clock) -> None:
@@ -79,9 +76,8 @@ class Admission:
     def take(self, sender: str, size: int) -> None:
         """Take bytes out of the budget.
 
-        Raises:
-            NoRoom: they do not fit now; nothing was taken.
-            OverShare: they fit, but this sender holds its share.
+        Raises NoRoom: they do not fit now; nothing was taken. Raises OverShare: they fit, but this sender holds its
+        share.
         """
         who = self._senders[sender]
         if self._held + size > self._limit:
@@ -126,9 +122,7 @@ class Ticket:
     def grow(self, size: int) -> None:
         """Hold `size` bytes in all; never shrinks.
 
-        Raises:
-            NoRoom: they do not fit now.
-            OverShare: the sender holds its share.
+        Raises NoRoom: they do not fit now. Raises OverShare: the sender holds its share.
         """
         if size > self._held:
             self._admission.take(self._sender, size - self._held)

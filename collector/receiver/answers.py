@@ -98,8 +98,7 @@ def reason(error: Exception) -> Reason:
 def bound(key: str, host: str, port: int, *, backlog: int | None = None) -> socket:
     """A socket that is bound; `key` names the listener's section of the configuration. With `backlog` it listens.
 
-    Raises:
-        ConfigError: the port cannot be had.
+    Raises ConfigError: the port cannot be had.
     """
     try:
         return bind(host, port, backlog=backlog)

@@ -113,11 +113,7 @@ class GrpcServer:
         return self._port
 
     async def start(self) -> None:
-        """Bind and serve.
-
-        Raises:
-            ConfigError: the port cannot be had.
-        """
+        """Bind and serve. Raises ConfigError: the port cannot be had."""
         listener = bound(KEY, self._host, self._port, backlog=BACKLOG)
         served = (*self._signals, *self._dropped)
         self._health = GrpcHealth(*(signal.service.name for signal in served))

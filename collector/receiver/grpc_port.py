@@ -59,8 +59,7 @@ class Handover:
     def hand(self, connection: socket.socket, listener: socket.socket) -> None:
         """Give a connection to the server, unread.
 
-        Raises:
-            OSError: the other side has gone; the connection is closed.
+        Raises OSError: the other side has gone; the connection is closed.
         """
         taker = self._taker.value
         if taker is None:
@@ -102,7 +101,6 @@ class GrpcPort:
     """Accepts connections. Owned by the loop that opens it.
 
     Args:
-        listener: Listens already.
         hand: Takes a connection whose bytes are unread. May raise OSError: it was closed.
         refusal: The text that an HTTP/1 request is answered with.
         closed: Called with the reason for each connection that is closed here.

@@ -164,11 +164,7 @@ class HttpApp:
 
 
 async def _chunks(request: Request) -> AsyncGenerator[bytes]:
-    """The body as it comes.
-
-    Raises:
-        HungUp: the rest will not come.
-    """
+    """The body as it comes. Raises HungUp: the rest will not come."""
     try:
         async for chunk in request.stream():
             yield chunk
@@ -269,11 +265,7 @@ class HttpServer:
         return self._port
 
     async def start(self) -> None:
-        """Bind and serve.
-
-        Raises:
-            ConfigError: the port cannot be had.
-        """
+        """Bind and serve. Raises ConfigError: the port cannot be had."""
         sock = bound(KEY, self._host, self._port)
         self._port = sock.getsockname()[1]
         self._server = GuestServer(

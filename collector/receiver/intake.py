@@ -62,7 +62,6 @@ class Intake:
         log: Where the pieces go.
         max_request: The largest request in bytes, as sent and after decompression.
         max_item: The largest single item (span) in bytes; larger ones are rejected and counted.
-        families: Count what arrives.
         clock: For the rate of log lines about own faults, and who was refused lately.
         forward: By `OtlpSignal.items`, what gets the bytes of every request of it that was taken; must not block.
         body_timeout: Seconds within which an HTTP body must arrive.

@@ -31,8 +31,6 @@ class LogRequests(Consumer):
     """One member of the group that reads `logs`.
 
     Args:
-        log: Read from and written to.
-        signal: That of log records.
         max_item: The largest record in bytes; larger ones are passed over and counted.
         telemetry: For what is counted, as of requests that come to the ports.
         redact: Takes secrets out before anything is written.

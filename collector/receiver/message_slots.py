@@ -33,9 +33,8 @@ class _Read:
 class MessageSlots:
     """Slots for reading a message. Owned by one event loop.
 
-    Args:
-        timeout: Seconds within which a message must arrive while no other call waits.
-        slots: How many there are, above one.
+    `timeout`: seconds within which a message must arrive while no other call waits. `slots`: how many there are, above
+    one.
     """
 
     def __init__(self, timeout: float, *, slots: int = SLOTS) -> None:
@@ -53,9 +52,7 @@ class MessageSlots:
     async def read(self, sender: str, message: Callable[[], Awaitable[_T]]) -> _T:
         """Read a message of this sender, which takes one slot as long as that lasts.
 
-        Raises:
-            NoRoom: every slot is taken.
-            SlowSender: the message did not arrive in time.
+        Raises NoRoom: every slot is taken. Raises SlowSender: the message did not arrive in time.
         """
         if self._free and self._held_by(sender) < self._most:
             self._hold(sender)

@@ -60,8 +60,7 @@ class Pace:
 async def ending(pace: Pace) -> AsyncGenerator[None]:
     """End what is inside once `pace` is due, with one timer, however often that moves.
 
-    Raises:
-        TimeoutError: it is due.
+    Raises TimeoutError: it is due.
     """
     loop = asyncio.get_running_loop()
     timer: TimerHandle | None = None
@@ -104,10 +103,8 @@ def share(lag: float, limit: float) -> float:
 class Overload:
     """Owned by one event loop.
 
-    Args:
-        clock: Seconds.
-        limit: `receiver.max_score_lag`.
-        behind: Seconds that the oldest closed trace has waited for its score; None: it is not known here.
+    `clock`: seconds. `limit`: `receiver.max_score_lag`. `behind`: seconds that the oldest closed trace has waited for
+    its score; None: it is not known here.
     """
 
     def __init__(
@@ -122,11 +119,7 @@ class Overload:
         self._credit = 0.0
 
     def before_reading(self) -> None:
-        """A request has come; nothing of it is read yet.
-
-        Raises:
-            LogFull: the log was full a moment ago.
-        """
+        """A request has come; nothing of it is read yet. Raises LogFull: the log was full a moment ago."""
         if self._full_until is None:
             return
         now = self._clock()
@@ -135,11 +128,7 @@ class Overload:
         self._full_until = now + FULL_FOR  # this one tries, the others wait for what it meets
 
     def before_splitting(self, body: bytes) -> None:
-        """The request has been read, as it was sent.
-
-        Raises:
-            Behind: scoring is too far behind to take it.
-        """
+        """The request has been read, as it was sent. Raises Behind: scoring is too far behind to take it."""
         if self._limit is None or self._behind is None:
             return
         now = self._clock()

@@ -35,9 +35,7 @@ class Receiver:
 
     Args:
         log: where spans go; OK is answered only after its `write` returned.
-        config: addresses, limits, TLS, tokens.
         max_item: the largest single span in bytes (`windows.trace.max_bytes`); larger ones are rejected and counted.
-        telemetry: the process families.
         clock: for the rate of log lines about own faults, and who was refused lately.
         share: of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
         forward: by signal, what gets the bytes of every request of it that was taken; must not block.
@@ -101,8 +99,7 @@ class Receiver:
     async def start(self) -> None:
         """Bind both ports and serve; all or nothing.
 
-        Raises:
-            ConfigError: a port is taken or a TLS file is not what it should be.
+        Raises ConfigError: a port is taken or a TLS file is not what it should be.
         """
         tls = load(self._config.tls)
         bearer = BearerTokens(self._config.bearer_tokens)

@@ -22,11 +22,7 @@ class Tls:
 
 
 def load(settings: TlsConfig | None) -> Tls | None:
-    """Read the files.
-
-    Raises:
-        ConfigError: a file is missing or is not what it should be.
-    """
+    """Read the files. Raises ConfigError: a file is missing or is not what it should be."""
     if settings is None:
         return None
     return Tls(

@@ -31,12 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class WrongDoor:
-    """The doors of the HTTP port.
-
-    Args:
-        families: Where they are counted.
-        grpc_port: The port that serves gRPC.
-    """
+    """The doors of the HTTP port. `families`: where they are counted."""
 
     def __init__(self, families: ReceiverFamilies, *, grpc_port: Callable[[], int]) -> None:
         self._requests = families.requests

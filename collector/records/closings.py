@@ -50,9 +50,5 @@ _decoder = msgspec.msgpack.Decoder(Mark)
 
 
 def decode_mark(value: bytes) -> Mark:
-    """A record of `closings`.
-
-    Raises:
-        Undecodable: it is not a mark.
-    """
+    """A record of `closings`. Raises Undecodable: it is not a mark."""
     return decode(_decoder, value)

@@ -29,15 +29,7 @@ def event_headers(
 ) -> Headers:
     """The headers of a signal, with `traceparent` if a span was scored; those between rooms if they say anything.
 
-    Args:
-        id_: The signal's.
-        scope: What was scored.
-        service: The agent's.
-        subject: The trace id or session id.
-        span_id: Of the span that was scored.
-        time: The signal's `time`.
-        start: See START.
-        first: See FIRST.
+    `subject`: the trace id or session id. `span_id`: of the span that was scored. `time`: the signal's `time`.
     """
     shared = _of_subject(scope, service, subject, span_id, time, start)
     headers = (*_CONSTANT, ("ce_id", id_.encode()), *shared)
@@ -65,12 +57,8 @@ def feedback_headers(
 ) -> Headers:
     """The headers of feedback that leaves the log.
 
-    Args:
-        id_: The feedback's.
-        service: Of what it is about, where it is said.
-        subject: What it is about: its kind, a slash and its id.
-        time: When it was said.
-        span: Trace id and span id, where it is about a span.
+    `service`: of what it is about, where it is said. `subject`: what it is about: its kind, a slash and its id. `span`:
+    trace id and span id, where it is about a span.
     """
     headers = (
         *_CONSTANT,

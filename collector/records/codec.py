@@ -31,9 +31,8 @@ def decode(
 ) -> _T:
     """A record of one of the decoder's kinds.
 
-    Raises:
-        UnknownKind: the record is of another kind: a newer version wrote it.
-        Undecodable: the bytes are not a record.
+    Raises UnknownKind: the record is of another kind: a newer version wrote it. Raises Undecodable: the bytes are not a
+    record.
     """
     try:
         return decoder.decode(value)

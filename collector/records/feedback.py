@@ -137,12 +137,7 @@ _decoder = msgspec.json.Decoder(Feedback)
 
 
 def decode_feedback(value: bytes) -> Feedback:
-    """The feedback in a record.
-
-    Raises:
-        UnknownKind: a newer version wrote it.
-        Undecodable: it is not one.
-    """
+    """The feedback in a record. Raises UnknownKind: a newer version wrote it. Raises Undecodable: it is not one."""
     return decode(_decoder, value)
 
 
@@ -162,8 +157,7 @@ _ESCAPE = re.compile(
 def given(item: bytes | msgspec.Raw) -> Given:
     """One object of a request; what is not Unicode in its texts becomes U+FFFD.
 
-    Raises:
-        Undecodable: it is too large or not of this form; the message names the field.
+    Raises Undecodable: it is too large or not of this form; the message names the field.
     """
     if len(item) > MAX_BYTES:
         raise Undecodable(f"larger than {MAX_BYTES} bytes")
@@ -179,9 +173,7 @@ def given(item: bytes | msgspec.Raw) -> Given:
 def items_in(body: bytes) -> Sequence[bytes | msgspec.Raw]:
     """The objects of a request, undecoded: one, or those under `feedback`.
 
-    Raises:
-        Undecodable: the body is neither.
-        TooLarge: it has more elements than a request may have.
+    Raises Undecodable: the body is neither. Raises TooLarge: it has more elements than a request may have.
     """
     bound_elements(body)
     try:
@@ -241,11 +233,7 @@ class FeedbackRules:
         return self.names is None or name in self.names
 
     def feedback(self, item: Given, *, now: float) -> Feedback:
-        """What is kept of it; `now`: unix seconds, for what says no time.
-
-        Raises:
-            Undecodable: what is wrong with it.
-        """
+        """What is kept of it; `now`: unix seconds, for what says no time. Raises Undecodable: what is wrong with it."""
         item = _in_small_letters(item)
         _check(item)
         number = None if item.value is None else float(item.value)

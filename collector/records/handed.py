@@ -22,8 +22,7 @@ TRACE_COST, SPAN_COST = 500, 200
 class Handed:
     """Scans by position, for one reader that takes each partition's records in order. Owned by one event loop.
 
-    Args:
-        most: Bytes of memory; above it nothing more is kept.
+    `most`: bytes of memory; above it nothing more is kept.
     """
 
     def __init__(self, most: int = MOST_BYTES) -> None:

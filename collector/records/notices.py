@@ -46,9 +46,5 @@ def identity_of(labels: Labels) -> str:
 
 
 def decode_alarm(value: bytes) -> AlarmRecord:
-    """A record with a key of `NOTICES`.
-
-    Raises:
-        Undecodable: it is not one.
-    """
+    """A record with a key of `NOTICES`. Raises Undecodable: it is not one."""
     return decode(_alarm, value)

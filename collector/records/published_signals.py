@@ -27,11 +27,7 @@ class PublishedSignals(Sequence[Published]):
         """The first append time of a record; None: there is none."""
 
     def add(self, record: Record) -> None:
-        """Behind the others.
-
-        Raises:
-            Undecodable: it holds no signals; nothing was added.
-        """
+        """Behind the others. Raises Undecodable: it holds no signals; nothing was added."""
         part = _OfRecord(record, groups_in(record))
         self._parts.append(part)
         self._count += len(part)

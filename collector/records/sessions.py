@@ -112,9 +112,7 @@ _decoder = msgspec.msgpack.Decoder(SessionsTopic)
 def decode_sessions(value: bytes) -> SessionsTopic:
     """A record of `sessions`.
 
-    Raises:
-        UnknownKind: a newer version wrote it.
-        Undecodable: it is not a record of `sessions`.
+    Raises UnknownKind: a newer version wrote it. Raises Undecodable: it is not a record of `sessions`.
     """
     return decode(_decoder, value)
 
@@ -125,11 +123,7 @@ def session_key(service: str, session_id: str) -> bytes:
 
 
 def split_session_key(key: bytes) -> tuple[str, str]:
-    """Service and session id of a key.
-
-    Raises:
-        Undecodable: it is not a session key.
-    """
+    """Service and session id of a key. Raises Undecodable: it is not a session key."""
     service, separator, session_id = key.partition(_SEPARATOR)
     if not separator:
         raise Undecodable("the key is not a session key")

@@ -178,19 +178,14 @@ def encode_signal(signal: Signal) -> bytes:
 def decode_signal(value: bytes) -> Signal:
     """The signal in a record's value; fields that a newer version added are ignored.
 
-    Raises:
-        Undecodable: not a signal.
+    Raises Undecodable: not a signal.
     """
     return decode(_signal, value)
 
 
 @lru_cache(maxsize=256)
 def unix_seconds(time: str) -> float:
-    """A signal's `time` as unix seconds.
-
-    Raises:
-        Undecodable: not RFC 3339.
-    """
+    """A signal's `time` as unix seconds. Raises Undecodable: not RFC 3339."""
     try:
         return datetime.fromisoformat(time).timestamp()
     except ValueError as error:

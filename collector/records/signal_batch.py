@@ -128,8 +128,7 @@ def made(signal: Signal, *, first: bool = False, start: int = 0) -> Made:
 def made_before(json: bytes, headers: Headers) -> Made:
     """A signal whose JSON was made before, and the headers of a record of its own.
 
-    Raises:
-        Undecodable: it is not a signal.
+    Raises Undecodable: it is not a signal.
     """
     return _made(decode(_fields, json), json, first=FIRST in headers, start=start_in(headers))
 
@@ -169,8 +168,7 @@ def batch_records(signals: Sequence[Made]) -> Iterator[New]:
 def signals_in(record: Record) -> Sequence[Published]:
     """The signals of a record of the topic, in order, each with its own position.
 
-    Raises:
-        Undecodable: it holds no signals.
+    Raises Undecodable: it holds no signals.
     """
     return signals_of(record, groups_in(record))
 
@@ -200,8 +198,7 @@ class SignalGroup(NamedTuple):
 def groups_in(record: Record) -> list[SignalGroup]:
     """The signals of a record as `signals_in` has them, by subject; of a record of many no JSON is read or copied.
 
-    Raises:
-        Undecodable: it holds no signals.
+    Raises Undecodable: it holds no signals.
     """
     if record.value[:1] == _JSON:
         alone = made_before(record.value, record.headers)

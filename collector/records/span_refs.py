@@ -39,8 +39,7 @@ def size_of(piece: Piece) -> int:
 async def pieces_read(log: object, pieces: Sequence[Piece]) -> list[bytes | None]:
     """The bytes of each piece; None where the log does not have them any more.
 
-    Raises:
-        LogUnavailable: the log cannot be read now.
+    Raises LogUnavailable: the log cannot be read now.
     """
     return [await _read(log, each) if isinstance(each, SpanRef) else each for each in pieces]
 
@@ -48,8 +47,7 @@ async def pieces_read(log: object, pieces: Sequence[Piece]) -> list[bytes | None
 async def whole_read(log: object, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
     """The bytes of all pieces; none where any of them has expired: a part of a trace is not the trace.
 
-    Raises:
-        LogUnavailable: the log cannot be read now.
+    Raises LogUnavailable: the log cannot be read now.
     """
     read = await pieces_read(log, pieces)
     return tuple(each for each in read if each is not None) if None not in read else ()

@@ -99,11 +99,7 @@ def outline_of(headers: Headers) -> Outline | None:
 
 
 class Summariser:
-    """Makes summaries.
-
-    Args:
-        read_only: Tools that change nothing (`tasks.read_only`).
-    """
+    """Makes summaries. `read_only`: tools that change nothing (`tasks.read_only`)."""
 
     def __init__(self, read_only: Collection[str] = ()) -> None:
         self._read_only = frozenset(read_only)
@@ -164,11 +160,7 @@ def packed_trace(trace: Trace) -> bytes:
 
 
 def unpacked(packed: bytes | msgspec.Raw) -> Trace:
-    """The trace of its msgpack.
-
-    Raises:
-        Undecodable: it is not one.
-    """
+    """The trace of its msgpack. Raises Undecodable: it is not one."""
     try:
         return _trace.decode(packed)
     except NOT_A_RECORD as error:

@@ -165,20 +165,12 @@ def decode_raw_trace(value: bytes) -> RawTrace | VerdictRecord | SessionRecord |
 
 
 def decode_judged_trace(raw: msgspec.Raw) -> JudgedTrace:
-    """The fields of a raw trace that judging reads itself.
-
-    Raises:
-        Undecodable: not a trace.
-    """
+    """The fields of a raw trace that judging reads itself. Raises Undecodable: not a trace."""
     return decode(_judged, raw)
 
 
 def decode_texts(raw: msgspec.Raw) -> TraceTexts:
-    """The texts of a raw trace.
-
-    Raises:
-        Undecodable: not a trace.
-    """
+    """The texts of a raw trace. Raises Undecodable: not a trace."""
     return decode(_texts, raw)
 
 

@@ -169,9 +169,7 @@ _decoder = msgspec.msgpack.Decoder(TracesTopic)
 def decode_traces(value: bytes) -> TracesTopic:
     """A record of `traces`, raw spans included.
 
-    Raises:
-        UnknownKind: a newer version wrote it.
-        Undecodable: it is not a record of `traces`.
+    Raises UnknownKind: a newer version wrote it. Raises Undecodable: it is not a record of `traces`.
     """
     return decode(_decoder, value)
 
@@ -179,10 +177,8 @@ def decode_traces(value: bytes) -> TracesTopic:
 class TraceReader(Generic[_T]):
     """Reads records of one partition of `traces`, each at most once.
 
-    Args:
-        get: Fetches a record; None when it has expired.
-        partition: Of the records.
-        decode: Makes a trace of a record; None for another kind of record. It may raise `Undecodable`.
+    `get`: fetches a record; None when it has expired. `decode`: makes a trace of a record; None for another kind of
+    record. It may raise `Undecodable`.
     """
 
     def __init__(

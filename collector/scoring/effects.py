@@ -113,9 +113,8 @@ class WriteBatch:
     def __init__(self, *, joined: bool, redact: bool = False) -> None:
         """Begin empty.
 
-        Args:
-            joined: All signals of a step are one record; the log takes such records (`port.Counting`).
-            redact: Signals leave without texts (`redaction.content: drop`).
+        `joined`: all signals of a step are one record; the log takes such records (`port.Counting`). `redact`: signals
+        leave without texts (`redaction.content: drop`).
         """
         self._joined = joined
         self._redact = redact

@@ -40,10 +40,7 @@ _decode = msgspec.msgpack.Decoder(State).decode
 class Packer:
     """Packs sessions and wakes them.
 
-    Args:
-        rules: The plan.
-        limits: Of the sessions' windows.
-        keeps_sketches: Whether a session that rests keeps its sketches, because the log takes long to read one record.
+    `keeps_sketches`: whether a session that rests keeps its sketches, because the log takes long to read one record.
     """
 
     def __init__(

@@ -146,8 +146,7 @@ class OpenSessions:
     def close_due(self, now: float) -> Iterator[Effects]:
         """Close the sessions that are due at this log time; a session that waits for a verdict closes with it.
 
-        Verdicts that are too late by now are given here,
-        through the log: the first one there wins (rule 6).
+        Verdicts that are too late by now are given here, through the log: the first one there wins (rule 6).
         """
         yield from self._reach(self._next, now)
 
@@ -177,8 +176,7 @@ class OpenSessions:
     ) -> Placed | Dropped:
         """Place a trace in its session, which it may open; or the reason why the record is not scored.
 
-        Raises:
-            Undecodable: the key is not a session's.
+        Raises Undecodable: the key is not a session's.
         """
         held = self._find(key)
         if held is not None and not self._is_past(key, offset):

@@ -28,9 +28,7 @@ FindTrace: TypeAlias = Callable[[bytes, str], SessionTurn | None]
 class PendingVerdicts:
     """Subjects in the order of their records' log times.
 
-    Args:
-        rules: The plan.
-        max_sessions: Closed sessions that may wait; the verdicts of older ones are given up.
+    `max_sessions`: closed sessions that may wait; the verdicts of older ones are given up.
     """
 
     def __init__(self, *, rules: Rules, max_sessions: int) -> None:

@@ -34,8 +34,7 @@ def new_head(
 ) -> SessionHead:
     """The head of a session that this trace opens; `closed` is that of an earlier one of the same key.
 
-    Raises:
-        Undecodable: the key is not a session's.
+    Raises Undecodable: the key is not a session's.
     """
     # A revised trace stays in the session of its key, whatever it names itself.
     service, session_id = split_session_key(key)

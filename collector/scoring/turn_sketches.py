@@ -28,12 +28,7 @@ def sketches_in(record: SummarisedTrace) -> Sketches:
 
 
 class TurnSketches:
-    """Of one session.
-
-    Args:
-        window: Its turns, in order.
-        due: The evaluators that compare them.
-    """
+    """Of one session."""
 
     __slots__ = ("_due", "_kept", "_window")
 

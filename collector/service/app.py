@@ -76,8 +76,7 @@ TellAbout: TypeAlias = Callable[[Config, Sequence[Spec], Plan, Callable[[], froz
 class App:
     """A process with the roles of its configuration.
 
-    Raises:
-        ConfigError: anything that only the user can put right, before a single span was taken.
+    Raises ConfigError: anything that only the user can put right, before a single span was taken.
     """
 
     def __init__(

@@ -76,8 +76,7 @@ async def evaluate_recordings(
 ) -> EvaluationResult:
     """Score recordings; `closed` is called with each session. `only` is what the plan was limited to.
 
-    Raises:
-        ConfigError: a file cannot be read, or holds no export requests of its signal; `closed` was not called.
+    Raises ConfigError: a file cannot be read, or holds no export requests of its signal; `closed` was not called.
     """
     count = config.worker_count if _size(files) >= SMALL else 0
     async with _service(config, plan, count, only) as (service, recorded):

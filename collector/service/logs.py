@@ -93,9 +93,7 @@ LOGS: dict[str, Open] = {"disk": _disk, "kafka": _kafka, "memory": _memory}
 async def open_log(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
     """The log that the configuration names.
 
-    Raises:
-        ConfigError: it cannot be opened.
-        KeyError: the kind has no row in `LOGS`.
+    Raises ConfigError: it cannot be opened. Raises KeyError: the kind has no row in `LOGS`.
     """
     return await LOGS[config.log.kind](config, clock, telemetry)
 
@@ -140,12 +138,7 @@ def lag_meter(
 ) -> LagMeter | None:
     """What shows how far the groups are behind; None: the log cannot say it.
 
-    Args:
-        log: The log.
-        config: Which groups there are.
-        unwritten: What assembly has read, closed and not written.
-        telemetry: The process's metrics.
-        clock: The log's clock.
+    `unwritten`: what assembly has read, closed and not written.
     """
     if not isinstance(log, Lags):
         return None

@@ -40,12 +40,8 @@ _READER = "offline"
 class OfflineService:
     """Spans or trace records in, signals out, in one process and without sockets.
 
-    Args:
-        config: The configuration.
-        plan: The evaluators that are due.
-        workers: Read and score traces; the caller closes them.
-        telemetry: Counts.
-        only: What `plan` was limited to: the judge is asked for nothing else.
+    `workers`: read and score traces; the caller closes them. `only`: what `plan` was limited to: the judge is asked for
+    nothing else.
     """
 
     def __init__(
@@ -88,11 +84,7 @@ class OfflineService:
         self._judges_sessions = any(each.spec.scope == "session" for each in plan.judged)
 
     def split(self, request: bytes, signal: OtlpSignal) -> SplitRequest:
-        """Take an export request in, as the receiver does.
-
-        Raises:
-            Undecodable: it is not valid OTLP.
-        """
+        """Take an export request in, as the receiver does. Raises Undecodable: it is not valid OTLP."""
         decoded = DecodedRequest(request)
         if self._redact is not None:
             decoded = self._redact(decoded, signal.request)

@@ -33,14 +33,7 @@ SaidOfSession: TypeAlias = Callable[[str, str, Collection[str]], bool | None]
 class Publishing:
     """Makes the rooms, a new one after each failure.
 
-    Args:
-        config: The configuration.
-        plan: The evaluators that are due.
-        drops: How scores are compared with their own past.
-        telemetry: Whose families they fill.
-        clock: Log time.
-        supervisor: Keeps them.
-        drains: Whether a stop delivers everything.
+    `drops`: how scores are compared with their own past. `drains`: whether a stop delivers everything.
     """
 
     def __init__(

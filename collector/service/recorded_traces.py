@@ -40,8 +40,7 @@ BATCH_TRACES = 512
 class PieceSpool:
     """The pieces of every trace, in the order in which they were read; memory holds only where they are.
 
-    Raises:
-        ConfigError: see `Spool`.
+    Raises ConfigError: see `Spool`.
     """
 
     def __init__(self) -> None:
@@ -107,8 +106,7 @@ class RecordedTraces:
     ) -> None:
         """Read every file to its end, then close every trace.
 
-        Raises:
-            ConfigError: a file cannot be read, or holds no export requests of its signal.
+        Raises ConfigError: a file cannot be read, or holds no export requests of its signal.
         """
         for file in files:
             self._take(service, file)
@@ -152,11 +150,7 @@ class RecordedTraces:
 def read_recordings(
     config: Config, files: Iterable[Path], progress: Progress
 ) -> Generator[RecordedTraces]:
-    """Recordings as normalised traces; nothing is scored.
-
-    Raises:
-        ConfigError: see `RecordedTraces.read`.
-    """
+    """Recordings as normalised traces; nothing is scored. Raises ConfigError: see `RecordedTraces.read`."""
     plan_from(config)  # a mistake in the configuration is one here, too
     nothing, telemetry = Plan(), Telemetry()
     workers = start_workers(config, nothing, telemetry, count=0)
@@ -177,8 +171,7 @@ def recorded_side(
 ) -> list[SessionSide]:
     """The sessions of the recordings. `scores`: what evaluators said of them.
 
-    Raises:
-        ConfigError: a file cannot be read.
+    Raises ConfigError: a file cannot be read.
     """
     sessions: dict[SessionKey, list[Trace]] = {}
     with read_recordings(config, files, lambda _: None) as recorded:

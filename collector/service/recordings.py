@@ -60,8 +60,7 @@ def signal_of(path: Path) -> OtlpSignal | str:
 def find(paths: Sequence[Path]) -> Recordings:
     """Files as they are; folders with their subfolders' `.otlp` and `.otlp.gz`.
 
-    Raises:
-        ConfigError: a path does not exist, or is of no known kind.
+    Raises ConfigError: a path does not exist, or is of no known kind.
     """
     files: list[Path] = []
     left_out: dict[Path, str] = {}
@@ -84,8 +83,7 @@ def find(paths: Sequence[Path]) -> Recordings:
 def requests(path: Path, message: type[Message] = TRACES.request) -> Iterator[bytes]:
     """Every export request of a file, as protobuf bytes; `message` is what its OTLP/JSON holds.
 
-    Raises:
-        ConfigError: the file cannot be read, is not a regular file, or holds what is not a request.
+    Raises ConfigError: the file cannot be read, is not a regular file, or holds what is not a request.
     """
     try:
         with open_regular(path) as file:
@@ -113,11 +111,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 class _Unfolded:
-    """A gzipped file, read like the file in it.
-
-    Raises:
-        TooLarge: it unfolds to far more than its own size.
-    """
+    """A gzipped file, read like the file in it. Raises TooLarge: it unfolds to far more than its own size."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._stream = gzip.GzipFile(fileobj=file, mode="rb")  # pyright: ignore[reportArgumentType] - any file opened for reading will do

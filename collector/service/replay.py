@@ -53,8 +53,7 @@ async def rescore(
 ) -> EvaluationResult:
     """Score all traces whose record is not older than `since` (unix seconds) again; `closed`: with each session.
 
-    Raises:
-        DataFolderInUse: the service runs.
+    Raises DataFolderInUse: the service runs.
     """
     telemetry = Telemetry()
     log = await DiskLog.open(

@@ -32,12 +32,7 @@ ASSEMBLY, SCORING, JUDGING, COMPARING = "assembly", "scoring", "judging", "compa
 
 
 class PluginJudges:
-    """The `Judges` port over workers.
-
-    Args:
-        workers: Run the evaluators.
-        due: The evaluators.
-    """
+    """The `Judges` port over workers."""
 
     def __init__(self, workers: Workers, due: Sequence[Configured]) -> None:
         self._workers = workers
@@ -75,16 +70,9 @@ class PluginJudges:
 class Rooms:
     """Makes the rooms of the running service and of an offline run, the same way for both.
 
-    Every call makes a new room: one that has stopped is not run again, another drains what it left.
-
-    Args:
-        config: The configuration.
-        plan: The evaluators that are due.
-        log: What the rooms read and write. They meet nowhere else.
-        workers: Read and score traces.
-        telemetry: Counts.
-        clock: The time that budgets are kept by.
-        handed: What a receiver in this process knows of the records that it wrote.
+    Every call makes a new room: one that has stopped is not run again, another drains what it left. `log`: what the
+    rooms read and write. They meet nowhere else. `clock`: the time that budgets are kept by. `handed`: what a receiver
+    in this process knows of the records that it wrote.
     """
 
     def __init__(
@@ -147,9 +135,7 @@ class Rooms:
     ) -> JudgingRoom:
         """The room that makes verdicts of traces; its process is started for the first of them.
 
-        Args:
-            log_clock: The clock of the log where that is another one: the age of a subject is a matter of log time.
-            only: Ask for these evaluators alone.
+        `log_clock`: the clock of the log where that is another one: the age of a subject is a matter of log time.
         """
         limits = self._config.judge.budget
         budget = Budget(
@@ -244,12 +230,7 @@ class ScoreLag:
 
     A trace waits from when it was due to close until scoring has read its record: one that takes long to be scored
     holds up no other, and is not a reason to take less. What had closed before this process began waits since then.
-
     While the log does not answer, what waited goes on waiting.
-
-    Args:
-        log: The log.
-        clock: Its clock.
     """
 
     def __init__(self, log: Lags, clock: Clock) -> None:

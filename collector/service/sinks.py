@@ -49,8 +49,7 @@ def feedback_groups(config: Config) -> frozenset[str]:
 def switched_on(config: Config) -> Iterator[SinkKind]:
     """The kinds whose section under `sinks` is set. The sections decide, so that no sink can be left out unnoticed.
 
-    Raises:
-        LookupError: a section has no sink in SINKS.
+    Raises LookupError: a section has no sink in SINKS.
     """
     kinds = {each.name: each for each in SINKS}
     for name, section in config.sinks:

@@ -38,11 +38,9 @@ class SpoolPlace(NamedTuple):
 class Spool:
     """Bytes, first all written, then read in any order.
 
-    The file is in the folder that TMPDIR names (else /tmp). It has no name, so that no other user can open it and
-    it goes with the process, however that ends. Use it as a context manager.
-
-    Raises:
-        ConfigError: from every method: the file cannot be made, written or read.
+    The file is in the folder that TMPDIR names (else /tmp). It has no name, so that no other user can open it and it
+    goes with the process, however that ends. Use it as a context manager. Raises ConfigError: from every method: the
+    file cannot be made, written or read.
     """
 
     def __init__(self) -> None:
@@ -102,11 +100,7 @@ class _Stored:
 
 
 class TraceSpool:
-    """The newest record of each trace; memory holds a few numbers of each.
-
-    Raises:
-        ConfigError: see `Spool`.
-    """
+    """The newest record of each trace; memory holds a few numbers of each. Raises ConfigError: see `Spool`."""
 
     def __init__(self) -> None:
         self._spool = Spool()

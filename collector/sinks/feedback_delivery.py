@@ -38,9 +38,8 @@ class TakesFeedback(Protocol):
     async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
         """As `Sink.deliver`.
 
-        Raises:
-            Retryable: not all of it could be delivered now.
-            Refused: some can never be; all others are delivered.
+        Raises Retryable: not all of it could be delivered now. Raises Refused: some can never be; all others are
+        delivered.
         """
         ...
 

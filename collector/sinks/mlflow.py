@@ -83,12 +83,7 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
         self._check(answer, score)
 
     def _check(self, answer: HttpAnswer, score: WrittenScore) -> bool:
-        """Whether the assessment is there.
-
-        Raises:
-            Missing: its trace is not.
-            Retryable: the path is not.
-        """
+        """Whether the assessment is there. Raises Missing: its trace is not. Raises Retryable: the path is not."""
         if answer.status != 404:
             return True
         if "Assessment with ID" in answer.text:

@@ -39,8 +39,7 @@ class OtlpSink:
     def __init__(self, settings: OtlpTarget, *, version: str = "", timeout: float = 10.0) -> None:
         """Export to `settings.endpoint`; `version` is Spanwise's, for the instrumentation scope.
 
-        Raises:
-            ConfigError: the endpoint is not one.
+        Raises ConfigError: the endpoint is not one.
         """
         kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
         headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
@@ -118,8 +117,7 @@ def _pieces(events: Sequence[_Event]) -> Iterator[Sequence[_Event]]:
 def event(signal: Signal, *, observed: float) -> LogRecord:
     """The event, parented to the scored span; `observed` = the log's append time, so that a repeat is the same.
 
-    Raises:
-        Undecodable: the signal's time cannot be read.
+    Raises Undecodable: the signal's time cannot be read.
     """
     return LogRecord(
         time_unix_nano=round(unix_seconds(signal.time) * 1e6) * 1000,

@@ -101,12 +101,8 @@ def advise(
     """The settings that supply what is lacking in spans of these scopes and dialects.
 
     The general advice only stands in where no dialect has its own, that for any language where the SDK's has none.
-
-    Args:
-        lack: What is lacking.
-        scopes: Instrumentation scopes, each with or without its version.
-        dialects: Names of dialects.
-        sdks: OTel SDKs, `python 1.45.2`; without any, advice for every language fits.
+    `scopes`: instrumentation scopes, each with or without its version. `sdks`: OTel SDKs, `python 1.45.2`; without any,
+    advice for every language fits.
     """
     scopes, dialects, sdks = tuple(scopes), tuple(dialects), tuple(sdks)
     fitting = [a for a in all_advice() if lack in a.lacks and a.fits(scopes, dialects, sdks)]

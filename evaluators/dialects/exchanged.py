@@ -25,12 +25,7 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_exchanged(pieces: Sequence[bytes], *, trace_id: str) -> Mapping[str, Exchanged]:
-    """The messages of every model call, by the span id that it has in `Trace.model_calls`.
-
-    Args:
-        pieces: ExportTraceServiceRequest messages.
-        trace_id: 32 hex digits.
-    """
+    """The messages of every model call, by the span id that it has in `Trace.model_calls`."""
     decoded = decode(pieces, trace_id.lower())
     if not decoded.spans:
         return {}

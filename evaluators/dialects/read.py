@@ -22,15 +22,8 @@ def read_trace(
     """The trace `trace_id` as evaluators see it. The order of `pieces` decides only which copy of a span id counts.
 
     Spans of other traces are passed over. A span that cannot be read is left out and the trace marked truncated.
-
-    Args:
-        pieces: ExportTraceServiceRequest messages.
-        trace_id: 32 hex digits.
-        closed: Why the trace closed.
-        keys: Attribute keys of the user's own.
-
-    Raises:
-        ValueError: No span of the trace could be read at all.
+    `closed`: why the trace closed. `keys`: attribute keys of the user's own. Raises ValueError: no span of the trace
+    could be read at all.
     """
     decoded = decode(pieces, trace_id.lower())
     if not decoded.spans:

@@ -45,9 +45,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 def reading_order(trace: Trace, exchanged: Mapping[str, Exchanged]) -> tuple[Line, ...]:
     """Everything that was said and done in the trace, each once, in the order in which a person would read it.
 
-    Args:
-        trace: The normalised trace.
-        exchanged: The messages of its model calls, by span id; without them its answers and tool calls are left.
+    `exchanged`: the messages of its model calls, by span id; without them its answers and tool calls are left.
     """
     return tuple(_OrderReader(trace, exchanged).lines())
 

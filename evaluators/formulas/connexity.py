@@ -230,9 +230,8 @@ def resolve_weights(
 ) -> tuple[tuple[Criterion, float], ...]:
     """The selected criteria in order with weights that sum to 1; none selected = the eight defaults.
 
-    Raises:
-        VerdictError: An id is unknown or named twice, a weight is negative or missing where there is no default, or
-            they sum to nothing.
+    Raises VerdictError: an id is unknown or named twice, a weight is negative or missing where there is no default, or
+    they sum to nothing.
     """
     if not selection:
         selection = [(each.name, None) for each in CRITERIA if each.include_in_defaults]
@@ -267,8 +266,7 @@ def verdict(
 ) -> ConversationVerdict:
     """The verdict of a judge's answer, which has one block per criterion id.
 
-    Raises:
-        VerdictError: A block is missing or breaks its schema, or the threshold is not from 0 to 100.
+    Raises VerdictError: a block is missing or breaks its schema, or the threshold is not from 0 to 100.
     """
     if not 0 <= pass_threshold <= 100:
         raise VerdictError("pass_threshold: expected a number from 0 to 100")

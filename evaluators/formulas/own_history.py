@@ -88,11 +88,7 @@ class Stratum:
 
     @classmethod
     def unpack(cls, packed: bytes) -> tuple[float, Stratum]:
-        """The beginning of its history, and the stratum.
-
-        Raises:
-            ValueError: `pack` did not give it.
-        """
+        """The beginning of its history, and the stratum. Raises ValueError: `pack` did not give it."""
         count, rest = divmod(len(packed) - _HEAD.size, 8)
         if count < 0 or rest:
             raise ValueError("not a stratum of scores")
@@ -158,8 +154,7 @@ class OwnHistory:
     ) -> None:
         """`state` and `strata` as they were stored; a stratum may be older than the state, or missing.
 
-        Raises:
-            ValueError: they were not.
+        Raises ValueError: they were not.
         """
         self._limits = limits
         self._oldest = tuple(

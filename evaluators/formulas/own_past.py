@@ -46,10 +46,7 @@ class OwnPast:
     ) -> None:
         """`state` and `strata` as they were stored; a stratum may be older than the state (`own_history`).
 
-        The state is the object's from here on.
-
-        Raises:
-            ValueError: they are not what was stored.
+        The state is the object's from here on. Raises ValueError: they are not what was stored.
         """
         self._limits = limits or PastLimits()
         self._state = state or PastState()

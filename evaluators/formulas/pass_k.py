@@ -67,13 +67,7 @@ def posterior(
 ) -> Posterior:
     """The Beta posterior in closed form, where Fair Forge draws samples; all zeros without attempts.
 
-    Args:
-        n: Attempts.
-        c: Correct ones.
-        k: Attempts that pass@k and pass^k speak of.
-        prior_a: Of the Beta prior, > 0.
-        prior_b: Of the Beta prior, > 0.
-        level: Probability inside the interval.
+    `k`: attempts that pass@k and pass^k speak of. `prior_a`: of the Beta prior, > 0. `prior_b`: of the Beta prior, > 0.
     """
     if n == 0:
         return Posterior(rate=_NOTHING, pass_at_k=_NOTHING, pass_pow_k=_NOTHING)
@@ -163,13 +157,9 @@ def conversation(
 ) -> dict[str, JSON]:
     """The document's AgenticMetric without its two ids; an interaction is correct at or above the threshold.
 
-    Args:
-        scores: The judge's correctness per interaction, clamped to [0, 1].
-        tools: Tool correctness per interaction; None where none was expected or none used. It changes nothing else.
-        how: Options.
-
-    Raises:
-        ValueError: There is no interaction, or a score is not a number: a judge's failure is not a wrong answer.
+    `scores`: the judge's correctness per interaction, clamped to [0, 1]. `tools`: tool correctness per interaction;
+    None where none was expected or none used. It changes nothing else. Raises ValueError: there is no interaction, or a
+    score is not a number: a judge's failure is not a wrong answer.
     """
     if not scores or any(math.isnan(score) for score in scores):
         raise ValueError("a conversation needs interactions, each with a score")

@@ -64,13 +64,7 @@ def newest(runs: Iterable[Run], window: int) -> dict[tuple[str, str, str], tuple
 def task_passing(
     runs: Iterable[Run], *, window: int = 20, ks: Sequence[int] = KS
 ) -> Mapping[tuple[str, str], tuple[TaskPassing, ...]]:
-    """By (service, agent), one entry per k.
-
-    Args:
-        runs: In any order.
-        window: Newest runs of a task that count, >= 1.
-        ks: Each >= 1.
-    """
+    """By (service, agent), one entry per k. `window`: newest runs of a task that count, >= 1."""
     counts: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for (service, agent, _), some in sorted(newest(runs, window).items()):
         counts.setdefault((service, agent), []).append(decided(some))

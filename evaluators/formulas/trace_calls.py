@@ -32,11 +32,7 @@ class TraceCallsHistory:
     """
 
     def __init__(self, packed: bytes = b"") -> None:
-        """`packed`: as `pack` gave it.
-
-        Raises:
-            ValueError: it was not.
-        """
+        """`packed`: as `pack` gave it. Raises ValueError: it was not."""
         count, rest = divmod(len(packed), 12)
         if rest:
             raise ValueError("not a history of model calls")

@@ -90,11 +90,7 @@ class WorkHistory:
     """
 
     def __init__(self, packed: bytes = b"") -> None:
-        """`packed`: as `pack` gave it.
-
-        Raises:
-            ValueError: it was not.
-        """
+        """`packed`: as `pack` gave it. Raises ValueError: it was not."""
         count, rest = divmod(len(packed), 8 + 4 * _ROW)
         if rest:
             raise ValueError("not a history of work")

@@ -17,8 +17,7 @@ _KEPT = ("type", "enum", "const", "minimum", "maximum", "minItems", "maxItems")
 def strict_schema(kind: type[msgspec.Struct]) -> dict[str, JSON]:
     """The schema of a struct in the form of providers' strict modes; an optional field is required and may be null.
 
-    Raises:
-        TypeError: A field has a type that a strict schema cannot express, a mapping for instance.
+    Raises TypeError: a field has a type that a strict schema cannot express, a mapping for instance.
     """
     (whole,), parts = msgspec.json.schema_components([kind], ref_template="{name}")
     return _strict(whole, parts)

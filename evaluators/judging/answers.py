@@ -35,8 +35,7 @@ class AnswerError(ValueError):
 def to_block(value: JSON, kind: type[B]) -> B:
     """A decoded answer as a block; numbers may come as text, nothing else is coerced.
 
-    Raises:
-        AnswerError: A field is missing, of a wrong type or out of range, or a number is not finite.
+    Raises AnswerError: a field is missing, of a wrong type or out of range, or a number is not finite.
     """
     try:
         block = _block(value, kind)
@@ -84,10 +83,8 @@ NOTHING_QUOTED = Quotations()
 def read_object(raw: str, quotations: Quotations = NOTHING_QUOTED) -> dict[str, JSON]:
     """The one JSON object of the text, whatever prose, code fence or thinking is around it.
 
-    Beside prose, an object that is in the recording is a quotation and no answer.
-
-    Raises:
-        AnswerError: There is none, or several, or it was cut off.
+    Beside prose, an object that is in the recording is a quotation and no answer. Raises AnswerError: there is none, or
+    several, or it was cut off.
     """
     # What is JSON as it stands may speak of thinking tags; anything else may think aloud first.
     whole = _json(_unfenced(raw))
@@ -147,8 +144,7 @@ def _json(text: str) -> JSON:
 def _objects(text: str, quotations: Quotations) -> Iterator[tuple[str, dict[str, JSON]]]:
     """Every outermost JSON object in a text, with its own text.
 
-    Raises:
-        AnswerError: One begins and is broken: what is inside it is not the answer.
+    Raises AnswerError: one begins and is broken: what is inside it is not the answer.
     """
     decoder = json.JSONDecoder()
     start = text.find("{")
@@ -180,10 +176,8 @@ _SCALE = re.compile(r"(?:\bout of |/)1(?:\.0+)?(?![\w/]|[.,]\d)", re.IGNORECASE 
 def read_rating(raw: str, quotations: Quotations = NOTHING_QUOTED) -> JSON:
     """`score` and `reasoning` as Cogitator reads them: from JSON, else a labelled, leading or only number in prose.
 
-    A JSON object's score is clamped to [0, 1]. Its reference takes the first 0 or 1 of any prose; we do not.
-
-    Raises:
-        AnswerError: There is no such score, or more than one could be meant, or an object is broken.
+    A JSON object's score is clamped to [0, 1]. Its reference takes the first 0 or 1 of any prose; we do not. Raises
+    AnswerError: there is no such score, or more than one could be meant, or an object is broken.
     """
     text = _bare(raw)
     value = _json(text)

@@ -141,8 +141,7 @@ class JudgeCalls:
     ) -> str:
         """A third party's own question, answered in free text that `read` reads, or raises ValueError for.
 
-        Raises:
-            JudgeError: There is no answer, or the evaluator has asked too often.
+        Raises JudgeError: there is no answer, or the evaluator has asked too often.
         """
         stopped = self._stopped or self._failed_models.get(model)
         if isinstance(stopped, Skip):
@@ -220,8 +219,7 @@ def _entries(
 ) -> Mapping[str, JSON]:
     """The answers by key, or, to a question that was asked alone, the one without a key.
 
-    Raises:
-        ValueError: The text holds neither.
+    Raises ValueError: the text holds neither.
     """
     fault = AnswerError("no entry that was asked for")
     entries: dict[str, JSON] = {}
@@ -265,9 +263,5 @@ class JudgeHandle:
     async def ask(
         self, instructions: str, question: str, *, read: Callable[[str], object] = str
     ) -> str:
-        """The model's answer; see `evaluators.resources.Judge`.
-
-        Raises:
-            JudgeError: There is none.
-        """
+        """The model's answer; see `evaluators.resources.Judge`. Raises JudgeError: there is none."""
         return await self._calls.ask_freely(self._owner, self._model, instructions, question, read)

@@ -62,11 +62,7 @@ class JudgedRun:
         self._preface = ""
 
     async def outcomes(self, resources: Mapping[Any, object]) -> tuple[Outcome, ...]:
-        """One per due evaluator, in order.
-
-        Args:
-            resources: Further resources by type; None = there is none of it.
-        """
+        """One per due evaluator, in order. `resources`: further resources by type; None = there is none of it."""
         outcomes: dict[int, Outcome] = {}
         states: dict[int, _JudgedEvaluator] = {}
         for at, configured in enumerate(self._due):

@@ -52,15 +52,9 @@ def rubric_judge(
 ) -> Spec:
     """A judge from the configuration's `judges:`.
 
-    Args:
-        name: lower_snake_case.
-        rubric: What to judge; trusted.
-        scope: Of a trace or of a closed session.
-        threshold: Success is score >= threshold.
-        version: None = a digest of the rubric, so that a changed rubric is a new version.
-
-    Raises:
-        SettingsError: Name, rubric or threshold is not valid; the message begins with `judges.<name>`.
+    `rubric`: what to judge; trusted. `scope`: of a trace or of a closed session. `version`: None = a digest of the
+    rubric, so that a changed rubric is a new version. Raises SettingsError: name, rubric or threshold is not valid; the
+    message begins with `judges.<name>`.
     """
     if not NAME.fullmatch(name):
         raise SettingsError(f"judges.{name}: a name is lower_snake_case")
@@ -87,11 +81,7 @@ def rubric_judge(
 
 
 def with_rubric_judges(registry: Registry, judges: Iterable[Spec]) -> Registry:
-    """A registry with these added; the one passed in is unchanged.
-
-    Raises:
-        SettingsError: A name is taken.
-    """
+    """A registry with these added; the one passed in is unchanged. Raises SettingsError: a name is taken."""
     both = Registry(registry)
     both.broken = registry.broken
     for spec in judges:

@@ -126,8 +126,7 @@ def trim(text: str) -> str:
 def found(pattern: str, text: str, flags: str = "") -> bool:
     """Whether an ECMAScript pattern matches anywhere in the text; flags i, m, s, others are ignored.
 
-    Raises:
-        re.error: The pattern is not valid, or Python cannot run it.
+    Raises re.error: the pattern is not valid, or Python cannot run it.
     """
     return _compiled(pattern, flags).search(units(text)) is not None
 
@@ -156,11 +155,7 @@ class _Translation:
         self._has_names = "(?<" in openings
 
     def text(self) -> str:
-        """The pattern for `re`.
-
-        Raises:
-            re.error: It is not valid.
-        """
+        """The pattern for `re`. Raises re.error: it is not valid."""
         parts: list[str] = []
         while self._at < len(self._pattern):
             part, can_repeat = self._term()

@@ -22,11 +22,9 @@ LIST_LIMIT = 16_000
 def parse_json(text: str) -> JSON:
     """The value as ECMAScript's JSON.parse reads it.
 
-    A number too large for a double is infinite, half a surrogate pair stays one, the last of equal keys wins.
-
-    Raises:
-        ValueError: The text is not strict JSON: NaN, a byte order mark or anything around the value is not allowed.
-        RecursionError: It is nested too deeply.
+    A number too large for a double is infinite, half a surrogate pair stays one, the last of equal keys wins. Raises
+    ValueError: the text is not strict JSON: NaN, a byte order mark or anything around the value is not allowed. Raises
+    RecursionError: it is nested too deeply.
     """
     return json.loads(text, parse_constant=_refused, parse_int=_integer)
 

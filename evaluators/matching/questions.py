@@ -25,10 +25,7 @@ def cosines(packed: bytes, others: Iterable[bytes]) -> list[float]:
     """The cosine similarity of a direction with each of the others, by `cosine_distance`: from 0 to 1.
 
     From how far apart they are, which `math.dist` computes in C: the process that compares needs no numpy, which takes
-    a tenth of a second and 10 MB.
-
-    Raises:
-        ValueError: the vectors have different lengths.
+    a tenth of a second and 10 MB. Raises ValueError: the vectors have different lengths.
     """
     mine = _unpacked(packed)
     return [_cosine(mine, _unpacked(each)) for each in others]

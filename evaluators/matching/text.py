@@ -120,8 +120,7 @@ def contains(output: str, expected: str | None, *, case_sensitive: bool = False)
 def regex(output: str, pattern: str, flags: str = "") -> str | None:
     """Why nothing in the output matches; None when something does.
 
-    Raises:
-        re.error: The pattern is not valid, or Python cannot run it.
+    Raises re.error: the pattern is not valid, or Python cannot run it.
     """
     if found(pattern, output, flags):
         return None
@@ -131,8 +130,7 @@ def regex(output: str, pattern: str, flags: str = "") -> str | None:
 def json_schema(output: str, schema: JSON) -> tuple[str, str] | None:
     """(`parse` or `validation`, why) when the output is not JSON or does not satisfy the schema; None when it does.
 
-    Raises:
-        Unjudgeable: The schema is not valid.
+    Raises Unjudgeable: the schema is not valid.
     """
     try:
         value = parse_json(output)

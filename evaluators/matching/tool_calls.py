@@ -119,8 +119,7 @@ def named(calls: Sequence[ToolCall]) -> str:
 def argument_error(schema: JSON, arguments: JSON) -> str | None:
     """Why the arguments do not satisfy the tool's schema, both as a trace has them; None when they do.
 
-    Raises:
-        Unjudgeable: The schema is not valid or refers to other documents, or either is too long.
+    Raises Unjudgeable: the schema is not valid or refers to other documents, or either is too long.
     """
     judged = _judge(_Schema.of(schema), arguments)
     if not judged.is_judged:

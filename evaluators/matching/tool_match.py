@@ -57,11 +57,7 @@ def match_tools(
     weights: Mapping[str, float] = DEFAULT_WEIGHTS,
     threshold: float = 1.0,
 ) -> ToolMatch:
-    """Compare.
-
-    Raises:
-        ValueError: The weights do not sum to a positive number, or one of them has no known name.
-    """
+    """Compare. Raises ValueError: the weights do not sum to a positive number, or one of them has no known name."""
     total = sum(weights.values())
     if total <= 0 or min(weights.values()) < 0 or set(weights) - set(PARTS):
         raise ValueError(f"tool_weights: needs non-negative weights of {', '.join(PARTS)}")

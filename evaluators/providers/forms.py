@@ -68,9 +68,7 @@ class Form:
     def after(self, fault: ProviderFault, *, is_last: bool) -> Form | None:
         """The form to try next after a refusal; None: no other form would help.
 
-        Args:
-            fault: The refusal.
-            is_last: It is the last attempt: a server's failure is taken for a refusal of the schema.
+        `is_last`: it is the last attempt: a server's failure is taken for a refusal of the schema.
         """
         if fault.refuses is not None:
             form = self.without(fault.refuses, too_much=fault.too_much)
@@ -106,11 +104,8 @@ class Forms:
     def answered(self, model: str, form: Form, *, asks_schema: bool, suspected: bool) -> None:
         """The model answered to this form.
 
-        Args:
-            model: Its name.
-            form: What was sent with the prompt.
-            asks_schema: Whether the prompt has a schema.
-            suspected: The schema was left out because the server failed, not because it refused.
+        `form`: what was sent with the prompt. `asks_schema`: whether the prompt has a schema. `suspected`: the schema
+        was left out because the server failed, not because it refused.
         """
         if not asks_schema:
             form = replace(form, schema=True)

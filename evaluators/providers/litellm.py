@@ -81,13 +81,8 @@ class LiteLlmJudge:
     async def ask(self, prompt: Prompt, *, model: str, is_last: bool = True) -> Answer:
         """The answer.
 
-        Args:
-            prompt: The question.
-            model: Who is asked.
-            is_last: No attempt follows: where the server fails on the schema, it is asked without one now.
-
-        Raises:
-            JudgeError: rate_limited, timeout or provider_error.
+        `is_last`: no attempt follows: where the server fails on the schema, it is asked without one now. Raises
+        JudgeError: rate_limited, timeout or provider_error.
         """
         asks_schema = prompt.schema is not None
         form = self._forms.of(model)
@@ -166,11 +161,7 @@ class LiteLlmEmbedder:
         return sum(len(text.encode("utf-8", "replace")) for text in texts) * self._price[0]
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """One vector per text, in order.
-
-        Raises:
-            JudgeError: rate_limited, timeout or provider_error.
-        """
+        """One vector per text, in order. Raises JudgeError: rate_limited, timeout or provider_error."""
         library = _library()
         try:
             async with asyncio.timeout(self._timeout):
@@ -279,11 +270,7 @@ def _imported() -> Any:
 
 
 def _read(response: Any, prompt: Prompt) -> str:
-    """The answer's text.
-
-    Raises:
-        FaultyAnswer: There is none.
-    """
+    """The answer's text. Raises FaultyAnswer: there is none."""
     choices = getattr(response, "choices", None)
     if not choices:
         raise FaultyAnswer(_NO_ANSWER)

@@ -64,11 +64,8 @@ def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | No
     """Why the instance does not satisfy the schema (JSON text); None when it does.
 
     A trusted schema is the user's own: all its patterns are tried, as ECMAScript means them. No reference is ever
-    fetched, and infinity is not a number.
-
-    Raises:
-        Unjudgeable: The schema is not valid, a reference leads nowhere or only to itself, or it would take more than
-            its steps.
+    fetched, and infinity is not a number. Raises Unjudgeable: the schema is not valid, a reference leads nowhere or
+    only to itself, or it would take more than its steps.
     """
     fits = fitting(text, instance, trusted=trusted)
     return None if fits else counted_error(text, instance, trusted=trusted).error
@@ -88,11 +85,7 @@ class Counted(NamedTuple):
 
 
 def counted_error(text: str, instance: JSON, *, trusted: bool = False) -> Counted:
-    """As `first_error`, with the steps, by jsonschema alone.
-
-    Raises:
-        Unjudgeable: See `first_error`.
-    """
+    """As `first_error`, with the steps, by jsonschema alone. Raises Unjudgeable: see `first_error`."""
     known = _known(text, trusted=trusted)
     if isinstance(known.validator, str):
         raise Unjudgeable(known.validator)

@@ -15,8 +15,7 @@ from evaluators.model import JSON
 class ScriptedEmbedder:
     """Returns scripted vectors by text, and remembers the texts it was asked for.
 
-    Raises:
-        KeyError: It was asked for a text without a scripted vector.
+    Raises KeyError: it was asked for a text without a scripted vector.
     """
 
     def __init__(self, vectors: Mapping[str, Sequence[float]], *, model: str = "scripted") -> None:
@@ -53,9 +52,7 @@ class HashEmbedder:
 class ScriptedJudge:
     """A `JudgeClient` that answers as a script decides, and remembers its prompts.
 
-    Args:
-        script: From a prompt to the answer's text; an exception it returns is raised.
-        cost_usd: Of each call.
+    `script`: from a prompt to the answer's text; an exception it returns is raised.
     """
 
     def __init__(

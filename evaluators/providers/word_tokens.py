@@ -18,13 +18,9 @@ class WordTokens:
     """Token ids of texts, exactly as the tokenizer gives them for the whole text.
 
     In a vocabulary in which no token goes on past a blank, no merge joins two words either: a word's tokens do not
-    depend on its neighbours. With any other vocabulary, and for texts that hold special tokens or the blank's own
-    sign, the tokenizer is asked for the text as a whole.
-
-    Args:
-        encode: Text -> ids, with a blank put before the text, without special tokens.
-        vocabulary: Token -> id.
-        special: Texts that the tokenizer takes out before it looks at words.
+    depend on its neighbours. With any other vocabulary, and for texts that hold special tokens or the blank's own sign,
+    the tokenizer is asked for the text as a whole. `encode`: text -> ids, with a blank put before the text, without
+    special tokens. `special`: texts that the tokenizer takes out before it looks at words.
     """
 
     def __init__(

@@ -64,12 +64,8 @@ def agent_page(
 ) -> dict[str, Any] | None:
     """What the template shows; None: the index has no such agent.
 
-    Args:
-        reader: One view of the index.
-        asked: What the address says.
-        standing: The exporter's numbers of this agent.
-        now: Unix seconds.
-        settle: Seconds after which a session's score enters the detectors.
+    `standing`: the exporter's numbers of this agent. `now`: Unix seconds. `settle`: seconds after which a session's
+    score enters the detectors.
     """
     versions = reader.versions(asked.service, asked.agent)
     if not versions:

@@ -96,11 +96,7 @@ class FeedbackPages:
         return _back(f"/session?{asked}")
 
     async def _take(self, given: Given) -> None:
-        """Write it, and wait until the page has it.
-
-        Raises:
-            Refused: what is wrong.
-        """
+        """Write it, and wait until the page has it. Raises Refused: what is wrong."""
         try:
             said = self._rules.feedback(given, now=self._clock())
             await self._log.write([said.record])
@@ -117,11 +113,7 @@ class FeedbackPages:
 
 
 async def _form(request: Request) -> tuple[bool, str | None]:
-    """The thumb, and why.
-
-    Raises:
-        Refused: another site's page sent it, or it is not a thumb.
-    """
+    """The thumb, and why. Raises Refused: another site's page sent it, or it is not a thumb."""
     if not _is_own_page(request):
         raise RequestRefused(403, "a thumb is given on this page, not on another site's")
     body = bytearray()

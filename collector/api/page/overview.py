@@ -40,12 +40,7 @@ def overview(
 ) -> list[dict[str, Any]]:
     """A row for each agent: those that run away first, then those that fail or got worse, then the latest seen.
 
-    Args:
-        reader: Reads the index.
-        placed: Versions of agents.
-        standings: What the detectors say.
-        span: The time that the charts show.
-        badges: By service, what the doctor found.
+    `span`: the time that the charts show. `badges`: by service, what the doctor found.
     """
     found: list[dict[str, Any]] = []
     detailed = 0

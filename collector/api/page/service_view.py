@@ -30,10 +30,8 @@ def catalogue_view(
 ) -> dict[str, Any]:
     """The evaluators by scope, each once with its methods; and how many run.
 
-    Args:
-        rows: Every method of every evaluator.
-        agreed: How far evaluators and people agree, as the API gives it.
-        scores: What the evaluators said of some sessions.
+    `agreed`: how far evaluators and people agree, as the API gives it. `scores`: what the evaluators said of some
+    sessions.
     """
     by_name: dict[str, list[Row]] = {}
     for each in agreed:

@@ -26,11 +26,8 @@ def signal_rows(
 ) -> list[dict[str, Any]]:
     """Decoded; a stand-in whose verdict has come is left out, the worst score comes first.
 
-    Args:
-        raw: JSON of signals.
-        sheet: Where they are put.
-        whole: Where the API has the whole of them, if not where the sheet says.
-        spans: The spans that the page shows, by id: evidence that can be linked to. None: another page shows them.
+    `sheet`: where they are put. `whole`: where the API has the whole of them, if not where the sheet says. `spans`: the
+    spans that the page shows, by id: evidence that can be linked to. None: another page shows them.
     """
     signals = [cast(dict[str, Any], msgspec.json.decode(signal)) for signal in raw]
     final = {signal["evaluator"] for signal in signals if signal["final"]}
@@ -100,10 +97,8 @@ def verdict(
 ) -> str | None:
     """How a session went, in a sentence or two; None: nothing was scored.
 
-    Args:
-        reliability: Of the session; None: it has none.
-        turns: The rows of each of its traces.
-        is_whole: Whether these are all of its traces.
+    `reliability`: of the session; None: it has none. `turns`: the rows of each of its traces. `is_whole`: whether these
+    are all of its traces.
     """
     scored = [rows for rows in turns if any(each["outcome"] == "scored" for each in rows)]
     if not scored:

@@ -123,8 +123,7 @@ def footprint(size: int, *, page: int) -> int:
 def read_record(cursor: lmdb.Cursor[memoryview], topic: str, partition: int) -> tuple[Record, bool]:
     """The record whose first piece the cursor is at; it moves on. False: nothing follows.
 
-    Raises:
-        Undecodable: the record is damaged. The cursor is somewhere in it or at its end.
+    Raises Undecodable: the record is damaged. The cursor is somewhere in it or at its end.
     """
     offset = offset_of(cursor.key())
     position = Position(topic, partition, offset)
@@ -139,10 +138,8 @@ def read_ranges(
 ) -> list[bytes] | None:
     """These ranges, from and below, of the value of the record at `offset`; None: it does not exist.
 
-    Only the pieces that hold them are read and checked.
-
-    Raises:
-        Undecodable: one of these pieces is damaged, or the value is not as long.
+    Only the pieces that hold them are read and checked. Raises Undecodable: one of these pieces is damaged, or the
+    value is not as long.
     """
     at = piece_key(offset)
     if not cursor.set_key(at):

@@ -52,8 +52,7 @@ def by_bytes(key: bytes) -> bytes:
 def by_number(key: bytes) -> int:
     """The order of the tree of free pages: a key is the number of a transaction, as this machine writes it.
 
-    Raises:
-        PageError: it is not one.
+    Raises PageError: it is not one.
     """
     if len(key) != 8:
         raise PageError("the list of free pages is malformed")
@@ -93,11 +92,7 @@ class Node(NamedTuple):
 
 
 def read_meta(page: bytes) -> Meta:
-    """A meta page, of any page size.
-
-    Raises:
-        PageError: it is not one.
-    """
+    """A meta page, of any page size. Raises PageError: it is not one."""
     try:
         magic, version, _, _ = _meta.unpack_from(page, HEADER)
         at = HEADER + _meta.size
@@ -118,8 +113,7 @@ def read_meta(page: bytes) -> Meta:
 def children(page: bytes, number: int, *, fewest: int, order: Order = by_bytes) -> list[int]:
     """The page numbers below a branch page of a tree whose keys ascend by `order`.
 
-    Raises:
-        PageError: it is not branch page `number`, or has less than `fewest` entries.
+    Raises PageError: it is not branch page `number`, or has less than `fewest` entries.
     """
     below: list[int] = []
     for at in _nodes(page, number, BRANCH, fewest, order):
@@ -129,11 +123,7 @@ def children(page: bytes, number: int, *, fewest: int, order: Order = by_bytes) 
 
 
 def entries(page: bytes, number: int, *, order: Order = by_bytes) -> Iterator[Node]:
-    """The entries of a leaf of a tree whose keys ascend by `order`.
-
-    Raises:
-        PageError: it is not leaf page `number`.
-    """
+    """The entries of a leaf of a tree whose keys ascend by `order`. Raises PageError: it is not leaf page `number`."""
     for at in _nodes(page, number, LEAF, 1, order):
         low, high, flags, key = _node.unpack_from(page, at)
         size, begin = low | high << 16, at + _node.size + key
@@ -220,16 +210,9 @@ def check(
 ) -> CheckedFile:
     """Read every page of `data.mdb` that its trees need; a folder without one is sound.
 
-    Args:
-        folder: Of the environment; no process has it open.
-        repair: Write the header of a value's first page again where it was overwritten: else LMDB would give pages away
-            when the value is deleted.
-        seconds: When to give up.
-        monotonic: Seconds that never jump.
-
-    Raises:
-        DataDamaged: the file is cut off, or LMDB could not walk it.
-        OSError: it cannot be read.
+    `folder`: of the environment; no process has it open. `repair`: write the header of a value's first page again where
+    it was overwritten: else LMDB would give pages away when the value is deleted. `monotonic`: seconds that never jump.
+    Raises DataDamaged: the file is cut off, or LMDB could not walk it. Raises OSError: it cannot be read.
     """
     path = folder / "data.mdb"
     if not path.is_file() or not path.stat().st_size:

@@ -33,8 +33,7 @@ class MapReader:
     def read(self, topic: str, ranges: Sequence[tuple[int, int, int, int]]) -> list[bytes | None]:
         """The bytes at each (partition, offset, from, below); None: the record has expired or is damaged.
 
-        Raises:
-            LogUnavailable: the log cannot be read.
+        Raises LogUnavailable: the log cannot be read.
         """
         error: lmdb.Error | None = None
         for _ in range(_ATTEMPTS):

@@ -60,8 +60,7 @@ class LogState:
 class LockFile:
     """One process per data folder: an advisory lock, held from construction to `close` or until its holder dies.
 
-    Raises:
-        DataFolderInUse: another process (or another log in this one) holds the folder.
+    Raises DataFolderInUse: another process (or another log in this one) holds the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -93,8 +92,7 @@ def map_size_of(max_size: int) -> int:
 class DiskStore:
     """The LMDB file, open for one process. Its map is larger than `max_size`: freed pages wait to be used again.
 
-    Raises:
-        ConfigError: the folder holds another number of partitions.
+    Raises ConfigError: the folder holds another number of partitions.
     """
 
     def __init__(self, folder: Path, *, max_size: int, partitions: int) -> None:
@@ -142,21 +140,13 @@ class DiskStore:
         return self._env.begin(write=True)
 
     def load_time(self) -> float:
-        """The time of the newest record ever written.
-
-        Raises:
-            DataDamaged: it cannot be read.
-        """
+        """The time of the newest record ever written. Raises DataDamaged: it cannot be read."""
         with self.reading() as txn, _as_damage(self.folder):
             stored = txn.get(_LAST_TIME, db=self.meta)
             return 0.0 if stored is None else _DOUBLE.unpack(stored)[0]
 
     def load_state(self, groups: Mapping[str, frozenset[str]]) -> LogState:
-        """The state that the last transaction left.
-
-        Raises:
-            DataDamaged: it cannot be read.
-        """
+        """The state that the last transaction left. Raises DataDamaged: it cannot be read."""
         with self.reading() as txn, _as_damage(self.folder):
             end_offsets = {
                 topic_partition: int.from_bytes(stored, "big")

@@ -90,8 +90,7 @@ class PollingReader:
     async def poll(self, *, max_records: int = 256, timeout: float = 1.0) -> Batch:
         """See `port.Reader.poll`.
 
-        Raises:
-            LogUnavailable: the reader or its log is closed, or the log cannot be read now.
+        Raises LogUnavailable: the reader or its log is closed, or the log cannot be read now.
         """
         if not self._open:
             return self._revoke()

@@ -67,10 +67,8 @@ def prepare(
 ) -> list[PreparedRecord]:
     """Records with positions from `end_offsets` on, and their values computed.
 
-    Raises:
-        RecordTooLarge: one of them can never be written.
-        ValueError: a tombstone on a topic that is not compacted, several offsets on one that is, or a partition that
-            does not exist.
+    Raises RecordTooLarge: one of them can never be written. Raises ValueError: a tombstone on a topic that is not
+    compacted, several offsets on one that is, or a partition that does not exist.
     """
     claimed: dict[TopicPartition, int] = {}
     positions: list[Position] = []
@@ -93,11 +91,7 @@ def prepare(
 
 
 def check_commits(commits: Sequence[Commit], partitions: Callable[[str], int]) -> None:
-    """Refuse a commit on a topic or partition that does not exist.
-
-    Raises:
-        ValueError: no such topic or partition.
-    """
+    """Refuse a commit on a topic or partition that does not exist. Raises ValueError: no such topic or partition."""
     for commit in commits:
         _check_partition(commit.topic, commit.partition, partitions(commit.topic))
 

@@ -155,11 +155,8 @@ class Retention:
     ) -> None:
         """Drop what may go, the oldest first, until `need` more bytes fit; refuse a call that does not fit even so.
 
-        A call that commits on the very topic makes space there, so it passes where others wait.
-
-        Raises:
-            LogFull: try again once records were deleted.
-            RecordTooLarge: the call is larger than the whole share.
+        A call that commits on the very topic makes space there, so it passes where others wait. Raises LogFull: try
+        again once records were deleted. Raises RecordTooLarge: the call is larger than the whole share.
         """
         for topic, size in need.items():
             most = self.quotas.at_once(topic)

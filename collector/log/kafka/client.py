@@ -76,8 +76,7 @@ def client_settings(
 ) -> ClientSettings:
     """The settings of a client for these servers; `section` is where the user wrote them.
 
-    Raises:
-        ConfigError: a server is not host:port, or a certificate cannot be read.
+    Raises ConfigError: a server is not host:port, or a certificate cannot be read.
     """
     for server in bootstrap_servers.split(","):
         host, _, port = server.strip().rpartition(":")
@@ -142,8 +141,7 @@ def network_client(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> AIOKafkaCl
 def check_membership(consumer: AIOKafkaConsumer) -> None:
     """Raise what ended the consumer's part in its group: aiokafka tells only a consumer that fetches.
 
-    Raises:
-        KafkaError: it takes no part in the group until it is made again.
+    Raises KafkaError: it takes no part in the group until it is made again.
     """
     if is_lost(consumer._client):  # noqa: SLF001
         raise KafkaError("the client no longer finds a broker")
@@ -170,10 +168,8 @@ async def committed_offsets(
 async def within(limit: Callable[[], float], work: Coroutine[Any, Any, _T]) -> _T:
     """The result of something aiokafka does, in `limit()` seconds, which may become fewer meanwhile.
 
-    A cancellation alone is not enough: aiokafka swallows some.
-
-    Raises:
-        TimeoutError: it was given up; it may still happen.
+    A cancellation alone is not enough: aiokafka swallows some. Raises TimeoutError: it was given up; it may still
+    happen.
     """
     task = asyncio.create_task(work)
     began = asyncio.get_running_loop().time()

@@ -96,10 +96,8 @@ class Cluster:
         """Let log time be the brokers', which stamp the records: else two clocks say when a trace is due.
 
         Log time goes on from the newest stamp there is; the first record that this process sends may set it back.
-
-        Args:
-            stamped: The time that a broker gave a record when it appended it.
-            sent: The clock when this process sent the record; None: another one may have, at any time.
+        `stamped`: the time that a broker gave a record when it appended it. `sent`: the clock when this process sent
+        the record; None: another one may have, at any time.
         """
         clock = self.clock
         if not isinstance(clock, SteadyClock):
@@ -112,11 +110,7 @@ class Cluster:
             clock.go_on_from(stamped)
 
     async def within(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """The result of a request, in time.
-
-        Raises:
-            TimeoutError: it was given up; it may still happen.
-        """
+        """The result of a request, in time. Raises TimeoutError: it was given up; it may still happen."""
         try:
             return await within(lambda: self.deadline, work)
         except TimeoutError:
@@ -141,11 +135,7 @@ class Cluster:
         return 1 if topic == WINDOWS else self.settings.partitions
 
     def reached(self) -> Topics:
-        """The topics.
-
-        Raises:
-            LogUnavailable: the cluster has not been reached since the start.
-        """
+        """The topics. Raises LogUnavailable: the cluster has not been reached since the start."""
         if self.topics is None:
             raise LogUnavailable(f"Kafka at {self.settings.bootstrap_servers} was not reached yet")
         return self.topics
@@ -161,8 +151,7 @@ class Bootstrap:
     async def begin(self) -> None:
         """Try once; go on in the background when no server answers.
 
-        Raises:
-            ConfigError: a server answers, and the configuration or the user's rights must be corrected.
+        Raises ConfigError: a server answers, and the configuration or the user's rights must be corrected.
         """
         try:
             await self._try()
@@ -281,9 +270,8 @@ def new_topic(kafka: KafkaLogConfig, topic: str) -> NewTopic:
 async def ensure_topics(client: ClientSettings, kafka: KafkaLogConfig) -> Topics:
     """Create the topics that are missing, wait until every one has its leaders, describe them. The caller bounds it.
 
-    Raises:
-        ConfigError: a topic may not be created, or exists with settings that do not fit.
-        LogUnavailable: the cluster is not ready to answer.
+    Raises ConfigError: a topic may not be created, or exists with settings that do not fit. Raises LogUnavailable: the
+    cluster is not ready to answer.
     """
     admin = AIOKafkaAdminClient(**client)
     try:

@@ -66,8 +66,7 @@ class KafkaLog:
     ) -> KafkaLog:
         """Connect. When no broker answers, trying goes on in the background, and every call raises LogUnavailable.
 
-        Raises:
-            ConfigError: the servers refuse the connection, or the topics do not fit.
+        Raises ConfigError: the servers refuse the connection, or the topics do not fit.
         """
         prepare_aiokafka()
         client = client_settings(
@@ -110,11 +109,7 @@ class KafkaLog:
         return positions
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> KafkaReader:
-        """See `port.Log.read`.
-
-        Raises:
-            ValueError: the group reads the topic already.
-        """
+        """See `port.Log.read`. Raises ValueError: the group reads the topic already."""
         self._cluster.name(topic)
         if self._reader(group, topic) is not None:
             raise ValueError(f"group `{group}` reads `{topic}` already")

@@ -55,17 +55,12 @@ class GroupLags:
     async def of_member(self, reader: KafkaReader, *, unread: bool) -> Lag:
         """The lag in the partitions of this reader.
 
-        Raises:
-            LogUnavailable: it has not joined its group, or no answer came in time.
+        Raises LogUnavailable: it has not joined its group, or no answer came in time.
         """
         return await self._lag(reader.group, reader.topic, reader.places(unread=unread))
 
     async def without_members(self, group: str, topic: str) -> Lag | None:
-        """The lag in all partitions; None: the group has members.
-
-        Raises:
-            LogUnavailable: no answer in time.
-        """
+        """The lag in all partitions; None: the group has members. Raises LogUnavailable: no answer in time."""
         self._cluster.reached()
         try:
             places = await self._cluster.within(self._stored(group, topic))

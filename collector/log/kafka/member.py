@@ -73,8 +73,7 @@ class Member(ConsumerRebalanceListener):
     def check(self) -> None:
         """Raise what ended its part in the group: as long as it owns nothing, no fetch does.
 
-        Raises:
-            KafkaError: another member has to join in its place.
+        Raises KafkaError: another member has to join in its place.
         """
         try:
             check_membership(self.consumer)
@@ -152,9 +151,7 @@ class Member(ConsumerRebalanceListener):
         """Store the commits of owned partitions; those of other partitions are their owners'.
 
         Once it is not part of its group any more it owns nothing: the next poll says so, and another member joins.
-
-        Raises:
-            LogUnavailable: no answer in time; they may be stored.
+        Raises LogUnavailable: no answer in time; they may be stored.
         """
         try:
             self.check()

@@ -53,9 +53,8 @@ class PartitionReader:
     ) -> tuple[list[ConsumerRecord], int]:
         """Records from `offset` on, and the offset to go on from; no records: the partition ends there.
 
-        Raises:
-            LogUnavailable: no answer in time.
-            OffsetOutOfRangeError: the offset has expired, or is above the end.
+        Raises LogUnavailable: no answer in time. Raises OffsetOutOfRangeError: the offset has expired, or is above the
+        end.
         """
         place = TopicPartition(self._cluster.name(topic), partition)
         return await self._ask(lambda consumer: _fetch(consumer, place, offset, size))

@@ -84,10 +84,7 @@ class Producer:
     ) -> asyncio.Future[RecordMetadata]:
         """Send one record with the producer that `started` returned; the future is its answer.
 
-        One task at a time: only so are records sent in order.
-
-        Raises:
-            KafkaError: it was not sent.
+        One task at a time: only so are records sent in order. Raises KafkaError: it was not sent.
         """
         answer = await producer.send(
             topic, value=value, key=key, headers=list(headers), partition=partition

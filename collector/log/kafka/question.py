@@ -27,8 +27,7 @@ async def ask_kafka(
 ) -> _T | str:
     """The answer; else a line that names the settings of `section` to check.
 
-    Raises:
-        ConfigError: a server is not host:port, or a certificate cannot be read.
+    Raises ConfigError: a server is not host:port, or a certificate cannot be read.
     """
     # The client's own log lines would be beside our one line.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)

@@ -75,8 +75,7 @@ class KafkaReader:
     def places(self, *, unread: bool) -> dict[int, int]:
         """By owned partition, the group's commit; `unread`: the next offset to be read.
 
-        Raises:
-            LogUnavailable: it is not a member of its group now.
+        Raises LogUnavailable: it is not a member of its group now.
         """
         member = self._member
         if member is None:
@@ -89,11 +88,7 @@ class KafkaReader:
         return {each: max(low, self._next.get(each, 0)) for each, low in commits.items()}
 
     async def poll(self, *, max_records: int = 256, timeout: float = 1.0) -> Batch:
-        """See `port.Reader.poll`.
-
-        Raises:
-            LogUnavailable: the reader is closed, or Kafka cannot be read now.
-        """
+        """See `port.Reader.poll`. Raises LogUnavailable: the reader is closed, or Kafka cannot be read now."""
         if not self._open:
             return self._end()
         try:
@@ -110,8 +105,7 @@ class KafkaReader:
     async def commit(self, commits: Sequence[Commit], *, must: bool) -> None:
         """Store these commits; one that fails is stored with the next ones, or at the next poll.
 
-        Raises:
-            LogUnavailable: not stored, and it `must` be.
+        Raises LogUnavailable: not stored, and it `must` be.
         """
         self._pending_commits |= {each.partition: each for each in commits}
         try:

@@ -58,9 +58,7 @@ class KafkaWriter:
     async def write(self, records: Sequence[New]) -> list[Position]:
         """Append; see `port.Log.write`. Topics are written one after another, in the order the call names them.
 
-        Raises:
-            LogUnavailable: see `port.Log.write`.
-            RecordTooLarge: see `port.Log.write`.
+        Raises LogUnavailable: see `port.Log.write`. Raises RecordTooLarge: see `port.Log.write`.
         """
         call = _WriteCall(records, self._cluster.reached(), self._cluster.owner)
         await self._refuse_while_stuck(records)

@@ -27,11 +27,7 @@ class Webhook:
     repeats: ClassVar[float | None] = None
 
     def __init__(self, url: str, secret: str | None = None) -> None:
-        """`secret`: `whsec_` and base64, or any text.
-
-        Raises:
-            ValueError: what is behind `whsec_` is not base64.
-        """
+        """`secret`: `whsec_` and base64, or any text. Raises ValueError: what is behind `whsec_` is not base64."""
         self._url = url
         self._key = None if secret is None else key_of(secret)
 
@@ -53,11 +49,7 @@ class Webhook:
 
 
 def key_of(secret: str) -> bytes:
-    """The bytes of a secret.
-
-    Raises:
-        ValueError: what is behind `whsec_` is not base64.
-    """
+    """The bytes of a secret. Raises ValueError: what is behind `whsec_` is not base64."""
     if not secret.startswith(_PREFIX):
         return secret.encode()
     return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)

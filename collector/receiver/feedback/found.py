@@ -118,12 +118,7 @@ class FoundFeedback:
 
 
 class FeedbackReader:
-    """Reads requests by the rules of the configuration.
-
-    Args:
-        rules: The rules.
-        clock: Unix seconds, for feedback that says no time.
-    """
+    """Reads requests by the rules of the configuration. `clock`: Unix seconds, for feedback that says no time."""
 
     def __init__(self, rules: FeedbackRules, clock: Clock) -> None:
         self._rules = rules
@@ -151,8 +146,7 @@ class FeedbackReader:
     def posted(self, body: bytes) -> FoundFeedback:
         """What the body of `POST /v1/feedback` says.
 
-        Raises:
-            Undecodable: it is not of that form, or has too many items.
+        Raises Undecodable: it is not of that form, or has too many items.
         """
         items = items_in(body)
         if len(items) > MAX_ITEMS:

@@ -99,8 +99,7 @@ def is_asked_for(each: Published, shape: ScoreShape) -> bool:
 def score_of(each: Published, shape: ScoreShape) -> WrittenScore | None:
     """The score in a signal; None: an earlier version wrote it, which did not say where its session begins and ends.
 
-    Raises:
-        Undecodable: it is not a signal.
+    Raises Undecodable: it is not a signal.
     """
     signal = decode_signal(each.json)
     subject = _subject(signal, shape)

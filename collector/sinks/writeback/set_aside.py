@@ -25,12 +25,7 @@ class _SetAsideScore:
 
 
 class SetAside:
-    """Times are those of one clock that never goes back.
-
-    Args:
-        wait: Seconds after which a subject is given up.
-        most: Scores.
-    """
+    """Times are those of one clock that never goes back. `wait`: seconds after which a subject is given up."""
 
     def __init__(self, wait: float, most: int = MOST) -> None:
         self._wait = wait

@@ -33,8 +33,7 @@ class Tool(Protocol):
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
         """Write or take away each score, no two of which have the same key; `written` says what became of them.
 
-        Raises:
-            Retryable: not all of them could be written now.
+        Raises Retryable: not all of them could be written now.
         """
         ...
 
@@ -42,11 +41,8 @@ class Tool(Protocol):
 class ScoreWriter:
     """Brings the scores of signals to a tool, each to its one place.
 
-    Args:
-        tool: Where they go.
-        shape: How signals become its scores.
-        wait: Seconds for which scores wait for their trace or session.
-        now: Seconds of a clock that never goes back.
+    `tool`: where they go. `wait`: seconds for which scores wait for their trace or session. `now`: seconds of a clock
+    that never goes back.
     """
 
     def __init__(
@@ -92,12 +88,7 @@ class ScoreWriter:
             raise Refused(refused)
 
     async def again(self) -> None:
-        """Try what was set aside and is due.
-
-        Raises:
-            Retryable: not now.
-            Refused: some can never be written.
-        """
+        """Try what was set aside and is due. Raises Retryable: not now. Raises Refused: some can never be written."""
         written = await self._write(self._aside.due(self._now(), MOST))
         for subject in written.missing:
             self._aside.is_missing(subject, self._now())

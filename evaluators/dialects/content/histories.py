@@ -23,11 +23,8 @@ _ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
 def read_history(text: str, *, grows: bool) -> tuple[Message, ...] | None:
     """The messages in a JSON list of nothing but plain messages; None: read the text as any other value.
 
-    The same as `read_messages` would give. None also outside a trace, where nothing is remembered.
-
-    Args:
-        text: The recorded value.
-        grows: Whether the next such text may begin with this one, as what is sent to a model does.
+    The same as `read_messages` would give. None also outside a trace, where nothing is remembered. `grows`: whether the
+    next such text may begin with this one, as what is sent to a model does.
     """
     room = this_room()
     if room is None or text[:1] != "[":

@@ -118,11 +118,7 @@ def find_id(
 ) -> tuple[str, str] | None:
     """The first span's best id as (id, key); None when no span carries one. A scrubbed id does not count.
 
-    Args:
-        spans: Best first.
-        what: Whose id.
-        keys: The user's own.
-        all_names: Every key of every span.
+    `keys`: the user's own.
     """
     keys_of_id, among, inside = keys.ranked[what]
     nested = bool(inside) and _BAG in all_names

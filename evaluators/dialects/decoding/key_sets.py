@@ -129,10 +129,7 @@ def forget_shapes() -> None:
 def unflatten(names: Iterable[str], get: Callable[[str], JSON], prefix: str) -> list[JSON]:
     """The list whose items' keys begin with `prefix` and an index; items that were evicted leave no hole.
 
-    Args:
-        names: All attribute keys of the span.
-        get: How to read one of them.
-        prefix: Ends with a dot.
+    `names`: all attribute keys of the span. `get`: how to read one of them.
     """
     tree: dict[str, JSON] = {}
     size = len(prefix)

@@ -14,9 +14,7 @@ from evaluators.model import Span
 class CallRecords:
     """The calls of one kind of a trace. Some servers give several calls one id: the end of one tells it from the next.
 
-    Args:
-        ledger: The spans and records of the trace.
-        spans: The calls that left spans, with their ids, in order of start.
+    `ledger`: the spans and records of the trace. `spans`: the calls that left spans, with their ids, in order of start.
     """
 
     def __init__(self, ledger: Ledger, spans: Iterable[tuple[str, Span]]) -> None:
@@ -39,10 +37,8 @@ class CallRecords:
     def add(self, record: Span, call_id: str, *, ends: bool) -> Span:
         """Lend the record to its call, or let it stand for it; returns the call's span.
 
-        Args:
-            record: In order of time.
-            call_id: "" where it has none: it then stands for a call of its own.
-            ends: Whether no later record is about the call, but for what it said.
+        `call_id`: "" where it has none: it then stands for a call of its own. `ends`: whether no later record is about
+        the call, but for what it said.
         """
         self.is_empty = False
         kept = lasting(record)
