@@ -7,6 +7,7 @@ once.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -38,6 +39,8 @@ COMMANDS: Mapping[str, str] = {
     "config": "Print the effective configuration, or its JSON Schema.",
 }
 """Name to help, in the order of `--help`. The file is `collector/commands/<name>.py`."""
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a write says of a disk, a quota or a file that is full; it names no file."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,9 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in _NO_ROOM:
             raise
-        return _print_error(f"{error.filename}: {error.strerror}", 1)
+        return _print_error(f"{error.filename or 'what was written'}: {error.strerror}", 1)
     return code if isinstance(code, int) else 0
 
 

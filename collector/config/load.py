@@ -99,7 +99,9 @@ PREFIX = "SPANWISE_"
 MAX_FILE = 1 << 20
 """Bytes of a file of settings."""
 
-_RESERVED = re.compile(r"SPANWISE_(GOLDEN|CAPTURES|LABELLED|TEST_\w+|KAFKA_LIBS|REQUIRE_\w+)")
+_RESERVED = re.compile(
+    r"SPANWISE_(GOLDEN|(LOG_)?CAPTURES|LABELLED|TEST_\w+|KAFKA_LIBS|REQUIRE_\w+)"
+)
 # What Kubernetes puts into every pod beside a service whose name starts with `spanwise`.
 _SERVICE_LINK = re.compile(r"SPANWISE_(\w+_)?(SERVICE_(HOST|PORT)\w*|PORT_\d+_(TCP|UDP|SCTP)\w*)")
 _REFERENCE = re.compile(r"\$\$|\$\{env:([A-Za-z_]\w*)(?::-([^}\n]*))?\}|\$\{[^}\n]*\}?")
