@@ -33,8 +33,6 @@ JOIN agents a ON a.id = s.agent JOIN outcomes o ON o.session = s.id WHERE s.id =
 
 
 class AgreementLabels(NamedTuple):
-    """Of one agreement."""
-
     service: str
     agent: str
     evaluator: str

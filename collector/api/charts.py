@@ -41,8 +41,6 @@ _COVERAGE = "SELECT coverage FROM sessions WHERE agent = ? AND coverage IS NOT N
 
 
 class Point(NamedTuple):
-    """The numbers of one session."""
-
     row: int
     last: int
     """Log time, microseconds."""
@@ -73,8 +71,6 @@ class ChartVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShownSession:
-    """A session to be looked at."""
-
     entry: SessionEntry
     question: str | None
     """The input of its newest trace, which `answer` answers."""

@@ -44,8 +44,6 @@ class _Gate(msgspec.Struct):
 
 
 class Compare:
-    """The endpoints."""
-
     def __init__(
         self,
         *,

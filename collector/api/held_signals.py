@@ -24,8 +24,6 @@ class _Subject:
 
 
 class HeldSignals:
-    """Belongs to one change."""
-
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._subjects: dict[int, _Subject] = {}

@@ -46,8 +46,6 @@ _CHUNK = 32
 
 @dataclass(slots=True)
 class Taken:
-    """The outcome of a batch."""
-
     signals: list[SignalEntry] = field(default_factory=list[SignalEntry])
     """Those that are new."""
     undecodable: list[tuple[Position, Undecodable]] = field(

@@ -36,8 +36,6 @@ class HeldOutcome(NamedTuple):
 
 
 class SignalNumbers(msgspec.Struct, frozen=True):
-    """The numbers of a signal."""
-
     score: float | None = None
     success: bool | None = None
 

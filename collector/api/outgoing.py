@@ -27,8 +27,6 @@ RATE = 100_000.0
 
 
 class Outgoing:
-    """In front of the whole application."""
-
     def __init__(self, app: ASGIApp, families: ApiFamilies) -> None:
         self._app = app
         self._refused = families.answers_refused.labels("unread")

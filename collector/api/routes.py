@@ -45,8 +45,6 @@ COLUMNS = (
 
 
 class Routes:
-    """`/api/v1`."""
-
     def __init__(
         self,
         *,

@@ -74,8 +74,6 @@ EVERY = Asked()
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """An order of sessions."""
-
     keys: tuple[str, ...]
     """What is compared, the highest first; the row follows as the last key."""
     index: str | None = None

@@ -155,8 +155,6 @@ class TraceRow(msgspec.Struct):
 
 
 class TraceEntry(msgspec.Struct, kw_only=True):
-    """A trace in the index."""
-
     row: TraceRow
     header: TraceHeader
 

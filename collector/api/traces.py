@@ -39,8 +39,6 @@ class FullTrace:
 
 
 class Traces:
-    """Joins the index and the log."""
-
     def __init__(
         self,
         *,

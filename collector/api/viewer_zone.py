@@ -19,8 +19,6 @@ _zone: ContextVar[str] = ContextVar("zone", default="UTC")
 
 
 class ViewerZone:
-    """ASGI middleware: reads the cookie."""
-
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 

@@ -37,8 +37,6 @@ class Arrival(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class TakeResult:
-    """What taking one record changed."""
-
     closings: list[Closing] = field(default_factory=list[Closing])
     needed: bool = False
     """Whether an open trace needs the record; otherwise the log may release it."""

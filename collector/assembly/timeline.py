@@ -24,8 +24,6 @@ SEGMENT_COST = 900
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class HeldSegment:
-    """A segment, and where it is."""
-
     segment: Segment
     spans: Sequence[SpanHead]
     piece: Piece

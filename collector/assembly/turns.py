@@ -19,8 +19,6 @@ from collector.records.closings import TurnFacts
 
 
 class Turns:
-    """The owners of one partition."""
-
     def __init__(self) -> None:
         self._owners: dict[bytes, Owner] = {}
         self._of_closed: dict[bytes, bytes] = {}

@@ -77,8 +77,6 @@ class HttpTarget(NamedTuple):
 
 
 class HttpAnswer(NamedTuple):
-    """What a tool said."""
-
     status: int
     body: bytes
     """As it was sent: errors show it without secrets."""
@@ -125,8 +123,6 @@ def has(name: str, kind: type = dict) -> Promise:
 
 
 class Client:
-    """One tool, from one event loop."""
-
     def __init__(self, target: HttpTarget, *, timeout: float = TIMEOUT) -> None:
         self._target = target
         self._timeout = timeout

@@ -52,8 +52,6 @@ COLUMNS = (
 
 
 class CsvRows:
-    """Writes rows to a stream."""
-
     def __init__(self, stream: TextIO) -> None:
         self._writer = csv.writer(stream)
         self._writer.writerow((*COLUMNS, "why"))

@@ -250,8 +250,6 @@ def without_tasks(traces: Iterable[ExaminedTrace]) -> tuple[Stop, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One lack of one stack."""
-
     lack: Lack
     says: str | None
     """`not_read` in words, with the scopes."""
@@ -279,8 +277,6 @@ class Stack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Everything the doctor has to say."""
-
     stacks: tuple[Stack, ...]
     stops: tuple[Stop, ...]
     """Evaluators that the configuration or the spans keep from running at all, whatever the stack."""

@@ -19,8 +19,6 @@ from collector.watch.windows.targets import Targets
 
 
 class GaugeSample(NamedTuple):
-    """A sample of `spanwise_<gauge>`."""
-
     gauge: str
     labels: tuple[str, ...]
     value: float

@@ -23,8 +23,6 @@ _log = logging.getLogger(__name__)
 
 
 class MetricFamilies:
-    """What becomes of requests with metrics."""
-
     def __init__(self, telemetry: Telemetry) -> None:
         self.exports = telemetry.counter(
             "metric_exports", "Requests with metrics to `metrics.otlp`, by result.", "result"

@@ -42,8 +42,6 @@ _OLDEST = "number = (SELECT min(number) FROM answers)"
 
 
 class CachedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer."""
-
     text: str
     model: str
     input_tokens: int

@@ -41,8 +41,6 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraceJob(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
-    """Judge a trace."""
-
     id: int
     owner: str
     """The subject and its digest: an answer is paid once for it."""
@@ -56,8 +54,6 @@ class TraceJob(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
 
 
 class SessionJob(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
-    """Judge a closed session."""
-
     id: int
     owner: str
     service: str
@@ -67,8 +63,6 @@ class SessionJob(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
 
 
 class BudgetReply(msgspec.Struct, frozen=True, kw_only=True, tag="budget_reply"):
-    """The answer to `ReserveBudget`."""
-
     id: int
     granted: bool
 
@@ -111,8 +105,6 @@ class CacheFailed(msgspec.Struct, frozen=True, kw_only=True, tag="cache_failed")
 
 
 class JobDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
-    """The verdict of a job."""
-
     id: int
     outcomes: tuple[Outcome, ...]
     calls: int

@@ -31,8 +31,6 @@ def _nothing() -> Lag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedGroup:
-    """A group whose lag is shown."""
-
     group: str
     topic: str
     unread: bool = False

@@ -181,8 +181,6 @@ class MemoryLog:
 
 
 class MemoryRecords:
-    """The records by place; see `retention.RecordStore`."""
-
     def __init__(self) -> None:
         self.records: dict[TopicPartition, OrderedDict[int, Record]] = defaultdict(OrderedDict)
         self.end_offsets: dict[TopicPartition, int] = {}

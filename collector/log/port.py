@@ -145,8 +145,6 @@ class Reader(Protocol):
 
 
 class Log(Protocol):
-    """See the module's contract."""
-
     async def write(
         self, records: Sequence[New], commits: Sequence[Commit] = ()
     ) -> Sequence[Position]:

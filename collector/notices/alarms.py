@@ -25,8 +25,6 @@ UNKNOWN = "unknown"
 
 
 class LiveWords:
-    """See `Words`."""
-
     def __init__(self, series: Series, labels: Mapping[str, str], value: float) -> None:
         self._series = series
         self._labels = labels
@@ -109,8 +107,6 @@ MOST_WAITING = 256
 
 @dataclass(slots=True, kw_only=True)
 class RaisedAlert:
-    """One alert with its labels."""
-
     labels: Labels
     since: float
     """Log time from which its expression holds."""
@@ -132,8 +128,6 @@ class RaisedAlert:
 
 
 class Alarms:
-    """Every alert of a process."""
-
     def __init__(self, targets: Mapping[str, Callable[[Labels], bool]]) -> None:
         """`targets`: which alerts each is sent."""
         self._targets = targets

@@ -51,8 +51,6 @@ FAMILIES = GAUGES | {each.family for each in GROWTHS}
 
 
 class FoundAlert(NamedTuple):
-    """An alert whose expression holds."""
-
     alert: Alert
     labels: Mapping[str, str]
     """Those of `alert.labels` that are not empty."""

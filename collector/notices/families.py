@@ -6,8 +6,6 @@ from collector.base.telemetry import Telemetry
 
 
 class NoticeFamilies:
-    """What became of notices."""
-
     def __init__(self, telemetry: Telemetry) -> None:
         self.notices = telemetry.counter(
             "notices", "Notices about alerts, by target and result.", "target", "result"

@@ -37,8 +37,6 @@ _MOST_BACKOFF = 60.0
 
 
 class Messenger:
-    """One target, as configured."""
-
     def __init__(self, name: str, settings: NotifyTarget) -> None:
         self.name = name
         self.kind = _kind(settings)
@@ -69,8 +67,6 @@ class Messenger:
 
 
 class TargetLoop:
-    """The loop of one target."""
-
     def __init__(
         self,
         messenger: Messenger,

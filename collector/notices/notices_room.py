@@ -37,8 +37,6 @@ SESSIONS = 3
 
 
 class NoticesRoom:
-    """See the module."""
-
     def __init__(
         self,
         settings: Notify,

@@ -15,8 +15,6 @@ GAP = 300.0
 
 
 class SeriesSample(NamedTuple):
-    """One series at one moment."""
-
     family: str
     labels: Mapping[str, str]
     value: float

@@ -36,8 +36,6 @@ _BAD_CODES = frozenset({grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF
 
 
 class Transport(Protocol):
-    """Sends one request."""
-
     async def export(self, request: bytes) -> tuple[int, str]:
         """How many records or spans the other side can never accept, and its message about them.
 

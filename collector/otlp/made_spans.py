@@ -114,8 +114,6 @@ def plain(value: AnyValue) -> JSON:
 
 
 class _PlainValue:
-    """One value being read."""
-
     def __init__(self) -> None:
         self._left = _MOST_PARTS
 

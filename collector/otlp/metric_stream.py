@@ -35,8 +35,6 @@ Kind: TypeAlias = Literal["sum", "gauge", "histogram"]
 
 
 class MetricSeries(NamedTuple):
-    """One line of a metric."""
-
     name: str
     labels: Labels
     kind: Kind

@@ -107,8 +107,6 @@ class Redactor:
 
 
 class _RedactionWalk:
-    """One request being redacted."""
-
     def __init__(self, request: bytes, marking: Marking, identifiers: frozenset[bytes]) -> None:
         self._request = request
         self._marking = marking

@@ -29,8 +29,6 @@ _ITEMS = 0x12  # field 2 of these, and of ScopeSpans and ScopeLogs
 
 
 class _Kind(NamedTuple):
-    """What a request consists of."""
-
     request: type[Message]
     whole: Descriptor
     item: Descriptor
@@ -87,8 +85,6 @@ def _repaired(request: bytes, kind: _Kind) -> DecodedRequest:
 
 
 class _Repair:
-    """One request being repaired."""
-
     def __init__(self, request: bytes, kind: _Kind) -> None:
         self._request = request
         self._kind = kind

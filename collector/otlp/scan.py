@@ -24,8 +24,6 @@ _RESOURCE_SPANS = 0x0A  # field 1 of the request
 
 
 class Scan(msgspec.Struct, frozen=True, kw_only=True):
-    """What one record holds."""
-
     traces: dict[bytes, list[SpanHead]]
     """The valid spans by trace id, in the order of the record. Usually several."""
     resources: dict[bytes, Sequence[bytes]]

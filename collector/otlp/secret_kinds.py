@@ -21,8 +21,6 @@ End: TypeAlias = Callable[[bytes, int, int, int], int | None]
 
 @dataclass(frozen=True, slots=True)
 class SecretKind:
-    """One kind of secret."""
-
     pattern: re2.Pattern
     end: End
     hint: bytes

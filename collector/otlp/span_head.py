@@ -52,8 +52,6 @@ _head: Callable[[tuple[bytes, bytes, bytes, bool]], SpanHead] = partial(
 
 
 class ScopeSpans(Protocol):
-    """`opentelemetry.proto.trace.v1.ScopeSpans`, its spans undecoded."""
-
     spans: MutableSequence[bytes]
 
 
@@ -65,8 +63,6 @@ class ResourceSpans(Protocol):
 
 
 class ExportRequest(Protocol):
-    """`ExportTraceServiceRequest`, its spans undecoded."""
-
     resource_spans: MutableSequence[ResourceSpans]
 
     def SerializeToString(self, *, deterministic: bool) -> bytes:  # noqa: N802 - protobuf's name

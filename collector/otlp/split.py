@@ -196,8 +196,6 @@ def _records(walk: Walk, joined: int) -> Iterator[tuple[Piece, Scan | None]]:
 
 
 class _Record:
-    """A record being joined."""
-
     def __init__(self) -> None:
         self.size = 0
         self._parts: list[bytes | memoryview] = []

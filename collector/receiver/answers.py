@@ -114,8 +114,6 @@ def cannot_listen(key: str, host: str, port: int, why: str) -> ConfigError:
 
 
 class Code(IntEnum):
-    """google.rpc.Code."""
-
     OK = 0
     CANCELLED = 1
     UNKNOWN = 2
@@ -161,8 +159,6 @@ def http_status(code: Code) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiverReply:
-    """One answer, for either transport."""
-
     code: Code = Code.OK
     message: str = ""
     delay: float | None = None

@@ -72,8 +72,6 @@ def options(max_request: int) -> list[tuple[str, int]]:
 
 
 class GrpcServer:
-    """The gRPC half of the receiver."""
-
     def __init__(  # noqa: PLR0913 - its settings, one by one
         self,
         intake: Intake,

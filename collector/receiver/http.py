@@ -54,8 +54,6 @@ _FOREIGN = ReceiverReply(
 
 
 class HttpApp:
-    """The ASGI application."""
-
     def __init__(
         self,
         intake: Intake,
@@ -234,8 +232,6 @@ def _with_cors_preflight(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
 
 
 class HttpServer:
-    """The HTTP half of the receiver."""
-
     def __init__(
         self,
         app: HttpApp,

@@ -17,15 +17,11 @@ WORST = 3
 
 
 class ScoredSession(NamedTuple):
-    """A session's score."""
-
     session: str
     score: float
 
 
 class VersionSide(NamedTuple):
-    """One side."""
-
     name: str | None
     """None: its sessions name none, or several."""
     sessions: Sequence[ScoredSession]
@@ -57,8 +53,6 @@ def before(candidate: str, versions: Mapping[str, Sequence[WindowEntry]]) -> str
 
 
 class VersionWindow(NamedTuple):
-    """What is held of a version."""
-
     entries: Sequence[WindowEntry]
     looks: VersionLooksRecord | None = None
     """None: it has just been seen for the first time."""

@@ -32,8 +32,6 @@ class SettlingScore(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DriftState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The state of one label set."""
-
     past: PastState
     settling: tuple[SettlingScore, ...] = ()
     next_offsets: dict[int, int] = {}

@@ -55,8 +55,6 @@ class WatchState(msgspec.Struct, array_like=True):
 
 
 class AgentFaultsState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The watches of one agent."""
-
     watches: tuple[WatchState, ...] = ()
     durations: dict[str, tuple[dict[int, int], tuple[float, ...]]] = {}
     """By tool: `Durations.counts` and `.waiting`."""

@@ -46,8 +46,6 @@ Sessions: TypeAlias = Sequence[Mapping[str, EvaluatorScores]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorSide:
-    """One evaluator before, or since."""
-
     sessions: int
     mean: float
     failing: float | None
@@ -56,8 +54,6 @@ class EvaluatorSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """One evaluator."""
-
     evaluator: str
     before: EvaluatorSide | None
     since: EvaluatorSide | None

@@ -39,8 +39,6 @@ _LISTS = (64, 8, 0)
 
 
 class JudgeCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verdict cost."""
-
     model: str
     calls: int
     input_tokens: int
@@ -50,8 +48,6 @@ class JudgeCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignalError(msgspec.Struct, frozen=True, kw_only=True):
-    """Why there is no score."""
-
     type: str
     message: str
 

@@ -81,8 +81,6 @@ class SignalBatch(msgspec.Struct, frozen=True, array_like=True, tag="batch"):
 
 
 class Published(msgspec.Struct, frozen=True, gc=False):
-    """One signal of the topic."""
-
     subject: SubjectHeader
     header: SignalHeader
     json: bytes

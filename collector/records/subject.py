@@ -142,8 +142,6 @@ def _own_values(subject: Subject, outcome: Outcome, probability: float) -> tuple
 
 
 class SubjectSignals:
-    """Makes the signals of one subject."""
-
     __slots__ = ("_shared", "header", "subject")
 
     def __init__(self, subject: Subject) -> None:

@@ -37,8 +37,6 @@ _trace = msgspec.msgpack.Decoder(Trace)
 
 
 class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A trace as scoring sees it."""
-
     rules: str
     """By which the turn was made (`Summariser.rules`)."""
     turn: Turn

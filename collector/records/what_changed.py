@@ -26,8 +26,6 @@ _SWAPPED = tuple(
 
 
 class SessionSide(NamedTuple):
-    """A session of a side."""
-
     facts: frozenset[Fact]
     """See `evaluators.formulas.differences`."""
     tools: Mapping[str, bool]
@@ -45,8 +43,6 @@ Side = Sequence[SessionSide]
 
 
 class ToolCalled(Protocol):
-    """A call of a tool."""
-
     @property
     def name(self) -> str: ...
 

@@ -59,8 +59,6 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
-    """The tombstone of a session's state."""
-
     state: SessionsTopic
 
 

@@ -110,8 +110,6 @@ _input_digest = lru_cache(maxsize=64)(trace_input_digest)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeSignals:
-    """Makes the signals of emitted evaluators."""
-
     rules: Rules
 
     def of_trace(

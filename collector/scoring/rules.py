@@ -85,8 +85,6 @@ class JudgedRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The plan as scoring reads it."""
-
     new_scorer: NewScorer
     trace: tuple[Configured, ...] = ()
     """Trace evaluators whose outcomes the record of a trace holds, but for those that are sketched."""

@@ -185,8 +185,6 @@ class RunningUses:
 
 
 class _Tool:
-    """The sums of one tool."""
-
     __slots__ = ("_durations", "_empty", "_errors", "_failed", "_returned", "calls", "repeated")
 
     def __init__(self) -> None:

@@ -88,8 +88,6 @@ def awaiting(turn: Turn, due: Collection[str]) -> Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnd:
-    """A session that closes."""
-
     subject: Subject
     outcomes: tuple[Outcome, ...]
     """Final, of the evaluators that read its turns."""

@@ -33,8 +33,6 @@ RESTING_SKETCHES = 1_800
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionCosts:
-    """Makes the figures."""
-
     outcomes: int
     """Of one trace, by how many evaluators it is scored."""
     sketches: int = 0

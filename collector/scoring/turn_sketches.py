@@ -28,8 +28,6 @@ def sketches_in(record: SummarisedTrace) -> Sketches:
 
 
 class TurnSketches:
-    """Of one session."""
-
     __slots__ = ("_due", "_kept", "_window")
 
     def __init__(self, window: SlidingWindow, due: Sequence[Configured]) -> None:

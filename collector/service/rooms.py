@@ -32,8 +32,6 @@ ASSEMBLY, SCORING, JUDGING, COMPARING = "assembly", "scoring", "judging", "compa
 
 
 class PluginJudges:
-    """The `Judges` port over workers."""
-
     def __init__(self, workers: Workers, due: Sequence[Configured]) -> None:
         self._workers = workers
         self._due = due

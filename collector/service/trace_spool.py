@@ -29,8 +29,6 @@ IN_MEMORY = 8 << 20
 
 
 class SpoolPlace(NamedTuple):
-    """Where bytes stand in their spool."""
-
     offset: int
     size: int
 
@@ -91,8 +89,6 @@ _decode = msgspec.msgpack.Decoder(tuple[Headers, bytes]).decode
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """The record of a trace."""
-
     key: bytes
     """Of its session."""
     usage: TraceUsage

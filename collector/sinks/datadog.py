@@ -20,8 +20,6 @@ from collector.sinks.writeback.sink import WriteBack, target
 
 
 class DatadogSink(WriteBack[DatadogSinkConfig]):
-    """See `Sink`."""
-
     name: ClassVar[str] = "datadog"
     shape: ClassVar[ScoreShape] = ScoreShape(
         sessions=frozenset(), takes_sessions=False, replaces=False

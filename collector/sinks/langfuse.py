@@ -20,8 +20,6 @@ from collector.sinks.writeback.sink import WriteBack, target
 
 
 class LangfuseSink(WriteBack[LangfuseSinkConfig]):
-    """See `Sink`."""
-
     name: ClassVar[str] = "langfuse"
     shape: ClassVar[ScoreShape] = ScoreShape(
         sessions=frozenset({"session.id", "langfuse.session.id"})

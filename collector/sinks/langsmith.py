@@ -21,8 +21,6 @@ _WRITTEN = has("id", str)
 
 
 class LangsmithSink(WriteBack[LangsmithSinkConfig]):
-    """See `Sink`."""
-
     name: ClassVar[str] = "langsmith"
     shape: ClassVar[ScoreShape] = ScoreShape(sessions=frozenset())
 

@@ -26,8 +26,6 @@ _WRITTEN = has("assessment")
 
 
 class MlflowSink(WriteBack[MlflowSinkConfig]):
-    """See `Sink`."""
-
     name: ClassVar[str] = "mlflow"
     shape: ClassVar[ScoreShape] = ScoreShape(
         sessions=frozenset({"session.id", "mlflow.trace.session"}),

@@ -24,8 +24,6 @@ _NOT_THERE = " do not exist"
 
 
 class PhoenixSink(WriteBack[PhoenixSinkConfig]):
-    """See `Sink`."""
-
     name: ClassVar[str] = "phoenix"
     shape: ClassVar[ScoreShape] = ScoreShape(sessions=frozenset({"session.id"}))
 

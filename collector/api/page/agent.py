@@ -51,8 +51,6 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentAsked:
-    """The parameters of the address."""
-
     service: str
     agent: str
     length: str | None

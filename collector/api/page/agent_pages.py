@@ -37,8 +37,6 @@ PATIENCE = 0.05
 
 
 class AgentPages:
-    """Their routes."""
-
     def __init__(
         self,
         *,

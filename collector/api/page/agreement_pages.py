@@ -25,8 +25,6 @@ AGREES = 0.8
 
 
 class AgreementPages:
-    """Reads the index for each request."""
-
     def __init__(self, *, agreements: Agreements, off_loop: OffLoop, rendering: Rendering) -> None:
         self._agreements = agreements
         self._off_loop = off_loop

@@ -13,8 +13,6 @@ from evaluators.dialects.dialect import NO_SETTING
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Badge:
-    """What one service's spans lack."""
-
     text: str
     """What is lacking, and how many evaluators say less than they could."""
     setting: str | None

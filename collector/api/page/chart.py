@@ -18,8 +18,6 @@ Values: TypeAlias = Sequence[float | None]
 
 
 class ChartLine(NamedTuple):
-    """One line of a chart."""
-
     name: str
     kind: str
     """A class of the style sheet."""
@@ -38,8 +36,6 @@ Kind: TypeAlias = Literal["fault", "drop", "better", "past", "release"]
 
 
 class ChartMark(NamedTuple):
-    """A moment that something happened."""
-
     at: str
     """Where it is, in per cent of the width."""
     kind: Kind
@@ -55,8 +51,6 @@ class ChartMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """What a template draws."""
-
     name: str
     summary: str
     """The chart in words, for who cannot see it."""

@@ -57,8 +57,6 @@ def _row(each: Feedback, sheet: Sheet) -> dict[str, Any]:
 
 
 class FeedbackPages:
-    """Takes thumbs."""
-
     def __init__(
         self,
         *,

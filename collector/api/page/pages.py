@@ -29,8 +29,6 @@ from collector.records.standing import Standings
 
 
 class Pages:
-    """Every page there is."""
-
     def __init__(  # noqa: PLR0913 - what its pages read, one by one
         self,
         *,

@@ -14,8 +14,6 @@ WIDTH = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanRow:
-    """One line of the span tree."""
-
     span: dict[str, Any]
     number: int
     """Its place in the tree, from 1: what the page calls it."""

@@ -25,8 +25,6 @@ ALIKE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedSide:
-    """The sessions that are asked for."""
-
     version: str | None = None
     """None: of every version; "": of those that name none."""
     first: float = 0.0

@@ -27,8 +27,6 @@ EVERY = "*"
 
 
 class TwoSidesPages:
-    """Its route."""
-
     def __init__(
         self,
         *,

@@ -50,8 +50,6 @@ _log = logging.getLogger(__name__)
 
 
 class DiskLog:
-    """See `port.Log`. Made by `open`."""
-
     counts_offsets = True
 
     def __init__(

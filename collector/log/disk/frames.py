@@ -183,8 +183,6 @@ def _range(
 
 
 class _Head:
-    """The fields of a first piece."""
-
     __slots__ = ("crc", "of_count", "of_headers", "of_key", "of_value", "start", "time")
 
     def __init__(self, first: memoryview) -> None:

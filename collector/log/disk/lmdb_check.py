@@ -81,8 +81,6 @@ class Meta(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One entry of a leaf."""
-
     value: bytes
     """Of a value on pages of its own, empty."""
     database: Database | None
@@ -192,8 +190,6 @@ _DEEPEST = 32
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """What a check found."""
-
     pages: int
     overwritten: int
     """Values whose first page was overwritten: its header is right again, the value is not."""
@@ -235,8 +231,6 @@ class _OutOfTimeError(Exception):
 
 
 class _FileWalk:
-    """One file."""
-
     def __init__(
         self, descriptor: int, *, repair: bool, until: float, monotonic: Callable[[], float]
     ) -> None:

@@ -52,8 +52,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WriteCall:
-    """One `write`, waiting for its answer."""
-
     records: Sequence[New]
     commits: Sequence[Commit]
     done: asyncio.Future[Sequence[Position]]

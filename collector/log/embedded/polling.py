@@ -53,8 +53,6 @@ class Source(Protocol):
 
 
 class PollingReader:
-    """See `port.Reader`."""
-
     def __init__(
         self,
         source: Source,

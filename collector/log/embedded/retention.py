@@ -86,8 +86,6 @@ class Quotas:
 
 
 class Oldest(NamedTuple):
-    """The oldest record of a partition."""
-
     offset: int
     time: float
     width: int = 1

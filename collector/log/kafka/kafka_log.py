@@ -40,8 +40,6 @@ _log = logging.getLogger(__name__)
 
 
 class KafkaLog:
-    """See `port.Log`. Made by `open`."""
-
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._bootstrap = Bootstrap(cluster)

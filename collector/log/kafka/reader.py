@@ -28,8 +28,6 @@ _log = logging.getLogger(__name__)
 
 
 class KafkaReader:
-    """See `port.Reader`."""
-
     def __init__(
         self,
         cluster: Cluster,

@@ -18,8 +18,6 @@ LASTS = 240.0
 
 
 class Alertmanager:
-    """See the module."""
-
     most: ClassVar[int] = 256
     repeats: ClassVar[float | None] = 60.0
 

@@ -17,8 +17,6 @@ _SEVERITY = {"page": "critical"}
 
 
 class PagerDuty:
-    """See the module."""
-
     most: ClassVar[int] = 1
     repeats: ClassVar[float | None] = None
 

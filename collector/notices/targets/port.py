@@ -12,8 +12,6 @@ from collector.notices.notice import Notice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeRequest:
-    """A POST."""
-
     url: str
     body: Any
     """Sent as JSON."""
@@ -21,8 +19,6 @@ class NoticeRequest:
 
 
 class TargetKind(Protocol):
-    """Slack, an Alertmanager, ..."""
-
     most: ClassVar[int]
     """Notices that one request tells."""
     repeats: ClassVar[float | None]

@@ -20,8 +20,6 @@ _MARK = re.compile(r"([*~`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
 class Slack:
-    """See the module."""
-
     most: ClassVar[int] = 20
     repeats: ClassVar[float | None] = None
 

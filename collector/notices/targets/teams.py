@@ -23,8 +23,6 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&])")
 
 
 class Teams:
-    """See the module."""
-
     most: ClassVar[int] = 10
     repeats: ClassVar[float | None] = None
 

@@ -21,8 +21,6 @@ _PREFIX = "whsec_"
 
 
 class Webhook:
-    """See the module."""
-
     most: ClassVar[int] = 1
     repeats: ClassVar[float | None] = None
 

@@ -28,8 +28,6 @@ KNOWN = 100_000
 
 
 class Tool(Protocol):
-    """Writes scores into one tool."""
-
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
         """Write or take away each score, no two of which have the same key; `written` says what became of them.
 

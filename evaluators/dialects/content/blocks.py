@@ -97,8 +97,6 @@ _REACT = re.compile(
 
 
 class Body(msgspec.Struct, eq=False):
-    """The inside of a message."""
-
     texts: list[str] = []
     calls: list[Call] = []
     results: list[Result] = []

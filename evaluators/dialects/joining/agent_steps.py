@@ -38,8 +38,6 @@ def find_agent_steps(
 
 
 class _StepAnswer:
-    """What an agent's span says."""
-
     def __init__(self, facts: Facts, text: str) -> None:
         self.facts = facts
         self.text = text

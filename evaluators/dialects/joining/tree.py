@@ -121,8 +121,6 @@ class Tree:
 
 
 class Agents:
-    """The agents of one trace."""
-
     __slots__ = ("_nearest", "_tree", "names", "outermost")
 
     def __init__(self, tree: Tree) -> None:

@@ -21,8 +21,6 @@ _OUTERMOST = 4
 
 
 class TraceTurn(NamedTuple):
-    """One turn of several."""
-
     spans: Sequence[Facts]
     """What is around its calls, in order of start: it may hold the question and the answer."""
     calls: list[Exchange]
