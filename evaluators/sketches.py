@@ -23,8 +23,7 @@ class Before(NamedTuple):
     """A trace before the one that is compared."""
 
     digest: str
-    sketches: Mapping[str, bytes]
-    """By evaluator; empty: nothing is known of the trace."""
+    sketches: Mapping[str, bytes]  # by evaluator; empty: nothing is known of the trace
 
 
 def sketches_of(

@@ -42,17 +42,14 @@ from evaluators.formulas.connexity import available_metrics as connexity_listing
 
 Exposition: TypeAlias = Callable[[str], tuple[bytes, str]]
 """The request's Accept header in; the exposition and its content type out."""
-_FAST = 1
-"""Level of gzip: a tenth of the bytes for little time."""
-OPEN = frozenset({"/metrics", "/healthz", "/readyz"})
-"""Paths that answer without a token."""
+_FAST = 1  # level of gzip: a tenth of the bytes for little time
+OPEN = frozenset({"/metrics", "/healthz", "/readyz"})  # paths that answer without a token
 _CHALLENGE = {
     "www-authenticate": 'Bearer realm="spanwise", Basic realm="spanwise", charset="UTF-8"'
 }
 MAX_CONNECTIONS = 200
 """Above, the one that has been idle longest is closed for the new one: /metrics and health are always answered."""
-PATIENCE = 3
-"""Seconds that open requests get when the service stops."""
+PATIENCE = 3  # seconds that open requests get when the service stops
 
 
 def build_app(

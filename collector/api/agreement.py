@@ -15,8 +15,7 @@ from collector.api.outcomes import unpack
 from collector.api.store import session_subject, trace_subject
 from evaluators.formulas.people_agreement import Pair
 
-LOOKED_AT = 20_000
-"""Of what people said, the newest, that is put beside scores."""
+LOOKED_AT = 20_000  # of what people said, the newest, that is put beside scores
 _SAID = """
 SELECT f.name, min(f.sign), {}, max(f.arrived) FROM (
     SELECT * FROM feedback INDEXED BY feedback_of_people WHERE kind = 'human' AND sign != 0
@@ -36,18 +35,15 @@ class AgreementLabels(NamedTuple):
     service: str
     agent: str
     evaluator: str
-    name: str
-    """Of the feedback."""
+    name: str  # of the feedback
 
 
 class Compared(NamedTuple):
     """One trace or session of which both the evaluator and people say something."""
 
     session_id: str
-    trace_id: str | None
-    """None: the session as a whole."""
-    said: int
-    """When people spoke last, microseconds of log time."""
+    trace_id: str | None  # None: the session as a whole
+    said: int  # when people spoke last, microseconds of log time
     pair: Pair
 
     @property

@@ -21,10 +21,8 @@ from collector.base.clock import next_tick
 from collector.base.telemetry import Telemetry
 from evaluators.formulas.people_agreement import Agreement, agreement
 
-EVERY = 60.0
-"""Seconds between two looks for the gauges."""
-MOST_SERIES = 500
-"""Of a gauge: those with the most pairs."""
+EVERY = 60.0  # seconds between two looks for the gauges
+MOST_SERIES = 500  # of a gauge: those with the most pairs
 FILTERS = ("service", "agent", "evaluator", "name")
 
 
@@ -65,8 +63,7 @@ class Agreements:
         self._off_loop = off_loop
         self._telemetry = telemetry
         self._families = families
-        self.now: Sequence[Agreed] = ()
-        """As of the last look, those with the most pairs first."""
+        self.now: Sequence[Agreed] = ()  # as of the last look, those with the most pairs first
 
     def routes(self) -> list[Route]:
         return [Route("/api/v1/agreement", self.agreement)]

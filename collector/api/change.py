@@ -65,20 +65,16 @@ class IndexChange(Reading):
         self._sessions: dict[int, _TouchedSession] = {}
         self._names: dict[tuple[str, str], _TouchedSession] = {}
         self._rows: dict[str, TraceRow] = {}
-        self._missing: set[str] = set()
-        """Traces that were looked for, and are not in the index."""
-        self._unnamed: set[tuple[str, str]] = set()
-        """The same of sessions."""
+        self._missing: set[str] = set()  # traces that were looked for, and are not in the index
+        self._unnamed: set[tuple[str, str]] = set()  # the same of sessions
         self._new: dict[str, TraceHeader] = {}
         self._changed: dict[str, TraceHeader] = {}
         self._signals = HeldSignals(self)
         self._outcomes = HeldOutcomes(connection)
         self._texts = HeldTexts(connection)
         self.feedback = HeldFeedback(connection)
-        self._owners: dict[int, int] = {}
-        """By subject with a new signal, the row of its session."""
-        self._summed: set[int] = set()
-        """Rows of sessions whose traces change."""
+        self._owners: dict[int, int] = {}  # by subject with a new signal, the row of its session
+        self._summed: set[int] = set()  # rows of sessions whose traces change
         self._agents = AgentSums(self)
         self._next_session = _next(connection, "SELECT max(id) FROM sessions")
         self._next_trace = _next(connection, "SELECT max(id) FROM traces")

@@ -16,12 +16,9 @@ from collector.api.reading import Reading, coverage_in
 from collector.api.store import AgentEntry, SessionEntry, whole, write_cursor
 from collector.records.trace_views import TraceHeader
 
-VERSIONS = 12
-"""Versions of an agent that charts look at: the latest seen."""
-COVERED = 10
-"""Sessions of each version whose coverage is shown."""
-LOOKED_AT = 8
-"""Traces of a session that are looked at for what they use."""
+VERSIONS = 12  # versions of an agent that charts look at: the latest seen
+COVERED = 10  # sessions of each version whose coverage is shown
+LOOKED_AT = 8  # traces of a session that are looked at for what they use
 _POINT = """
 SELECT id, last, reliability, seconds, cost, input_tokens, output_tokens, errors, traces
 FROM sessions WHERE agent = ? AND last >= ? AND last < ? ORDER BY last DESC LIMIT ?"""
@@ -42,11 +39,9 @@ _COVERAGE = "SELECT coverage FROM sessions WHERE agent = ? AND coverage IS NOT N
 
 class Point(NamedTuple):
     row: int
-    last: int
-    """Log time, microseconds."""
+    last: int  # log time, microseconds
     reliability: float | None
-    seconds: float | None
-    """Of its traces together, as cost and tokens."""
+    seconds: float | None  # of its traces together, as cost and tokens
     cost: float | None
     input_tokens: int | None
     output_tokens: int | None
@@ -72,8 +67,7 @@ class ChartVersion(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class ShownSession:
     entry: SessionEntry
-    question: str | None
-    """The input of its newest trace, which `answer` answers."""
+    question: str | None  # the input of its newest trace, which `answer` answers
     answer: str | None
     outcomes: Sequence[tuple[str, HeldOutcome]]
 

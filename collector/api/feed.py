@@ -161,8 +161,7 @@ class _FeedbackReader(_TopicFeed):
         super().__init__(**reader)
         self._match = match
         self._counts = counts
-        self._is_waiting = True
-        """Whether any waits, as far as is known: after a start, perhaps."""
+        self._is_waiting = True  # whether any waits, as far as is known: after a start, perhaps
         self._matched_at = float("-inf")
 
     async def take(self, batch: Batch) -> None:

@@ -9,10 +9,8 @@ from collector.api.families import ApiFamilies
 from collector.api.held_feedback import Matching
 from collector.base.telemetry import OTHER, Telemetry
 
-MOST_AGENTS = 32
-"""Of a service; the feedback of others counts under `_other`."""
-MOST_NAMES = 64
-"""Of a service; the same."""
+MOST_AGENTS = 32  # of a service; the feedback of others counts under `_other`
+MOST_NAMES = 64  # of a service; the same
 
 
 Joined: TypeAlias = Callable[[str, str, str], None]

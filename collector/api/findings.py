@@ -15,12 +15,10 @@ from collector.api.query import Query, session_shown
 from collector.api.traces import FullTrace, Traces
 from collector.base.clock import Clock
 
-EVERY = 60.0
-"""Seconds for which the same traces are looked at."""
+EVERY = 60.0  # seconds for which the same traces are looked at
 TRACES = 24
 """Traces that are looked at: the newest of each agent, or of several of its sessions where there are few agents."""
-PATIENCE = 0.15
-"""Seconds after which a request begins no other trace."""
+PATIENCE = 0.15  # seconds after which a request begins no other trace
 
 
 class Findings:

@@ -14,8 +14,7 @@ from collector.api.search import word_of
 from collector.records.feedback import Feedback, Kind, Opinion
 from collector.records.trace_views import TraceHeader
 
-WAITS = 3600.0
-"""Seconds that feedback waits for what it is about."""
+WAITS = 3600.0  # seconds that feedback waits for what it is about
 MOST_WAITING = 20_000
 MOST_OF_A_SUBJECT = 100
 """Of one trace or session; more push out the oldest."""
@@ -72,8 +71,7 @@ class Matching(NamedTuple):
 
     matched: list[Matched]
     given_up: int
-    is_waiting: bool
-    """Whether any goes on to wait."""
+    is_waiting: bool  # whether any goes on to wait
 
 
 class HeldFeedback:
@@ -81,8 +79,7 @@ class HeldFeedback:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self.pushed_out = 0
-        """How many had to go for newer ones about the same."""
+        self.pushed_out = 0  # how many had to go for newer ones about the same
 
     def put(self, said: Feedback, json: bytes, arrived: int) -> None:
         """Keep it; the same id replaces. `arrived`: log time, unix microseconds."""

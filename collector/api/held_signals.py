@@ -31,8 +31,7 @@ class HeldSignals:
         self._run: int = last or 0
         self._place = 0
         self._forgotten = -1
-        self._running: int | None = None
-        """The subject whose signals arrive now."""
+        self._running: int | None = None  # the subject whose signals arrive now
 
     def of(self, subject: int) -> dict[str, SignalEntry]:
         held = self._subjects.get(subject) or self._load(subject)

@@ -36,18 +36,15 @@ _log = logging.getLogger(__name__)
 SMALLEST = 4 << 20
 HIGH, LOW = 0.98, 0.97
 """Shares of the pages: beyond the first one sessions are evicted, down to the second one."""
-_AT_ONCE = (64, 8, 1)
-"""Sessions that one transaction evicts."""
+_AT_ONCE = (64, 8, 1)  # sessions that one transaction evicts
 RESERVE = 64 * PAGE
 """Bytes that stay free: to take words out of the search, the words are first written once more."""
-_CHUNK = 32
-"""One transaction takes at most this part of the limit."""
+_CHUNK = 32  # one transaction takes at most this part of the limit
 
 
 @dataclass(slots=True)
 class Taken:
-    signals: list[SignalEntry] = field(default_factory=list[SignalEntry])
-    """Those that are new."""
+    signals: list[SignalEntry] = field(default_factory=list[SignalEntry])  # those that are new
     undecodable: list[tuple[Position, Undecodable]] = field(
         default_factory=list[tuple[Position, Undecodable]]
     )

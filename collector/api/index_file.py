@@ -47,8 +47,7 @@ class IndexFile:
         self._version = VERSION + (b"+content" if content else b"")
         self._writer: sqlite3.Connection | None = None
         self._dictionary = b""
-        self.id = ""
-        """Of its entries: another one once it began empty."""
+        self.id = ""  # of its entries: another one once it began empty
         self._packing = Packing(b"")
         self._lock = threading.Lock()
         self._idle: list[Reader] = []

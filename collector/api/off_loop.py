@@ -10,10 +10,8 @@ from typing import TypeVar
 from collector.api.answers import RequestRefused
 from collector.api.families import ApiFamilies
 
-AT_ONCE = 2
-"""A whole trace takes many times its size in memory, and its thread takes turns with the event loop."""
-WAITING = 64
-"""Requests that may wait for a place."""
+AT_ONCE = 2  # a whole trace takes many times its size in memory, and its thread takes turns with the event loop
+WAITING = 64  # requests that may wait for a place
 T = TypeVar("T")
 
 

@@ -13,14 +13,12 @@ import msgspec
 
 from collector.api.store import DamagedError, SignalEntry
 
-STEPS = 10_000
-"""Scores are kept in steps of 1 / STEPS."""
+STEPS = 10_000  # scores are kept in steps of 1 / STEPS
 MOST = 1_000
 """Evaluators that the index has numbers for; those of which it hears later have no charts."""
 LAST_BIT = 62
 """Evaluators up to this number have a bit that says whether a session failed them; SQLite's numbers have 63."""
-_NONE = -1
-"""In place of a score, or of whether it passed."""
+_NONE = -1  # in place of a score, or of whether it passed
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[int]).decode
 
@@ -28,11 +26,9 @@ _decode = msgspec.msgpack.Decoder(list[int]).decode
 class HeldOutcome(NamedTuple):
     """Of one evaluator about one trace or session."""
 
-    evaluator: int
-    """Its number in this index."""
+    evaluator: int  # its number in this index
     score: float | None
-    passed: bool | None
-    """None: it neither passes nor fails."""
+    passed: bool | None  # None: it neither passes nor fails
 
 
 class SignalNumbers(msgspec.Struct, frozen=True):

@@ -19,8 +19,7 @@ from collector.api.families import ApiFamilies
 PIECE = 64 << 10
 LARGE = 256 << 10
 """Bytes of an answer from which on it counts."""
-LIMIT = 64 << 20
-"""Bytes of large answers on their way at once; one alone may be larger."""
+LIMIT = 64 << 20  # bytes of large answers on their way at once; one alone may be larger
 PATIENCE = 60.0
 RATE = 100_000.0
 """A client must take an answer within PATIENCE seconds and its size at so many bytes per second."""
@@ -63,8 +62,7 @@ class _OutgoingAnswer:
         self._send = send
         self._takes = takes
         self._deadline = deadline
-        self.size = 0
-        """Bytes that were taken for it."""
+        self.size = 0  # bytes that were taken for it
         self.is_refused = False
 
     async def send(self, message: Message) -> None:

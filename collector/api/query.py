@@ -52,10 +52,8 @@ class TraceShown:
     before: str | None = None
     """The trace of its session that began before it; only of a trace that was asked for by its id."""
     after: str | None = None
-    later: int = 0
-    """How many traces of its session began after it; known as those two are."""
-    feedback: Sequence[Feedback] = ()
-    """What was said of it, the latest first; known as those are."""
+    later: int = 0  # how many traces of its session began after it; known as those two are
+    feedback: Sequence[Feedback] = ()  # what was said of it, the latest first; known as those are
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +63,7 @@ class SessionShown:
     entry: SessionEntry
     traces: Sequence[TraceShown]
     signals: Sequence[msgspec.Raw]
-    feedback: Sequence[Feedback] = ()
-    """What was said of it and of its traces, the latest first."""
+    feedback: Sequence[Feedback] = ()  # what was said of it and of its traces, the latest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +71,8 @@ class SessionPart:
     """Some of a session's traces, next to one another in order of start."""
 
     shown: SessionShown
-    earlier: int
-    """Traces of the session before these."""
-    others: Sequence[str]
-    """Services that have a session of the same id."""
+    earlier: int  # traces of the session before these
+    others: Sequence[str]  # services that have a session of the same id
 
 
 class Query:

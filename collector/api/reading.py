@@ -46,8 +46,7 @@ _SIGNALS = "SELECT subject, signals FROM signals"
 _PART = 32
 _FEEDBACK = 200
 """That is shown of one subject."""
-_SUBJECTS = 64
-"""Whose signals are held at once while they are listed in order of arrival."""
+_SUBJECTS = 64  # whose signals are held at once while they are listed in order of arrival
 _MARKS = ", ".join("?" * _PART)
 
 

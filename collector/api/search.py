@@ -17,17 +17,13 @@ from collector.records.trace_views import TraceHeader
 
 Used: TypeAlias = Literal["tool", "model", "user", "task", "attribute"]
 
-BEGINNING = 300
-"""Characters of a question, and of an answer, that a search looks at."""
-ASKED = 200
-"""Characters of what is searched for, and the words of it that count."""
+BEGINNING = 300  # characters of a question, and of an answer, that a search looks at
+ASKED = 200  # characters of what is searched for, and the words of it that count
 WORDS = 12
 NAME = 64
 """Characters of a name that count."""
-PREFIX = 3
-"""A word from so many characters on also finds the words that begin with it."""
-FOUND = 10_000
-"""Of a search that more traces fit, the newest so many are looked at."""
+PREFIX = 3  # a word from so many characters on also finds the words that begin with it
+FOUND = 10_000  # of a search that more traces fit, the newest so many are looked at
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _SIGN = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 _BETWEEN = re.compile(r"[\W_]+")

@@ -47,24 +47,20 @@ class Asked:
     since: int | None = None
     """Log time of the newest record of a session, in microseconds; `until` too, which is excluded."""
     until: int | None = None
-    least: float | None = None
-    """Reliability, and `most`: a session without one does not fit."""
+    least: float | None = None  # reliability, and `most`: a session without one does not fit
     most: float | None = None
     cost: float | None = None
     """At least so many US dollars, and `seconds`: of its traces together. A session without does not fit."""
     seconds: float | None = None
-    status: str | None = None
-    """One of `STATUSES`."""
-    failed: str | None = None
-    """An evaluator that the session or one of its traces did not pass."""
+    status: str | None = None  # one of `STATUSES`
+    failed: str | None = None  # an evaluator that the session or one of its traces did not pass
     text: str | None = None
     """Words of a question or an answer, the beginning of a session id, or a trace id."""
     tool: str | None = None
     """A tool that a trace called; likewise `model`, and `user`, the id that the spans name."""
     model: str | None = None
     user: str | None = None
-    attribute: tuple[str, ...] | None = None
-    """Name and value of one that `attributes.filter` keeps."""
+    attribute: tuple[str, ...] | None = None  # name and value of one that `attributes.filter` keeps
     names: Sequence[tuple[str, str]] | None = None
     """(Service, session id) of the only ones that fit."""
 
@@ -74,10 +70,8 @@ EVERY = Asked()
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    keys: tuple[str, ...]
-    """What is compared, the highest first; the row follows as the last key."""
-    index: str | None = None
-    """That holds all sessions in this order."""
+    keys: tuple[str, ...]  # what is compared, the highest first; the row follows as the last key
+    index: str | None = None  # that holds all sessions in this order
 
 
 SORTS: Mapping[str, Sort] = {

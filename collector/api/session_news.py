@@ -14,8 +14,7 @@ from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.records.trace_views import ListedTrace
 from evaluators.coverage import low_coverage
 
-LENGTH = 300
-"""Characters of a reason; the signal has the whole."""
+LENGTH = 300  # characters of a reason; the signal has the whole
 
 
 class _Reasons(msgspec.Struct):

@@ -30,12 +30,9 @@ from collector.records.trace_views import CalledTool, TraceHeader
 from evaluators.model import Trace
 from evaluators.uses import LONGEST_NAME, MOST_TOOLS
 
-EXCERPT = 2048
-"""Characters of an input or output that lists and the session view show."""
-QUESTION = 120
-"""Characters of a session's question."""
-MODELS = 8
-"""Models of a trace."""
+EXCERPT = 2048  # characters of an input or output that lists and the session view show
+QUESTION = 120  # characters of a session's question
+MODELS = 8  # models of a trace
 _HIGHEST = (1 << 63) - 1
 _RUN_BITS = 20
 """A sequence is a run and the place within it: a transaction has fewer signals than 2 ** 20."""
@@ -173,22 +170,17 @@ class SessionEntry(msgspec.Struct, kw_only=True):
     reliability: float | None = None
     consistency: float | None = None
     coverage: dict[str, int] | None = None
-    unscored: str | None = None
-    """Why it has no reliability, in plain words."""
+    unscored: str | None = None  # why it has no reliability, in plain words
     closed: str | None = None
-    work: float | None = None
-    """Its `work_baseline`."""
+    work: float | None = None  # its `work_baseline`
     seconds: float | None = None
     """Of its traces together, as are cost (US dollars) and tokens; None: none of them says."""
     cost: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
-    errors: int = 0
-    """Traces that ended with an error."""
-    gaps: str | None = None
-    """What the recording of its newest trace lacks, names parted by spaces."""
-    question: str | None = None
-    """The input of its first trace, cut to `QUESTION` characters."""
+    errors: int = 0  # traces that ended with an error
+    gaps: str | None = None  # what the recording of its newest trace lacks, names parted by spaces
+    question: str | None = None  # the input of its first trace, cut to `QUESTION` characters
     failed: int = 0
     """The evaluators that it or one of its traces failed: bit n is evaluator n of this index."""
     newest: int = -1
@@ -204,17 +196,14 @@ class AgentEntry(msgspec.Struct, kw_only=True):
     sessions: int = 0
     traces: int = 0
     last: int = 0
-    scored: int = 0
-    """Sessions that have a reliability."""
-    unscored: str | None = None
-    """Why the session without reliability that changed last has none."""
+    scored: int = 0  # sessions that have a reliability
+    unscored: str | None = None  # why the session without reliability that changed last has none
 
 
 class SignalEntry(msgspec.Struct, array_like=True, gc=False):
     """A signal in the index: what it is of its subject, its place in the order of arrival, its JSON as it arrived."""
 
-    slot: str
-    """Its service, scope, evaluator and method: a subject has one signal of each."""
+    slot: str  # its service, scope, evaluator and method: a subject has one signal of each
     sequence: int
     revision: int
     partition: int

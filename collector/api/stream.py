@@ -31,10 +31,8 @@ UNREAD_SECONDS: Final = 30.0
 CLIENTS = 32
 HEARTBEAT = 15.0
 """Seconds between comments that keep idle connections open."""
-BLOCK = 64 << 10
-"""Bytes of events that are sent at once."""
-PAGE = 512
-"""Signals that are read from the index at once."""
+BLOCK = 64 << 10  # bytes of events that are sent at once
+PAGE = 512  # signals that are read from the index at once
 _WHY = {
     "slow": "this client read too slowly; connect again with Last-Event-ID to go on",
     "stopping": "the service stops; connect again with Last-Event-ID to go on",
@@ -64,8 +62,7 @@ def place_of(text: str) -> StreamPlace:
 
 @dataclass(slots=True, eq=False)
 class _Client:
-    at: int
-    """The number of the block that it reads next."""
+    at: int  # the number of the block that it reads next
     news: asyncio.Event
     let_go: bool = False
 
@@ -92,10 +89,8 @@ class Stream:
         self._now = now
         self._clients: set[_Client] = set()
         self._closed = False
-        self._blocks: deque[_Block] = deque()
-        """What some client has not read."""
-        self._first = 0
-        """The number of the first of them."""
+        self._blocks: deque[_Block] = deque()  # what some client has not read
+        self._first = 0  # the number of the first of them
         self._bytes = 0
         self._published = StreamPlace("", 0)
         """The newest signal that was handed to the clients, or that was in the index before any was."""

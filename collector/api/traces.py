@@ -32,8 +32,7 @@ class FullTrace:
     trace: dict[str, Any]
     spans: Sequence[dict[str, Any]]
     shown: TraceShown
-    whole: Trace
-    """What `trace` shows; without message content where none is to be shown."""
+    whole: Trace  # what `trace` shows; without message content where none is to be shown
     pieces: Sequence[bytes]
     """Its raw spans without secrets; none with `redaction.content: drop`, and once the log has dropped them."""
 

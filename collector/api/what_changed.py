@@ -18,14 +18,11 @@ from collector.records.trace_views import TraceHeader
 from collector.records.what_changed import SessionSide, failed_by_tool, what_changed
 from evaluators.formulas.differences import Difference, Fact, differences, facts
 
-COMPARED = 200
-"""Sessions before, and since, that are compared: those next to the moment before it, the newest since."""
-FOR_EVER = 1e11
-"""Log time that nothing comes after."""
+COMPARED = 200  # sessions before, and since, that are compared: those next to the moment before it, the newest since
+FOR_EVER = 1e11  # log time that nothing comes after
 LOOKED = 10
 """Agents of one answer for which it is looked what differs; for the others it is unknown."""
-Differing: TypeAlias = Mapping[AgentLabels, Sequence[Difference]]
-"""What differs, by agent."""
+Differing: TypeAlias = Mapping[AgentLabels, Sequence[Difference]]  # what differs, by agent
 
 
 class Sides(NamedTuple):

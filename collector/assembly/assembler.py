@@ -70,17 +70,14 @@ class Buffer:
 
 MAX_MARKS = 200_000
 """Closed traces remembered in all partitions together, about 0.3 KB each: 58 MB at most."""
-COMMIT_EVERY = 1000
-"""Offsets that a low-water may run ahead of its commit while nothing closes."""
-POLL = 0.25
-"""Seconds that a poll waits: how late an idle tick may be."""
+COMMIT_EVERY = 1000  # offsets that a low-water may run ahead of its commit while nothing closes
+POLL = 0.25  # seconds that a poll waits: how late an idle tick may be
 YIELD_EVERY = 8
 """Records taken before the event loop runs other tasks: senders wait for their acknowledgements.
 
 A number and no time: how records of the same moment are batched, and so their order, depends on it.
 """
-LAST_ATTEMPTS = 5
-"""At the log, once the service is stopping."""
+LAST_ATTEMPTS = 5  # at the log, once the service is stopping
 
 _log = logging.getLogger(__name__)
 
@@ -121,8 +118,7 @@ class Assembler(Consumer):
         self._buffer = Buffer(self._owned, limit=windows.memory, share=share)
         self._revoked: dict[int, OpenTraces] = {}
         """Used again if the partition comes back with the commit that it left with."""
-        self._by_clock = True
-        """Whether traces become due at the end of a partition, where no record moves log time."""
+        self._by_clock = True  # whether traces become due at the end of a partition, where no record moves log time
         self._workers = workers
         self._pipeline = self._new_pipeline()
         self._glances = self._new_glances()

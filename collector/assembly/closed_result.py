@@ -30,8 +30,7 @@ from collector.records.traces import PackedTraceRecord, TraceRecord
 
 LEAST_RECORD = 1 << 20
 """Bytes of a trace whose record every log takes (Kafka's default is a little more)."""
-NO_RECORD = -1
-"""`Mark.traces_offset` of a trace that could not be read or written."""
+NO_RECORD = -1  # `Mark.traces_offset` of a trace that could not be read or written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,18 +39,13 @@ class LateRevision:
 
     mark: ClosedTrace
     old: TraceRecord
-    pieces: tuple[Piece, ...]
-    """Those of the old record, then the new spans of the late pieces."""
+    pieces: tuple[Piece, ...]  # those of the old record, then the new spans of the late pieces
     raw: tuple[bytes, ...]
     """The bytes of `pieces`: the log may drop those of the old record while a worker waits to read them."""
-    seen: float
-    """Log time at which the newest new span arrived."""
-    new: int
-    """Late spans that the trace did not have."""
-    duplicates: int
-    """Late spans that it had."""
-    fits: bool
-    """Whether the whole is within max_spans and max_bytes."""
+    seen: float  # log time at which the newest new span arrived
+    new: int  # late spans that the trace did not have
+    duplicates: int  # late spans that it had
+    fits: bool  # whether the whole is within max_spans and max_bytes
 
     @property
     def stays(self) -> Stays:
@@ -69,8 +63,7 @@ class LateRevision:
 class ReadRequest:
     """A closing whose trace a worker is asked to read."""
 
-    open_traces: OpenTraces
-    """Where it closed; the partition may have another owner meanwhile."""
+    open_traces: OpenTraces  # where it closed; the partition may have another owner meanwhile
     closing: Closing
     revision: LateRevision | None = None
 
@@ -160,19 +153,13 @@ class ClosedResult:
     request: ReadRequest
     record: PackedTraceRecord | None = None
     mark: Mark | None = None
-    summary: bytes = b""
-    """The msgpack of the trace's summary; empty: it has none."""
-    outcomes: bytes = b""
-    """The same of what evaluators say of it."""
-    poison: str | None = None
-    """Why the trace is passed over."""
+    summary: bytes = b""  # the msgpack of the trace's summary; empty: it has none
+    outcomes: bytes = b""  # the same of what evaluators say of it
+    poison: str | None = None  # why the trace is passed over
     service: str = ""
-    duplicates: int = 0
-    """Late spans that the trace had already."""
-    gaps: tuple[str, ...] = ()
-    """Names of what the trace lacks."""
-    ignored: int = 0
-    """Late spans that came too late for a revision."""
+    duplicates: int = 0  # late spans that the trace had already
+    gaps: tuple[str, ...] = ()  # names of what the trace lacks
+    ignored: int = 0  # late spans that came too late for a revision
 
     def smaller(self) -> ClosedResult:
         """The same without the raw spans, the trace cut to LEAST_RECORD.
@@ -233,10 +220,8 @@ def with_position(mark: Mark, position: Position) -> Mark:
 class LateSpans:
     """The bytes of what a revision joins."""
 
-    old: Sequence[bytes]
-    """Of the pieces of the record."""
-    late: Sequence[bytes | None]
-    """Of the pieces of the closing; None: the log has lost it."""
+    old: Sequence[bytes]  # of the pieces of the record
+    late: Sequence[bytes | None]  # of the pieces of the closing; None: the log has lost it
 
 
 def late_revision(

@@ -27,15 +27,12 @@ _ROOTS: tuple[Root, ...] = ("parentless", "local", "missing")
 class ClosedTrace(NamedTuple):
     """A trace that has closed, as its mark says."""
 
-    offset: int
-    """Of the mark itself, in `closings`."""
-    last_offset: int
-    """Of the records in `spans` that the closing covers."""
+    offset: int  # of the mark itself, in `closings`
+    last_offset: int  # of the records in `spans` that the closing covers
     revision: int
     closed_at: float
     traces_partition: int
-    traces_offset: int
-    """Negative: the trace could not be read and has no record."""
+    traces_offset: int  # negative: the trace could not be read and has no record
     root: Root
     service: str
 
@@ -51,8 +48,7 @@ class PackedMarks:
     """Closed traces by id, in some 290 bytes each. What is put again becomes the newest."""
 
     def __init__(self) -> None:
-        self._rows: dict[bytes, bytes] = {}
-        """By trace id: `_ROW`, then the name of the service."""
+        self._rows: dict[bytes, bytes] = {}  # by trace id: `_ROW`, then the name of the service
         self._order: deque[bytes] = deque()
         """The same rows, the oldest first. A row that is not in `_rows` any more is passed over: a dictionary alone
         would walk over all that left before it finds its first."""
@@ -110,10 +106,8 @@ class ClosedTraces:
 
     def __init__(self, next_offset: int | None = None) -> None:
         self._traces = PackedMarks()
-        self.turns = Turns()
-        """What places segments of made traces."""
-        self._next = next_offset
-        """Marks to be written are at or above this offset; None: unknown, read from the oldest."""
+        self.turns = Turns()  # what places segments of made traces
+        self._next = next_offset  # marks to be written are at or above this offset; None: unknown, read from the oldest
 
     def __len__(self) -> int:
         return len(self._traces)

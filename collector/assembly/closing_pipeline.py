@@ -33,8 +33,7 @@ from collector.config.tree import TraceWindow
 from collector.log.port import Commit, Log, New, Position
 from collector.reading.port import Workers
 
-READERS = 8
-"""Batches that are read at once."""
+READERS = 8  # batches that are read at once
 BATCH_TRACES = 32
 BATCH_BYTES = 8 << 20
 WRITE_BYTES = 1 << 20
@@ -78,10 +77,8 @@ class ClosingPipeline:
         self._commits = commits
         self._committed = committed
         self._changed = asyncio.Condition()
-        self._most = max(1, int(READERS * share))
-        """Batches of one service that are read at once."""
-        self._reading: Counter[str] = Counter()
-        """Batches that are read now, by service."""
+        self._most = max(1, int(READERS * share))  # batches of one service that are read at once
+        self._reading: Counter[str] = Counter()  # batches that are read now, by service
         self._pending: dict[str, deque[ReadRequest]] = {}
         """By service; without services that have no closing."""
         self._results: list[ClosedResult] = []

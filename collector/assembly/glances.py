@@ -36,8 +36,7 @@ from evaluators.model import Trace
 
 WAITING = 64
 """Traces that may wait, besides those that were passed over too often. What they hold stays with the open trace."""
-_MUST_BE_SEEN = (True, -math.inf, 0, b"")
-"""Before all of these, behind all others."""
+_MUST_BE_SEEN = (True, -math.inf, 0, b"")  # before all of these, behind all others
 
 
 class _DueGlance(NamedTuple):

@@ -38,8 +38,7 @@ class Hold:
 
     def __init__(self, offset: int, number: int) -> None:
         self.offset = offset
-        self.number = number
-        """In the order in which traces were opened, also those of one record."""
+        self.number = number  # in the order in which traces were opened, also those of one record
         self.done = False
 
 

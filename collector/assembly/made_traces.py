@@ -38,16 +38,12 @@ class Arrival(NamedTuple):
 @dataclass(slots=True, kw_only=True)
 class TakeResult:
     closings: list[Closing] = field(default_factory=list[Closing])
-    needed: bool = False
-    """Whether an open trace needs the record; otherwise the log may release it."""
-    invalid: int = 0
-    """Spans without valid ids."""
-    duplicates: int = 0
-    """Spans that an open trace already had."""
+    needed: bool = False  # whether an open trace needs the record; otherwise the log may release it
+    invalid: int = 0  # spans without valid ids
+    duplicates: int = 0  # spans that an open trace already had
     ignored: dict[str, int] = field(default_factory=dict[str, int])
     """Spans that came too late, by service."""
-    poison: str | None = None
-    """Why the record could not be decoded."""
+    poison: str | None = None  # why the record could not be decoded
     dropped: list[int] = field(default_factory=list[int])
     """Offsets of records of which a part that was needed is not any more, once for each part."""
     freed: list[Position] = field(default_factory=list[Position])
@@ -103,16 +99,13 @@ class MadeTraces:
         self._low_water = low_water
         self._windows = windows
         self._turns = turns
-        self._owner_of: dict[bytes, bytes] = {}
-        """Owner by open trace."""
+        self._owner_of: dict[bytes, bytes] = {}  # owner by open trace
         self._undecided: list[tuple[int, bytes, bytes]] = []
         """Owners and closed turns with parked segments, by the offset up to which must be read first: a heap."""
         self._repeated: dict[bytes, Counter[bytes]] = {}
         """By open trace: the ids of spans that several of its segments have, once for each but the first."""
-        self._next = 0
-        """The offset below which everything has been read."""
-        self._time = 0.0
-        """Log time of the newest record."""
+        self._next = 0  # the offset below which everything has been read
+        self._time = 0.0  # log time of the newest record
 
     def take(
         self,

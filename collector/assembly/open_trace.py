@@ -29,12 +29,9 @@ class Glance(NamedTuple):
     """An open trace that is to be looked at as it stood when the glance was due."""
 
     trace: OpenTrace
-    first: int
-    """Of its pieces: 0, or the first that came since it was looked at last."""
-    end: int
-    """How many of its pieces had arrived."""
-    spans: int
-    """How many spans these hold."""
+    first: int  # of its pieces: 0, or the first that came since it was looked at last
+    end: int  # how many of its pieces had arrived
+    spans: int  # how many spans these hold
 
     @property
     def urgency(self) -> float:
@@ -50,15 +47,13 @@ class Glance(NamedTuple):
         return self._replace(first=0)
 
 
-NO_HOLDS: list[Hold] = []
-"""Of every trace that is not made; never changed."""
+NO_HOLDS: list[Hold] = []  # of every trace that is not made; never changed
 TRACE_COST, PIECE_COST, SPAN_COST = 1_250, 60, 170
 """Bytes that the objects of an open trace take besides the spans that it holds, rounded up from what tracemalloc says:
 once, for each piece, and for each span id with a parent that has not come."""
 MOST_PASSES = 3
 """Times in a row that it is passed over when it is to be looked at: a loop that came slowly is found, too."""
-REF_COST = 130
-"""Bytes that say where a piece is in the log."""
+REF_COST = 130  # bytes that say where a piece is in the log
 
 
 class OpenTrace:
@@ -110,42 +105,32 @@ class OpenTrace:
         service: str = "",
     ) -> None:
         self.trace_id = trace_id
-        self.service = service
-        """That of its first piece, which its memory is charged to."""
+        self.service = service  # that of its first piece, which its memory is charged to
         self.hold = hold
         self.reopened: Root | None = reopened
         self.first_time = self.last_time = time
         self.root_at: float | None = time if reopened == "parentless" else None
         self.local_at: float | None = time if reopened == "local" else None
         self.last_offset = hold.offset
-        self.size = 0
-        """Bytes of its spans, in memory or in the log."""
-        self.held = 0
-        """Bytes of its pieces in memory, or of where they are."""
+        self.size = 0  # bytes of its spans, in memory or in the log
+        self.held = 0  # bytes of its pieces in memory, or of where they are
         self.pieces: list[Piece] = []
         self.times = array("d")
         self.offsets = array("q")
         self.ids: set[bytes] = set()
         self.armed = math.inf
-        self.glance_at = math.inf
-        """Log time at which it is looked at next, if spans came since."""
-        self.glanced = 0
-        """Pieces that it had when it was looked at last."""
-        self.glanced_bytes = 0
-        """That all looks at it have read."""
+        self.glance_at = math.inf  # log time at which it is looked at next, if spans came since
+        self.glanced = 0  # pieces that it had when it was looked at last
+        self.glanced_bytes = 0  # that all looks at it have read
         self.repeats_missing = 1
         """Repeats that the call that was repeated most lacked at the last look at the whole, but those that came."""
-        self.passes = 0
-        """How often in a row it was to be looked at and was not."""
-        self.seen_spans = 0
-        """Spans that it had when it was looked at last."""
+        self.passes = 0  # how often in a row it was to be looked at and was not
+        self.seen_spans = 0  # spans that it had when it was looked at last
         self.call_share = 1.0
         """How many of the spans that were looked at last were model calls; 1 before the first look."""
         self.is_closed = False
-        self.is_made = False
-        """Made of segments: it ends when its turn does, whatever its spans call their parents."""
-        self.is_named = False
-        """A signal has named it by its id, which it keeps."""
+        self.is_made = False  # made of segments: it ends when its turn does, whatever its spans call their parents
+        self.is_named = False  # a signal has named it by its id, which it keeps
         self.more_holds: list[Hold] = NO_HOLDS
         """Of its segments, each of which may have come before it."""
         self._missing: dict[bytes, bool] = {}
@@ -319,32 +304,22 @@ class Closing:
 
     trace_id: bytes
     partition: int
-    service: str
-    """That of its first piece."""
+    service: str  # that of its first piece
     reason: Closed
-    closed_at: float
-    """Log time at which it was due, not when that was noticed."""
-    last_offset: int
-    """Of the last record that held spans of it."""
+    closed_at: float  # log time at which it was due, not when that was noticed
+    last_offset: int  # of the last record that held spans of it
     root: Root
-    late: bool
-    """Re-opened by late spans: merged with the record that its mark names."""
+    late: bool  # re-opened by late spans: merged with the record that its mark names
     pieces: tuple[Piece, ...]
-    times: Sequence[float]
-    """Log time of each piece."""
-    offsets: Sequence[int]
-    """Offset of each piece."""
+    times: Sequence[float]  # log time of each piece
+    offsets: Sequence[int]  # offset of each piece
     spans: int
-    size: int
-    """Bytes of its pieces."""
-    cost: int
-    """Bytes of memory that it took while it was open."""
+    size: int  # bytes of its pieces
+    cost: int  # bytes of memory that it took while it was open
     hold: Hold
     more_holds: Sequence[Hold] = ()
-    turn: TurnFacts | None = None
-    """Of a made trace."""
-    is_named: bool = False
-    """A signal named it by its id while it was open."""
+    turn: TurnFacts | None = None  # of a made trace
+    is_named: bool = False  # a signal named it by its id while it was open
 
     @property
     def provisional_mark(self) -> ClosedTrace:

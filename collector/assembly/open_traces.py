@@ -56,8 +56,7 @@ class OpenTraces:
         self.partition = partition
         self._by_ref = by_ref
         self.closed_traces = closed_traces
-        self.now = 0.0
-        """The newest log time known."""
+        self.now = 0.0  # the newest log time known
         self.committed = (start, closed_traces.since)
         """The last commit: the low-water, and the offset of the oldest mark that still matters."""
         self._windows = windows

@@ -24,8 +24,7 @@ class Owner:
     """The turns of one owner: of a session, or of several sessions that may share turns."""
 
     def __init__(self) -> None:
-        self.held: dict[bytes, list[HeldSegment]] = {}
-        """Of open traces, by turn."""
+        self.held: dict[bytes, list[HeldSegment]] = {}  # of open traces, by turn
         self.parked: dict[bytes, dict[HeldSegment, None]] = {}
         """By closed turn: read again, and not known yet whether the turn has them."""
         self.closed: dict[bytes, TurnFacts] = {}
@@ -40,8 +39,7 @@ class Owner:
         """By session: its segments that time places."""
         self._prompts: dict[bytes, tuple[bytes, int]] = {}
         """By turn of a person's: its session and start."""
-        self._owns: dict[bytes, set[bytes]] = {}
-        """By turn: the ids of the traces that it owns."""
+        self._owns: dict[bytes, set[bytes]] = {}  # by turn: the ids of the traces that it owns
         self._helpers: set[bytes] = set()
         self._asides: dict[bytes, int] = {}
         """Sessions in which only the program asks, titles for one; how many closed traces and held segments say so."""

@@ -14,12 +14,10 @@ from collector.otlp.scan import Scan, scan, valid_head
 from collector.otlp.span_head import SpanHead, cut, parse, start_time_unix_nano
 from collector.records.span_refs import Piece, SpanRef
 
-MAX_RESOURCE = 64 << 10
-"""Bytes of a resource that is decoded for its name."""
+MAX_RESOURCE = 64 << 10  # bytes of a resource that is decoded for its name
 CACHED_RESOURCE = 4 << 10
 """Bytes of a resource that is remembered with its name: a process sends the same one again and again."""
-MAX_NAME = 128
-"""Characters of a service's name, as wherever a trace is read."""
+MAX_NAME = 128  # characters of a service's name, as wherever a trace is read
 
 
 def service_of(resource: Sequence[bytes]) -> str:

@@ -6,8 +6,7 @@ from collections import OrderedDict
 
 from collector.assembly.open_trace import OpenTrace
 
-SERVICE_COST = 700
-"""Bytes that a service takes besides its open traces."""
+SERVICE_COST = 700  # bytes that a service takes besides its open traces
 
 
 class Shares:
@@ -51,8 +50,7 @@ class ServiceQueues:
     """The open traces of one partition by service."""
 
     def __init__(self) -> None:
-        self.size = 0
-        """Bytes of memory that they take."""
+        self.size = 0  # bytes of memory that they take
         self._queues: dict[str, _Queue] = {}
         self._shares: Shares | None = None
 

@@ -16,8 +16,7 @@ class SessionTree:
     def __init__(self) -> None:
         self._starters: dict[bytes, set[bytes]] = {}
         """By helper's session: the sessions that say they started it."""
-        self._helpers: dict[bytes, set[bytes]] = {}
-        """By session: the helpers that it alone started."""
+        self._helpers: dict[bytes, set[bytes]] = {}  # by session: the helpers that it alone started
 
     def link(self, helper: bytes, session: bytes) -> bool:
         """`session` says that it started `helper`; returns whether that changes where `helper` belongs."""

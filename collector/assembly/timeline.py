@@ -18,8 +18,7 @@ from collector.otlp.segment import Segment
 from collector.otlp.span_head import SpanHead
 from collector.records.span_refs import Piece
 
-SEGMENT_COST = 900
-"""Bytes that a held segment takes besides its piece, rounded up."""
+SEGMENT_COST = 900  # bytes that a held segment takes besides its piece, rounded up
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -31,22 +30,16 @@ class HeldSegment:
     time: float
     hold: Hold
     service: str
-    turn: bytes = b""
-    """The trace that it is put in; empty: in none."""
-    at: int = 0
-    """Its place among the trace's segments, and of its piece among the trace's pieces."""
-    is_parked: bool = False
-    """Read again, and not known yet whether the closed trace that it seems to be of has it."""
-    number: int = 0
-    """In the order in which the owner's segments came."""
+    turn: bytes = b""  # the trace that it is put in; empty: in none
+    at: int = 0  # its place among the trace's segments, and of its piece among the trace's pieces
+    is_parked: bool = False  # read again, and not known yet whether the closed trace that it seems to be of has it
+    number: int = 0  # in the order in which the owner's segments came
     timeline: Timeline | None = None
     """What places it; None: its own turn does, or it was looked at too often and waits until its trace is due."""
-    looks: int = 0
-    """How often it was looked at because more was known."""
+    looks: int = 0  # how often it was looked at because more was known
 
 
-_LAST = 1 << 65
-"""After every time that a record may have."""
+_LAST = 1 << 65  # after every time that a record may have
 
 
 class Timeline:
@@ -58,8 +51,7 @@ class Timeline:
 
     def __init__(self, key: bytes, slack: int = 0) -> None:
         self.key = key
-        self.prompts: list[tuple[int, bytes]] = []
-        """Start and turn."""
+        self.prompts: list[tuple[int, bytes]] = []  # start and turn
         self._slack = slack
         self._held: list[tuple[int, int, HeldSegment]] = []
 
@@ -133,8 +125,7 @@ class OwnedTrace(Timeline):
 
     def __init__(self, trace_id: bytes) -> None:
         super().__init__(trace_id, SPAN_BEFORE_PROMPT)
-        self._unprompted: list[bytes] = []
-        """Owners whose prompts have not come, ascending."""
+        self._unprompted: list[bytes] = []  # owners whose prompts have not come, ascending
         self.carriers: dict[HeldSegment, None] = {}
         """The segments that carry its id, whatever places them."""
 

@@ -21,8 +21,7 @@ from collector.records.closings import TurnFacts
 class Turns:
     def __init__(self) -> None:
         self._owners: dict[bytes, Owner] = {}
-        self._of_closed: dict[bytes, bytes] = {}
-        """Owner by closed trace."""
+        self._of_closed: dict[bytes, bytes] = {}  # owner by closed trace
 
     def __len__(self) -> int:
         return len(self._owners)

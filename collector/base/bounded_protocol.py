@@ -119,12 +119,10 @@ class Limits:
 
     head_timeout: float = 10.0
     """Seconds for the head of a request, from its first byte or from the connection's beginning."""
-    idle_timeout: float = 60.0
-    """Seconds between two requests of a connection."""
+    idle_timeout: float = 60.0  # seconds between two requests of a connection
     write_timeout: float = 30.0
     """Seconds in which a client must take what waits for it: 64 KiB at most."""
-    max_head: int = 64 << 10
-    """Bytes of a head."""
+    max_head: int = 64 << 10  # bytes of a head
     max_connections: int = 1000
     max_age: float = math.inf
     """Seconds, up to a tenth less, after which an answer ends its connection."""
@@ -161,12 +159,10 @@ class BoundedProtocol(HttpToolsProtocol):
         """Looks whether a head is overdue; one for many requests, since timers are dear on uvloop."""
         self._unread: TimerHandle | None = None
         """When what waits for the client must have been read."""
-        self._ends = math.inf
-        """When answers begin to end the connection, in the loop's time."""
+        self._ends = math.inf  # when answers begin to end the connection, in the loop's time
         self._is_in_head = False
         self._had_request = False
-        self._head = 0
-        """Bytes of an unfinished head, the first piece apart."""
+        self._head = 0  # bytes of an unfinished head, the first piece apart
         self.since = 0.0
         """When the connection began to wait for a head or to be served, in the loop's time."""
 

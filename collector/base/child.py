@@ -15,8 +15,7 @@ from typing import Self, cast
 from collector.base.frames import LENGTH, pack_frame
 from collector.base.retry import Backoff, Sleep
 
-MOST_WAITING = 1 << 20
-"""Bytes of payloads that no one has taken, from which the socket is not read."""
+MOST_WAITING = 1 << 20  # bytes of payloads that no one has taken, from which the socket is not read
 
 
 class FrameLink(asyncio.Protocol):
@@ -32,18 +31,14 @@ class FrameLink(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._payloads: deque[bytes] = deque()
-        self._waiting = 0
-        """Bytes of payloads."""
-        self._part = bytearray()
-        """The frame that is not complete."""
-        self._needed = 0
-        """Bytes until which it cannot be."""
+        self._waiting = 0  # bytes of payloads
+        self._part = bytearray()  # the frame that is not complete
+        self._needed = 0  # bytes until which it cannot be
         self._is_paused = False
         self._is_at_end = False
         self._error: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._limit = 0.0
-        """Loop time until which the waiter waits."""
+        self._limit = 0.0  # loop time until which the waiter waits
         self._timer: asyncio.TimerHandle | None = None
         self._closed = asyncio.Event()
 
@@ -167,8 +162,7 @@ class FrameLink(asyncio.Protocol):
         self._closed.set()
 
 
-LONGEST_RESTART = 10.0
-"""Seconds: the longest wait between two starts."""
+LONGEST_RESTART = 10.0  # seconds: the longest wait between two starts
 _END_TIMEOUT = 3.0
 """Seconds that a child may take to end when its socket is closed, before it is killed."""
 
@@ -188,8 +182,7 @@ class Child:
         self._module = module
         self._config = config
         self._start_timeout = start_timeout
-        self.start_error: OSError | None = None
-        """Why the system could not start it."""
+        self.start_error: OSError | None = None  # why the system could not start it
 
     async def __aenter__(self) -> Self:
         """Start the child and wait until it is ready."""

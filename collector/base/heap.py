@@ -12,16 +12,11 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any
 
-QUIET = 3.0
-"""Seconds with hardly any work after which load has gone."""
-LONGEST = 60.0
-"""Seconds of lasting load after which memory is given back all the same."""
-WORTH_IT = 0.5
-"""CPU seconds of work, since memory was last given back, that may have freed some."""
-_IDLE = 0.1
-"""Of one CPU: below it a process counts as quiet."""
-_EVERY = 1.0
-"""Seconds between two looks."""
+QUIET = 3.0  # seconds with hardly any work after which load has gone
+LONGEST = 60.0  # seconds of lasting load after which memory is given back all the same
+WORTH_IT = 0.5  # CPU seconds of work, since memory was last given back, that may have freed some
+_IDLE = 0.1  # of one CPU: below it a process counts as quiet
+_EVERY = 1.0  # seconds between two looks
 
 
 class TrimTimer:
@@ -30,8 +25,7 @@ class TrimTimer:
     def __init__(self, now: float, used: float) -> None:
         self._looked, self._used = now, used
         self._trimmed, self._used_then = now, used
-        self._busy = now
-        """When the process was last seen at work."""
+        self._busy = now  # when the process was last seen at work
 
     def is_due(self, now: float, used: float) -> bool:
         """Whether to give memory back now; the caller then does.

@@ -37,16 +37,13 @@ from collector.base.net import is_loopback
 if TYPE_CHECKING:
     import httpx
 
-TIMEOUT = 20.0
-"""Seconds of one step of a request."""
-LONGEST_WAIT = 600.0
-"""Seconds of a `Retry-After` that are kept."""
+TIMEOUT = 20.0  # seconds of one step of a request
+LONGEST_WAIT = 600.0  # seconds of a `Retry-After` that are kept
 _AWAY = frozenset({408, 425, 429})
 _MISCONFIGURED = frozenset({401, 403, 404, 405, 407})
 _SHOWN = 300
 """Characters of an answer that an error tells."""
-_LARGEST = 1 << 20
-"""Bytes of an answer that are read, also after inflating."""
+_LARGEST = 1 << 20  # bytes of an answer that are read, also after inflating
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's way to say that the bytes have gzip's header
 logging.getLogger("httpx").setLevel(logging.WARNING)  # a line per request, with its address
 
@@ -62,15 +59,12 @@ def proxy_for(host: str, *, tls: bool) -> str | None:
 class HttpTarget(NamedTuple):
     """Where a tool is and how it is reached."""
 
-    section: str
-    """`sinks.phoenix`: what its settings begin with."""
+    section: str  # `sinks.phoenix`: what its settings begin with
     endpoint: str
     headers: Mapping[str, str]
     secrets: tuple[str, ...]
-    credentials: tuple[str, ...]
-    """The settings that say who we are, for messages."""
-    places: tuple[str, ...]
-    """Those that say where the tool is."""
+    credentials: tuple[str, ...]  # the settings that say who we are, for messages
+    places: tuple[str, ...]  # those that say where the tool is
     auth: tuple[str, str] | None = None
     ca_file: str | None = None
     proxy: SecretStr | None = None
@@ -78,10 +72,8 @@ class HttpTarget(NamedTuple):
 
 class HttpAnswer(NamedTuple):
     status: int
-    body: bytes
-    """As it was sent: errors show it without secrets."""
-    headers: Mapping[str, str] = {}
-    """By name in small letters."""
+    body: bytes  # as it was sent: errors show it without secrets
+    headers: Mapping[str, str] = {}  # by name in small letters
 
     @property
     def text(self) -> str:

@@ -57,8 +57,7 @@ class GuestServer(uvicorn.Server):
         config.load()
         config.ssl = tls
         super().__init__(config)
-        self.ready = asyncio.Event()
-        """Set once connections are accepted."""
+        self.ready = asyncio.Event()  # set once connections are accepted
         self._ending = asyncio.Event()
 
     def stop(self, grace: float) -> None:

@@ -25,8 +25,7 @@ from collector.base.clock import next_tick, until_tick
 
 _log = logging.getLogger(__name__)
 
-BEAT = 0.5
-"""Seconds between heartbeats."""
+BEAT = 0.5  # seconds between heartbeats
 
 State = Literal["starting", "ready", "stopping"]
 Run: TypeAlias = Callable[[asyncio.Event], Awaitable[None]]
@@ -100,10 +99,8 @@ class Health:
     def __init__(self, lag: Gauge, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._lag = lag
         self._monotonic = monotonic
-        self.started = False
-        """Receivers are bound."""
-        self.has_worker = True
-        """The first evaluator worker has been up, or the roles need none."""
+        self.started = False  # receivers are bound
+        self.has_worker = True  # the first evaluator worker has been up, or the roles need none
         self.stopping = False
 
     @property

@@ -9,8 +9,7 @@ from collections.abc import MutableMapping
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-ENOUGH = 16_384
-"""Files that a process may ask for: more connections than one core can serve."""
+ENOUGH = 16_384  # files that a process may ask for: more connections than one core can serve
 
 
 def connections(most: int, *, share: float) -> int:

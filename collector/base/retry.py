@@ -10,13 +10,10 @@ from typing import TypeAlias, TypeVar
 
 from collector.base.errors import Retryable
 
-Sleep: TypeAlias = Callable[[float], Awaitable[None]]
-"""`asyncio.sleep`, or the sleep of a test."""
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]  # `asyncio.sleep`, or the sleep of a test
 
-SAID_AGAIN = 60.0
-"""Seconds after which a failure that lasts is logged again."""
-STEADY = 5.0
-"""Seconds of failures after which a success ends the outage; after shorter ones, seconds of successes."""
+SAID_AGAIN = 60.0  # seconds after which a failure that lasts is logged again
+STEADY = 5.0  # seconds of failures after which a success ends the outage; after shorter ones, seconds of successes
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -143,10 +140,8 @@ class _Outage:
         self._what = what
         self._monotonic = monotonic
         self._began: float | None = None
-        self._failing: float | None = None
-        """Since when it fails without a success in between."""
-        self._well = 0.0
-        """Since when it succeeds again."""
+        self._failing: float | None = None  # since when it fails without a success in between
+        self._well = 0.0  # since when it succeeds again
         self._said = 0.0
 
     def goes_on(self, error: Exception) -> None:

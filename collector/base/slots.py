@@ -13,12 +13,9 @@ from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
-HALF_LIFE = 3600.0
-"""Seconds of log time after which an event counts half."""
-WAITING = 256
-"""Names without a slot that are counted."""
-FEW = 3
-"""Events that a name must have before it takes the slot of another."""
+HALF_LIFE = 3600.0  # seconds of log time after which an event counts half
+WAITING = 256  # names without a slot that are counted
+FEW = 3  # events that a name must have before it takes the slot of another
 CLEARLY = 1.0
 """How much larger a newcomer's volume must be, as a power of two: twice, so that slots do not go to and fro."""
 _NOTHING = float("-inf")

@@ -27,8 +27,7 @@ _OF_DISK = _DAMAGED | {
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 _NEEDED = 64 << 10
 """Free bytes without which SQLite cannot work: twice the file over which its connections share the log's state."""
-_BUSY = 5.0
-"""Seconds that a checkpoint waits for readers."""
+_BUSY = 5.0  # seconds that a checkpoint waits for readers
 
 
 def connect(path: Path, *, cache: int, create: bool = False) -> sqlite3.Connection:

@@ -20,8 +20,7 @@ from collector.base.families import RuntimeFamilies
 
 APART = 5.0
 """Seconds that log time and the machine's clock may differ before that is worth a warning."""
-_EVERY = 2.0
-"""Seconds between two comparisons."""
+_EVERY = 2.0  # seconds between two comparisons
 _log = logging.getLogger(__name__)
 
 
@@ -66,8 +65,7 @@ class ClockWatch:
 
     def __init__(self, clock: SteadyClock, families: RuntimeFamilies) -> None:
         self._clock = clock
-        self._warned = 0.0
-        """How far ahead it was at the last warning."""
+        self._warned = 0.0  # how far ahead it was at the last warning
         families.log_time_ahead.set_function(lambda: clock.ahead)
 
     def look(self) -> None:

@@ -24,8 +24,7 @@ from collector.base.telemetry import Telemetry
 
 Reason: TypeAlias = Literal["disk", "io", "bug"]
 """disk: full; io: a disk or a peer that fails; bug: an error that the room does not foresee."""
-LONGEST = 60.0
-"""Seconds between two starts at most. A room that ran longer begins again with the shortest wait."""
+LONGEST = 60.0  # seconds between two starts at most. A room that ran longer begins again with the shortest wait.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _log = logging.getLogger(__name__)
 

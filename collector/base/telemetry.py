@@ -62,8 +62,7 @@ class Tally(_Counter):
     """A counter that one thread adds to: its children are plain numbers, which cost a tenth."""
 
     def _metric_init(self) -> None:
-        self.total = 0.0
-        """Of a child: the caller adds to it."""
+        self.total = 0.0  # of a child: the caller adds to it
         self.exemplar: Exemplar | None = None
 
     def inc(self, amount: float = 1, exemplar: dict[str, str] | None = None) -> None:

@@ -31,8 +31,7 @@ class Aggregates:
     """Cogitator's aggregates over the final scores of each evaluator, and over all traces."""
 
     def __init__(self) -> None:
-        self.runs: list[RunRecord] = []
-        """Sessions that were runs of a task."""
+        self.runs: list[RunRecord] = []  # sessions that were runs of a task
         self._scores: dict[str, list[float]] = defaultdict(list)
         self._counts: dict[str, Counter[str]] = defaultdict(Counter)
 

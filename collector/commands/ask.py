@@ -12,8 +12,7 @@ from typing import Any, cast
 
 from collector.base.errors import ConfigError
 
-TIMEOUT = 10.0
-"""Seconds for an answer of a service that may be at its limit."""
+TIMEOUT = 10.0  # seconds for an answer of a service that may be at its limit
 
 MOST = 64 << 20
 """Bytes of an answer: more than any of ours has, and what a terminal's machine can hold."""

@@ -23,10 +23,8 @@ from collector.config.strict_yaml import in_yaml
 WRONG = 2
 PAGE = 100
 """Sessions of one answer."""
-SIGNALS = 400
-"""Signals of one answer."""
-MOST = 10_000
-"""Sessions that are looked through."""
+SIGNALS = 400  # signals of one answer
+MOST = 10_000  # sessions that are looked through
 HEAD = """\
 # What the agent did, where it went wrong, as cases for the file under `expectations`.
 # Correct each: the output, the tools in their order, their arguments. Then, over new recordings of these questions:
@@ -40,10 +38,8 @@ class FoundCases:
 
     cases: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     alike: int = 0
-    gone: int = 0
-    """Traces whose spans the service no longer holds."""
-    mute: int = 0
-    """Traces without a question."""
+    gone: int = 0  # traces whose spans the service no longer holds
+    mute: int = 0  # traces without a question
     _seen: set[tuple[Any, ...]] = field(default_factory=set[tuple[Any, ...]])
 
     def add(self, case: dict[str, Any]) -> None:

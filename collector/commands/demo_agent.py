@@ -30,12 +30,9 @@ SHARES = (0.7, 0.2, 0.1)
 """The customers, and the share of the conversations that each has."""
 HICCUPS = 0.1
 """Of the parcels that are tracked, the share for which that fails at first and succeeds when it is repeated."""
-LOST = 0.04
-"""Of the conversations, the share whose parcel cannot be tracked."""
-TRACKED = 0.3
-"""Of the questions, the share for which the parcel is tracked too."""
-THINKING = 0.004
-"""Seconds that the model takes."""
+LOST = 0.04  # of the conversations, the share whose parcel cannot be tracked
+TRACKED = 0.3  # of the questions, the share for which the parcel is tracked too
+THINKING = 0.004  # seconds that the model takes
 
 _NUMBER = {
     "type": "object",

@@ -34,8 +34,7 @@ FAULTS = "spanwise_fault_"
 RUNAWAYS = "spanwise_runaway_traces"
 
 
-Fault: TypeAlias = tuple[str, str]
-"""(fault, tool)."""
+Fault: TypeAlias = tuple[str, str]  # (fault, tool)
 
 
 class Watch:
@@ -45,13 +44,11 @@ class Watch:
         self._admin = admin
         self.drops: Mapping[str, float] = {}
         """By evaluator whose `spanwise_drift_detected` is 1, the mean rank since its drop began."""
-        self.faults: Mapping[Fault, str] = {}
-        """What fails, and in how many sessions."""
+        self.faults: Mapping[Fault, str] = {}  # what fails, and in how many sessions
         self.history = 0
         """Sessions in the largest history of a score; 0: there is none yet. An alarm stops one of them, not all."""
 
-        self.runaways = 0
-        """Traces that run away now."""
+        self.runaways = 0  # traces that run away now
 
     def look(self) -> bool:
         """Read /metrics; False: it cannot be read now."""
@@ -120,16 +117,11 @@ FIXED = Release(version="1.5.1")
 
 CONVERSATIONS = 200
 """That the good release has had before the story begins, so to say: they are sent fast."""
-FAST, LIVE = 0.05, 0.6
-"""Seconds between two conversations."""
-HISTORY = 150
-"""Conversations that a history must hold before it is compared with."""
-STANDS = 60.0
-"""Seconds for which the newest drop must have stood before the agent is fixed."""
-PATIENCE = 300.0
-"""Seconds after which the story goes on in any case."""
-LOOKS = 1.0
-"""Seconds between two looks at the service."""
+FAST, LIVE = 0.05, 0.6  # seconds between two conversations
+HISTORY = 150  # conversations that a history must hold before it is compared with
+STANDS = 60.0  # seconds for which the newest drop must have stood before the agent is fixed
+PATIENCE = 300.0  # seconds after which the story goes on in any case
+LOOKS = 1.0  # seconds between two looks at the service
 
 
 def main() -> None:
@@ -158,8 +150,7 @@ class Story:
         self._begin = time.monotonic()
         self._looked = 0.0
         self._number = 0
-        self._released = 0
-        """The number of the last conversation before the newest release."""
+        self._released = 0  # the number of the last conversation before the newest release
         self._runaway: Runaway | None = None
         self._told_runaway = False
         self._drops: dict[str, float] = {}

@@ -79,8 +79,7 @@ def csv_rows(path: Path | None) -> Generator[CsvRows | None]:
         yield CsvRows(stream)
 
 
-BELOW = 1
-"""Exit status when --fail-under is not met, or a plug-in could not be imported."""
+BELOW = 1  # exit status when --fail-under is not met, or a plug-in could not be imported
 
 
 def command(  # noqa: PLR0913 - its options, one by one

@@ -11,8 +11,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-HOST, PORT = "127.0.0.1", 4390
-"""Where the admin port is by default."""
+HOST, PORT = "127.0.0.1", 4390  # where the admin port is by default
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - they are read, nothing binds to them
 TIMEOUT = 4.0
 """Seconds; an engine's own limit is longer."""

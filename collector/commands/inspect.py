@@ -25,8 +25,7 @@ from collector.service.recorded_traces import read_recordings
 from evaluators.dialects.show import show
 from evaluators.model import ToolCall, Trace
 
-SHOWN = 240
-"""Characters of a question or an answer; `--format jsonl` has all of them."""
+SHOWN = 240  # characters of a question or an answer; `--format jsonl` has all of them
 
 
 def trace_list(stream: TextIO, traces: Iterable[Trace]) -> None:

@@ -15,8 +15,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
-MOST = 50
-"""Reasons that a case tells; the others are counted."""
+MOST = 50  # reasons that a case tells; the others are counted
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -31,8 +31,7 @@ WIDE = 100
 """Cells of a line from which on there is room for long names and four digits."""
 
 
-_GLUE = "\u00a0"
-"""A space at which no line is folded."""
+_GLUE = "\u00a0"  # a space at which no line is folded
 
 
 def note(line: str) -> None:

@@ -12,16 +12,13 @@ from collector.base.printable import one_line
 from collector.commands.output import WIDE
 from evaluators.counts import amount
 
-LONGEST = 1_000
-"""Characters of a cell that are looked at: an explanation may be long."""
-MOST_ERRORS = 20
-"""Different errors that are printed in full; all stand in their rows."""
+LONGEST = 1_000  # characters of a cell that are looked at: an explanation may be long
+MOST_ERRORS = 20  # different errors that are printed in full; all stand in their rows
 Shows: TypeAlias = Callable[[Mapping[str, Any]], bool]
 COLUMNS = ("trace", "evaluator", "method", "score", "reason")
 _FIXED = (8, 20, 13, 14)
 """Cells of all columns but the last: `conversation_quality`, `deterministic` and `not_applicable` fit."""
-_MORE = 12
-"""Cells that the names of evaluators have more on a wide terminal: third parties' names are long."""
+_MORE = 12  # cells that the names of evaluators have more on a wide terminal: third parties' names are long
 
 
 class SignalTable:

@@ -46,18 +46,15 @@ _LACKS: Mapping[Content, frozenset[Lack]] = {
     "tokens": frozenset({"not_read", "no_tokens"}),
 }
 """Why a recording may not carry a kind of content. Without any text, tool calls only tell what failed."""
-Shown = Mapping[str, Any]
-"""A trace as `spanwise inspect` prints it."""
-SpanShown = Mapping[str, Any]
-"""A span as `/api/v1/traces/{id}` shows it."""
+Shown = Mapping[str, Any]  # a trace as `spanwise inspect` prints it
+SpanShown = Mapping[str, Any]  # a span as `/api/v1/traces/{id}` shows it
 _SCRUBBED = "[Scrubbed due to "
 SESSION_KEYS = frozenset({"session.id", "session_id", "gen_ai.conversation.id"})
 """Where a scrubbed session id shows."""
 VERSION_KEY = "gen_ai.agent.version"
 LOOKED_AT = SESSION_KEYS | {VERSION_KEY}
 """The attributes of spans that are looked at."""
-UNREAD = "unread"
-"""Whether the span `is_unread`, where its content was taken out."""
+UNREAD = "unread"  # whether the span `is_unread`, where its content was taken out
 _OF_AGENTS = re.compile(
     r"(?<!user[_-])(?<![a-z])(?:agent|llm|gen_?ai|prompt|completion|inference)"
     r"|\A(?:tool|chain|generation|embedding|retriever)\Z",
@@ -79,13 +76,11 @@ class ExaminedTrace:
     dialects: tuple[str, ...]
     scopes: tuple[str, ...]
     """Instrumentation scopes, with their version where it was sent: `openinference.instrumentation.dspy 0.1.48`."""
-    sdks: tuple[str, ...]
-    """OTel SDKs: `python 1.45.2`."""
+    sdks: tuple[str, ...]  # OTel SDKs: `python 1.45.2`
     is_turn: bool
     has_task: bool
     lacks: frozenset[Lack]
-    unread: tuple[str, ...] = ()
-    """Scopes of agents' or models' spans that no dialect reads."""
+    unread: tuple[str, ...] = ()  # scopes of agents' or models' spans that no dialect reads
 
 
 def examine(
@@ -205,8 +200,7 @@ class Stop:
 
     evaluator: str
     method: str
-    why: str
-    """no_judge, no_expectations, no_embedder, no_task or off."""
+    why: str  # no_judge, no_expectations, no_embedder, no_task or off
     setting: str
 
 
@@ -251,14 +245,10 @@ def without_tasks(traces: Iterable[ExaminedTrace]) -> tuple[Stop, ...]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     lack: Lack
-    says: str | None
-    """`not_read` in words, with the scopes."""
-    traces: int
-    """How many of the stack's turns lack it; of its traces, for `not_read`."""
-    stops: tuple[str, ...]
-    """Evaluators that cannot say all they could on those traces."""
-    example: str
-    """A trace id."""
+    says: str | None  # `not_read` in words, with the scopes
+    traces: int  # how many of the stack's turns lack it; of its traces, for `not_read`
+    stops: tuple[str, ...]  # evaluators that cannot say all they could on those traces
+    example: str  # a trace id
     advice: tuple[Advice, ...]
 
 

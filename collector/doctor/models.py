@@ -14,8 +14,7 @@ from evaluators.judging.answers import read_object
 from evaluators.judging.prompt import JudgeError, Prompt, digest_of
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 
-EMBEDDER = "embedder.model"
-"""The path of the one model that is not a judge."""
+EMBEDDER = "embedder.model"  # the path of the one model that is not a judge
 _SYSTEM = 'Answer with one JSON object and nothing else: {"ok": true}.'
 _USER = "Does this question reach you?"
 _SCHEMA = object_schema({"ok": {"type": "boolean"}})

@@ -22,8 +22,7 @@ from collector.service.recorded_traces import read_recordings
 from collector.service.recordings import Recordings, requests
 from evaluators.dialects.show import show
 
-TIMEOUT = 10.0
-"""Seconds for an answer of a service on this machine, which may be at its limit."""
+TIMEOUT = 10.0  # seconds for an answer of a service on this machine, which may be at its limit
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - bound everywhere = reached on loopback
 
 
@@ -95,8 +94,7 @@ def _log_records(request: bytes) -> Iterator[Any]:
 # --- the running service ---------------------------------------------------------------------------------------------
 
 
-MOST = 64 << 20
-"""Bytes of an answer: more than any of ours has."""
+MOST = 64 << 20  # bytes of an answer: more than any of ours has
 Get: TypeAlias = Callable[[str], Any]
 """Answers a GET of the admin API, by path, with its decoded JSON; None for 404. Raises ConfigError."""
 

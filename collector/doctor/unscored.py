@@ -10,10 +10,8 @@ from collector.doctor.diagnosis import ExaminedTrace, says_unread
 from evaluators.content import NO_CONTENT
 from evaluators.coverage import is_low
 
-SessionShown = Mapping[str, Any]
-"""A session as `/api/v1/sessions/{id}` gives it."""
-SignalShown = Mapping[str, Any]
-"""A signal as published."""
+SessionShown = Mapping[str, Any]  # a session as `/api/v1/sessions/{id}` gives it
+SignalShown = Mapping[str, Any]  # a signal as published
 HEADLINE = "agent_reliability"
 CONNECT = "spanwise validate --connect"
 """Asks the judge one tiny question, with the configuration of the service."""
@@ -25,8 +23,7 @@ class SessionSeen:
 
     service: str
     session_id: str
-    why: str | None
-    """None: it has one, or there is nothing to score."""
+    why: str | None  # None: it has one, or there is nothing to score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +32,9 @@ class Unscored:
 
     service: str
     sessions: int
-    of: int
-    """How many were looked at."""
-    why: str
-    """Of the first of them; a running service names its newest first."""
-    example: str
-    """Its id."""
+    of: int  # how many were looked at
+    why: str  # of the first of them; a running service names its newest first
+    example: str  # its id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +42,7 @@ class FailingJudge:
     """Verdicts that failed, and the newest one's error."""
 
     failed: int
-    verdicts: int
-    """How many there are, scored or failed."""
+    verdicts: int  # how many there are, scored or failed
     type: str
     message: str
     setting: str = CONNECT

@@ -22,8 +22,7 @@ class CountedIds:
         self._least = least
         self._young = _table(least)
         self._old = _table(least)
-        self._count = 0
-        """Ids of the younger table."""
+        self._count = 0  # ids of the younger table
 
     def add(self, id_: str) -> bool:
         """Remember the id; True when it is new."""

@@ -160,10 +160,8 @@ RANKS = {
     "version_rank_upper_bound_ratio": ("Upper bound of that chance.", _RANK),
 }
 
-UNKNOWN = ("unknown", "")
-"""(fault, tool) of a drop that no fault explains."""
-NEAR = 0.5
-"""Progress towards an alarm that is shown whatever the number of agents."""
+UNKNOWN = ("unknown", "")  # (fault, tool) of a drop that no fault explains
+NEAR = 0.5  # progress towards an alarm that is shown whatever the number of agents
 
 
 def agents(

@@ -12,8 +12,7 @@ from collector.export.label_counts import LabelCounts
 from collector.records.signal_batch import SubjectHeader
 from collector.watch.windows.targets import Admitted, TargetPlace, Targets
 
-MOST_KNOWN = 4_096
-"""(Service, agent, scope) whose places are at hand."""
+MOST_KNOWN = 4_096  # (Service, agent, scope) whose places are at hand
 
 
 @dataclass(slots=True)
@@ -36,8 +35,7 @@ class KnownNames:
         self._overflow = overflow
         self._known: dict[tuple[str, str, str], dict[str, KnownLabels]] = {}
         """By service, agent and scope, then by evaluator."""
-        self._generation = -1
-        """That of the targets for which they are known."""
+        self._generation = -1  # that of the targets for which they are known
 
     def of(self, subject: SubjectHeader) -> dict[str, KnownLabels]:
         if self._generation != self._targets.generation or len(self._known) > MOST_KNOWN:

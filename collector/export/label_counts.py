@@ -12,10 +12,8 @@ from evaluators.model import Reason
 SKIPPED: frozenset[str] = frozenset(get_args(Reason))
 """Why something is skipped: the signal's own closed list."""
 
-RANDOM = "random"
-"""Label `sample`: every sample is random (`Signal.sample`)."""
-_LOW = 0.5
-"""Scores below it carry an exemplar, so that a low bucket leads to a trace."""
+RANDOM = "random"  # label `sample`: every sample is random (`Signal.sample`)
+_LOW = 0.5  # scores below it carry an exemplar, so that a low bucket leads to a trace
 
 
 class LabelCounts:

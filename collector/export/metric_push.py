@@ -17,8 +17,7 @@ from collector.otlp.signal import METRICS_SERVICE
 SECTION = "metrics.otlp"
 TIMEOUT = 20.0
 """Seconds of one request."""
-LAST = 3.0
-"""Seconds that a stop waits for the last one."""
+LAST = 3.0  # seconds that a stop waits for the last one
 _log = logging.getLogger(__name__)
 
 

@@ -47,10 +47,8 @@ class TraceMetrics(Consumer):
         self._runs = runs
         self._label_overflow = telemetry.label_overflow
         self._recent = CountedIds(32_768)
-        self._has_swapped = False
-        """Whether a slot went to another agent since the last commit."""
-        self.caught_up = False
-        """Whether every record written before the start has been read."""
+        self._has_swapped = False  # whether a slot went to another agent since the last commit
+        self.caught_up = False  # whether every record written before the start has been read
 
     async def take(self, batch: Batch) -> None:
         for record in batch.records:

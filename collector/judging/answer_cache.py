@@ -47,8 +47,7 @@ class CachedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
-    owner: str | None
-    """The subject that paid, until its verdict is written."""
+    owner: str | None  # the subject that paid, until its verdict is written
 
 
 _encode = msgspec.msgpack.Encoder().encode

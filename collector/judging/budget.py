@@ -15,8 +15,7 @@ LOOK_AGAIN = 0.25
 """Seconds after which a service above its share looks again whether others still wait."""
 MAX_SERVICES = 1024
 """Services whose USD are counted apart. Above it the one that spent least is forgotten; the sum stays exact."""
-_HASHES = 1 << 64
-"""How many values the eight bytes of a digest have."""
+_HASHES = 1 << 64  # how many values the eight bytes of a digest have
 
 
 def in_sample(key: bytes, share: float) -> bool:
@@ -46,10 +45,8 @@ class Budget:
         self._day = -1
         self._spent = 0.0
         self._reserved = 0.0
-        self._usd_of: dict[str, float] = {}
-        """USD of the day, spent and reserved, by service."""
-        self.share = 1.0
-        """Of the whole budget: owned partitions / all partitions."""
+        self._usd_of: dict[str, float] = {}  # USD of the day, spent and reserved, by service
+        self.share = 1.0  # of the whole budget: owned partitions / all partitions
         self.waiting: frozenset[str] = frozenset()
         """Services whose subjects wait to be begun; the room sets it."""
 

@@ -103,10 +103,8 @@ class SubjectQueue(Generic[T]):
         return subject
 
 
-READ_AHEAD = 4096
-"""Subjects that wait at most, about 1 KB each."""
-MOMENT = 0.5
-"""Seconds after which it looks again who may begin: shares change with time."""
+READ_AHEAD = 4096  # subjects that wait at most, about 1 KB each
+MOMENT = 0.5  # seconds after which it looks again who may begin: shares change with time
 
 Judging: TypeAlias = Callable[[JudgedSubject, Content | None], Coroutine[None, None, None]]
 """Judges one subject. Content None: it waited, and its content must be read back."""

@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 from collector.base.telemetry import Telemetry
 
-Amount: TypeAlias = Callable[[], float | None]
-"""USD; None: without limit."""
+Amount: TypeAlias = Callable[[], float | None]  # USD; None: without limit
 
 
 class JudgingFamilies:

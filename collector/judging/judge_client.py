@@ -32,12 +32,9 @@ from evaluators.judging.prompt import Answer, JudgeError, Prompt
 _T = TypeVar("_T", Answer, Embedded)
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds between attempts, unless the provider asks for more."""
-LONGEST_ASKED = 120.0
-"""Seconds that a provider may ask for."""
-SPREAD = 0.25
-"""Share of a pause by which it is made longer at random: those who wait do not come back at once."""
-PATIENCE = 4
-"""Times as many attempts, as long as the model answers others."""
+LONGEST_ASKED = 120.0  # seconds that a provider may ask for
+SPREAD = 0.25  # share of a pause by which it is made longer at random: those who wait do not come back at once
+PATIENCE = 4  # times as many attempts, as long as the model answers others
 
 
 class Provider(Protocol):
@@ -124,8 +121,7 @@ class JudgeClientPool:
         self._slots = asyncio.Semaphore(judge.concurrency)
         self._sleep = sleep
         self._chance = chance
-        self._answered: Counter[str] = Counter()
-        """By model: how many requests it has answered."""
+        self._answered: Counter[str] = Counter()  # by model: how many requests it has answered
         self._unwritten: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
 
     def for_subject(self, owner: str, job: int) -> SubjectClient:

@@ -41,10 +41,8 @@ from collector.judging.port import (
 
 _log = logging.getLogger(__name__)
 
-START_TIMEOUT = 120.0
-"""Seconds: importing litellm takes some, on a busy machine many."""
-MAX_ATTEMPTS = 3
-"""Deaths of the process on one subject: one may be chance, three are the subject's."""
+START_TIMEOUT = 120.0  # seconds: importing litellm takes some, on a busy machine many
+MAX_ATTEMPTS = 3  # deaths of the process on one subject: one may be chance, three are the subject's
 PERIOD = "usd_per_day"
 
 
@@ -60,8 +58,7 @@ class _Pending:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.attempts = 0
-        self.awaits_budget = 0
-        """Calls that wait for budget now."""
+        self.awaits_budget = 0  # calls that wait for budget now
         self.future: asyncio.Future[JobDone] = asyncio.get_running_loop().create_future()
 
 
@@ -106,8 +103,7 @@ class JudgeProcess:
         self._reserved: dict[int, _Reservation] = {}
         self._child: Child | None = None
         self._has_jobs = asyncio.Event()
-        self.pid: int | None = None
-        """Of the running child."""
+        self.pid: int | None = None  # of the running child
 
     async def judge(self, make: Callable[[int], Job]) -> JobDone:
         job = make(next(self._numbers))

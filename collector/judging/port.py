@@ -36,19 +36,15 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     config: str
     api_key: str | None
     embedder_api_key: str | None
-    only: tuple[str, ...] | None = None
-    """Evaluators that are emitted; None = all that are due."""
+    only: tuple[str, ...] | None = None  # evaluators that are emitted; None = all that are due
 
 
 class TraceJob(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     id: int
-    owner: str
-    """The subject and its digest: an answer is paid once for it."""
-    service: str
-    """Whose share of the budget its calls use."""
+    owner: str  # the subject and its digest: an answer is paid once for it
+    service: str  # whose share of the budget its calls use
     trace: msgspec.Raw
-    turn: int | None = None
-    """Its position in the session, 1-based; None = unknown."""
+    turn: int | None = None  # its position in the session, 1-based; None = unknown
     history: tuple[Previous, ...] = ()
     """The turns before it, oldest first, for evaluators that compare hosted embeddings."""
 
@@ -77,8 +73,7 @@ class ReserveBudget(msgspec.Struct, frozen=True, kw_only=True, tag="reserve_budg
     """Ask to make a call that costs at most `usd`."""
 
     id: int
-    job: int
-    """The number of the job that the call is made for."""
+    job: int  # the number of the job that the call is made for
     usd: float
 
 
@@ -91,8 +86,7 @@ class CallFinished(msgspec.Struct, frozen=True, kw_only=True, tag="call_finished
     seconds: float
     input_tokens: int = 0
     output_tokens: int = 0
-    usd: float | None = None
-    """None: the price is unknown."""
+    usd: float | None = None  # None: the price is unknown
     keep_reservation: bool = False
     """Whether the provider bills the call is unknown: the reservation counts as spent."""
 

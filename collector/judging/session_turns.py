@@ -27,8 +27,7 @@ SESSION_BYTES = 64 << 20
 class PlacedTurn:
     """One turn of a session, and the offset of its record."""
 
-    start: int
-    """Unix nanoseconds."""
+    start: int  # Unix nanoseconds
     trace_id: str
     digest: str = field(default="", compare=False)
     offset: int = field(default=0, compare=False)
@@ -38,8 +37,7 @@ class PlacedTurn:
 class _Session:
     turns: list[PlacedTurn] = field(default_factory=list[PlacedTurn])
     starts: dict[str, int] = field(default_factory=dict[str, int])
-    is_whole: bool = True
-    """False: it had more than TURNS turns, so their numbers are unknown."""
+    is_whole: bool = True  # False: it had more than TURNS turns, so their numbers are unknown
 
     def drop(self, trace_id: str) -> None:
         start = self.starts.pop(trace_id, None)
@@ -60,8 +58,7 @@ class SessionTurns:
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[bytes, _Session] = OrderedDict()
-        self._count = 0
-        """Turns of all sessions."""
+        self._count = 0  # turns of all sessions
 
     def add(self, key: bytes, turn: PlacedTurn) -> int | None:
         """Add a turn, or replace its earlier revision; returns its number among the turns read so far, 1-based.

@@ -14,8 +14,7 @@ from collector.log.port import Position
 from collector.records.trace_views import RawTrace, decode_raw_trace
 from collector.records.traces import GetRecord, SessionRecord, VerdictRecord
 
-MAX_JUDGED = 16_384
-"""Subjects remembered as judged."""
+MAX_JUDGED = 16_384  # subjects remembered as judged
 
 
 class Progress:
@@ -69,12 +68,9 @@ class JudgedSubject:
 
     position: Position
     key: bytes
-    time: float
-    """Of its record in the log."""
-    progress: Progress
-    """Of its partition."""
-    verdict: VerdictRecord
-    """Without outcomes yet."""
+    time: float  # of its record in the log
+    progress: Progress  # of its partition
+    verdict: VerdictRecord  # without outcomes yet
     turn: int | None = None
     """The trace's number in its session, 1-based; None = unknown, or a session."""
     before: Sequence[PlacedTurn] = ()

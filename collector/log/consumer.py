@@ -18,10 +18,8 @@ from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
 from collector.log.port import Assigned, Batch, Commit, Log, Position, Reader
 
-UNASSIGNED_SECONDS = 30.0
-"""How long `_read_to_end` polls without a partition: other members of the group have them all."""
-REST = 1.0
-"""Seconds that a poll of a room waits which time alone changes nothing for; a record ends the wait at once."""
+UNASSIGNED_SECONDS = 30.0  # how long `_read_to_end` polls without a partition: other members of the group have them all
+REST = 1.0  # seconds that a poll of a room waits which time alone changes nothing for; a record ends the wait at once
 
 _log = logging.getLogger(__name__)
 
@@ -57,8 +55,7 @@ class Consumer:
     ) -> None:
         self._offsets = Offsets(group, topic)
         self._poison = PoisonReport(telemetry)
-        self._at_end: set[int] = set()
-        """The owned partitions that were read to their end."""
+        self._at_end: set[int] = set()  # the owned partitions that were read to their end
         self._log_port = log
         self._group = group
         self._topic = topic

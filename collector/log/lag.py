@@ -19,10 +19,8 @@ from collector.base.errors import Retryable
 from collector.log.families import LogFamilies
 from collector.log.port import Lag, Lags
 
-EVERY = 2.0
-"""Seconds between two measurements."""
-PATIENCE = 5.0
-"""Seconds that a measurement of all groups may take."""
+EVERY = 2.0  # seconds between two measurements
+PATIENCE = 5.0  # seconds that a measurement of all groups may take
 
 
 def _nothing() -> Lag:
@@ -33,8 +31,7 @@ def _nothing() -> Lag:
 class WatchedGroup:
     group: str
     topic: str
-    unread: bool = False
-    """See `port.Lags`."""
+    unread: bool = False  # see `port.Lags`
     held: Callable[[], Lag] = _nothing
     """What its room has read and should have finished, where its commit does not say it."""
 

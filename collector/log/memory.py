@@ -30,8 +30,7 @@ from collector.log.embedded.retention import DroppedRecords, Oldest, Quotas, Ret
 from collector.log.families import LogFamilies
 from collector.log.port import COMPACTED, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
 
-_OVERHEAD = 200
-"""Bytes that a record takes in memory above its own, roughly."""
+_OVERHEAD = 200  # bytes that a record takes in memory above its own, roughly
 
 
 class MemoryLog:

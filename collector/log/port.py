@@ -37,8 +37,7 @@ COMPACTED = frozenset({SESSIONS, WINDOWS})
 
 MAX_RECORD = 20 << 20
 """Bytes of the largest record in any log: key, value and headers together, on Kafka its own bytes too."""
-MAX_COUNT = 4096
-"""Offsets that one record takes at most."""
+MAX_COUNT = 4096  # offsets that one record takes at most
 BACKGROUND_LINGER = 0.1
 """The `linger` of background readers, in seconds: fewer and larger batches, commits and syncs of the disk."""
 
@@ -81,8 +80,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     value: bytes
     time: float
     headers: Headers = ()
-    count: int = 1
-    """How many offsets it takes; `position` is the last of them."""
+    count: int = 1  # how many offsets it takes; `position` is the last of them
 
     @property
     def first(self) -> int:
@@ -193,8 +191,7 @@ class Log(Protocol):
 class Counting(Protocol):
     """A log that takes records of several offsets. Optional: on any other one, each thing is a record of its own."""
 
-    counts_offsets: bool
-    """Whether it does."""
+    counts_offsets: bool  # whether it does
 
 
 def takes_counts(log: Log) -> bool:
@@ -231,8 +228,7 @@ class Ranges(Protocol):
 class Lag(NamedTuple):
     """What a group has left to do in a topic."""
 
-    records: int = 0
-    """That it has not read, or has not finished, each by its `count`."""
+    records: int = 0  # that it has not read, or has not finished, each by its `count`
     oldest: float | None = None
     """Append time of the first of them, unix seconds; None: nothing waits."""
 

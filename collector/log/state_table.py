@@ -74,10 +74,8 @@ class StateTable(Generic[K, S]):
         """Keys whose records the topic lacks, in the order of their last change. What changes with every signal sets
         its key here itself: `change` is a call more."""
         self._writing: dict[K, _Written] = {}
-        self._parts: dict[K, set[int]] = {}
-        """Names of the parts that the topic may hold."""
-        self._gone: dict[K, frozenset[int]] = {}
-        """Names of the parts of a state that was forgotten."""
+        self._parts: dict[K, set[int]] = {}  # names of the parts that the topic may hold
+        self._gone: dict[K, frozenset[int]] = {}  # names of the parts of a state that was forgotten
 
     def change(self, key: K) -> None:
         self.changed.pop(key, None)

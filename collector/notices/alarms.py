@@ -101,17 +101,14 @@ def _duration(seconds: int) -> str:
 Result: TypeAlias = Literal["sent", "retried", "superseded", "dropped"]
 LONGEST = 3600.0
 """Seconds for which a notice is tried."""
-MOST_WAITING = 256
-"""Notices of one target that wait at the same time."""
+MOST_WAITING = 256  # notices of one target that wait at the same time
 
 
 @dataclass(slots=True, kw_only=True)
 class RaisedAlert:
     labels: Labels
-    since: float
-    """Log time from which its expression holds."""
-    start: float | None = None
-    """When it began to fire; None: its `for` is not over."""
+    since: float  # log time from which its expression holds
+    start: float | None = None  # when it began to fire; None: its `for` is not over
     end: float | None = None
     summary: str = ""
     description: str = ""

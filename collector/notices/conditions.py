@@ -52,8 +52,7 @@ FAMILIES = GAUGES | {each.family for each in GROWTHS}
 
 class FoundAlert(NamedTuple):
     alert: Alert
-    labels: Mapping[str, str]
-    """Those of `alert.labels` that are not empty."""
+    labels: Mapping[str, str]  # those of `alert.labels` that are not empty
     value: float
 
 

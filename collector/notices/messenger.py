@@ -26,12 +26,9 @@ from collector.records.notices import State
 
 _log = logging.getLogger(__name__)
 
-APART = 1.0
-"""Seconds between two messages, and between two looks at what is due."""
-GRACE = 3.0
-"""Seconds that a stop leaves to a message under way."""
-SAID_AGAIN = 60.0
-"""Seconds between two lines about a target that does not take notices."""
+APART = 1.0  # seconds between two messages, and between two looks at what is due
+GRACE = 3.0  # seconds that a stop leaves to a message under way
+SAID_AGAIN = 60.0  # seconds between two lines about a target that does not take notices
 _MOST_BACKOFF = 60.0
 """Seconds between two attempts at a target that is down; a notice of a drop is late by a minute at most."""
 

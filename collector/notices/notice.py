@@ -14,22 +14,17 @@ from collector.records.notices import Labels, State, identity_of
 class Notice:
     """An alert in one state. Texts are of agents and numbers, never of content."""
 
-    labels: Labels
-    """With `alertname` and `severity`."""
+    labels: Labels  # with `alertname` and `severity`
     state: State
-    start: float
-    """Unix seconds."""
-    end: float | None
-    """None: it fires."""
+    start: float  # Unix seconds
+    end: float | None  # None: it fires
     summary: str
     description: str
     runbook: str | None
-    page: str | None
-    """Whole addresses; None: `notify.page` is not set."""
+    page: str | None  # whole addresses; None: `notify.page` is not set
     facts: Mapping[str, float] = field(default_factory=dict[str, float])
     """`mean`, `lower_bound`, `upper_bound` and `samples` of the agent's reliability, where there is one."""
-    sessions: tuple[str, ...] = ()
-    """Up to three sessions that show it."""
+    sessions: tuple[str, ...] = ()  # up to three sessions that show it
 
     @property
     def name(self) -> str:

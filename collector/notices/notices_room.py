@@ -30,10 +30,8 @@ from collector.records.notices import NOTICES, AlarmRecord, Labels, decode_alarm
 from collector.records.standing import Standing, Standings
 from collector.slo.rules import HELP
 
-EVERY = 15.0
-"""Seconds between two looks."""
-SESSIONS = 3
-"""That a notice names."""
+EVERY = 15.0  # seconds between two looks
+SESSIONS = 3  # that a notice names
 
 
 class NoticesRoom:

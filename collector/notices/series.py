@@ -10,8 +10,7 @@ from typing import NamedTuple, TypeAlias
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 INCREASE = 1800.0
 """Seconds over which the growth of counters is asked for."""
-GAP = 300.0
-"""Seconds for which a gauge that is gone keeps its last value, where a rule reads it with `last_over_time`."""
+GAP = 300.0  # seconds for which a gauge that is gone keeps its last value, where a rule reads it with `last_over_time`
 
 
 class SeriesSample(NamedTuple):
@@ -41,8 +40,7 @@ class Series:
         self._gauges: dict[str, dict[Labels, tuple[float, float]]] = {}
         self._counters: dict[tuple[str, Labels], float] = {}
         self._grown: dict[tuple[Growth, tuple[str, ...]], deque[tuple[float, float]]] = {}
-        self.now = -math.inf
-        """When it was looked last."""
+        self.now = -math.inf  # when it was looked last
 
     def take(self, samples: Iterable[SeriesSample], now: float) -> None:
         """Take in all series as they are at log time `now`. A value that is not a number is left out."""

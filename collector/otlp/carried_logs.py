@@ -40,16 +40,12 @@ _ITEMS = 0x12  # field 2 of ResourceLogs, and of ScopeLogs
 class Carried:
     """A request of spans that is written in place of what was sent."""
 
-    request: bytes = b""
-    """An ExportTraceServiceRequest; empty where nothing is to be written."""
-    segments: Segments = field(default_factory=Segments)
-    """The segments among its spans."""
+    request: bytes = b""  # an ExportTraceServiceRequest; empty where nothing is to be written
+    segments: Segments = field(default_factory=Segments)  # the segments among its spans
     dropped: Counter[str] = field(default_factory=Counter[str])
     """Records that are not written, by reason."""
-    records: int = 0
-    """Records that were read."""
-    repaired: DecodedRequest
-    """The request as it was read."""
+    records: int = 0  # records that were read
+    repaired: DecodedRequest  # the request as it was read
 
 
 @dataclass(slots=True, kw_only=True)

@@ -24,8 +24,7 @@ from collector.base.http_client import Client, HttpAnswer, HttpTarget, proxy_for
 from collector.config.tree import OtlpTarget
 from collector.otlp.signal import TRACE_SERVICE, OtlpService
 
-TRIAL_TIMEOUT = 5.0
-"""Seconds that a trial waits for an answer: someone at a terminal waits as long."""
+TRIAL_TIMEOUT = 5.0  # seconds that a trial waits for an answer: someone at a terminal waits as long
 EMPTY = ExportLogsServiceRequest(resource_logs=[ResourceLogs()]).SerializeToString()
 """A request of one resource without a record, which every backend takes; one of traces is the same bytes."""
 _PROTOBUF = "application/x-protobuf"

@@ -26,8 +26,7 @@ from collector.base.errors import TooLarge, Undecodable
 from collector.otlp.repair import DecodedRequest
 from collector.otlp.wire import MAX_FIELDS
 
-MAX_DEPTH = 100
-"""As deep as protobuf parsers go."""
+MAX_DEPTH = 100  # as deep as protobuf parsers go
 _IDS = frozenset({"trace_id", "span_id", "parent_span_id"})
 _NOT_HEX = {"parent_span_id": b"?"}  # keep the span, its parent unknown: empty would make it a root
 _BOUNDS = {

@@ -19,15 +19,13 @@ import re2
 from collector.config.linear_patterns import KINDS, linear, unbound
 from collector.otlp.secret_kinds import BUILT_IN, End, is_card, latin
 
-STEPS = 1_000_000
-"""What one request may cost at most, in steps of about a microsecond."""
+STEPS = 1_000_000  # what one request may cost at most, in steps of about a microsecond
 _FIRST_STEPS = 20_000
 _STEPS_PER_BYTE = 2
 _PER_MATCH = 4
 _SCANNED = 1 << 10
 """Bytes that one step of a user's own pattern may look at: what follows a match may be looked at again."""
-_QUOTED = 1 << 5
-"""Bytes before a number that one step looks at for the quotes in use."""
+_QUOTED = 1 << 5  # bytes before a number that one step looks at for the quotes in use
 _LETTERS = {rb"\b": b"\b\b", rb"\f": b"\f\f", rb"\n": b"\n\n", rb"\r": b"\r\r", rb"\t": b"\t\t"}
 _ESCAPE = re.compile(rb"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|/)")
 """Every run of backslashes is looked at once: senders choose how long it is."""
@@ -54,10 +52,8 @@ class Steps:
     def __init__(self, size: int = STEPS) -> None:
         """`size`: bytes of the request."""
         self._left = min(STEPS, _FIRST_STEPS + _STEPS_PER_BYTE * size)
-        self.marked = 0
-        """Texts in which secrets were marked."""
-        self.whole = 0
-        """Texts that are one marker now, because the steps were used up."""
+        self.marked = 0  # texts in which secrets were marked
+        self.whole = 0  # texts that are one marker now, because the steps were used up
 
     def spend(self, steps: int = 1) -> None:
         """Take some. Raises Exhausted: there are none left, and never will be."""
@@ -74,11 +70,9 @@ class Steps:
 class _Pattern:
     name: bytes
     regex: re2.Pattern
-    end: End | None
-    """None: whatever is found is a secret."""
+    end: End | None  # None: whatever is found is a secret
     cost: int = _PER_MATCH
-    reads_backslashes: bool = False
-    """Whether it is looked for in the text as it is written, too."""
+    reads_backslashes: bool = False  # whether it is looked for in the text as it is written, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +80,8 @@ class _Readable:
     """A text without its escapes, and where each of its parts is in the text as it is written."""
 
     text: bytes
-    starts: list[int]
-    """Of the parts, in `text`."""
-    written: list[int]
-    """Of the parts, in the text as it is written; one more, for its end."""
+    starts: list[int]  # of the parts, in `text`
+    written: list[int]  # of the parts, in the text as it is written; one more, for its end
     escapes: list[bool]
 
     def span(self, start: int, end: int) -> tuple[int, int]:

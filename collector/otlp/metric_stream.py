@@ -28,8 +28,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 )
 from prometheus_client import Metric as Family
 
-LARGEST = 900_000
-"""Bytes of points in a request: with names and resource it stays below 1 MiB."""
+LARGEST = 900_000  # bytes of points in a request: with names and resource it stays below 1 MiB
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 Kind: TypeAlias = Literal["sum", "gauge", "histogram"]
 
@@ -52,8 +51,7 @@ class KnownSeries(NamedTuple):
     """What the other side has of a series."""
 
     state: State
-    since: int
-    """From when its next point counts, unix nanoseconds."""
+    since: int  # from when its next point counts, unix nanoseconds
 
 
 @dataclass(slots=True)

@@ -31,8 +31,7 @@ def exporter_settings(*, host: str, grpc: int, http: int, tls: bool) -> tuple[st
     )
 
 
-DROPPED = "[dropped]"
-"""Is where a name is not shown."""
+DROPPED = "[dropped]"  # is where a name is not shown
 _WORD = re.compile(r"[A-Za-z0-9_./:\-]{1,64}")
 _NUMBER = re.compile(r"\d{7}")
 _DAY = re.compile(r"(?<!\d)20\d\d(?:0[1-9]|1[0-2])[0-3]\d(?!\d)")

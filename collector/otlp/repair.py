@@ -21,8 +21,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.base.errors import Undecodable
 from collector.otlp.wire import RequestBudget, fields, header, spliced
 
-MAX_DEPTH = 100
-"""As deep as protobuf parsers go."""
+MAX_DEPTH = 100  # as deep as protobuf parsers go
 _LENGTH_DELIMITED = 2  # protobuf's wire type of bytes, texts and messages
 _RESOURCE = 0x0A  # field 1 of a request: ResourceSpans, ResourceLogs
 _ITEMS = 0x12  # field 2 of these, and of ScopeSpans and ScopeLogs
@@ -50,16 +49,11 @@ class DecodedRequest(NamedTuple):
     """An export request in protobuf, and what had to be done to it."""
 
     request: bytes
-    repaired: int = 0
-    """Strings that were not Unicode and now are."""
-    invalid: int = 0
-    """Spans, or records, that were left out, because nothing reads them."""
-    reasons: tuple[str, ...] = ()
-    """Why the first of them was."""
-    marked: int = 0
-    """Texts in which secrets were marked."""
-    whole: int = 0
-    """Texts that became one marker, because looking at them would have cost too much."""
+    repaired: int = 0  # strings that were not Unicode and now are
+    invalid: int = 0  # spans, or records, that were left out, because nothing reads them
+    reasons: tuple[str, ...] = ()  # why the first of them was
+    marked: int = 0  # texts in which secrets were marked
+    whole: int = 0  # texts that became one marker, because looking at them would have cost too much
 
 
 def repair(request: bytes) -> DecodedRequest:

@@ -15,8 +15,7 @@ from collector.otlp.segment import Segments, segment_of
 from collector.otlp.span_head import SpanHead, head, head_at, parse
 from collector.otlp.wire import RequestBudget, fields
 
-Range = tuple[int, int]
-"""From, and below."""
+Range = tuple[int, int]  # from, and below
 _MARK = b"langfuse.internal."
 _ROOT_MARKS = tuple(_MARK + name + b"\x12\x02\x10\x01" for name in (b"as_root", b"is_app_root"))
 """The attribute's key, then its value, fields 2 of KeyValue and of AnyValue: true."""
@@ -31,10 +30,8 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
     ranges: dict[bytes, Range | None]
     """By trace id, the bytes of the record that are its spans and nothing else, a request of their own; None: they do
     not be together."""
-    segments: Segments = {}
-    """Of `traces`, those that are segments of made traces."""
-    invalid: int
-    """Undecodable spans, and spans whose trace id or span id is missing, zero or of the wrong length."""
+    segments: Segments = {}  # of `traces`, those that are segments of made traces
+    invalid: int  # undecodable spans, and spans whose trace id or span id is missing, zero or of the wrong length
 
 
 def scan(value: bytes) -> Scan:

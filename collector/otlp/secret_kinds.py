@@ -23,10 +23,8 @@ End: TypeAlias = Callable[[bytes, int, int, int], int | None]
 class SecretKind:
     pattern: re2.Pattern
     end: End
-    hint: bytes
-    """A pattern, not bound to what is around, that every secret of the kind and maybe more satisfies."""
-    cost: int = 4
-    """Of one look at what the pattern found, in microseconds, about."""
+    hint: bytes  # a pattern, not bound to what is around, that every secret of the kind and maybe more satisfies
+    cost: int = 4  # of one look at what the pattern found, in microseconds, about
 
 
 def latin(pattern: bytes) -> re2.Pattern:

@@ -27,30 +27,20 @@ class Segment(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     owner: bytes
     """16 bytes: who has all segments that may share a turn with this one. The key of its records in the log."""
-    session: bytes
-    """8 bytes that tell the sessions of one owner apart."""
-    start: int
-    """When its first event was, unix nanoseconds."""
-    turn: bytes = b""
-    """The id of the made trace, where its events say the turn."""
+    session: bytes  # 8 bytes that tell the sessions of one owner apart
+    start: int  # when its first event was, unix nanoseconds
+    turn: bytes = b""  # the id of the made trace, where its events say the turn
     traces: tuple[bytes, ...] = ()
     """Ids of the traces that its spans were sent in, or that its records carry."""
-    is_prompt: bool = False
-    """It begins with the prompt of a person."""
-    is_helper: bool = False
-    """`turn` is not a person's turn: its events belong to the turn before."""
-    owns_traces: bool = False
-    """Everything in `traces` is of the same turn."""
-    is_end: bool = False
-    """Nothing more of the turn is expected."""
-    helper_session: bytes = b""
-    """A session of a helper that this session has started."""
-    has_spans: bool = False
-    """It has spans that were sent as such: alone, they are a trace."""
+    is_prompt: bool = False  # it begins with the prompt of a person
+    is_helper: bool = False  # `turn` is not a person's turn: its events belong to the turn before
+    owns_traces: bool = False  # everything in `traces` is of the same turn
+    is_end: bool = False  # nothing more of the turn is expected
+    helper_session: bytes = b""  # a session of a helper that this session has started
+    has_spans: bool = False  # it has spans that were sent as such: alone, they are a trace
 
 
-Segments: TypeAlias = dict[bytes, Segment]
-"""By the trace id of their spans."""
+Segments: TypeAlias = dict[bytes, Segment]  # by the trace id of their spans
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Segment).decode

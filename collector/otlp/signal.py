@@ -18,10 +18,8 @@ from collector.otlp.split import SplitRequest
 class OtlpService:
     """Where a signal's export requests go, on each transport."""
 
-    name: str
-    """The gRPC service; its method is `Export`."""
-    path: str
-    """The HTTP path."""
+    name: str  # the gRPC service; its method is `Export`
+    path: str  # the HTTP path
 
     @property
     def method(self) -> str:
@@ -67,34 +65,27 @@ class SplitJoined(Protocol):
 class OtlpSignal:
     """One OTLP signal: how its requests arrive, how they are split, where the pieces go."""
 
-    items: str
-    """What a request holds, in the plural: counted in `spanwise_<items>_received_total`."""
+    items: str  # what a request holds, in the plural: counted in `spanwise_<items>_received_total`
     service: OtlpService
-    request: type[Message]
-    """The export request: its field names are those of OTLP/JSON."""
+    request: type[Message]  # the export request: its field names are those of OTLP/JSON
     response: Callable[[int, str], Message]
     """The answer to a request that was taken: number of rejected items, and why."""
     split: Split
-    topic: str
-    """The topic of the log that holds the pieces."""
+    topic: str  # the topic of the log that holds the pieces
     recordings: tuple[str, ...]
     """Suffixes of files that hold its requests (collector/service/recordings.py)."""
     split_joined: SplitJoined | None = None
     """The same for a log with one partition; None: each piece is a record there too."""
-    drops: bool = False
-    """Whether items may be of no use, and are dropped before the log."""
+    drops: bool = False  # whether items may be of no use, and are dropped before the log
     large: int = 1 << 20
     """Bytes above which a request is decoded and split in a thread, one at a time, so that others are served."""
-    is_forwarded: bool = False
-    """Whether its requests are passed on to the backend under `forward`."""
+    is_forwarded: bool = False  # whether its requests are passed on to the backend under `forward`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedSignal:
     """One OTLP signal that is answered OK and dropped unread: SDKs send it to where their traces go."""
 
-    name: str
-    """Counted as this in `spanwise_requests_dropped_total`."""
+    name: str  # counted as this in `spanwise_requests_dropped_total`
     service: OtlpService
-    response: type[Message]
-    """The answer, empty."""
+    response: type[Message]  # the answer, empty

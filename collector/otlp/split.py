@@ -36,8 +36,7 @@ _NOT_A_REQUEST = "the body is not an ExportTraceServiceRequest"
 class Piece(NamedTuple):
     """A record for the log: of traces, an ExportTraceServiceRequest with spans of one trace, or several such joined."""
 
-    key: bytes
-    """Of traces, the (first) trace id."""
+    key: bytes  # of traces, the (first) trace id
     value: bytes
 
 
@@ -49,22 +48,15 @@ class SplitRequest:
     held: list[Scan | None] = field(default_factory=list[Scan | None])
     """What `scan` reads of each piece, where that is known; or nothing of any."""
     accepted: int = 0
-    invalid: int = 0
-    """Items that can never be accepted, of spans because of their ids."""
-    too_large: int = 0
-    """Items above the limit of a single one."""
-    reasons: list[str] = field(default_factory=list[str])
-    """Why the first few were rejected."""
-    repaired: int = 0
-    """Strings that were not Unicode and now are."""
-    marked: int = 0
-    """Texts in which secrets were marked."""
-    whole: int = 0
-    """Texts that became one marker, because looking at them would have cost too much."""
+    invalid: int = 0  # items that can never be accepted, of spans because of their ids
+    too_large: int = 0  # items above the limit of a single one
+    reasons: list[str] = field(default_factory=list[str])  # why the first few were rejected
+    repaired: int = 0  # strings that were not Unicode and now are
+    marked: int = 0  # texts in which secrets were marked
+    whole: int = 0  # texts that became one marker, because looking at them would have cost too much
     dropped: Mapping[str, int] = field(default_factory=dict[str, int])
     """Items that were accepted and are not worth a record, by reason."""
-    scopes: Sequence[memoryview] = ()
-    """What is beside the spans in their scopes, undecoded."""
+    scopes: Sequence[memoryview] = ()  # what is beside the spans in their scopes, undecoded
     request: bytes | None = None
     """The request as it was taken, where strings were repaired or spans left out; None: as it was sent."""
 

@@ -54,18 +54,15 @@ class Around:
     __slots__ = ("parts", "raw")
 
     def __init__(self) -> None:
-        self.parts: list[memoryview] = []
-        """Every part with its own header."""
-        self.raw: list[bytes] = []
-        """The resource itself, perhaps in several parts."""
+        self.parts: list[memoryview] = []  # every part with its own header
+        self.raw: list[bytes] = []  # the resource itself, perhaps in several parts
 
 
 class SpanGroup(NamedTuple):
     """Spans of one trace under one scope of one resource."""
 
     resource: Around
-    scope: list[memoryview]
-    """Everything in the scope but its spans, every part with its own header."""
+    scope: list[memoryview]  # everything in the scope but its spans, every part with its own header
     runs: list[int]
     """Of spans that follow one another in the request, with their headers: from, and below, of each run."""
 
@@ -96,17 +93,14 @@ class Walk:
     """
 
     def __init__(self, request: bytes, max_item: int) -> None:
-        self.traces: dict[bytes, RequestTrace] = {}
-        """By trace id, in the order of the request."""
+        self.traces: dict[bytes, RequestTrace] = {}  # by trace id, in the order of the request
         self.accepted = 0
         self.invalid = 0
         self.too_large = 0
-        self.reasons: list[str] = []
-        """Why the first few were rejected."""
+        self.reasons: list[str] = []  # why the first few were rejected
         self.scopes: list[memoryview] = []
         """What is beside the spans in their scopes: the names of instrumentations, undecoded."""
-        self.is_known = True
-        """Whether every span was read as `scan` reads it."""
+        self.is_known = True  # whether every span was read as `scan` reads it
         self._request = request
         self._view = memoryview(request)
         self._max_item = max_item

@@ -9,10 +9,8 @@ from collector.base.errors import TooLarge, Undecodable
 _LENGTH_DELIMITED = 2
 _FIXED = {1: 8, 5: 4}
 """By wire type, the bytes of a value of fixed size."""
-MAX_FIELDS = 1_000_000
-"""Of one request, over every level that is walked."""
-MAX_SPANS = 100_000
-"""Of one request."""
+MAX_FIELDS = 1_000_000  # of one request, over every level that is walked
+MAX_SPANS = 100_000  # of one request
 
 
 class RequestBudget:
@@ -22,8 +20,7 @@ class RequestBudget:
 
     def __init__(self) -> None:
         self.left = MAX_FIELDS
-        self.spans = 0
-        """Spans that were seen so far."""
+        self.spans = 0  # spans that were seen so far
 
     def add_span(self) -> None:
         """One more span. Raises TooLarge: that is too many."""

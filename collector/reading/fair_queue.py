@@ -14,14 +14,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
-WINDOW = 10.0
-"""Seconds in which worker time that was used counts 1/e of what it did."""
-BATCH = 8
-"""The most jobs that a worker is sent before it has answered."""
+WINDOW = 10.0  # seconds in which worker time that was used counts 1/e of what it did
+BATCH = 8  # the most jobs that a worker is sent before it has answered
 BATCH_SECONDS = 0.2
 """The most worker time that a batch is expected to take: it cannot be taken back when another service has a job."""
-KNOWN = 256
-"""Services without a job whose worker time is remembered: those that used the most."""
+KNOWN = 256  # services without a job whose worker time is remembered: those that used the most
 
 
 class Queued(Protocol):
@@ -42,12 +39,9 @@ class _Line(Generic[T]):
     def __init__(self, now: float) -> None:
         self.jobs: deque[tuple[int, T]] = deque()
         """With their numbers, in the order in which they came."""
-        self.running: dict[T, float] = {}
-        """A job under way, and since when."""
-        self.seconds = 0.0
-        """Worker time used, decayed to `at`."""
-        self.answered = 0.0
-        """Jobs that used it, decayed alike."""
+        self.running: dict[T, float] = {}  # a job under way, and since when
+        self.seconds = 0.0  # worker time used, decayed to `at`
+        self.answered = 0.0  # jobs that used it, decayed alike
         self.at = now
 
     def __len__(self) -> int:

@@ -24,10 +24,8 @@ from evaluators.model import Failure, Outcome
 from evaluators.plan import Plan
 from evaluators.run import failed
 
-LEAST = 2
-"""Processes: while one waits for an evaluator that hangs, another one scores."""
-STARTS = 3
-"""Failed starts that a job waits for: the first may be for want of memory."""
+LEAST = 2  # processes: while one waits for an evaluator that hangs, another one scores
+STARTS = 3  # failed starts that a job waits for: the first may be for want of memory
 _LOST = {
     "worker_died": "it ended its process",
     "unstartable": "its process did not start: the log says why",

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
-STRIKES = 3
-"""Deaths and time-outs in WINDOW that switch an evaluator off: one may be chance, and each costs a process."""
-WINDOW = 600.0
-"""Seconds in which they count, and for which it is off."""
-SHORTER = 4
-"""How much shorter its time is after a strike: three whole ones would hold up the sessions that wait for it."""
+STRIKES = 3  # deaths and time-outs in WINDOW that switch an evaluator off: one may be chance, and each costs a process
+WINDOW = 600.0  # seconds in which they count, and for which it is off
+SHORTER = 4  # how much shorter its time is after a strike: three whole ones would hold up the sessions that wait for it
 
 
 class PluginSwitch:

@@ -44,13 +44,10 @@ class ReadJob(msgspec.Struct, frozen=True, kw_only=True, tag="read"):
     """Decode and normalise a closed trace, and run every evaluator that needs nothing else."""
 
     trace_id: bytes
-    pieces: tuple[Piece, ...]
-    """The raw spans, or where they stand in the log."""
+    pieces: tuple[Piece, ...]  # the raw spans, or where they stand in the log
     closed: Closed
-    service: str = ""
-    """Whose worker time it uses: as the trace's first resource names it; empty: it names none."""
-    stays: Stays | None = None
-    """Of a revision; None: the trace's spans name its session."""
+    service: str = ""  # whose worker time it uses: as the trace's first resource names it; empty: it names none
+    stays: Stays | None = None  # of a revision; None: the trace's spans name its session
     is_made: bool = False
     """Its id is ours: it goes by the id of the trace in which its turn was sent, where it was sent in one."""
     is_scored: bool = True
@@ -65,47 +62,34 @@ class GlanceJob(msgspec.Struct, frozen=True, kw_only=True, tag="glance"):
     """Look at an open trace as it stands: does it run away?"""
 
     trace_id: bytes
-    pieces: tuple[Piece, ...]
-    """As of `ReadJob`."""
-    service: str = ""
-    """Whose worker time it uses."""
+    pieces: tuple[Piece, ...]  # as of `ReadJob`
+    service: str = ""  # whose worker time it uses
     is_part: bool = False
     """The pieces are what came since it was looked at last: only the calls of one kind are counted."""
-    seen: float
-    """Log time of its newest span."""
-    revision: int
-    """That its next record would have."""
+    seen: float  # log time of its newest span
+    revision: int  # that its next record would have
 
 
 class GlanceResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a look at an open trace gave."""
 
-    record: RunawayRecord | None = None
-    """None: it does not run away, or it cannot be read."""
-    repeats_missing: int = 1
-    """Repeats that the call that was repeated most lacks until the trace runs away, at least 1."""
-    call_share: float = 1.0
-    """How many of the spans are model calls; never 0, the next ones may be."""
-    calls: int = 0
-    """Of a part: calls of the tool that was called most with the same arguments."""
+    record: RunawayRecord | None = None  # None: it does not run away, or it cannot be read
+    repeats_missing: int = 1  # repeats that the call that was repeated most lacks until the trace runs away, at least 1
+    call_share: float = 1.0  # how many of the spans are model calls; never 0, the next ones may be
+    calls: int = 0  # of a part: calls of the tool that was called most with the same arguments
 
 
 class PluginJob(msgspec.Struct, frozen=True, kw_only=True, tag="plugin"):
     """Run one evaluator of a third party, which a death or a time-out then names."""
 
     evaluator: str
-    trace: msgspec.Raw
-    """The msgpack of the `Trace`."""
-    history: tuple[Previous, ...] = ()
-    """The newest last; at most the evaluators' window."""
-    turn: int | None = None
-    """Its position among the session's turns, 1-based; None = unknown."""
-    service: str = ""
-    """Whose worker time it uses."""
+    trace: msgspec.Raw  # the msgpack of the `Trace`
+    history: tuple[Previous, ...] = ()  # the newest last; at most the evaluators' window
+    turn: int | None = None  # its position among the session's turns, 1-based; None = unknown
+    service: str = ""  # whose worker time it uses
 
 
-Job = ReadJob | PluginJob | GlanceJob
-"""On its way to a worker."""
+Job = ReadJob | PluginJob | GlanceJob  # on its way to a worker
 encode_job_into = msgspec.msgpack.Encoder().encode_into
 decode_job = msgspec.msgpack.Decoder(Job).decode
 
@@ -117,20 +101,17 @@ class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
     gaps: tuple[str, ...] = ()
     unread: str | None = None
-    session_changed: bool = False
-    """Its spans name another session than the one in which it stays."""
+    session_changed: bool = False  # its spans name another session than the one in which it stays
 
 
 class PackedTrace(msgspec.Struct, frozen=True, kw_only=True):
     """A trace as a worker packed it: written to the log as it is, without decoding it."""
 
     head: TraceHead
-    packed: bytes
-    """The msgpack of the `Trace`."""
+    packed: bytes  # the msgpack of the `Trace`
     summary: bytes = b""
     """The msgpack of its summary, for its record; empty: there is no room for it."""
-    outcomes: bytes = b""
-    """The same of what evaluators say of it (`TraceOutcomes`)."""
+    outcomes: bytes = b""  # the same of what evaluators say of it (`TraceOutcomes`)
 
 
 class Workers(Protocol):

@@ -48,8 +48,7 @@ RETRY_TIMEOUT = 5.0
 """Seconds of the next try of a job that hung."""
 MAX_ATTEMPTS = 2
 """Of a job, as one death may be chance; a trace is then read once more without its evaluators."""
-STOP_GRACE = 3.0
-"""Seconds that jobs get once the service stops."""
+STOP_GRACE = 3.0  # seconds that jobs get once the service stops
 _STOPS = "the workers end with the service"
 _packed = msgspec.msgpack.Decoder(PackedTrace).decode
 _seen = msgspec.msgpack.Decoder(GlanceResult)
@@ -62,8 +61,7 @@ class _PendingAnswers:
 
     def __init__(self, jobs: int) -> None:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.missing = jobs
-        """Answers."""
+        self.missing = jobs  # answers
         if not jobs:
             self.future.set_result(None)
 
@@ -78,11 +76,9 @@ class Task:
         self.call = call
         self.answer: bytes | None = None
         self.service = job.service
-        self.timeout = timeout
-        """Seconds until a worker that has not answered is killed."""
+        self.timeout = timeout  # seconds until a worker that has not answered is killed
         self.attempts = 0
-        self.lost = ""
-        """Why there is no answer: the `type` of the error that its outcome has."""
+        self.lost = ""  # why there is no answer: the `type` of the error that its outcome has
 
     @property
     def is_wanted(self) -> bool:
@@ -129,8 +125,7 @@ class Processes:
         self._has_given_up = False
         self._lost: dict[int, tuple[str, float]] = {}
         """Worker number -> the service whose job ended it, and when, until another one is up."""
-        self.pids: dict[int, int] = {}
-        """Worker number -> process id, of those that run now."""
+        self.pids: dict[int, int] = {}  # worker number -> process id, of those that run now
 
     def start(self) -> None:
         """Start the children. Jobs may be sent at once; they wait until a worker is ready."""

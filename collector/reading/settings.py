@@ -19,8 +19,7 @@ class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     plan: PlanSettings
     keys: Keys
-    read_only: tuple[str, ...]
-    """Tools that change nothing: `tasks.read_only`."""
+    read_only: tuple[str, ...]  # tools that change nothing: `tasks.read_only`
     redaction: RedactionSettings
     log: str | None
     """The folder of the log on this disk, in which jobs name spans; None: jobs bring their spans."""

@@ -17,10 +17,8 @@ from prometheus_client import Gauge
 from collector.base.clock import Clock
 from collector.receiver.answers import NoRoom, OverShare
 
-ALONE = 7 / 8
-"""Of the limit: what a sender may hold while no other one waits."""
-WAITING = 10.0
-"""Seconds after a refusal in which its sender counts as waiting: refused senders come back after 1 to 4."""
+ALONE = 7 / 8  # of the limit: what a sender may hold while no other one waits
+WAITING = 10.0  # seconds after a refusal in which its sender counts as waiting: refused senders come back after 1 to 4
 
 
 @dataclass(slots=True)

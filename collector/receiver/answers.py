@@ -163,12 +163,9 @@ class ReceiverReply:
     message: str = ""
     delay: float | None = None
     """Seconds after which the sender may try again; None: it must not, or nothing is wrong."""
-    bad_request: bool = False
-    """Carry `message` as a BadRequest violation too."""
-    rejected: int = 0
-    """Items (spans) that can never be accepted; only with OK."""
-    http: int | None = None
-    """The HTTP status where it is not the code's own."""
+    bad_request: bool = False  # carry `message` as a BadRequest violation too
+    rejected: int = 0  # items (spans) that can never be accepted; only with OK
+    http: int | None = None  # the HTTP status where it is not the code's own
 
     @property
     def http_status(self) -> int:

@@ -35,10 +35,8 @@ _DECODE = protobuf(sniff)
 MAX_CONNECTIONS = 2000
 DROPPED_SLOTS = 2
 """Messages of signals that are dropped that are read at once."""
-HEALTH_SLOTS = 4
-"""Questions about health that are read at once."""
-HEALTH_TIMEOUT = 5.0
-"""Seconds in which such a question must be here whole; it has a few bytes."""
+HEALTH_SLOTS = 4  # questions about health that are read at once
+HEALTH_TIMEOUT = 5.0  # seconds in which such a question must be here whole; it has a few bytes
 _SERVING = b"\x08\x01"  # HealthCheckResponse.status, field 1
 _NOT_SERVING = b"\x08\x02"
 _SERVICE_UNKNOWN = b"\x08\x03"

@@ -30,8 +30,7 @@ import grpc
 PORT: Final = "external:spanwise"
 FIRST, BEYOND = (1, 76), (1, 86)
 """The versions of grpcio whose hook was tried."""
-_METHOD = 2
-"""Its place in the table, behind the two destructors."""
+_METHOD = 2  # its place in the table, behind the two destructors
 _Handle = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
 
 
@@ -78,15 +77,11 @@ def _pointer_at(where: int) -> int:
     return ctypes.c_size_t.from_address(where).value
 
 
-Why: TypeAlias = Literal["http1", "slow_head", "too_many"]
-"""Why a connection was closed."""
+Why: TypeAlias = Literal["http1", "slow_head", "too_many"]  # why a connection was closed
 
-LOOK = 4
-"""Bytes that tell HTTP/1 from HTTP/2, whose connections begin with PRI, and from TLS."""
-WAIT = 10.0
-"""Seconds for the first bytes of a connection, and for the rest of a request that was refused."""
-WAITING = 500
-"""Connections that have sent nothing yet, or were refused and still send."""
+LOOK = 4  # bytes that tell HTTP/1 from HTTP/2, whose connections begin with PRI, and from TLS
+WAIT = 10.0  # seconds for the first bytes of a connection, and for the rest of a request that was refused
+WAITING = 500  # connections that have sent nothing yet, or were refused and still send
 BACKLOG = 1024
 _AT_ONCE = 64
 _PAUSE = 1.0

@@ -44,8 +44,7 @@ PROTOBUFS = (PROTOBUF, "application/protobuf")
 JSON = "application/json"
 MAX_AGE = 180.0
 """Seconds after which a connection ends with its next answer, as those of gRPC do: so senders find new processes."""
-PREFLIGHT_AGE = 7200
-"""Seconds that a browser keeps the answer to its preflight request: what Chromium takes at most."""
+PREFLIGHT_AGE = 7200  # seconds that a browser keeps the answer to its preflight request: what Chromium takes at most
 _FOREIGN = ReceiverReply(
     code=Code.PERMISSION_DENIED,
     message="only pages and names of this machine may send here;"

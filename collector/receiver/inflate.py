@@ -82,8 +82,7 @@ class Decode(NamedTuple):
     """How the request is read out of a body."""
 
     inflate: Inflate
-    to_protobuf: Callable[[bytes], DecodedRequest]
-    """Raises TooLarge, Undecodable."""
+    to_protobuf: Callable[[bytes], DecodedRequest]  # raises TooLarge, Undecodable
 
 
 def protobuf(inflate: Inflate) -> Decode:

@@ -45,12 +45,10 @@ Forward: TypeAlias = Callable[[bytes], None]
 
 LARGE_TO_REDACT = 64 << 10
 """`OtlpSignal.large` at most where requests are redacted, which takes longer."""
-IN_FLIGHT = 4
-"""Times `max_request`: how many bytes may be in memory at once."""
+IN_FLIGHT = 4  # times `max_request`: how many bytes may be in memory at once
 BODY_TIMEOUT = 60.0
 """Seconds in which a body must be here whole: exporters give up after 10, slow links are given six times that."""
-_LOG_EVERY = 60.0
-"""Seconds between two lines about refused requests; every one of them is counted."""
+_LOG_EVERY = 60.0  # seconds between two lines about refused requests; every one of them is counted
 
 _log = logging.getLogger(__name__)
 

@@ -17,10 +17,8 @@ from collector.receiver.answers import NoRoom, SlowSender
 _T = TypeVar("_T")
 SLOTS = 8
 """Messages that are read at once, each at most `receiver.max_request` and a quarter."""
-WAIT = 1.0
-"""Seconds that a call waits for a slot; then its sender is asked to come back."""
-PATIENCE = 5.0
-"""Seconds that a message may take while other calls wait for its slot."""
+WAIT = 1.0  # seconds that a call waits for a slot; then its sender is asked to come back
+PATIENCE = 5.0  # seconds that a message may take while other calls wait for its slot
 
 
 @dataclass(slots=True)
@@ -40,12 +38,10 @@ class MessageSlots:
     def __init__(self, timeout: float, *, slots: int = SLOTS) -> None:
         self._timeout = timeout
         self._free = slots
-        self._most = slots - 1
-        """What one sender may hold."""
+        self._most = slots - 1  # what one sender may hold
         self._held: dict[str, int] = {}
         self._waiting: dict[str, deque[Future[None]]] = {}
-        self._reading: dict[asyncio.Timeout, _Read] = {}
-        """Oldest first."""
+        self._reading: dict[asyncio.Timeout, _Read] = {}  # oldest first
         self._timer: TimerHandle | None = None
         """One for all reads: on uvloop a timer for each costs as much as all else that is done for a small message."""
 

@@ -27,10 +27,8 @@ from collector.base.errors import LogFull, Undecodable
 from collector.otlp.walk import trace_ids
 from collector.receiver.answers import Behind
 
-RATE = 32 << 10
-"""Bytes a second."""
-PATIENCE = 5.0
-"""Seconds that a body may be behind `RATE`."""
+RATE = 32 << 10  # bytes a second
+PATIENCE = 5.0  # seconds that a body may be behind `RATE`
 
 
 @dataclass(slots=True)
@@ -41,10 +39,8 @@ class Pace:
     ends as soon as one that never came.
     """
 
-    due: float
-    """Seconds on the clock of `took`; a body without more bytes by then is too slow."""
-    end: float
-    """When the whole body must be there, however fast it comes."""
+    due: float  # seconds on the clock of `took`; a body without more bytes by then is too slow
+    end: float  # when the whole body must be there, however fast it comes
 
     @classmethod
     def begin(cls, now: float, *, timeout: float) -> Pace:
@@ -81,18 +77,12 @@ async def ending(pace: Pace) -> AsyncGenerator[None]:
                 timer.cancel()
 
 
-LEAST = 0.1
-"""The share that is always taken."""
-LOOK_EVERY = 0.5
-"""Seconds between two looks at how far scoring is behind."""
-FULL_FOR = 0.25
-"""Seconds in which nothing is tried after the log was full."""
-DEALT_FOR = 300.0
-"""Seconds for which a trace stays on its side: as long as collectors try again."""
-_LOOKED_AT = 64
-"""Spans of a request whose traces are compared."""
-_ONE = 1 << 32
-"""A CRC-32 as a share of 1."""
+LEAST = 0.1  # the share that is always taken
+LOOK_EVERY = 0.5  # seconds between two looks at how far scoring is behind
+FULL_FOR = 0.25  # seconds in which nothing is tried after the log was full
+DEALT_FOR = 300.0  # seconds for which a trace stays on its side: as long as collectors try again
+_LOOKED_AT = 64  # spans of a request whose traces are compared
+_ONE = 1 << 32  # a CRC-32 as a share of 1
 
 
 def share(lag: float, limit: float) -> float:

@@ -16,8 +16,7 @@ class Tls:
 
     cert: bytes
     key: bytes
-    client_ca: bytes | None
-    """Set = only clients with a certificate of this authority are served."""
+    client_ca: bytes | None  # set = only clients with a certificate of this authority are served
     context: ssl.SSLContext
 
 

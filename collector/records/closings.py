@@ -14,16 +14,12 @@ class TurnFacts(msgspec.Struct, frozen=True, array_like=True):
     session: bytes = b""
     start: int | None = None
     """When its prompt was, unix nanoseconds; None: no prompt of it has come."""
-    traces: tuple[bytes, ...] = ()
-    """Traces of which everything is of this turn."""
-    helpers: tuple[bytes, ...] = ()
-    """Turns that are not a person's, which its events named."""
+    traces: tuple[bytes, ...] = ()  # traces of which everything is of this turn
+    helpers: tuple[bytes, ...] = ()  # turns that are not a person's, which its events named
     parents: tuple[tuple[bytes, bytes], ...] = ()
     """Sessions of helpers, each with the session that started it."""
-    until: int = 0
-    """The offset that had been read up to when it closed."""
-    asides: tuple[bytes, ...] = ()
-    """Sessions in which no one prompts."""
+    until: int = 0  # the offset that had been read up to when it closed
+    asides: tuple[bytes, ...] = ()  # sessions in which no one prompts
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,13 +33,11 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     traces_partition: int
     traces_offset: int
     """Of the trace's newest record; -1 if the trace could not be read and has no record."""
-    closed_at: float
-    """Log time."""
+    closed_at: float  # log time
     local_root: bool = False
     rootless: bool = False
     """No root had arrived, not even a local one: late spans wait for `idle` again."""
-    turn: TurnFacts | None = None
-    """Of a made trace."""
+    turn: TurnFacts | None = None  # of a made trace
 
 
 _decoder = msgspec.msgpack.Decoder(Mark)

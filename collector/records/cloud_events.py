@@ -7,8 +7,7 @@ from urllib.parse import quote
 
 from collector.log.port import Headers
 
-INTERNAL = "spanwise_"
-"""Prefix of headers between rooms: sinks do not send them out."""
+INTERNAL = "spanwise_"  # prefix of headers between rooms: sinks do not send them out
 FIRST = (f"{INTERNAL}first", b"1")
 """The header on the first final outcome of its (subject, evaluator), which counters count."""
 START = f"{INTERNAL}start"

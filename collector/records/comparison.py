@@ -10,8 +10,7 @@ from collector.records.windows import ReleaseLook, VersionLooksRecord, WindowEnt
 from evaluators.formulas.distribution import bounds
 from evaluators.formulas.release_verdict import MARGIN, Look, Rank, release_verdict
 
-EVALUATOR = "agent_reliability"
-"""Compared unless another one is named."""
+EVALUATOR = "agent_reliability"  # compared unless another one is named
 WORST = 3
 """Sessions of the candidate that are named: those that failed, or without a threshold are below the baseline's mean."""
 
@@ -22,12 +21,9 @@ class ScoredSession(NamedTuple):
 
 
 class VersionSide(NamedTuple):
-    name: str | None
-    """None: its sessions name none, or several."""
-    sessions: Sequence[ScoredSession]
-    """In the order in which they came."""
-    left_out: int = 0
-    """Sessions of which too little is seen for a score."""
+    name: str | None  # None: its sessions name none, or several
+    sessions: Sequence[ScoredSession]  # in the order in which they came
+    left_out: int = 0  # sessions of which too little is seen for a score
 
     @property
     def scores(self) -> list[float]:
@@ -54,8 +50,7 @@ def before(candidate: str, versions: Mapping[str, Sequence[WindowEntry]]) -> str
 
 class VersionWindow(NamedTuple):
     entries: Sequence[WindowEntry]
-    looks: VersionLooksRecord | None = None
-    """None: it has just been seen for the first time."""
+    looks: VersionLooksRecord | None = None  # None: it has just been seen for the first time
 
 
 def looks_in(looks: Sequence[ReleaseLook]) -> tuple[Look, ...]:

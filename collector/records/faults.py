@@ -16,12 +16,10 @@ class SettlingUses(msgspec.Struct, frozen=True, array_like=True):
     """A session that has not settled, as it was seen last. Stored by order: append only."""
 
     subject: str
-    due: float
-    """Log time at which it has settled, unless a later record comes before."""
+    due: float  # log time at which it has settled, unless a later record comes before
     revision: int
     closed: bool
-    seen: float
-    """Log time at which its newest span was first seen."""
+    seen: float  # log time at which its newest span was first seen
     uses: SessionUses
     is_named: bool = True
     """Whether the subject is the session's id; False: a digest, as the id is long."""
@@ -41,17 +39,13 @@ class WatchState(msgspec.Struct, array_like=True):
     """One watch. Stored by order: append only."""
 
     fault: FaultKind
-    tool: str
-    """Empty: of the agent."""
+    tool: str  # empty: of the agent
     state: FaultState
-    errors: list[str] = []
-    """Classes of the newest failures' errors."""
-    sessions: list[str] = []
-    """The newest sessions that failed since the sums were 0."""
+    errors: list[str] = []  # classes of the newest failures' errors
+    sessions: list[str] = []  # the newest sessions that failed since the sums were 0
     ended: float = 0.0
     """Log time at which a fault that was shown was over; 0: there was none lately."""
-    ended_since: float = 0.0
-    """When that one had begun."""
+    ended_since: float = 0.0  # when that one had begun
 
 
 class AgentFaultsState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,7 +58,5 @@ class AgentFaultsState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     settling: tuple[SettlingUses, ...] = ()
     next_offsets: dict[int, int] = {}
     """By partition of `traces`, the offset below which every record is taken in."""
-    entered: int = 0
-    """How many sessions have entered."""
-    newest: bytes = b""
-    """Digests of the newest of them, 64 bits each: those that the part may lack."""
+    entered: int = 0  # how many sessions have entered
+    newest: bytes = b""  # digests of the newest of them, 64 bits each: those that the part may lack

@@ -34,12 +34,9 @@ Opinion: TypeAlias = Literal["positive", "negative", "neutral"]
 TYPE = "spanwise.feedback.v1"
 MAX_TEXT = 512
 """Characters of an id, a name or a label."""
-MAX_BYTES = 64 << 10
-"""Of one object of a request."""
-MAX_COMMENT = 16_384
-"""Characters of a comment; what is longer is cut."""
-_NO_KEY = b"spanwise"
-"""The key where `redaction.key` is not set: the digests can be told apart, and guessed."""
+MAX_BYTES = 64 << 10  # of one object of a request
+MAX_COMMENT = 16_384  # characters of a comment; what is longer is cut
+_NO_KEY = b"spanwise"  # the key where `redaction.key` is not set: the digests can be told apart, and guessed
 _HEX = ("trace_id", "span_id")
 _TRACE_ID, _SPAN_ID = re.compile(r"[0-9a-f]{32}"), re.compile(r"[0-9a-f]{16}")
 _OPINIONS: dict[str, Opinion] = {
@@ -86,8 +83,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     scale: Scale = Scale()
     comment: str | None = None
     kind: Kind = "human"
-    source: str | None = None
-    """Who says so, opaque; only a keyed digest of it is kept."""
+    source: str | None = None  # who says so, opaque; only a keyed digest of it is kept
     time: str | None = None
     id: str | None = None
 
@@ -97,10 +93,8 @@ class Feedback(
 ):
     """One record of topic `feedback`, as JSON; sinks hand it on as it is."""
 
-    id: str
-    """32 hex; the same id again replaces."""
-    time: str
-    """When it was said, RFC 3339."""
+    id: str  # 32 hex; the same id again replaces
+    time: str  # when it was said, RFC 3339
     name: str
     kind: Kind
     opinion: Opinion
@@ -207,15 +201,12 @@ def _strict(token: re.Match[bytes]) -> bytes:
 class FeedbackRules:
     """How feedback is read: `feedback` and `redaction` of the configuration."""
 
-    names: frozenset[str] | None = None
-    """Only these; None: all."""
+    names: frozenset[str] | None = None  # only these; None: all
     labels: Mapping[str, Opinion] = field(default_factory=dict[str, Opinion])
     """What labels mean beyond the known ones, by label in small letters."""
     marking: Marking | None = None
-    key: bytes = _NO_KEY
-    """Of the digests of sources."""
-    content: bool = True
-    """Whether comments are kept."""
+    key: bytes = _NO_KEY  # of the digests of sources
+    content: bool = True  # whether comments are kept
 
     @classmethod
     def of(cls, config: Config) -> FeedbackRules:

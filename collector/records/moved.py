@@ -11,20 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-LEAST = 5
-"""Scores that a side needs to be compared."""
-CLEAR = 3.0
-"""Standard errors from which on a move is more than chance, with some twenty evaluators looked at."""
+LEAST = 5  # scores that a side needs to be compared
+CLEAR = 3.0  # standard errors from which on a move is more than chance, with some twenty evaluators looked at
 
 
 class EvaluatorScores(NamedTuple):
     """What one evaluator said of one session, over all its traces."""
 
-    total: float
-    """Of the scores."""
+    total: float  # of the scores
     scores: int
-    judged: int
-    """Scores that pass or fail."""
+    judged: int  # scores that pass or fail
     failed: int
 
     @property
@@ -40,8 +36,7 @@ class EvaluatorScores(NamedTuple):
         )
 
 
-Sessions: TypeAlias = Sequence[Mapping[str, EvaluatorScores]]
-"""Of each session, by evaluator."""
+Sessions: TypeAlias = Sequence[Mapping[str, EvaluatorScores]]  # of each session, by evaluator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +52,8 @@ class Moved:
     evaluator: str
     before: EvaluatorSide | None
     since: EvaluatorSide | None
-    rank: float | None
-    """The mean rank since among those before, 0 to 1; None: too few on a side."""
-    is_clear: bool
-    """Whether it is farther from .5 than chance explains."""
+    rank: float | None  # the mean rank since among those before, 0 to 1; None: too few on a side
+    is_clear: bool  # whether it is farther from .5 than chance explains
 
     @property
     def shift(self) -> float:

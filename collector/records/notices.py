@@ -9,8 +9,7 @@ import msgspec
 
 from collector.records.codec import decode
 
-NOTICES = b"\0notices\0"
-"""Prefix of the keys."""
+NOTICES = b"\0notices\0"  # prefix of the keys
 State: TypeAlias = Literal["firing", "resolved"]
 Sent: TypeAlias = Literal["firing", "resolved", "dropped"]
 """`dropped`: the notice that it fires could not be sent, and its end will not be."""
@@ -22,15 +21,12 @@ class AlarmRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """An alert that fires, or whose end not every target knows."""
 
     labels: Labels
-    start: float
-    """Log time from which it fires."""
+    start: float  # log time from which it fires
     end: float | None = None
     summary: str
     description: str
-    page: str
-    """Behind the page's address."""
-    sent: dict[str, Sent] = {}
-    """By target, the newest notice."""
+    page: str  # behind the page's address
+    sent: dict[str, Sent] = {}  # by target, the newest notice
 
 
 _alarm = msgspec.msgpack.Decoder(AlarmRecord)

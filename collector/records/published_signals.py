@@ -13,8 +13,7 @@ class LineBlock(NamedTuple):
     """Lines that follow one another, each the JSON of a signal and a line break."""
 
     lines: bytes
-    signals: Sequence[Published]
-    """Those whose lines they are."""
+    signals: Sequence[Published]  # those whose lines they are
 
 
 class PublishedSignals(Sequence[Published]):
@@ -23,8 +22,7 @@ class PublishedSignals(Sequence[Published]):
     def __init__(self) -> None:
         self._parts: list[_OfRecord] = []
         self._count = 0
-        self.oldest: float | None = None
-        """The first append time of a record; None: there is none."""
+        self.oldest: float | None = None  # the first append time of a record; None: there is none
 
     def add(self, record: Record) -> None:
         """Behind the others. Raises Undecodable: it holds no signals; nothing was added."""

@@ -20,8 +20,7 @@ class TaskClaims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The task that a session's traces name, and its success. If several set it, the one that started last wins."""
 
     task_id: str | None = None
-    named_at: int = 0
-    """Start (unix nanoseconds) of the trace that named it."""
+    named_at: int = 0  # start (unix nanoseconds) of the trace that named it
     named_by: str = ""
     success: bool | None = None
     stated_at: int = 0
@@ -37,16 +36,11 @@ class SessionHead(msgspec.Struct, frozen=True, kw_only=True, tag="head", omit_de
     agent: str
     agent_version: str | None
     opened: float
-    last: float
-    """Log time of its newest trace record."""
-    offset: int = 0
-    """Of its newest trace record, in the window or not."""
-    since: int = 0
-    """Trace records below this offset belong to an earlier session of the same id, which closed."""
-    closed: bool = False
-    """Closed; the tombstone follows once the commit has passed `since`."""
-    cause: int = -1
-    """Offset of the newest verdict that changed it."""
+    last: float  # log time of its newest trace record
+    offset: int = 0  # of its newest trace record, in the window or not
+    since: int = 0  # trace records below this offset belong to an earlier session of the same id, which closed
+    closed: bool = False  # closed; the tombstone follows once the commit has passed `since`
+    cause: int = -1  # offset of the newest verdict that changed it
     task: TaskClaims | None = None
     cost: int = 0
     """Bytes of memory that the session took when its newest trace record had been placed; 0: it has none yet."""
@@ -61,27 +55,21 @@ class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_de
     session_id: str
     turn: Turn
     revision: int
-    offset: int
-    """Of its newest trace record."""
+    offset: int  # of its newest trace record
     seen: float
     outcomes: tuple[Outcome, ...] = ()
     """Without explanations and metadata: what formulas and repeats need."""
-    signal_ids: dict[str, str] = {}
-    """Final signal ids by evaluator."""
+    signal_ids: dict[str, str] = {}  # final signal ids by evaluator
     agent: str = ""
     agent_version: str | None = None
     session_source: str = "trace"
-    span_id: str | None = None
-    """Of the trace's root."""
+    span_id: str | None = None  # of the trace's root
     closed: Closed = "root_ended"
-    placed_at: float = 0.0
-    """Log time of its newest trace record."""
-    due: tuple[str, ...] = ()
-    """Judged evaluators that have no verdict yet."""
+    placed_at: float = 0.0  # log time of its newest trace record
+    due: tuple[str, ...] = ()  # judged evaluators that have no verdict yet
     counted: tuple[str, ...] = ()
     """Judged evaluators that had a final outcome at an earlier revision."""
-    started: int = 0
-    """Start of its first revision, unix nanoseconds, where it has later ones; 0: this is the first."""
+    started: int = 0  # start of its first revision, unix nanoseconds, where it has later ones; 0: this is the first
 
 
 class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", omit_defaults=True):
@@ -94,15 +82,13 @@ class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", o
     agent_version: str | None
     seen: float
     closed: SessionClosed
-    closed_at: float
-    """Log time."""
+    closed_at: float  # log time
     digest: str
     due: tuple[str, ...]
     started: int = 0
     first_trace: str | None = None
     newest_trace: str | None = None
-    task: TaskClaims | None = None
-    """Of a run whose success the verdict decides."""
+    task: TaskClaims | None = None  # of a run whose success the verdict decides
 
 
 SessionsTopic: TypeAlias = SessionHead | SessionTurn | SessionAwaited

@@ -27,8 +27,7 @@ COMPARED = frozenset({"agent_reliability", "agent_consistency", "work_baseline",
 """Session evaluators whose windows are kept for each version of the agent, too."""
 HEADLINES = {"agent_reliability": "reliability", "agent_consistency": "consistency"}
 """The session evaluators that stand for an agent, with the names of their scores in lists."""
-_MODULUS = 1 << 256
-"""Terms of a window are SHA-256 digests, added modulo 2^256."""
+_MODULUS = 1 << 256  # terms of a window are SHA-256 digests, added modulo 2^256
 _encode = msgspec.json.Encoder().encode
 MAX_BYTES = 64 * 1024
 """Of one signal: far below what any broker or backend refuses (Kafka's default is 1 MB)."""
@@ -80,10 +79,8 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True):
     span_id: str | None = None
     session_id: str
     session_source: str
-    traces: SessionTraces | None = None
-    """Of a session."""
-    started: str | None = None
-    """The start of the subject's first span: the same in every revision."""
+    traces: SessionTraces | None = None  # of a session
+    started: str | None = None  # the start of the subject's first span: the same in every revision
     evaluator: str
     evaluator_version: str
     method: Method

@@ -22,8 +22,7 @@ from collector.records.cloud_events import FIRST, event_headers, start_in
 from collector.records.codec import decode, encode
 from collector.records.signal import Signal, encode_signal
 
-MAX_LINES = 256 << 10
-"""Bytes of JSON from which a record takes no further signal."""
+MAX_LINES = 256 << 10  # bytes of JSON from which a record takes no further signal
 
 
 class SubjectHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -39,8 +38,7 @@ class SubjectHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     agent_version: str | None = None
     trace_id: str | None = None
     span_id: str | None = None
-    start: int = 0
-    """Of the trace that was scored, unix nanoseconds; 0 for a session. The signal itself has no start."""
+    start: int = 0  # of the trace that was scored, unix nanoseconds; 0 for a session. The signal itself has no start.
 
 
 class SignalHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -59,10 +57,8 @@ class SignalHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     reason: str | None = None
     coverage: tuple[int, int] | None = None
     """Of the scores that a session formula reads: how many were expected, how many are present."""
-    error: str | None = None
-    """The type of its error."""
-    size: int = 0
-    """Bytes of its JSON."""
+    error: str | None = None  # the type of its error
+    size: int = 0  # bytes of its JSON
 
 
 class OfSubject(msgspec.Struct, frozen=True, array_like=True):
@@ -76,19 +72,15 @@ class SignalBatch(msgspec.Struct, frozen=True, array_like=True, tag="batch"):
     """All signals of one step, in order. An array, so that its first byte is not that of a signal's JSON."""
 
     subjects: tuple[OfSubject, ...]
-    lines: memoryview
-    """The JSON of each signal and a line break."""
+    lines: memoryview  # the JSON of each signal and a line break
 
 
 class Published(msgspec.Struct, frozen=True, gc=False):
     subject: SubjectHeader
     header: SignalHeader
-    json: bytes
-    """As it is published, without a line break."""
-    position: Position
-    """Its own, in a record of many, too."""
-    time: float
-    """Append time of its record."""
+    json: bytes  # as it is published, without a line break
+    position: Position  # its own, in a record of many, too
+    time: float  # append time of its record
 
 
 class Made(msgspec.Struct, frozen=True, gc=False):
@@ -176,10 +168,8 @@ class SignalGroup(NamedTuple):
 
     subject: SubjectHeader
     headers: tuple[SignalHeader, ...]
-    first: int
-    """Offset of the first of them."""
-    lines: memoryview
-    """Their JSON, one per line."""
+    first: int  # offset of the first of them
+    lines: memoryview  # their JSON, one per line
 
     def jsons(self) -> list[bytes]:
         """The JSON of each, without a line break."""

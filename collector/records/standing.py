@@ -14,8 +14,7 @@ import msgspec
 from evaluators.formulas.fault_watch import Cause, FaultKind
 from evaluators.model import Scope
 
-AgentLabels: TypeAlias = tuple[str, str]
-"""(service, agent), as label values."""
+AgentLabels: TypeAlias = tuple[str, str]  # (service, agent), as label values
 
 
 class WindowMean(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,16 +31,11 @@ class WindowMean(msgspec.Struct, frozen=True, kw_only=True):
 class VersionStanding(msgspec.Struct, frozen=True, kw_only=True):
     """The gauges of one version that has not ended."""
 
-    agent_version: str
-    """Empty: the agent names no version."""
-    reliability: float | None
-    """`spanwise_agent_reliability_ratio`; None: there is no such series."""
-    consistency: float | None
-    """`spanwise_agent_consistency_ratio`; None: there is no such series."""
-    sessions: int
-    """`spanwise_version_sessions`: sessions in the version's window."""
-    last_session: float
-    """`spanwise_version_last_session_timestamp_seconds`: log time, Unix seconds."""
+    agent_version: str  # empty: the agent names no version
+    reliability: float | None  # `spanwise_agent_reliability_ratio`; None: there is no such series
+    consistency: float | None  # `spanwise_agent_consistency_ratio`; None: there is no such series
+    sessions: int  # `spanwise_version_sessions`: sessions in the version's window
+    last_session: float  # `spanwise_version_last_session_timestamp_seconds`: log time, Unix seconds
 
 
 class Drop(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,16 +45,11 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope
     direction: Literal["worse", "better"]
     """`better`: the score is higher than before, which alone raises no alert."""
-    since: float
-    """Log time at which the change began, Unix seconds."""
-    mean_rank: float
-    """Mean rank since then, 0 to 1; .5 means no change, less is worse."""
-    sessions: int
-    """Scores since then."""
-    strong: bool = False
-    """`spanwise_drift_strong`: it wakes somebody."""
-    cause: Cause | None = None
-    """What explains it; None: nothing fails more than before."""
+    since: float  # log time at which the change began, Unix seconds
+    mean_rank: float  # mean rank since then, 0 to 1; .5 means no change, less is worse
+    sessions: int  # scores since then
+    strong: bool = False  # `spanwise_drift_strong`: it wakes somebody
+    cause: Cause | None = None  # what explains it; None: nothing fails more than before
 
 
 class WatchedScores(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,8 +59,7 @@ class WatchedScores(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope
     progress: float | None
     """`spanwise_drift_progress_ratio`: how near an alarm is, 0 to 1; None: the past is too short for a comparison."""
-    samples: int
-    """`spanwise_drift_history_samples`: scores in that past."""
+    samples: int  # `spanwise_drift_history_samples`: scores in that past
     trail: tuple[tuple[int, int], ...] = ()
     """(Log time in whole seconds, thousandths of progress), oldest first; each is the most since the one before."""
 
@@ -100,20 +88,15 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     fault: FaultKind
-    tool: str
-    """Empty: of the agent."""
-    since: float
-    """Log time at which the first session with it was seen, Unix seconds."""
-    uses: int
-    """Since then."""
+    tool: str  # empty: of the agent
+    since: float  # log time at which the first session with it was seen, Unix seconds
+    uses: int  # since then
     failures: int
-    uses_before: int
-    """In the past that is compared with; where it is long, older uses count less."""
+    uses_before: int  # in the past that is compared with; where it is long, older uses count less
     failures_before: int
     error: str | None = None
     """Commonest class of the newest failures' errors; never an error's text."""
-    sessions: tuple[str, ...] = ()
-    """The newest sessions with it, newest first."""
+    sessions: tuple[str, ...] = ()  # the newest sessions with it, newest first
 
     @property
     def words(self) -> str:
@@ -129,8 +112,7 @@ class FailingTool(msgspec.Struct, frozen=True, kw_only=True):
     """A tool that fails in most sessions that use it, from the first one on: that is its past, so it is not a fault."""
 
     tool: str
-    uses: int
-    """Sessions that used it; where there are many, older ones count less."""
+    uses: int  # sessions that used it; where there are many, older ones count less
     failures: int
 
 
@@ -141,12 +123,9 @@ class OpenRunaway(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     service: str
     agent: str
     session_id: str
-    reason: str
-    """`repeated_calls` or `model_calls`."""
-    since: float
-    """Log time of the newest span when it was found first."""
-    until: float
-    """Log time by which it has closed at the latest."""
+    reason: str  # `repeated_calls` or `model_calls`
+    since: float  # log time of the newest span when it was found first
+    until: float  # log time by which it has closed at the latest
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,8 +133,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     service: str
     agent: str
-    versions: tuple[VersionStanding, ...] = ()
-    """Those that have not ended, in order of name."""
+    versions: tuple[VersionStanding, ...] = ()  # those that have not ended, in order of name
     reliability: WindowMean | None = None
     """The headline: over sessions since an active change, else over the window, all versions that have not
     ended together; None: unknown."""
@@ -164,12 +142,9 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """The gauges `spanwise_window_*` of the evaluator, where the headline is since a change; else None."""
     window_consistency: WindowMean | None = None
     drops: tuple[Drop, ...] = ()
-    faults: tuple[Fault, ...] = ()
-    """In order of fault and tool."""
-    failing_always: tuple[FailingTool, ...] = ()
-    """In order of tool."""
-    watched: tuple[WatchedScores, ...] = ()
-    """In order of evaluator."""
+    faults: tuple[Fault, ...] = ()  # in order of fault and tool
+    failing_always: tuple[FailingTool, ...] = ()  # in order of tool
+    watched: tuple[WatchedScores, ...] = ()  # in order of evaluator
     runaways: tuple[OpenRunaway, ...] = ()
     """Its open traces that run away, the one that was found longest ago first."""
 

@@ -40,16 +40,13 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     session_source: str
     agent: str
     agent_version: str | None
-    seen: float
-    """Log time at which its newest span was first seen: the signal's `time`."""
+    seen: float  # log time at which its newest span was first seen: the signal's `time`
     revision: int
     closed: Literal[Closed, SessionClosed] | None
     trace_id: str | None = None
     span_id: str | None = None
-    start: int = 0
-    """Of the trace, as its session orders it; unix nanoseconds."""
-    started: int = 0
-    """Likewise, of the first revision of the trace, or of the session's first trace; 0: `start` is it."""
+    start: int = 0  # of the trace, as its session orders it; unix nanoseconds
+    started: int = 0  # likewise, of the first revision of the trace, or of the session's first trace; 0: `start` is it
     first_trace: str | None = None
     newest_trace: str | None = None
     """The ends of the session, for tools that hang its scores on a trace; None: not known, or not a session."""

@@ -11,8 +11,7 @@ from collector.log.port import Headers
 from collector.records.codec import NOT_A_RECORD, encode
 from evaluators.model import Outcome
 
-OUTCOMES = "spanwise_outcomes"
-"""The header."""
+OUTCOMES = "spanwise_outcomes"  # the header
 
 
 class TraceOutcomes(msgspec.Struct, frozen=True, array_like=True):

@@ -29,8 +29,7 @@ OVERHEAD = 64 << 10
 """Bytes of a record besides its trace and its spans: its key, field names, numbers."""
 LENGTHS = (65_536, 16_384, 4_096, 1_024, 256)
 """Bytes of a value, tried in turn until the trace fits."""
-TOO_LARGE = "too_large"
-"""`Trace.unread` of a trace that does not fit however its values are cut."""
+TOO_LARGE = "too_large"  # `Trace.unread` of a trace that does not fit however its values are cut
 P = TypeVar("P", bound=Piece)
 
 _encoder = msgspec.msgpack.Encoder()

@@ -28,26 +28,21 @@ from evaluators.matching.tool_uses import tool_uses
 from evaluators.model import Closed, Trace, Turn
 from evaluators.trace.runaway import model_calls
 
-HEADER = "spanwise_trace"
-"""Of a trace record: its outline."""
-VERSION = 4
-"""Of the functions that make a turn: higher whenever one of them says something else of the same trace."""
+HEADER = "spanwise_trace"  # of a trace record: its outline
+VERSION = 4  # of the functions that make a turn: higher whenever one of them says something else of the same trace
 _encoder = msgspec.msgpack.Encoder()
 _trace = msgspec.msgpack.Decoder(Trace)
 
 
 class TraceSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    rules: str
-    """By which the turn was made (`Summariser.rules`)."""
-    turn: Turn
-    """Without scores."""
+    rules: str  # by which the turn was made (`Summariser.rules`)
+    turn: Turn  # without scores
     service: str
     agent: str
     agent_version: str | None = None
     session_id: str
     session_source: str
-    span_id: str | None = None
-    """Of the root."""
+    span_id: str | None = None  # of the root
     closed: Closed = "root_ended"
     task_id: str | None = None
     task_success: bool | None = None

@@ -78,8 +78,7 @@ class SummarisedTrace(msgspec.Struct, frozen=True, kw_only=True):
     """A trace record as scoring reads it."""
 
     summary: TraceSummary
-    outcomes: TraceOutcomes | None
-    """None: the record holds none, as one that another version wrote."""
+    outcomes: TraceOutcomes | None  # None: the record holds none, as one that another version wrote
     revision: int
     seen: float
 

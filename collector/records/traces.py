@@ -33,8 +33,7 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_d
     spans: tuple[Piece, ...]
     """The raw pieces, each an ExportTraceServiceRequest, in arrival order, or where they stand in topic `spans`."""
     revision: int
-    seen: float
-    """Log time at which the newest span arrived: the signal's `time`."""
+    seen: float  # log time at which the newest span arrived: the signal's `time`
     session_changed: bool = False
 
 
@@ -54,13 +53,10 @@ class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True, tag="verdict", om
     scope: str
     service: str
     session_id: str
-    subject: str
-    """Trace id, or session id."""
-    digest: str
-    """Of what was judged: the trace's digest, or the session's input digest."""
+    subject: str  # trace id, or session id
+    digest: str  # of what was judged: the trace's digest, or the session's input digest
     outcomes: tuple[Outcome, ...]
-    calls: int = 0
-    """Requests that were made and answered, for the budget."""
+    calls: int = 0  # requests that were made and answered, for the budget
     cost_usd: float = 0.0
 
 
@@ -71,10 +67,8 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, tag="session", om
     session_id: str
     closed: SessionClosed
     traces: tuple[int, ...]
-    digest: str = ""
-    """The input digest that a verdict about the session names."""
-    due: tuple[str, ...] = ()
-    """Judged session evaluators that still need a verdict."""
+    digest: str = ""  # the input digest that a verdict about the session names
+    due: tuple[str, ...] = ()  # judged session evaluators that still need a verdict
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, tag="run", omit_defaults=True):
@@ -84,14 +78,10 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, tag="run", omit_defau
     session_id: str
     agent: str
     task_id: str
-    success: bool | None
-    """None: neither its spans nor `tasks.evaluator` decide it."""
-    stated: bool = False
-    """Whether its spans say it: then feedback does not decide it."""
-    ended: float
-    """Log time at which its newest span arrived: the newest runs of a task count."""
-    named_at: int = 0
-    """Start (unix nanoseconds) of the trace that named the task: the order of runs in recordings."""
+    success: bool | None  # None: neither its spans nor `tasks.evaluator` decide it
+    stated: bool = False  # whether its spans say it: then feedback does not decide it
+    ended: float  # log time at which its newest span arrived: the newest runs of a task count
+    named_at: int = 0  # start (unix nanoseconds) of the trace that named the task: the order of runs in recordings
 
 
 class TraceCalls(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -99,8 +89,7 @@ class TraceCalls(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     trace_id: str
     agent: str
-    model: str
-    """The first model that was called."""
+    model: str  # the first model that was called
     model_calls: int
 
 
@@ -111,15 +100,11 @@ class RunawayRecord(msgspec.Struct, frozen=True, kw_only=True, tag="runaway", om
     """
 
     subject: Subject
-    model: str = ""
-    """The first model that was called."""
+    model: str = ""  # the first model that was called
     model_calls: int
-    digest: str
-    """Of the trace as it was looked at."""
-    outcome: Outcome
-    """Of `runaway` for the trace alone."""
-    is_first: bool = False
-    """It is the first final outcome of the trace, which counters count."""
+    digest: str  # of the trace as it was looked at
+    outcome: Outcome  # of `runaway` for the trace alone
+    is_first: bool = False  # it is the first final outcome of the trace, which counters count
 
 
 class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_defaults=True):
@@ -130,30 +115,21 @@ class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_def
     session_source: str
     agent: str
     agent_version: str | None = None
-    model: str = ""
-    """The first model of the first turn."""
-    seen: float
-    """Log time at which its newest span was first seen: the signals' `time`."""
+    model: str = ""  # the first model of the first turn
+    seen: float  # log time at which its newest span was first seen: the signals' `time`
     revision: int
-    closed: SessionClosed | None = None
-    """None: it is open."""
-    digest: str
-    """The session's input digest."""
-    work: Work = Work()
-    """Summed over its turns."""
-    writes: tuple[int, ...] = ()
-    """Digests of what its turns changed, sorted."""
-    has_text: bool = True
-    """Whether the spans of any turn carry content."""
+    closed: SessionClosed | None = None  # None: it is open
+    digest: str  # the session's input digest
+    work: Work = Work()  # summed over its turns
+    writes: tuple[int, ...] = ()  # digests of what its turns changed, sorted
+    has_text: bool = True  # whether the spans of any turn carry content
     task_id: str | None = None
     repeated: Outcome | None = None
     """Of `repeated_calls` for the session alone, which the agent's earlier sessions complete; None: it is not due."""
-    ended: int = 0
-    """End of its newest span (unix nanoseconds), once it is closed: the order of closing in recordings."""
+    ended: int = 0  # end of its newest span (unix nanoseconds), once it is closed: the order of closing in recordings
     trace: TraceCalls | None = None
     """Of the turn that changed the session; None: `runaway` is off, or no turn did."""
-    started: int = 0
-    """Of its first trace (unix nanoseconds)."""
+    started: int = 0  # of its first trace (unix nanoseconds)
     first_trace: str | None = None
     newest_trace: str | None = None
     uses: SessionUses | None = None

@@ -14,8 +14,7 @@ from collector.records.moved import EvaluatorScores, Moved, moved
 from evaluators.formulas.differences import Fact, differences
 from evaluators.formulas.fault_watch import EXPLAINS, evidence
 
-MOST = 5
-"""Tools, and evaluators, that are listed."""
+MOST = 5  # tools, and evaluators, that are listed
 
 
 _SWAPPED = tuple(
@@ -26,17 +25,12 @@ _SWAPPED = tuple(
 
 
 class SessionSide(NamedTuple):
-    facts: frozenset[Fact]
-    """See `evaluators.formulas.differences`."""
-    tools: Mapping[str, bool]
-    """The tools that it used, and whether a call of it failed."""
-    seconds: float | None
-    """Of its traces together, as is the cost in US dollars; None: unknown."""
+    facts: frozenset[Fact]  # see `evaluators.formulas.differences`
+    tools: Mapping[str, bool]  # the tools that it used, and whether a call of it failed
+    seconds: float | None  # of its traces together, as is the cost in US dollars; None: unknown
     cost: float | None
-    scores: Mapping[str, EvaluatorScores] = {}
-    """What the evaluators said, by name."""
-    question: str | None = None
-    """Its last one."""
+    scores: Mapping[str, EvaluatorScores] = {}  # what the evaluators said, by name
+    question: str | None = None  # its last one
 
 
 Side = Sequence[SessionSide]

@@ -18,17 +18,14 @@ class WindowEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One session's latest score. Its place in the order of fields is what is stored: append only."""
 
     session: str
-    time: float
-    """Log time at which its newest span arrived."""
+    time: float  # log time at which its newest span arrived
     revision: int
     final: bool
     id: str
     score: float
     covered: bool = True
-    start: int = 0
-    """Of the trace that was scored, unix nanoseconds; 0 for the score of a session."""
-    trace_id: str = ""
-    """Of the trace that was scored."""
+    start: int = 0  # of the trace that was scored, unix nanoseconds; 0 for the score of a session
+    trace_id: str = ""  # of the trace that was scored
     gone: bool = False
     """The session's latest score names another agent or version: it keeps its place and counts for nothing here."""
     version: str | None = None
@@ -52,8 +49,7 @@ class WindowEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class ReleaseLook(msgspec.Struct, frozen=True, array_like=True):
     """A look at a version beside the one before it. Stored by order: append only."""
 
-    sessions: int
-    """Of the version, at the look."""
+    sessions: int  # of the version, at the look
     rank: float
     lower: float
     upper: float
@@ -62,8 +58,7 @@ class ReleaseLook(msgspec.Struct, frozen=True, array_like=True):
 class VersionLooksRecord(msgspec.Struct, frozen=True, array_like=True):
     """The looks at a version. Stored by order: append only."""
 
-    baseline: str | None
-    """The version before it; None: it was the first."""
+    baseline: str | None  # the version before it; None: it was the first
     looks: tuple[ReleaseLook, ...] = ()
 
 
@@ -72,27 +67,21 @@ class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     entries: tuple[WindowEntry, ...]
     versions: dict[str, tuple[WindowEntry, ...]] = {}
-    looks: dict[str, VersionLooksRecord] = {}
-    """By version."""
+    looks: dict[str, VersionLooksRecord] = {}  # by version
     detector: Detector
     last_score: float = 0.0
     next_offsets: dict[int, int] = msgspec.field(default_factory=dict[int, int], name="reach")
     """By partition of `signals`, the offset below which every signal is taken in."""
-    fed: tuple[str, ...] = ()
-    """Ids of the newest signals that the detector has taken in."""
+    fed: tuple[str, ...] = ()  # ids of the newest signals that the detector has taken in
 
 
 class TaskRun(msgspec.Struct, frozen=True, array_like=True):
     """One run of a task. New fields are at the end."""
 
-    session: str
-    """A digest of the session's id."""
-    ended: float
-    """Log time of its end."""
-    success: bool | None
-    """None: nothing decides it yet."""
-    stated: bool = False
-    """See `RunRecord.stated`."""
+    session: str  # a digest of the session's id
+    ended: float  # log time of its end
+    success: bool | None  # None: nothing decides it yet
+    stated: bool = False  # see `RunRecord.stated`
 
 
 class SlotsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -120,11 +109,9 @@ class RankedBatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     next_offsets: dict[int, int]
     """By partition of `traces`, the offset below which everything is decided."""
-    partitions: tuple[int, ...] = ()
-    """Whose offsets are committed at the end of the write."""
+    partitions: tuple[int, ...] = ()  # whose offsets are committed at the end of the write
     signals: tuple[RankedSignal, ...] = ()
-    closed: tuple[WorkRecord, ...] = ()
-    """Sessions that were put into histories, in order."""
+    closed: tuple[WorkRecord, ...] = ()  # sessions that were put into histories, in order
     calls: tuple[tuple[str, str, int, int], ...] = ()
     """(service, name of the history, number of the trace, model calls) of traces that were put into histories."""
     recent: tuple[str, ...] = ()

@@ -50,8 +50,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     is_first: bool
     """It is the first final outcome of its (subject, evaluator), which counters count."""
-    probability: float = 1.0
-    """Of its subject being judged."""
+    probability: float = 1.0  # of its subject being judged
 
     @property
     def signal(self) -> Signal:
@@ -76,24 +75,19 @@ class Effects(msgspec.Struct, frozen=True, kw_only=True):
     work: tuple[WorkRecord | RunawayRecord, ...] = ()
     """What is ranked of a session that changed or closed, and a trace that may run away."""
     changes: tuple[Change, ...] = ()
-    closed: tuple[str, SessionClosed] | None = None
-    """(service, reason) of the session that closed."""
+    closed: tuple[str, SessionClosed] | None = None  # (service, reason) of the session that closed
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
     """A trace in its session, which finishes it before it takes another one."""
 
-    key: bytes
-    """Of the session."""
+    key: bytes  # of the session
     trace: SummarisedTrace
     entry: SessionTurn
-    earlier: SessionTurn | None
-    """Its earlier revision in the window."""
-    is_new: bool
-    """It opened the session."""
+    earlier: SessionTurn | None  # its earlier revision in the window
+    is_new: bool  # it opened the session
     placement: Placement
-    number: int | None
-    """Its place among the turns, 1-based; None: it is not a turn."""
+    number: int | None  # its place among the turns, 1-based; None: it is not a turn
     lacking: tuple[SessionTurn, ...] = ()
     """Turns whose sketches it, or a turn after it, is compared by, and which stand in the log alone."""
 

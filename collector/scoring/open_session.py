@@ -67,8 +67,7 @@ class OpenSession:
     ) -> None:
         self.key = key
         self.head = head
-        self.seen = head.offset
-        """The newest of its offsets that was looked at."""
+        self.seen = head.offset  # the newest of its offsets that was looked at
         self.pending: dict[str, float] = {}
         """Traces that wait for a verdict, and the log time of their records; the session closes after them."""
         self._rules = rules

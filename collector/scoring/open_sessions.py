@@ -74,8 +74,7 @@ def stored_sessions(records: Iterable[SessionsTopic]) -> StoredSessions:
 
 AWAITED_COST = 4 << 10
 """Bytes that a closed session takes which waits for its verdict; no more of them wait than fit into the memory."""
-Dropped: TypeAlias = Literal["repeated", "outdated"]
-"""Why a trace record is not scored."""
+Dropped: TypeAlias = Literal["repeated", "outdated"]  # why a trace record is not scored
 
 
 class OpenSessions:
@@ -109,12 +108,9 @@ class OpenSessions:
         self._awake = AwakeSessions(self._packer, limit=awake // partitions)
         awaited = max(1, self._memory // AWAITED_COST)
         self._verdicts = PendingVerdicts(rules=rules, max_sessions=min(self._max_open, awaited))
-        self.size = 0
-        """Bytes of memory that the open sessions take."""
-        self._next = 0
-        """The offset after the newest record that arrived."""
-        self._now = 0.0
-        """The newest log time of a record that was taken, or of a tick."""
+        self.size = 0  # bytes of memory that the open sessions take
+        self._next = 0  # the offset after the newest record that arrived
+        self._now = 0.0  # the newest log time of a record that was taken, or of a tick
 
     def __len__(self) -> int:
         return len(self._open) + len(self._overdue)

@@ -14,8 +14,7 @@ from evaluators.run import NO_TURN, NOT_A_TURN, SessionScorer, failed, not_appli
 
 COMPLETED = "repeated_calls"
 """The session evaluator whose outcome the agent's earlier sessions complete."""
-RUNAWAY = "runaway"
-"""The trace evaluator whose outcome the model calls of the agent's other traces complete."""
+RUNAWAY = "runaway"  # the trace evaluator whose outcome the model calls of the agent's other traces complete
 NewScorer: TypeAlias = Callable[[], SessionScorer]
 """Makes the running state of one session's window, without any turn."""
 
@@ -29,14 +28,11 @@ class JudgedRules:
 
     trace: Sequence[Configured] = ()
     session: Sequence[Configured] = ()
-    plugins: Sequence[Configured] = ()
-    """Third parties' evaluators of traces."""
-    max_lag: float = float("inf")
-    """Seconds of log time that a verdict may take."""
+    plugins: Sequence[Configured] = ()  # third parties' evaluators of traces
+    max_lag: float = float("inf")  # seconds of log time that a verdict may take
     samples: Callable[[bytes], bool] = lambda _key: True
     """Whether the session of this key is judged."""
-    probability: float = 1.0
-    """Of a session being judged."""
+    probability: float = 1.0  # of a session being judged
 
     def judgement(
         self, trace: TraceSummary, key: bytes, *, inside: bool
@@ -94,8 +90,7 @@ class Rules:
     """Evaluators whose outcomes are published; the others are computed for those that read them."""
     used: Mapping[str, tuple[str, ...]]
     """By session evaluator: the trace evaluators it reads, sorted."""
-    outcomes: int = 0
-    """Of one trace: by how many evaluators it is scored, the judged ones included."""
+    outcomes: int = 0  # of one trace: by how many evaluators it is scored, the judged ones included
     judged: JudgedRules = field(default_factory=JudgedRules)
     judged_methods: frozenset[tuple[str, str]] = frozenset()
     """(name, method) of the judged trace evaluators, which tells their outcomes from those of their stand-ins."""
@@ -103,8 +98,7 @@ class Rules:
     """Trace evaluators whose assumed score counts in session formulas."""
     task_evaluator: str = "agentic"
     """The session evaluator that decides whether a task run succeeded, where its spans do not (`tasks.evaluator`)."""
-    summariser: Summariser = field(default_factory=Summariser)
-    """Makes what scoring sees of a trace."""
+    summariser: Summariser = field(default_factory=Summariser)  # makes what scoring sees of a trace
     ranks: bool = False
     """Whether sessions are ranked among earlier ones: then their work is published."""
     completes: bool = False

@@ -18,8 +18,7 @@ from evaluators.matching.repeats import Answers
 from evaluators.model import Turn
 from evaluators.uses import MOST_TOOLS, SessionUses, ToolUse, Work
 
-WRITE_COST = 150
-"""Bytes of one write of a turn, here and in its state."""
+WRITE_COST = 150  # bytes of one write of a turn, here and in its state
 
 
 class RunningWork:
@@ -29,8 +28,7 @@ class RunningWork:
 
     def __init__(self) -> None:
         self.total = Work()
-        self.with_text = 0
-        """Turns whose spans carry content."""
+        self.with_text = 0  # turns whose spans carry content
         self._made: Counter[int] = Counter()
 
     @property
@@ -103,10 +101,8 @@ _turn_term = lru_cache(maxsize=64)(turn_term)
 """A turn without signals has one term, whatever reads them."""
 
 
-TOOL_COST = 700
-"""Bytes of a tool of a turn, here and in its state."""
-SAME = 2
-"""Repeats of one call at which it was made three times with the same result."""
+TOOL_COST = 700  # bytes of a tool of a turn, here and in its state
+SAME = 2  # repeats of one call at which it was made three times with the same result
 
 
 _Alone: TypeAlias = tuple[int, int, bool]
@@ -120,10 +116,8 @@ class RunningUses:
 
     def __init__(self) -> None:
         self._tools: dict[str, _Tool] = {}
-        self._answers: dict[int, Answers | _Alone] = {}
-        """By digest of tool and arguments."""
-        self._answered = self._gave_up = 0
-        """Answers, and those that say that the agent could not."""
+        self._answers: dict[int, Answers | _Alone] = {}  # by digest of tool and arguments
+        self._answered = self._gave_up = 0  # answers, and those that say that the agent could not
         self._models = self._models_failed = 0
         """Turns that called a model, and those in which a call of it failed."""
 
@@ -189,13 +183,10 @@ class _Tool:
 
     def __init__(self) -> None:
         self.calls = 0
-        self.repeated = 0
-        """Calls that were made three times with the same result."""
-        self._failed = self._returned = self._empty = 0
-        """Turns with such a call."""
+        self.repeated = 0  # calls that were made three times with the same result
+        self._failed = self._returned = self._empty = 0  # turns with such a call
         self._errors: dict[str, int] = {}
-        self._durations: list[float] = []
-        """The longest of each turn, ascending."""
+        self._durations: list[float] = []  # the longest of each turn, ascending
 
     def count(self, use: ToolUse, sign: int) -> None:
         self.calls += sign * use.calls

@@ -43,10 +43,8 @@ from collector.scoring.sliding_window import ordered_start
 from collector.scoring.turn_sketches import Sketches, sketches_in
 from evaluators.model import SessionClosed
 
-_BATCH = 64
-"""Records of one poll: what is written at once, within some tens of milliseconds."""
-_POLL = 0.5
-"""Seconds that a poll waits for records: how late a session may close by the clock."""
+_BATCH = 64  # records of one poll: what is written at once, within some tens of milliseconds
+_POLL = 0.5  # seconds that a poll waits for records: how late a session may close by the clock
 
 
 class Scorer(Consumer):
@@ -78,8 +76,7 @@ class Scorer(Consumer):
         self._limits = windows.session
         self._telemetry = telemetry
         self._families = ScoringFamilies(telemetry)
-        self._sessions: dict[int, OpenSessions] = {}
-        """By partition."""
+        self._sessions: dict[int, OpenSessions] = {}  # by partition
         self._batch = WriteBatch(joined=takes_counts(log), redact=redact)
         self._awake = awake
         self._keeps_sketches = not isinstance(log, Ranges)

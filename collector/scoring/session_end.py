@@ -89,13 +89,10 @@ def awaiting(turn: Turn, due: Collection[str]) -> Turn:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionEnd:
     subject: Subject
-    outcomes: tuple[Outcome, ...]
-    """Final, of the evaluators that read its turns."""
-    unasked: tuple[Outcome, ...]
-    """Of its judged evaluators, when no judge has to be asked."""
+    outcomes: tuple[Outcome, ...]  # final, of the evaluators that read its turns
+    unasked: tuple[Outcome, ...]  # of its judged evaluators, when no judge has to be asked
     record: SessionRecord
-    awaited: SessionAwaited | None
-    """None: it waits for no verdict."""
+    awaited: SessionAwaited | None  # None: it waits for no verdict
     run: RunRecord | None
     """None: it was not a run of a task, or a verdict must decide its success first."""
 

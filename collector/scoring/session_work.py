@@ -21,22 +21,17 @@ LONGEST = 64
 """Traces of a session that is packed at most: a longer one would take too long to wake for each of its traces."""
 SESSION_COST = 3_500
 """Bytes that an awake session takes besides its traces, its key and its names, from what tracemalloc says."""
-OUTCOME_COST = 220
-"""Bytes of one evaluator's outcome of a trace: its score, its signal's id, the verdict that is due."""
-RESTING_SESSION = 600
-"""The same of a session at rest."""
-RESTING_OUTCOME = 25
-"""The same of one outcome of a trace at rest."""
+OUTCOME_COST = 220  # bytes of one evaluator's outcome of a trace: its score, its signal's id, the verdict that is due
+RESTING_SESSION = 600  # the same of a session at rest
+RESTING_OUTCOME = 25  # the same of one outcome of a trace at rest
 RESTING_SKETCHES = 1_800
 """The same of the sketches of a turn at rest: a vector of 256 numbers, and an answer of some hundred words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionCosts:
-    outcomes: int
-    """Of one trace, by how many evaluators it is scored."""
-    sketches: int = 0
-    """Of how many turns a session at rest keeps them."""
+    outcomes: int  # of one trace, by how many evaluators it is scored
+    sketches: int = 0  # of how many turns a session at rest keeps them
 
     def charged(
         self, key: bytes, head: SessionHead, claims: TaskClaims | None, window: SlidingWindow

@@ -32,27 +32,20 @@ from evaluators.model import Turn
 
 TURN_COST = 1_950
 """Bytes that a trace of the window takes besides its outcomes, from what tracemalloc says."""
-CALL_COST = 400
-"""Bytes of a distinct tool call of a turn, here and in the running states."""
-RESTING_TURN = 100
-"""Bytes that a trace takes while its session rests, besides its outcomes."""
-RESTING_CALL = 20
-"""Bytes of a distinct tool call, or of a write, of such a trace."""
-LATEST_START = 86_400.0
-"""Seconds after a trace was seen: a later start is taken for this one where traces are ordered."""
+CALL_COST = 400  # bytes of a distinct tool call of a turn, here and in the running states
+RESTING_TURN = 100  # bytes that a trace takes while its session rests, besides its outcomes
+RESTING_CALL = 20  # bytes of a distinct tool call, or of a write, of such a trace
+LATEST_START = 86_400.0  # seconds after a trace was seen: a later start is taken for this one where traces are ordered
 Key = tuple[tuple[int, int], str]
 """((start as it counts, start as it was sent), trace id); starts in unix nanoseconds."""
-Age = tuple[float, Key]
-"""(log time at which the newest span was seen, place in the order)"""
+Age = tuple[float, Key]  # (log time at which the newest span was seen, place in the order)
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """The changes that placing a trace made."""
 
-    inside: bool
-    """False: it is older than the window reaches, and was not kept."""
-    removed: tuple[SessionTurn, ...] = ()
-    """Traces that left the window."""
+    inside: bool  # False: it is older than the window reaches, and was not kept
+    removed: tuple[SessionTurn, ...] = ()  # traces that left the window
     affected: tuple[str, ...] = ()
     """Turns whose predecessors changed, in order, without the placed one."""
 
@@ -89,14 +82,11 @@ class SlidingWindow:
         self._turn_ages: list[Age] = []
         self._other_ages: list[Age] = []
         self._input = RunningInput(used)
-        self.work = RunningWork()
-        """Of the turns."""
-        self.uses = RunningUses()
-        """Of the turns."""
+        self.work = RunningWork()  # of the turns
+        self.uses = RunningUses()  # of the turns
         self.cost = 0
         """Bytes of memory that its traces take, their outcomes apart: a function of what the log holds of them."""
-        self.resting = 0
-        """The same while the session rests."""
+        self.resting = 0  # the same while the session rests
 
     def __len__(self) -> int:
         return len(self._entries)

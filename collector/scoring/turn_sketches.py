@@ -17,8 +17,7 @@ from evaluators.plan import Configured
 from evaluators.resources import WINDOW
 from evaluators.sketches import Before, compare
 
-Sketches: TypeAlias = Mapping[str, bytes]
-"""Of one trace, by evaluator (`evaluators.sketches`)."""
+Sketches: TypeAlias = Mapping[str, bytes]  # of one trace, by evaluator (`evaluators.sketches`)
 KEPT = WINDOW + 1
 """Turns of a session, the newest: those that the next is compared by, and one more, as two may come in any order."""
 

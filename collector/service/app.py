@@ -55,8 +55,7 @@ from evaluators.registry import listing
 
 _log = logging.getLogger(__name__)
 
-RECEIVER_GRACE = 5.0
-"""Seconds that a stop leaves to open requests."""
+RECEIVER_GRACE = 5.0  # seconds that a stop leaves to open requests
 GC_THRESHOLDS = 20_000, 20, 50
 """Records are trees: at Python's 700 new objects a collection walks each of them several times over."""
 

@@ -36,13 +36,10 @@ class ClosedSession:
     """A session that has closed, with everything that is said about it."""
 
     key: bytes
-    number: int
-    """Its place in the order of closing, from 1."""
-    of: int
-    """How many sessions close."""
+    number: int  # its place in the order of closing, from 1
+    of: int  # how many sessions close
     record: SessionRecord | None = None
-    run: RunRecord | None = None
-    """None: the session was not a run of a task."""
+    run: RunRecord | None = None  # None: the session was not a run of a task
     verdicts: list[VerdictRecord] = field(default_factory=list[VerdictRecord])
     """What the judge answered about its traces and about itself."""
     signals: list[bytes] = field(default_factory=list[bytes])
@@ -53,12 +50,9 @@ class ClosedSession:
 class EvaluationResult:
     """What is known when all sessions have closed."""
 
-    traces: Sequence[TraceUsage]
-    """The newest revision of every trace."""
-    rejected: int = 0
-    """Spans that the receiver would have rejected."""
-    reasons: Sequence[str] = ()
-    """Why the first few were."""
+    traces: Sequence[TraceUsage]  # the newest revision of every trace
+    rejected: int = 0  # spans that the receiver would have rejected
+    reasons: Sequence[str] = ()  # why the first few were
 
 
 Closed: TypeAlias = Callable[[ClosedSession], None]

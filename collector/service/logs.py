@@ -36,8 +36,7 @@ from collector.service.sinks import delivery_groups, feedback_groups
 from collector.watch.faults import fault_reader
 from collector.watch.ranking import ranking_room
 
-MEMORY_SIZE = 512 << 20
-"""Bytes that the memory log holds."""
+MEMORY_SIZE = 512 << 20  # bytes that the memory log holds
 
 JOINED_RECORD = 1 << 20
 """Bytes up to which the pieces of one request are one record of `spans`: as much as a reader takes without a pause."""

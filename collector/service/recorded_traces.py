@@ -31,8 +31,7 @@ from evaluators.formulas.differences import facts
 from evaluators.model import Trace
 from evaluators.plan import Plan
 
-BATCH_BYTES = 8 << 20
-"""Of pieces that are read at once; one trace is never parted."""
+BATCH_BYTES = 8 << 20  # of pieces that are read at once; one trace is never parted
 BATCH_TRACES = 512
 """Traces that are assembled at once: small ones would fill BATCH_BYTES by the ten thousand."""
 
@@ -87,12 +86,9 @@ class RecordedTraces:
 
     def __init__(self) -> None:
         self._pieces = PieceSpool()
-        self.closed = TraceSpool()
-        """The traces, once they are assembled."""
-        self.rejected = 0
-        """Spans that the receiver would have rejected."""
-        self.reasons: list[str] = []
-        """Why the first few were."""
+        self.closed = TraceSpool()  # the traces, once they are assembled
+        self.rejected = 0  # spans that the receiver would have rejected
+        self.reasons: list[str] = []  # why the first few were
 
     def __enter__(self) -> Self:
         return self
@@ -160,8 +156,7 @@ def read_recordings(
         yield recorded
 
 
-SessionKey = tuple[str, str]
-"""(service, session id)."""
+SessionKey = tuple[str, str]  # (service, session id)
 
 
 def recorded_side(

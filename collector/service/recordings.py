@@ -27,12 +27,9 @@ from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
 
 MAX_REQUEST = 128 << 20
 """Bytes of one request of a recording: twice what the receiver takes by default."""
-UNFOLDED = 256 << 20
-"""Bytes that any compressed file may unfold to."""
-MAX_RATIO = 100
-"""Above UNFOLDED, by how much a compressed file may grow; spans grow 5 to 30 times."""
-_STEP = 1 << 20
-"""Bytes that are read at once, so that a size which is only announced costs nothing."""
+UNFOLDED = 256 << 20  # bytes that any compressed file may unfold to
+MAX_RATIO = 100  # above UNFOLDED, by how much a compressed file may grow; spans grow 5 to 30 times
+_STEP = 1 << 20  # bytes that are read at once, so that a size which is only announced costs nothing
 
 BINARY = (".otlp", ".otlp.gz")
 TEXT = (".json", ".jsonl")

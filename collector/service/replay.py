@@ -44,8 +44,7 @@ from collector.service.rooms import start_workers
 from collector.service.trace_spool import TraceSpool
 from evaluators.plan import Plan
 
-NO_SUBJECT = "replay"
-"""Service, session and subject of the verdict that holds what a replay cost."""
+NO_SUBJECT = "replay"  # service, session and subject of the verdict that holds what a replay cost
 
 
 async def rescore(

@@ -217,10 +217,8 @@ def start_workers(
     return WorkersAndPlugins(workers, plugins)
 
 
-EVERY = 1.0
-"""Seconds between two measurements."""
-PATIENCE = 5.0
-"""Seconds that one may take."""
+EVERY = 1.0  # seconds between two measurements
+PATIENCE = 5.0  # seconds that one may take
 
 
 class ScoreLag:

@@ -24,8 +24,7 @@ from collector.records.trace_views import (
 from collector.records.traces import TraceRecord
 from evaluators.model import Trace
 
-IN_MEMORY = 8 << 20
-"""Bytes up to which no file is made."""
+IN_MEMORY = 8 << 20  # bytes up to which no file is made
 
 
 class SpoolPlace(NamedTuple):
@@ -79,8 +78,7 @@ def _explained() -> Generator[None]:
 
 BATCH_BYTES = 4 << 20
 """Of the traces of the sessions that are scored at once; one session is never parted."""
-BATCH_TRACES = 256
-"""Traces that are scored at once, for the same reason."""
+BATCH_TRACES = 256  # traces that are scored at once, for the same reason
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -89,8 +87,7 @@ _decode = msgspec.msgpack.Decoder(tuple[Headers, bytes]).decode
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    key: bytes
-    """Of its session."""
+    key: bytes  # of its session
     usage: TraceUsage
     place: SpoolPlace
 

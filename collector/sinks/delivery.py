@@ -31,8 +31,7 @@ _log = logging.getLogger(__name__)
 
 MAX_RECORDS = 1024
 """Of one batch, which the log also bounds by bytes: the most that is held in memory, twice."""
-_AGAIN = 5.0
-"""Seconds until signals that were set aside are tried again after a failure."""
+_AGAIN = 5.0  # seconds until signals that were set aside are tried again after a failure
 _RETRY = 0.2
 """Seconds between two tries, and that a poll waits, while a stop has everything delivered."""
 
@@ -81,8 +80,7 @@ class Delivery(Consumer):
         """By partition, the offset of the newest record that was delivered or set aside."""
         self._firsts: dict[Position, int] = {}
         """By signal that is set aside, the first offset of its record."""
-        self._again_at = 0.0
-        """After a failure, when signals that were set aside are tried again, in the loop's time."""
+        self._again_at = 0.0  # after a failure, when signals that were set aside are tried again, in the loop's time
         self._failures = RuntimeFamilies(telemetry).room_failures
         self._waiting = families.outbox_records.labels(sink.name)
         self._oldest = families.outbox_oldest

@@ -24,8 +24,7 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
     shape: ClassVar[ScoreShape] = ScoreShape(
         sessions=frozenset({"session.id", "langfuse.session.id"})
     )
-    _takes_lists: bool | None = None
-    """None: not known yet."""
+    _takes_lists: bool | None = None  # None: not known yet
 
     @classmethod
     def target(cls, settings: LangfuseSinkConfig) -> HttpTarget:

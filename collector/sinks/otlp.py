@@ -20,8 +20,7 @@ from collector.records.signal import Signal, decode_signal, unix_seconds
 from collector.records.signal_batch import Published
 from collector.sinks.port import Refused
 
-MAX_REQUEST = 1 << 20
-"""Bytes of one request: well below the 4 MiB that a stock Collector takes."""
+MAX_REQUEST = 1 << 20  # bytes of one request: well below the 4 MiB that a stock Collector takes
 EVENT = "gen_ai.evaluation.result"
 
 

@@ -51,8 +51,7 @@ class Advice:
     """One setting, in the agent's process, that supplies what the spans of one instrumentation lack."""
 
     lacks: tuple[Lack, ...]
-    setting: str
-    """Exactly what to set, as one would type it."""
+    setting: str  # exactly what to set, as one would type it
     note: str = ""
     source: str
     speakers: tuple[str, ...] = ()
@@ -60,8 +59,7 @@ class Advice:
     not_beside: tuple[str, ...] = ()
     """Names of dialects beside which it does not apply: two instrumentations may share the name of a scope."""
 
-    language: str = ""
-    """Of the SDK whose programs it is for; empty: of any."""
+    language: str = ""  # of the SDK whose programs it is for; empty: of any
 
     def fits(
         self, scopes: Iterable[str], dialects: Iterable[str], sdks: Sequence[str] = ()
@@ -173,32 +171,26 @@ class Dialect:
     content: Condition = ANY
     """A span without these keys of its own is read by the next dialect that fits: the SDKs of backends put their scope
     or their type on spans of other instrumentations. It is still this dialect's where none fits."""
-    event: str | None = None
-    """Spans are only of this dialect with an event whose name begins so."""
+    event: str | None = None  # spans are only of this dialect with an event whose name begins so
 
-    read: Reader | None = None
-    """Reads the facts of a span in code, where a table is not enough."""
+    read: Reader | None = None  # reads the facts of a span in code, where a table is not enough
 
     base: Callable[[Span, str], Facts] | None = None
     """Reads the conventions first, under this dialect's name, where its spans follow them too."""
-    based: Condition = ANY
-    """The spans that have this base."""
+    based: Condition = ANY  # the spans that have this base
     kind: Callable[[Facts], Kind] = _kept
     fields: Mapping[Kind, tuple[Field, ...]] = field(default_factory=dict[Kind, tuple[Field, ...]])
     """The fields of each kind of span."""
     finish: Callable[[Facts], None] | None = None
     """Completes the facts where a field depends on more than its own value."""
 
-    completed: bool = False
-    """Whether fields that are still open are filled from the GenAI conventions on the same span."""
+    completed: bool = False  # whether fields that are still open are filled from the GenAI conventions on the same span
     wraps: Wraps | None = None
     """How a span without a kind names the function that people wrapped in it; None: they do not."""
     scopes: tuple[str, ...] = ()
     """Beginnings of the scopes to which `advice` also applies where no span was read as this dialect."""
-    advice: tuple[Advice, ...] = ()
-    """The settings that supply what its spans lack."""
-    reads: tuple[Row, ...] = ()
-    """For docs/dialects.md: the keys that `read` or `finish` looks at."""
+    advice: tuple[Advice, ...] = ()  # the settings that supply what its spans lack
+    reads: tuple[Row, ...] = ()  # for docs/dialects.md: the keys that `read` or `finish` looks at
     sample: Sample = Sample(spans={})
     """Spans of this dialect; empty for one without rows, whose spans are read as the conventions."""
 

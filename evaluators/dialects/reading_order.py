@@ -25,20 +25,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One utterance, or one call of a tool."""
 
     speaker: Speaker
-    text: str | None = None
-    """None: nothing was said, or it was not exported."""
-    agent: str | None = None
-    """Whose words they are, of a step of which no model call was recorded."""
-    is_earlier: bool = False
-    """Whether it was said in a former turn of the session and sent again."""
-    model: ModelCall | None = None
-    """The model call that this line answers."""
+    text: str | None = None  # None: nothing was said, or it was not exported
+    agent: str | None = None  # whose words they are, of a step of which no model call was recorded
+    is_earlier: bool = False  # whether it was said in a former turn of the session and sent again
+    model: ModelCall | None = None  # the model call that this line answers
     wanted: tuple[Call, ...] = ()
     """Calls that the model asked for and that are not tool calls of the trace: a hand-over, or a structured answer."""
-    asks: bool = False
-    """Whether the model asked for a tool call that has a line of its own."""
-    call: ToolCall | None = None
-    """The tool call that this line is."""
+    asks: bool = False  # whether the model asked for a tool call that has a line of its own
+    call: ToolCall | None = None  # the tool call that this line is
     span_id: str | None = None
 
 

@@ -104,10 +104,8 @@ def _read_plain(span: Span) -> Facts:
     return Facts(span=span, dialect=PLAIN, wraps="mention")
 
 
-_PLAIN = Dialect(name=PLAIN, speaks=ANY, read=_read_plain)
-"""A span that no dialect reads."""
-_SCOPES = 16
-"""Scopes remembered for one set of keys."""
+_PLAIN = Dialect(name=PLAIN, speaks=ANY, read=_read_plain)  # a span that no dialect reads
+_SCOPES = 16  # scopes remembered for one set of keys
 
 
 def read_facts(span: Span) -> Facts:

@@ -15,8 +15,7 @@ from evaluators.formulas.distribution import rounded
 from evaluators.matching.json_values import encoded
 from evaluators.model import ToolCall
 
-MOST_RUNS = 20
-"""Newest other runs of a task that a run is compared with."""
+MOST_RUNS = 20  # newest other runs of a task that a run is compared with
 LEAST_RUNS = 2
 MOST_WRITES = 256
 """Distinct writes of a run that are compared."""
@@ -60,12 +59,9 @@ def jaccard(one: Collection[int], other: Collection[int]) -> float:
 class RunAgreement(NamedTuple):
     """How far a run did what the other runs of its task did."""
 
-    score: float
-    """The mean agreement."""
-    runs: int
-    """Others that it was compared with."""
-    same: int
-    """Of them, those that wrote exactly the same."""
+    score: float  # the mean agreement
+    runs: int  # others that it was compared with
+    same: int  # of them, those that wrote exactly the same
 
 
 class TaskRunsHistory:

@@ -191,8 +191,7 @@ def available_metrics() -> dict[str, object]:
 
 # --- the verdict -----------------------------------------------------------------------------------------------------
 
-PASS_THRESHOLD = 75.0
-"""Points of 100 from which on a conversation passes (Connexity's default)."""
+PASS_THRESHOLD = 75.0  # points of 100 from which on a conversation passes (Connexity's default)
 
 
 class VerdictError(ValueError):
@@ -204,8 +203,7 @@ class CriterionScore:
     """The judge's score for one criterion."""
 
     metric: str
-    score: int
-    """0 to 5; a binary one is 5 or 0."""
+    score: int  # 0 to 5; a binary one is 5 or 0
     label: str
     weight: float
     is_binary: bool
@@ -219,8 +217,7 @@ class CriterionScore:
 class ConversationVerdict:
     """The document's outcome of a conversation."""
 
-    overall_score: float
-    """0 to 100, two decimals."""
+    overall_score: float  # 0 to 100, two decimals
     passed: bool
     metric_scores: tuple[CriterionScore, ...]
 

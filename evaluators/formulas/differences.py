@@ -19,18 +19,12 @@ Kind: TypeAlias = Literal["version", "model", "user", "attribute", "tool", "word
 Fact: TypeAlias = tuple[Kind, str]
 """What can be said of a session: it is of this version, uses this tool, its question holds this word."""
 
-CLEAR = 4.0
-"""Standard errors from which on a share differs by more than chance, with a few thousand words looked at."""
-LEAST = 5
-"""Sessions of a side, and those with it on the side that has more of them."""
-MOST = 5
-"""Differences that are listed."""
-MOST_WORDS = 2
-"""Words among them: where questions change, many words do."""
-WORDS = 64
-"""Words of a session that are looked at."""
-LONGEST = 64
-"""Characters of a value."""
+CLEAR = 4.0  # standard errors from which on a share differs by more than chance, with a few thousand words looked at
+LEAST = 5  # sessions of a side, and those with it on the side that has more of them
+MOST = 5  # differences that are listed
+MOST_WORDS = 2  # words among them: where questions change, many words do
+WORDS = 64  # words of a session that are looked at
+LONGEST = 64  # characters of a value
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _TEXT = 512
 """Characters of a question in which words are looked for."""
@@ -41,8 +35,7 @@ class Difference(NamedTuple):
 
     kind: Kind
     value: str
-    before: float
-    """The share of sessions that had it, 0 to 1."""
+    before: float  # the share of sessions that had it, 0 to 1
     since: float
 
 

@@ -81,8 +81,7 @@ def token_usage(usage: Sequence[tuple[int, int]]) -> dict[str, float]:
 
 # --- bounds on the mean of a window's scores -------------------------------------------------------------------------
 
-CONFIDENCE = 0.95
-"""Of bounds, where nothing else is said."""
+CONFIDENCE = 0.95  # of bounds, where nothing else is said
 
 
 class ConfidenceInterval(NamedTuple):

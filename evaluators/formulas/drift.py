@@ -15,21 +15,16 @@ import msgspec
 from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.past_limits import PastLimits
 
-MIDDLE = 0.5
-"""The mean rank of a score among equals."""
+MIDDLE = 0.5  # the mean rank of a score among equals
 
 
 class Change(NamedTuple):
     """What an alarm says."""
 
-    began: float
-    """Log time of the score that raised it."""
-    since: float
-    """When the change began: `seen` of the first score after the sum that raised the alarm was 0."""
-    sessions: int
-    """Scores that were ranked since then."""
-    mean_rank: float
-    """Their mean rank; .5 means no change, below it worse, above it better."""
+    began: float  # log time of the score that raised it
+    since: float  # when the change began: `seen` of the first score after the sum that raised the alarm was 0
+    sessions: int  # scores that were ranked since then
+    mean_rank: float  # their mean rank; .5 means no change, below it worse, above it better
 
 
 class Sum(msgspec.Struct, array_like=True):
@@ -38,8 +33,7 @@ class Sum(msgspec.Struct, array_like=True):
     total: float = 0.0
     since: float = 0.0
     sessions: int = 0
-    ranks: float = 0.0
-    """Their sum."""
+    ranks: float = 0.0  # their sum
 
     def feed(self, rank: float, seen: float, slack: float) -> None:
         """Take in the next rank, of a session whose newest span was first seen at log time `seen`."""
@@ -59,18 +53,13 @@ class Alarm(msgspec.Struct, kw_only=True, omit_defaults=True):
     began: float
     since: float
     sessions: int
-    ranks: float
-    """Their sum since the change began, as they are fed."""
-    involved: tuple[str, ...]
-    """Versions that the change may come from; any other is new."""
-    newest: list[float] = []
-    """Ranks since the alarm, the newest at the end."""
+    ranks: float  # their sum since the change began, as they are fed
+    involved: tuple[str, ...]  # versions that the change may come from; any other is new
+    newest: list[float] = []  # ranks since the alarm, the newest at the end
     versions: dict[str, tuple[int, float]] = {}
     """By new version, its scores since the alarm and the sum of their ranks."""
-    strong: float = 0.0
-    """The sum with the largest slack, which goes on while the alarm is active."""
-    cause: Cause | None = None
-    """(fault, tool) of the fault that explains it."""
+    strong: float = 0.0  # the sum with the largest slack, which goes on while the alarm is active
+    cause: Cause | None = None  # (fault, tool) of the fault that explains it
 
 
 class Falls(msgspec.Struct, kw_only=True, omit_defaults=True):

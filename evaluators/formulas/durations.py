@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import ceil, floor, log2
 
-LEAST = 20
-"""Calls below which nothing is called slow."""
-MOST = 2000
-"""Calls at which all counts are halved, so that the histogram follows slow changes."""
-MOST_WAITING = 256
-"""Calls that may wait; the newest."""
-STEPS = 8
-"""Buckets for each doubling: a bound is exact to 9 %."""
-_SHORTEST = 0.001
-"""Seconds; shorter calls count as this long."""
-_LONGEST = 1e7
-"""Seconds, about four months; longer calls count as this long."""
+LEAST = 20  # calls below which nothing is called slow
+MOST = 2000  # calls at which all counts are halved, so that the histogram follows slow changes
+MOST_WAITING = 256  # calls that may wait; the newest
+STEPS = 8  # buckets for each doubling: a bound is exact to 9 %
+_SHORTEST = 0.001  # seconds; shorter calls count as this long
+_LONGEST = 1e7  # seconds, about four months; longer calls count as this long
 
 
 class Durations:
@@ -25,8 +19,7 @@ class Durations:
     def __init__(
         self, counts: Mapping[int, int] | None = None, waiting: Iterable[float] = ()
     ) -> None:
-        self.counts = dict(counts or {})
-        """Calls by number of the bucket."""
+        self.counts = dict(counts or {})  # calls by number of the bucket
         self.waiting = list(waiting)
         """Calls that are not counted yet, at most MOST_WAITING: they may be what is to be noticed."""
         self._total = sum(self.counts.values())

@@ -26,8 +26,7 @@ class Detector(msgspec.Struct, kw_only=True):
 
     wealth: list[float] = msgspec.field(default_factory=lambda: [1.0] * len(BETS))
     """Of each bet against the claim that the mean is not below the objective."""
-    alarmed: bool = False
-    """From the alarm until the mean is back above the objective."""
+    alarmed: bool = False  # from the alarm until the mean is back above the objective
 
     def feed(self, score: float, objective: float) -> None:
         if self.alarmed:

@@ -47,10 +47,8 @@ class Stratum:
         self._scores = array("f")
         self._minutes = array("I")
         self._sorted = array("f")
-        self.number = 0
-        """Of the last insertion."""
-        self.written = 0
-        """Of the last insertion that its stored record holds."""
+        self.number = 0  # of the last insertion
+        self.written = 0  # of the last insertion that its stored record holds
 
     def __len__(self) -> int:
         return len(self._scores)
@@ -113,18 +111,13 @@ class Stratum:
         del self._minutes[:count]
 
 
-HOURS = 1
-"""The stratum of all scores is 0, those of the hours of working days begin with this one."""
-OTHER = 67
-"""No stratum: a name under which the caller stores something of its own."""
-WEEKEND_HOURS = OTHER + 1
-"""Those of the hours of Saturdays and Sundays begin with this one."""
-WEEK = WEEKEND_HOURS + 24
-"""Those of the hours of the week begin with this one."""
+HOURS = 1  # the stratum of all scores is 0, those of the hours of working days begin with this one
+OTHER = 67  # no stratum: a name under which the caller stores something of its own
+WEEKEND_HOURS = OTHER + 1  # those of the hours of Saturdays and Sundays begin with this one
+WEEK = WEEKEND_HOURS + 24  # those of the hours of the week begin with this one
 STRATA = WEEK + 168
 """A stratum's name is its number, below this one; there is none from 25 to 66, which an older version used."""
-WEEKEND = (2, 3)
-"""Days of the week; day 0 is the Thursday with which 1970 began."""
+WEEKEND = (2, 3)  # days of the week; day 0 is the Thursday with which 1970 began
 MOST_JOURNAL = 4096
 """Insertions that wait to be written; strata with older ones are due, and until they are written lack these."""
 _FLOAT = struct.Struct("f")
@@ -135,10 +128,8 @@ _MINUTE = 60
 class HistoryState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What of a history is written each time; about 1 kB."""
 
-    begun: float = 0.0
-    """Log time of the first score; 0: there is none."""
-    number: int = 0
-    """Of the last insertion."""
+    begun: float = 0.0  # log time of the first score; 0: there is none
+    number: int = 0  # of the last insertion
     journal: bytes = b""
     """The last insertions, oldest first: scores as float32, then minutes as uint32."""
 

@@ -25,12 +25,9 @@ class PastState(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     history: HistoryState = msgspec.field(default_factory=HistoryState)
     worse: Falls = msgspec.field(default_factory=Falls)
-    better: Falls = msgspec.field(default_factory=Falls)
-    """It is fed 1 - rank."""
-    time: float = 0.0
-    """Of the newest score."""
-    ranked: int = 0
-    """Scores that were ranked so far."""
+    better: Falls = msgspec.field(default_factory=Falls)  # it is fed 1 - rank
+    time: float = 0.0  # of the newest score
+    ranked: int = 0  # scores that were ranked so far
     versions: dict[str, int] = {}
     """By version, the number of its newest ranked score; the version that was seen last is at the end."""
 

@@ -89,8 +89,7 @@ def _moment(a: float, b: float, k: int) -> float:
 
 # --- quantiles of Beta(a, b) -----------------------------------------------------------------------------------------
 
-_MOST_TERMS = 10_000
-"""Of the continued fraction, which mostly needs some tens."""
+_MOST_TERMS = 10_000  # of the continued fraction, which mostly needs some tens
 
 
 def beta_quantile(a: float, b: float, p: float) -> float:

@@ -14,12 +14,9 @@ from typing import NamedTuple
 
 from evaluators.formulas.release_verdict import rank_of
 
-LEAST = 30
-"""Pairs below which nothing is said."""
-LEAST_OF_EACH = 10
-"""Liked ones, and disliked ones, below which nothing is said."""
-USELESS = 0.6
-"""A judge whose rank is surely below it is no better than chance."""
+LEAST = 30  # pairs below which nothing is said
+LEAST_OF_EACH = 10  # liked ones, and disliked ones, below which nothing is said
+USELESS = 0.6  # a judge whose rank is surely below it is no better than chance
 _Z = NormalDist().inv_cdf(0.95)
 
 
@@ -27,8 +24,7 @@ class Pair(NamedTuple):
     """What an evaluator and people say of one trace or session."""
 
     score: float
-    passed: bool | None
-    """None: the evaluator neither passes nor fails."""
+    passed: bool | None  # None: the evaluator neither passes nor fails
     liked: bool
 
 
@@ -37,12 +33,9 @@ class Agreement(NamedTuple):
 
     samples: int
     liked: int
-    kappa: float | None
-    """None: too few pairs in which the evaluator passes or fails."""
-    rank: float | None
-    """None: too few pairs."""
-    rank_upper: float | None
-    """Its one-sided upper bound at .05."""
+    kappa: float | None  # None: too few pairs in which the evaluator passes or fails
+    rank: float | None  # None: too few pairs
+    rank_upper: float | None  # its one-sided upper bound at .05
 
     @property
     def is_chance(self) -> bool:

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from statistics import NormalDist, fmean
 from typing import Literal, NamedTuple, TypeAlias
 
-LOOKS = (20, 40, 80, 160)
-"""Sessions of the candidate at which is decided."""
+LOOKS = (20, 40, 80, 160)  # sessions of the candidate at which is decided
 MIN_BASELINE = 20
 MARGIN = 0.1
 """How far below .5 the rank may lie for the release to pass."""
@@ -40,21 +39,16 @@ class ReleaseVerdict:
     """What the looks so far decided."""
 
     verdict: Decision
-    reason: Reason | None
-    """Why it is inconclusive."""
-    rank: Rank | None
-    """At the look that decided, else at the last one; None: there was none."""
-    used: int
-    """Sessions of the candidate at that look."""
-    next_look: int | None
-    """Sessions at the next one; None: nothing more is decided."""
+    reason: Reason | None  # why it is inconclusive
+    rank: Rank | None  # at the look that decided, else at the last one; None: there was none
+    used: int  # sessions of the candidate at that look
+    next_look: int | None  # sessions at the next one; None: nothing more is decided
 
 
 class Look(NamedTuple):
     """What was seen at one of the looks."""
 
-    sessions: int
-    """Of the candidate, one of `LOOKS`."""
+    sessions: int  # of the candidate, one of `LOOKS`
     rank: Rank
 
 

@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from evaluators.formulas.signals import UNIT, SignalState
 from evaluators.model import JSON
 
-TOP_SHARE = 0.15
-"""Part of a session's steps, the riskiest, whose mean is its risk (PandaProbe)."""
-MAX_WEIGHT = 0.1
-"""What the one riskiest step weighs beside that mean (PandaProbe)."""
+TOP_SHARE = 0.15  # part of a session's steps, the riskiest, whose mean is its risk (PandaProbe)
+MAX_WEIGHT = 0.1  # what the one riskiest step weighs beside that mean (PandaProbe)
 
 
 def top_count(n: int) -> int:

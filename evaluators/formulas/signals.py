@@ -17,10 +17,8 @@ SignalName = Literal["confidence", "loop_detection", "tool_correctness", "cohere
 class SignalRisk(NamedTuple):
     """How a formula counts the risk of one evaluator's score, 1 - score."""
 
-    name: str
-    """In the metadata."""
-    weight: float
-    """Unless the user sets another."""
+    name: str  # in the metadata
+    weight: float  # unless the user sets another
 
 
 SIGNALS: Mapping[str, SignalRisk] = {
@@ -56,8 +54,7 @@ def risks(turn: Turn, signals: tuple[str, ...], inputs: Inputs) -> dict[str, flo
     return found
 
 
-UNIT = 1 << 60
-"""Steps in 1: floats of 2^-7 and above are exact in them."""
+UNIT = 1 << 60  # steps in 1: floats of 2^-7 and above are exact in them
 
 
 def exact(value: float) -> int:

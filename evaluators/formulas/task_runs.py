@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from evaluators.formulas.pass_k import combinatorial_pass_at_k, combinatorial_pass_pow_k
 
-KS = (1, 3, 5)
-"""Attempts for which pass@k and pass^k are given."""
+KS = (1, 3, 5)  # attempts for which pass@k and pass^k are given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +19,9 @@ class Run:
     agent: str
     task_id: str
     session_id: str
-    ended: float
-    """Log time of its end: the newest runs of a task count."""
-    success: bool | None
-    """None: nothing decides it yet; such a run counts for nothing."""
-    stated: bool = False
-    """Whether its own spans say it."""
+    ended: float  # log time of its end: the newest runs of a task count
+    success: bool | None  # None: nothing decides it yet; such a run counts for nothing
+    stated: bool = False  # whether its own spans say it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +29,10 @@ class TaskPassing:
     """pass@k and pass^k of an agent's tasks: means over the tasks with at least k runs."""
 
     k: int
-    tasks: int
-    """Tasks with at least k runs."""
-    left_out: int
-    """Tasks with fewer."""
-    pass_at_k: float | None
-    """1 - C(n-c, k) / C(n, k), the mean over tasks; None without any task."""
-    pass_pow_k: float | None
-    """C(c, k) / C(n, k), the mean over tasks; None without any task."""
+    tasks: int  # tasks with at least k runs
+    left_out: int  # tasks with fewer
+    pass_at_k: float | None  # 1 - C(n-c, k) / C(n, k), the mean over tasks; None without any task
+    pass_pow_k: float | None  # c(c, k) / C(n, k), the mean over tasks; None without any task
 
 
 def succeeded(stated: bool | None, judged: bool | None) -> bool | None:

@@ -10,14 +10,10 @@ from statistics import median
 from evaluators.matching.text import clip
 from evaluators.model import Trace
 
-LEAST_TRACES = 10
-"""Other traces below which it is not known what is usual."""
-MOST_TRACES = 200
-"""Newest traces that are remembered."""
-MODEL_NAME = 200
-"""Bytes of a model's name that are kept."""
-_MOST = (1 << 32) - 1
-"""Greater counts count as this one."""
+LEAST_TRACES = 10  # other traces below which it is not known what is usual
+MOST_TRACES = 200  # newest traces that are remembered
+MODEL_NAME = 200  # bytes of a model's name that are kept
+_MOST = (1 << 32) - 1  # greater counts count as this one
 
 
 def first_model(trace: Trace) -> str:

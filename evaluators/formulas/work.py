@@ -19,12 +19,9 @@ from evaluators.matching.json_values import encoded
 from evaluators.model import JSON, Trace
 from evaluators.uses import Work
 
-LEAST_HISTORY = 10
-"""Earlier sessions below which an agent is warming up."""
-MOST_HISTORY = 1000
-"""Newest sessions that are remembered."""
-_MOST = (1 << 32) - 1
-"""Greater inputs count as this one."""
+LEAST_HISTORY = 10  # earlier sessions below which an agent is warming up
+MOST_HISTORY = 1000  # newest sessions that are remembered
+_MOST = (1 << 32) - 1  # greater inputs count as this one
 _ROW = len(Work._fields)
 _RANKED = ("transcript", "answers", "questions", "tool_calls")
 _WITHOUT_TEXT = ("model_calls", "tool_calls")
@@ -62,12 +59,10 @@ def _text_length(value: JSON) -> int:
 class RankedWork(NamedTuple):
     """A session's work among that of earlier sessions."""
 
-    score: float
-    """In (0, 1): 1 - the mean of the ranks."""
+    score: float  # in (0, 1): 1 - the mean of the ranks
     ranks: Mapping[str, float]
     """By input, the share of earlier sessions that took less; ties count half."""
-    medians: Mapping[str, float]
-    """By input, that of the earlier sessions."""
+    medians: Mapping[str, float]  # by input, that of the earlier sessions
     earlier: int
 
     def explanation(self, work: Work) -> str:

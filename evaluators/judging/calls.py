@@ -27,14 +27,12 @@ from evaluators.run import failure_of
 MAX_FAULTS = 4
 """Calls about one subject that may fail or give nothing usable; then no more are made."""
 
-MAX_OWN_CALLS = 4
-"""Calls that a third party's evaluator may make about one subject."""
+MAX_OWN_CALLS = 4  # calls that a third party's evaluator may make about one subject
 
 AGAIN = "_again"
 """Ends the name of a stage that asks once more, because an answer could not be read."""
 
-LEAST = 500
-"""Tokens of recording that even the longest rubrics leave."""
+LEAST = 500  # tokens of recording that even the longest rubrics leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +42,14 @@ class Skip:
     reason: str
 
 
-Missing = Failure | Skip
-"""Why a question has no answer."""
+Missing = Failure | Skip  # why a question has no answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptInput:
     """The parts of a prompt that come from one subject."""
 
-    render: Callable[[int], Recording]
-    """The recording within so many tokens."""
+    render: Callable[[int], Recording]  # the recording within so many tokens
     max_prompt: int
     marker: Callable[[], str]
     context: str | None = None
@@ -75,8 +71,7 @@ class JudgeCalls:
         self._stopped: Missing | None = None
         self._faults = 0
         self._paid: list[_Paid] = []
-        self.count = 0
-        """Calls made so far."""
+        self.count = 0  # calls made so far
         self.truncated: dict[str, str] = {}
         """By evaluator: what was left out of the recording that it was judged from."""
 

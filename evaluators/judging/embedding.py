@@ -22,21 +22,17 @@ from evaluators.plan import Configured, Plan
 from evaluators.resources import Vector
 from evaluators.run import failed, failure_of, score_trace, skipped
 
-MAX_ROUNDS = 4
-"""Requests about one trace: an evaluator whose texts depend on earlier vectors may need more than one."""
+MAX_ROUNDS = 4  # requests about one trace: an evaluator whose texts depend on earlier vectors may need more than one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
     """Vectors and their cost."""
 
-    vectors: tuple[Sequence[float], ...]
-    """One per text, in order."""
+    vectors: tuple[Sequence[float], ...]  # one per text, in order
     input_tokens: int
-    cost_usd: float | None
-    """None: the price is not known."""
-    cached: bool = False
-    """All of them were read from a cache: they cost nothing now."""
+    cost_usd: float | None  # None: the price is not known
+    cached: bool = False  # all of them were read from a cache: they cost nothing now
 
 
 class EmbeddingClient(Protocol):

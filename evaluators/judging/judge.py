@@ -38,16 +38,12 @@ class Verdict:
     Each outcome's `judge` names its own share of tokens and cost: over the outcomes they sum to the totals here.
     """
 
-    outcomes: tuple[Outcome, ...]
-    """Exactly one per due evaluator, in the order given."""
-    models: tuple[str, ...] = ()
-    """Models that answered."""
-    calls: int = 0
-    """Answers received and errors met; what a cache answered counts too."""
+    outcomes: tuple[Outcome, ...]  # exactly one per due evaluator, in the order given
+    models: tuple[str, ...] = ()  # models that answered
+    calls: int = 0  # answers received and errors met; what a cache answered counts too
     input_tokens: int = 0
     output_tokens: int = 0
-    cost_usd: float | None = 0.0
-    """None: the price of a call is not known."""
+    cost_usd: float | None = 0.0  # None: the price of a call is not known
 
 
 async def judge_trace(

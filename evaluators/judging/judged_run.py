@@ -315,8 +315,7 @@ def _preface(extraction: Extraction) -> str:
 
 # --- facts against a verdict -----------------------------------------------------------------------------------------
 
-NEAR_PERFECT = 0.9
-"""A judge's score from which on facts contradict it."""
+NEAR_PERFECT = 0.9  # a judge's score from which on facts contradict it
 
 
 def against(evaluator: str, trace: Trace) -> tuple[ToolCall, ...]:

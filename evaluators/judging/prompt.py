@@ -66,16 +66,11 @@ class JudgeError(Exception):
 class Prompt:
     """One question to a judge."""
 
-    name: str
-    """Of the stage: a valid name of a response format ([a-zA-Z0-9_-], at most 64)."""
-    system: str
-    """Instructions and rubrics: equal for equal evaluators, so that providers' prompt caches hit."""
-    user: str
-    """The material, fenced by a random marker."""
-    schema: JSON
-    """Strict JSON Schema of the answer; None = free text."""
-    digest: str
-    """SHA-256 over all of it but the random marker: the key of an answer cache, beside the model."""
+    name: str  # of the stage: a valid name of a response format ([a-zA-Z0-9_-], at most 64)
+    system: str  # instructions and rubrics: equal for equal evaluators, so that providers' prompt caches hit
+    user: str  # the material, fenced by a random marker
+    schema: JSON  # strict JSON Schema of the answer; None = free text
+    digest: str  # SHA-256 over all of it but the random marker: the key of an answer cache, beside the model
     read: Callable[[str], object] = field(default=str, compare=False)
     """Reads an answer; raises ValueError for a text that holds none."""
 
@@ -103,14 +98,11 @@ class Answer:
     """A judge's answer and its cost."""
 
     text: str
-    model: str
-    """The model that answered; a signal names it."""
+    model: str  # the model that answered; a signal names it
     input_tokens: int
     output_tokens: int
-    cost_usd: float | None
-    """None: the price is not known."""
-    cached: bool = False
-    """Read from a cache: it cost nothing now."""
+    cost_usd: float | None  # None: the price is not known
+    cached: bool = False  # read from a cache: it cost nothing now
 
 
 class JudgeClient(Protocol):

@@ -16,8 +16,7 @@ _LOOSE = re.compile(r"[\s\\]+")
 _ESCAPE = re.compile(r"\\{1,8}(?:u00|x)([0-9a-fA-F]{2})")
 _ENDLESS = re.compile(r"&#x?[0-9a-f]{16,}", re.IGNORECASE)
 """An entity whose number Python may refuse to read."""
-_OPENING = 16
-"""Characters of a broken object by which it is known as a quotation."""
+_OPENING = 16  # characters of a broken object by which it is known as a quotation
 
 
 class Quotations:

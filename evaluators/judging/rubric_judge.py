@@ -33,8 +33,7 @@ class Judgement(Block, frozen=True, kw_only=True):
     reads_expected: ClassVar[bool] = True
     criterion: ClassVar[str] = ""
 
-    score: float
-    """Clamped to [0, 1], as Cogitator promises."""
+    score: float  # clamped to [0, 1], as Cogitator promises
     reasoning: str | None = None
 
     @classmethod

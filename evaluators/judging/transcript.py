@@ -35,8 +35,7 @@ class Recording:
     """A subject as a judge sees it."""
 
     text: str
-    truncated: str | None = None
-    """A note on the parts left out; None = the whole recording."""
+    truncated: str | None = None  # a note on the parts left out; None = the whole recording
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,9 @@ import struct
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 
-CodeUnits = tuple[tuple[int, int], ...]
-"""Inclusive ranges, ascending and apart."""
+CodeUnits = tuple[tuple[int, int], ...]  # inclusive ranges, ascending and apart
 
-TOP = 0xFFFF
-"""ECMAScript without the flag `u` matches units of 16 bits."""
+TOP = 0xFFFF  # ECMAScript without the flag `u` matches units of 16 bits
 
 DIGITS: CodeUnits = ((0x30, 0x39),)
 WORDS: CodeUnits = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))

@@ -15,10 +15,8 @@ from evaluators.model import ToolCall, Trace
 class FirstFailure:
     """The step before the first tool error of a trace."""
 
-    call: ToolCall
-    """The first call that failed."""
-    span_id: str | None
-    """Of the step that made it; None when no step came before it."""
+    call: ToolCall  # the first call that failed
+    span_id: str | None  # of the step that made it; None when no step came before it
     agent: str | None
 
     @property

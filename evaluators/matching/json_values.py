@@ -10,13 +10,10 @@ import msgspec
 
 from evaluators.model import JSON
 
-_DIGITS = 300
-"""A longer integer is read as a double, if need be infinite."""
+_DIGITS = 300  # a longer integer is read as a double, if need be infinite
 
-VALUE_LIMIT = 2000
-"""Characters of a value in a score's metadata."""
-LIST_LIMIT = 16_000
-"""Bytes, as JSON, of a list in a score's metadata."""
+VALUE_LIMIT = 2000  # characters of a value in a score's metadata
+LIST_LIMIT = 16_000  # bytes, as JSON, of a list in a score's metadata
 
 
 def parse_json(text: str) -> JSON:

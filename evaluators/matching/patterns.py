@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-ATTEMPTS = 1 << 17
-"""Attempts of one pattern on one text; some milliseconds of Python's engine."""
-_ENDLESS = 1 << 40
-"""Ways of a pattern that may take exponential time; sums of ways end there."""
+ATTEMPTS = 1 << 17  # attempts of one pattern on one text; some milliseconds of Python's engine
+_ENDLESS = 1 << 40  # ways of a pattern that may take exponential time; sums of ways end there
 # Groups that repeat, back-references and extensions can take exponential time.
 _COSTLY = re.compile(r"\)[*+{?]|\\\d|\(\?")
 _TOKEN = re.compile(

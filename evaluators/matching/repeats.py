@@ -20,17 +20,14 @@ from evaluators.matching.json_values import encoded
 from evaluators.model import ToolCall
 from evaluators.uses import LONGEST_NAME, CallCount, ToolUse
 
-MOST_DISTINCT = 500
-"""Distinct calls of a trace that its session remembers: those made most often."""
+MOST_DISTINCT = 500  # distinct calls of a trace that its session remembers: those made most often
 
-CIRCLE = 2
-"""Repeats in a row, without a new call in between, that make a circle."""
+CIRCLE = 2  # repeats in a row, without a new call in between, that make a circle
 _WAITS = re.compile(r"(?<![a-zA-Z])(?:sleep|wait|delay|pause)(?![a-zA-Z])", re.IGNORECASE)
 """In the names of tools that only let time pass: `sleep`, `wait_30s`, `browser.wait`."""
 
 
-Question: TypeAlias = tuple[str, bytes]
-"""Tool and arguments."""
+Question: TypeAlias = tuple[str, bytes]  # tool and arguments
 
 
 class _Grouped(NamedTuple):
@@ -40,12 +37,9 @@ class _Grouped(NamedTuple):
     questions: tuple[Question | None, ...]
     """Of each call; None: it can repeat no other one, as its arguments were not exported or it only waits."""
     groups: Mapping[Question, Sequence[ToolCall]]
-    again: tuple[ToolCall, ...]
-    """The calls that repeat an earlier one, in order."""
-    changing: int
-    """Calls whose question was asked before or after with another result."""
-    uncompared: int
-    """Calls whose arguments were not exported."""
+    again: tuple[ToolCall, ...]  # the calls that repeat an earlier one, in order
+    changing: int  # calls whose question was asked before or after with another result
+    uncompared: int  # calls whose arguments were not exported
 
 
 _last: ContextVar[_Grouped | None] = ContextVar("last", default=None)
@@ -158,12 +152,9 @@ class RepeatCounts(NamedTuple):
     """What a trace or a session says of the repeats among its calls, in the same words."""
 
     repeated: int
-    failed: int
-    """Of the repeated ones."""
-    changing: int
-    """Calls whose question was asked before or after with another result."""
-    uncompared: int
-    """Calls that are not compared, because their arguments were not exported."""
+    failed: int  # of the repeated ones
+    changing: int  # calls whose question was asked before or after with another result
+    uncompared: int  # calls that are not compared, because their arguments were not exported
 
     @classmethod
     def of(cls, calls: Sequence[ToolCall]) -> RepeatCounts:
@@ -200,12 +191,10 @@ def _answer(call: ToolCall) -> bytes:
     return encoded(call.result) if call.error is None else b"error " + encoded(call.error)
 
 
-_UNKNOWN = encoded(None)
-"""The answer of a call whose result was not exported."""
+_UNKNOWN = encoded(None)  # the answer of a call whose result was not exported
 
 
-_REFUSED = b"refused"
-"""The answer of a call that was refused, in whatever words."""
+_REFUSED = b"refused"  # the answer of a call that was refused, in whatever words
 
 
 def _digest(*parts: str | bytes) -> int:
@@ -215,10 +204,8 @@ def _digest(*parts: str | bytes) -> int:
     return int.from_bytes(hashlib.blake2b(made, digest_size=8).digest())
 
 
-UNKNOWN = _digest(_UNKNOWN)
-"""`CallCount.answered` of a call whose result was not exported."""
-REFUSED = _digest(_REFUSED)
-"""`CallCount.answered` of a call that was refused."""
+UNKNOWN = _digest(_UNKNOWN)  # `CallCount.answered` of a call whose result was not exported
+REFUSED = _digest(_REFUSED)  # `CallCount.answered` of a call that was refused
 
 
 NO_REPEATS = RepeatCounts(0, 0, 0, 0)

@@ -14,10 +14,8 @@ from evaluators.matching.json_values import parse_json
 from evaluators.model import JSON
 from evaluators.resources import Vector
 
-LIMIT = 8192
-"""Bytes of a text that are compared; a session keeps no more of an output than this."""
-QUESTION = 1024
-"""Bytes of a question that are compared with those of later turns."""
+LIMIT = 8192  # bytes of a text that are compared; a session keeps no more of an output than this
+QUESTION = 1024  # bytes of a question that are compared with those of later turns
 
 _WORD = re.compile(r"\w+")
 _LONG_WORD = re.compile(r"\w{2,}")
@@ -93,8 +91,7 @@ def _dot(left: Vector, right: Vector) -> float:
 
 # --- Cogitator's comparisons: None for a match, else the reason of a 0 -----------------------------------------------
 
-SHOWN = 200
-"""Characters of a text in a reason."""
+SHOWN = 200  # characters of a text in a reason
 
 
 def exact_match(output: str, expected: str | None, *, case_sensitive: bool = False) -> str | None:

@@ -12,8 +12,7 @@ from evaluators.errors import Unjudgeable
 from evaluators.matching.json_values import encoded
 from evaluators.model import JSON, ToolCall, Trace
 
-SCHEMA_LIMIT = 65_536
-"""Bytes of a schema or of arguments, as JSON; what is longer is not judged."""
+SCHEMA_LIMIT = 65_536  # bytes of a schema or of arguments, as JSON; what is longer is not judged
 TRACE_STEPS = 500_000
 """Steps (`providers.schemas`) that all calls of a trace may take: some seconds."""
 
@@ -128,21 +127,17 @@ def argument_error(schema: JSON, arguments: JSON) -> str | None:
 
 
 class _Judged(NamedTuple):
-    error: str | None
-    """What is wrong, else why it cannot be judged."""
+    error: str | None  # what is wrong, else why it cannot be judged
     is_judged: bool
-    steps: int
-    """That it took."""
-    checked: int
-    """Steps that the schema takes once."""
+    steps: int  # that it took
+    checked: int  # steps that the schema takes once
     is_costly: bool = False
     """Whether the schema, or a pattern in it, was left out because it takes too long."""
 
 
 class _Schema(NamedTuple):
     text: str
-    size: int
-    """Its bytes."""
+    size: int  # its bytes
 
     @classmethod
     def of(cls, schema: JSON) -> _Schema:
@@ -150,8 +145,7 @@ class _Schema(NamedTuple):
         return cls(text.decode(), len(text))
 
 
-PLAIN = 4_000
-"""Bytes of arguments below which no integer has more digits than Python reads."""
+PLAIN = 4_000  # bytes of arguments below which no integer has more digits than Python reads
 
 
 def _judge(schema: _Schema, arguments: JSON) -> _Judged:

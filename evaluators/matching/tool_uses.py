@@ -10,10 +10,8 @@ from evaluators.matching.json_values import object_of
 from evaluators.model import JSON, ToolCall
 from evaluators.uses import LONGEST_NAME, MOST_TOOLS, ToolUse
 
-LONGEST = 48
-"""Characters of a class."""
-_BEGINNING = 400
-"""Characters of the text that are looked at."""
+LONGEST = 48  # characters of a class
+_BEGINNING = 400  # characters of the text that are looked at
 _TYPE = re.compile(r"\b[A-Za-z]\w{0,39}(?:Error|Exception|Timeout)\b")
 _WORDS = (
     ("timeout", re.compile(r"time[d-]?[ -]?out|deadline|\b(?:408|504)\b", re.IGNORECASE)),

@@ -15,12 +15,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 from evaluators.matching.json_values import list_of, object_of
 from evaluators.model import JSON
 
-AT_ONCE = 16
-"""Members of a container, or characters, that are looked at in the time of a step."""
-DEPTH = 16
-"""Levels of a schema that are compiled: jsonschema's stack is far from its limit there."""
-NODES = 2_000
-"""Schemas within a schema that are compiled, references followed."""
+AT_ONCE = 16  # members of a container, or characters, that are looked at in the time of a step
+DEPTH = 16  # levels of a schema that are compiled: jsonschema's stack is far from its limit there
+NODES = 2_000  # schemas within a schema that are compiled, references followed
 
 
 class Unsure(Exception):
@@ -47,12 +44,9 @@ _Made: TypeAlias = tuple[Collection[_Type], _Test]
 class SchemaDialect(NamedTuple):
     """What the compiler has to know of the draft that a schema is written in."""
 
-    keywords: Collection[str]
-    """All that mean something."""
-    ref_alone: bool
-    """Whether a `$ref` makes the keywords beside it mean nothing."""
-    form: Callable[[JSON], bytes]
-    """Equal for equal values."""
+    keywords: Collection[str]  # all that mean something
+    ref_alone: bool  # whether a `$ref` makes the keywords beside it mean nothing
+    form: Callable[[JSON], bytes]  # equal for equal values
     own: Mapping[str, Callable[[Any, Any, Any, Any], Iterable[object] | None]]
     """This package's keywords, which spend their steps themselves: pattern, multipleOf, uniqueItems."""
 

@@ -82,8 +82,7 @@ PARAMETERS = frozenset(_KNOWN_PARAMETERS.split())
 """Parameters that are published."""
 
 
-_CAUSES = 20
-"""Errors behind an error that are looked at."""
+_CAUSES = 20  # errors behind an error that are looked at
 
 
 def chain_of(error: BaseException) -> Iterator[BaseException]:

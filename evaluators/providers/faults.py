@@ -33,8 +33,7 @@ from evaluators.providers.error_facts import (
 
 Parameter = Literal["schema", "temperature", "max_tokens"]
 """What we send beside the prompt, and can leave out."""
-_SEARCHED = 4096
-"""Characters of a provider's text that are searched."""
+_SEARCHED = 4096  # characters of a provider's text that are searched
 
 _QUOTA = frozenset(
     ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "requires_payment"]
@@ -83,25 +82,17 @@ _NO_KEY = re.compile(
 class ProviderFault:
     """A request that got no answer."""
 
-    word: str
-    """One of WORDS."""
-    passing: bool = False
-    """The same request may be answered later."""
-    refuses: Parameter | None = None
-    """The parameter of ours that it names."""
-    too_much: bool = False
-    """Of max_tokens: a smaller number may be taken."""
-    unclear: bool = False
-    """The request is called malformed, and nothing says why."""
+    word: str  # one of WORDS
+    passing: bool = False  # the same request may be answered later
+    refuses: Parameter | None = None  # the parameter of ours that it names
+    too_much: bool = False  # of max_tokens: a smaller number may be taken
+    unclear: bool = False  # the request is called malformed, and nothing says why
     status: int | None = None
     code: str | None = None
-    parameter: str | None = None
-    """As the provider calls it."""
-    link: str | None = None
-    """The kind of connection error."""
+    parameter: str | None = None  # as the provider calls it
+    link: str | None = None  # the kind of connection error
     retry_after: float | None = None
-    billed: bool = False
-    """The provider bills it."""
+    billed: bool = False  # the provider bills it
 
     @property
     def may_refuse_schema(self) -> bool:
@@ -201,11 +192,9 @@ def _broken_link(chain: tuple[BaseException, ...]) -> str | None:
 class _Said:
     """What the body of a refusal says."""
 
-    words: frozenset[str]
-    """Its code and type, in lower case."""
+    words: frozenset[str]  # its code and type, in lower case
     parameters: tuple[str, ...]
-    text: str
-    """Never published."""
+    text: str  # never published
 
     @classmethod
     def of(cls, chain: tuple[BaseException, ...]) -> _Said:

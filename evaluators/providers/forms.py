@@ -9,8 +9,7 @@ from typing import Any
 from evaluators.judging.prompt import Prompt
 from evaluators.providers.faults import Parameter, ProviderFault
 
-LEAST_TOKENS = 256
-"""Tokens of an answer: with fewer none of ours is whole."""
+LEAST_TOKENS = 256  # tokens of an answer: with fewer none of ours is whole
 LEAST_KEPT = 1024
 """What one long prompt leaves of a small context is kept for later answers only above it."""
 FAILURES_WITH_SCHEMA = 3
@@ -25,10 +24,8 @@ class Form:
 
     schema: bool = True
     temperature: float | None
-    tokens: int | None
-    """Of an answer; None = not sent."""
-    limit: str = LIMITS[0]
-    """The name under which it is sent."""
+    tokens: int | None  # of an answer; None = not sent
+    limit: str = LIMITS[0]  # the name under which it is sent
 
     def parameters(self, prompt: Prompt) -> dict[str, Any]:
         sent: dict[str, Any] = {}

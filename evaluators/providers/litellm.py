@@ -21,14 +21,12 @@ from evaluators.judging.prompt import Answer, Prompt
 from evaluators.providers.faults import FaultyAnswer, ProviderFault, fault_of
 from evaluators.providers.forms import Form, Forms
 
-MAX_OUTPUT = 4096
-"""Tokens of an answer, unless configured otherwise; also where no limit is known."""
+MAX_OUTPUT = 4096  # tokens of an answer, unless configured otherwise; also where no limit is known
 _ON_AWS = ("bedrock", "sagemaker")
 _PRICES = "model_prices_and_context_window_backup.json"
 MAX_FORMS = 8
 """Requests for one answer: with all of our parameters, then with fewer."""
-Price = tuple[float, float]
-"""USD per token, input and output."""
+Price = tuple[float, float]  # USD per token, input and output
 
 
 class LiteLlmJudge:

@@ -22,16 +22,11 @@ from evaluators.matching.json_values import encoded, list_of, object_of
 from evaluators.model import JSON
 from evaluators.providers.compiled_schemas import AT_ONCE, Check, SchemaDialect, compiled, unsure
 
-PATTERN_LIMIT = 256
-"""Characters of a string that a pattern out of a trace is tried on."""
-STEPS = 30_000
-"""Keywords of a schema out of a trace that are looked at for one value, each some microseconds."""
-CHECK_STEPS = 100_000
-"""The same to check whether it is a valid schema."""
-COSTLY = "too costly"
-"""The reason of `Unjudgeable` for a schema that takes more than its steps."""
-TRUSTED_STEPS = 1_000_000
-"""The same of a user's own schema, on a value out of a trace."""
+PATTERN_LIMIT = 256  # characters of a string that a pattern out of a trace is tried on
+STEPS = 30_000  # keywords of a schema out of a trace that are looked at for one value, each some microseconds
+CHECK_STEPS = 100_000  # the same to check whether it is a valid schema
+COSTLY = "too costly"  # the reason of `Unjudgeable` for a schema that takes more than its steps
+TRUSTED_STEPS = 1_000_000  # the same of a user's own schema, on a value out of a trace
 
 
 class _Validator(Protocol):
@@ -46,8 +41,7 @@ class _Work:
     """What one call may still do."""
 
     left: int
-    untried: bool = False
-    """Whether a pattern was not tried, because it could take too long."""
+    untried: bool = False  # whether a pattern was not tried, because it could take too long
     forms: dict[int, frozenset[bytes]] = field(default_factory=dict[int, frozenset[bytes]])
     """Canonical forms of the members of an `enum`, by the identity of the list, which lives as long as its schema."""
 
@@ -74,14 +68,10 @@ def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | No
 class Counted(NamedTuple):
     """What came of a check, and what it took."""
 
-    error: str | None
-    """Why the instance does not satisfy the schema; None when it does."""
-    steps: int
-    """That the instance took."""
-    checked: int
-    """Steps that the schema takes once."""
-    untried: bool
-    """Whether a pattern was not tried, because it could take too long."""
+    error: str | None  # why the instance does not satisfy the schema; None when it does
+    steps: int  # that the instance took
+    checked: int  # steps that the schema takes once
+    untried: bool  # whether a pattern was not tried, because it could take too long
 
 
 def counted_error(text: str, instance: JSON, *, trusted: bool = False) -> Counted:
@@ -138,10 +128,8 @@ def _first(
 class _Known(NamedTuple):
     """What is made of a schema once."""
 
-    validator: _Validator | str
-    """Or why there is none."""
-    checked: int
-    """Steps that the check of the schema itself took."""
+    validator: _Validator | str  # or why there is none
+    checked: int  # steps that the check of the schema itself took
     check: Check = unsure
     """Tells at a small part of the cost that a value fits, for most values that do."""
 

@@ -6,8 +6,7 @@ import re
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-BLANK = "\u2581"
-"""How a SentencePiece vocabulary writes a blank: every word's first token begins with it."""
+BLANK = "\u2581"  # how a SentencePiece vocabulary writes a blank: every word's first token begins with it
 _WORDS = 16_384
 LONGEST = 32
 """Characters of a word that is remembered."""

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 
 from evaluators.providers.word_tokens import LONGEST, WordTokens
 
-ROWS = 4_096
-"""Words whose sums are kept, 2 KiB each."""
-SHORT = 200
-"""Words or tokens of a text up to which adding their rows up costs less than counting them first."""
+ROWS = 4_096  # words whose sums are kept, 2 KiB each
+SHORT = 200  # words or tokens of a text up to which adding their rows up costs less than counting them first
 
 _Matrix = NDArray[numpy.float64]
 

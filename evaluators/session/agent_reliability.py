@@ -12,8 +12,7 @@ from evaluators.formulas.signals import SIGNALS, Inputs, SignalName, risks
 from evaluators.model import JSON, Score, Session
 from evaluators.resources import Weight
 
-FLAGGED_ABOVE = 0.5
-"""The risk of a step above which it is named."""
+FLAGGED_ABOVE = 0.5  # the risk of a step above which it is named
 
 
 @evaluator(version="2", source="PandaProbe, evaluation metrics")

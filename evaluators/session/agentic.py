@@ -26,8 +26,7 @@ from evaluators.resources import (
 )
 from evaluators.trace.tool_expectations import match_trace
 
-MOST = 200
-"""Interactions that one call can judge."""
+MOST = 200  # interactions that one call can judge
 
 
 class Correctness(Block, frozen=True, kw_only=True):

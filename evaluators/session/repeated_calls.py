@@ -26,8 +26,7 @@ class RepeatCount(Running):
 
     def __init__(self, options: Mapping[str, JSON]) -> None:
         self._turns: dict[str, Turn] = {}
-        self._answers: dict[int, Answers] = {}
-        """By digest of tool and arguments."""
+        self._answers: dict[int, Answers] = {}  # by digest of tool and arguments
         self._levels: dict[int, int] = {}
         """How many calls were repeated just so often, above 0: few entries, so that the greatest is found at once."""
         self.calls = self.compared = 0
@@ -85,10 +84,8 @@ class RepeatCount(Running):
             del self._levels[counts.repeated]
 
 
-TIMES = 4
-"""A session that makes more than this many times the agent's usual model calls, also in a turn, is flagged."""
-LEAST_CALLS = 10
-"""Model calls below which no session is flagged, whatever is usual."""
+TIMES = 4  # a session that makes more than this many times the agent's usual model calls, also in a turn, is flagged
+LEAST_CALLS = 10  # model calls below which no session is flagged, whatever is usual
 
 
 def with_usual_calls(outcome: Outcome, work: Work, history: WorkHistory, session: int) -> Outcome:

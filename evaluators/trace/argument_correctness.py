@@ -13,8 +13,7 @@ from evaluators.matching.tool_calls import check_arguments, span_ids
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Block, Conversation, Extraction, Question
 
-MOST = 100
-"""Tool calls that one call of a judge can give verdicts for."""
+MOST = 100  # tool calls that one call of a judge can give verdicts for
 
 
 class CallVerdict(Block, frozen=True, kw_only=True):

@@ -38,8 +38,7 @@ class _Doubt:
 
     cost: float
     reason: str
-    risk: float | None = None
-    """What it counts in session formulas; None: as much as it costs."""
+    risk: float | None = None  # what it counts in session formulas; None: as much as it costs
     spans: tuple[str, ...] = ()
 
 

@@ -19,12 +19,9 @@ from evaluators.matching.text import QUESTION, clip, cosine_distance, jaccard, w
 from evaluators.model import JSON, Score, ToolCall, Trace
 from evaluators.resources import WINDOW, Embedder, History, Sketch, Vector
 
-LOOP = 0.5
-"""Similarity above which an output counts as a repetition of an earlier one in session formulas."""
-ONCE_MORE = 1
-"""How often a question may be answered again in the same way: someone wants to hear it once more."""
-TELLING = 24
-"""Bytes of content words below which answers coincide: "Yes.", "Done.", a label, a word's translation."""
+LOOP = 0.5  # similarity above which an output counts as a repetition of an earlier one in session formulas
+ONCE_MORE = 1  # how often a question may be answered again in the same way: someone wants to hear it once more
+TELLING = 24  # bytes of content words below which answers coincide: "Yes.", "Done.", a label, a word's translation
 
 _NUMBER = re.compile(r"\d+")
 
@@ -32,20 +29,13 @@ _NUMBER = re.compile(r"\d+")
 class ComparedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One turn, as far as it is compared with others."""
 
-    output: str = ""
-    """What is compared of it: the first 8 KiB; empty: it has none, or is packed."""
-    vector: bytes = b""
-    """Of a packed output, the direction of its vector (`packed_direction`)."""
-    words: str = ""
-    """The same: its different words, between spaces."""
-    numbers: tuple[str, ...] = ()
-    """The same: the different numbers in it, in order."""
-    input: str | None = None
-    """The question's first KiB; None: it is not known."""
-    has_looked: bool = False
-    """Whether it looked at the facts: it called tools, all of which succeeded, no two alike."""
-    span_id: str | None = None
-    """Of a turn that is a part of its trace."""
+    output: str = ""  # what is compared of it: the first 8 KiB; empty: it has none, or is packed
+    vector: bytes = b""  # of a packed output, the direction of its vector (`packed_direction`)
+    words: str = ""  # the same: its different words, between spaces
+    numbers: tuple[str, ...] = ()  # the same: the different numbers in it, in order
+    input: str | None = None  # the question's first KiB; None: it is not known
+    has_looked: bool = False  # whether it looked at the facts: it called tools, all of which succeeded, no two alike
+    span_id: str | None = None  # of a turn that is a part of its trace
 
     @property
     def has_output(self) -> bool:
@@ -68,14 +58,12 @@ Similar: TypeAlias = Callable[[ComparedTurn, Sequence[ComparedTurn]], Sequence[f
 class LoopSketch(Sketch, frozen=True, kw_only=True, omit_defaults=True):
     """What later turns are compared with, and what of the trace itself is compared with earlier ones."""
 
-    said: ComparedTurn
-    """The trace's own question and answer."""
+    said: ComparedTurn  # the trace's own question and answer
     turns: tuple[ComparedTurn, ...] = ()
     """Of a trace that holds several turns, the first ones, which earlier traces are compared with."""
     later: Score | None = None
     """The worst score of its other turns; None: it has no others, or they have none."""
-    count: int = 0
-    """Turns that it holds."""
+    count: int = 0  # turns that it holds
 
     @classmethod
     def of(cls, trace: Trace, embedder: Embedder) -> Self:

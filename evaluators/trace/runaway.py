@@ -18,14 +18,10 @@ from evaluators.formulas.trace_calls import TraceCallsHistory
 from evaluators.matching.repeats import RepeatCounts, are_comparable, most_repeated, repeats
 from evaluators.model import JSON, Outcome, Score, ToolCall, Trace
 
-TIMES = 4
-"""A trace that makes more than this many times the usual model calls runs away."""
-LEAST_MODEL_CALLS = 20
-"""Model calls below which no trace does, whatever is usual."""
-USUAL = "usual_model_calls"
-"""In the metadata of a trace that runs away for its model calls."""
-SHOWN = 10
-"""Repeats whose spans are the evidence: the newest."""
+TIMES = 4  # a trace that makes more than this many times the usual model calls runs away
+LEAST_MODEL_CALLS = 20  # model calls below which no trace does, whatever is usual
+USUAL = "usual_model_calls"  # in the metadata of a trace that runs away for its model calls
+SHOWN = 10  # repeats whose spans are the evidence: the newest
 
 
 def model_calls(trace: Trace) -> int:

@@ -34,8 +34,7 @@ class Selection(Block, frozen=True, kw_only=True):
 
 RECOVERED = 0.1
 """What a failed call counts in session formulas once a later call of its tool succeeded, and a second look."""
-WORKED_AROUND = 0.4
-"""What a failed call counts there once a later call of another tool succeeded."""
+WORKED_AROUND = 0.4  # what a failed call counts there once a later call of another tool succeeded
 
 
 @pandaprobe(version="2", reads={"tool_calls", "tool_definitions"})

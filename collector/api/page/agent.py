@@ -20,24 +20,16 @@ from collector.api.what_changed import differing, of_failing, scores_of, sides
 from collector.records.moved import EvaluatorScores, Moved, moved
 from collector.records.standing import Standing, WatchedScores
 
-PARTS = 48
-"""Points of a chart."""
-BEHIND = 100
-"""Sessions behind a point, at most: the newest."""
-JUDGED = 25
-"""The same, of the shares that fail."""
-TYPICAL = 51
-"""The newest sessions before the moment, among which typical ones are looked for."""
-EACH = 3
-"""Sessions of a side that are shown."""
-MOMENTS = 6
-"""Moments since which changes can be asked for."""
+PARTS = 48  # points of a chart
+BEHIND = 100  # sessions behind a point, at most: the newest
+JUDGED = 25  # the same, of the shares that fail
+TYPICAL = 51  # the newest sessions before the moment, among which typical ones are looked for
+EACH = 3  # sessions of a side that are shown
+MOMENTS = 6  # moments since which changes can be asked for
 WORSE = frozenset({"fault", "drop"})
 """Kinds of moments of which one stands for the other: a fault often explains a drop."""
-NEAR = 0.03
-"""Of the width of a chart: marks that are nearer are one."""
-EVALUATORS = 64
-"""Rows of what changed."""
+NEAR = 0.03  # of the width of a chart: marks that are nearer are one
+EVALUATORS = 64  # rows of what changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,8 @@ from collector.base.clock import Clock
 from collector.config.tree import Config
 from collector.records.standing import Standings
 
-AGENTS = 50
-"""Versions of agents on a page of the overview."""
-PINNED = 20
-"""Agents that need attention, on every page."""
+AGENTS = 50  # versions of agents on a page of the overview
+PINNED = 20  # agents that need attention, on every page
 PATIENCE = 0.05
 """Seconds after which the overview begins no other trace to look for what it lacks: the next one goes on."""
 

@@ -9,10 +9,8 @@ from collector.api.page.views import duration
 from collector.api.viewer_zone import MINUTE, shown_at
 from collector.records.standing import FAULT_WORDS, Drop, Fault
 
-HEADLINE = "agent_reliability"
-"""The evaluator of which the pages speak first."""
-WORK = "work_baseline"
-"""The evaluator that ranks how much a session took: it says nothing of the quality."""
+HEADLINE = "agent_reliability"  # the evaluator of which the pages speak first
+WORK = "work_baseline"  # the evaluator that ranks how much a session took: it says nothing of the quality
 _CHANGES = {"worse": "worse than its own past", "better": "better than its own past"}
 _WORK = {"worse": "more work than in its own past", "better": "less work than in its own past"}
 

@@ -18,8 +18,7 @@ from collector.api.page.rendering import Rendering
 ROWS = 100
 DIFFERING = 25
 """Evaluators, and pairs of each that differ, on one page; what is beyond is counted."""
-OPEN = 5
-"""Pairs of an evaluator that are shown before the fold."""
+OPEN = 5  # pairs of an evaluator that are shown before the fold
 AGREES = 0.8
 """The rank from which on an evaluator tells the liked from the disliked well enough to be folded away: four in five."""
 

@@ -13,8 +13,7 @@ from evaluators.dialects.dialect import NO_SETTING
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Badge:
-    text: str
-    """What is lacking, and how many evaluators say less than they could."""
+    text: str  # what is lacking, and how many evaluators say less than they could
     setting: str | None
     """The first line of what exports it, in the agent's process; None: nothing is known that does."""
 

@@ -19,8 +19,7 @@ Values: TypeAlias = Sequence[float | None]
 
 class ChartLine(NamedTuple):
     name: str
-    kind: str
-    """A class of the style sheet."""
+    kind: str  # a class of the style sheet
     path: str
 
 
@@ -36,15 +35,12 @@ Kind: TypeAlias = Literal["fault", "drop", "better", "past", "release"]
 
 
 class ChartMark(NamedTuple):
-    at: str
-    """Where it is, in per cent of the width."""
+    at: str  # where it is, in per cent of the width
     kind: Kind
     text: str
-    label: str
-    """The same as short as a chart has room for."""
+    label: str  # the same as short as a chart has room for
     anchor: Literal["start", "end"]
-    row: int = 0
-    """Labels that would overlap are below each other: 0 is the first row."""
+    row: int = 0  # labels that would overlap are below each other: 0 is the first row
     is_close: bool = False
     """On a narrow screen the label would overlap another one, and is left out there."""
 
@@ -52,10 +48,8 @@ class ChartMark(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     name: str
-    summary: str
-    """The chart in words, for who cannot see it."""
-    labels: tuple[str, str, str]
-    """Of the top, the middle and the bottom."""
+    summary: str  # the chart in words, for who cannot see it
+    labels: tuple[str, str, str]  # of the top, the middle and the bottom
     lines: tuple[ChartLine, ...]
     band: str = ""
     bars: str = ""

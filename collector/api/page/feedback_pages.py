@@ -26,14 +26,11 @@ from collector.records.feedback import Feedback, FeedbackRules, Given
 
 NAME = "thumb"
 """Of what is said on a page: the second one about a trace or session replaces the first."""
-LARGEST = 64 << 10
-"""Bytes of a form."""
-SHOWN = 50
-"""Of what was said of one trace or session; the API has more."""
+LARGEST = 64 << 10  # bytes of a form
+SHOWN = 50  # of what was said of one trace or session; the API has more
 PATIENCE = 2.0
 """Seconds until the page is shown again, though the index does not have the thumb yet."""
-_LOOK_EVERY = 0.1
-"""Seconds between two looks into the index."""
+_LOOK_EVERY = 0.1  # seconds between two looks into the index
 _THUMBS = {"up": True, "down": False}
 
 

@@ -17,18 +17,12 @@ from collector.api.page.views import duration, score
 from collector.records.standing import Drop, OpenRunaway, Standing, Standings
 from evaluators.formulas.past_limits import PastLimits
 
-PARTS = 24
-"""Points of a sparkline."""
-BEHIND = 25
-"""Sessions of each version behind a point, at most: the newest."""
-COMPARED = 100
-"""Sessions before a drop and since, whose means are shown."""
-ALARMS = 20
-"""Agents whose drops are shown with the means before and since."""
-VERSIONS = 4
-"""Versions that are under an agent; its page has more."""
-RUNAWAYS = 6
-"""Traces that run away that are named, of one agent."""
+PARTS = 24  # points of a sparkline
+BEHIND = 25  # sessions of each version behind a point, at most: the newest
+COMPARED = 100  # sessions before a drop and since, whose means are shown
+ALARMS = 20  # agents whose drops are shown with the means before and since
+VERSIONS = 4  # versions that are under an agent; its page has more
+RUNAWAYS = 6  # traces that run away that are named, of one agent
 
 
 def overview(

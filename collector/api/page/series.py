@@ -19,12 +19,9 @@ from evaluators.formulas.distribution import bounds, percentile
 Parts: TypeAlias = Sequence[Sequence[Point]]
 Words: TypeAlias = Callable[[float], str]
 """How a value reads."""
-ENOUGH = 60
-"""Scores with which 95 % bounds say something."""
-ALARM = 1_000
-"""Thousandths of progress at which an alarm is raised."""
-TOGETHER = (1, 2, 3, 4, 6)
-"""Parts that may share their bounds."""
+ENOUGH = 60  # scores with which 95 % bounds say something
+ALARM = 1_000  # thousandths of progress at which an alarm is raised
+TOGETHER = (1, 2, 3, 4, 6)  # parts that may share their bounds
 
 
 def reliability(parts: Parts, span: Timespan, headline: WindowMean | None = None) -> Chart:

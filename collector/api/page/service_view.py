@@ -14,12 +14,9 @@ from collector.config.tree import Config
 from collector.records.moved import EvaluatorScores, share_failing
 from evaluators.counts import amount
 
-LATE = 60.0
-"""Seconds of lag, or of an undelivered signal, from which on somebody should look."""
-AGREED = 3
-"""Agents for which the page shows how far an evaluator and people agree: those with the most pairs."""
-STACKS = 30
-"""Stacks whose findings are shown."""
+LATE = 60.0  # seconds of lag, or of an undelivered signal, from which on somebody should look
+AGREED = 3  # agents for which the page shows how far an evaluator and people agree: those with the most pairs
+STACKS = 30  # stacks whose findings are shown
 _SCOPES = {"trace": "Of a trace", "session": "Of a session"}
 
 

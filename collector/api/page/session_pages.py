@@ -30,8 +30,7 @@ USUAL = "worst"
 ADDRESS = "/sessions"
 TABLE = {"format": "csv", "limit": "500"}
 """Of the address of the list as a file."""
-LENGTHS = ("1h", "24h", "7d", "30d")
-"""Of the time that the form offers."""
+LENGTHS = ("1h", "24h", "7d", "30d")  # of the time that the form offers
 _SAID = {
     "q": "search",
     "min_reliability": "reliability from",

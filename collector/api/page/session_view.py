@@ -11,10 +11,8 @@ from collector.api.page.signal_rows import failing, runs_away, signal_rows, verd
 from collector.api.query import SessionPart, TraceShown, session_shown
 from collector.api.store import SessionEntry
 
-TRACES = 50
-"""Traces of a session that one page shows; earlier ones have pages of their own."""
-OTHERS = 20
-"""Services with a session of the same id that the page names."""
+TRACES = 50  # traces of a session that one page shows; earlier ones have pages of their own
+OTHERS = 20  # services with a session of the same id that the page names
 
 
 def session_view(part: SessionPart) -> dict[str, Any]:

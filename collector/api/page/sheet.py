@@ -10,22 +10,14 @@ from typing import Any, TypeVar
 import msgspec
 from markupsafe import escape
 
-PAGE = 2 << 20
-"""Bytes of HTML that a page has for what senders said."""
-SHOWN = 2048
-"""Characters of a text; the API has the rest."""
-OPENING = 900
-"""Characters of a long text that are seen at once; the rest, up to `LONG`, is folded."""
-LONG = 32_768
-"""Characters of a long text, the folded ones included."""
-NAME = 200
-"""Characters of a name."""
-_WORD = 80
-"""Characters that an opening may be shorter, to end between words."""
-_LINE = 40
-"""Characters of an opening for which it may have a line."""
-_FEW = 3
-"""Lines that are not worth a fold."""
+PAGE = 2 << 20  # bytes of HTML that a page has for what senders said
+SHOWN = 2048  # characters of a text; the API has the rest
+OPENING = 900  # characters of a long text that are seen at once; the rest, up to `LONG`, is folded
+LONG = 32_768  # characters of a long text, the folded ones included
+NAME = 200  # characters of a name
+_WORD = 80  # characters that an opening may be shorter, to end between words
+_LINE = 40  # characters of an opening for which it may have a line
+_FEW = 3  # lines that are not worth a fold
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -35,10 +27,8 @@ class Folded:
     """A text of which the beginning is seen at once."""
 
     opening: str = ""
-    rest: str = ""
-    """What a fold shows; empty when the opening is all of it."""
-    missing: str = ""
-    """How much of it is on no part of the page, and where that is; empty when nothing is missing."""
+    rest: str = ""  # what a fold shows; empty when the opening is all of it
+    missing: str = ""  # how much of it is on no part of the page, and where that is; empty when nothing is missing
 
     @property
     def size(self) -> int:

@@ -11,10 +11,8 @@ import msgspec
 from collector.api.page.sheet import Sheet
 from collector.api.page.views import words
 
-EVIDENCE = 12
-"""Spans that a row names; the API has the rest."""
-Named: TypeAlias = tuple[int, str]
-"""A span's number on the page, and its name."""
+EVIDENCE = 12  # spans that a row names; the API has the rest
+Named: TypeAlias = tuple[int, str]  # a span's number on the page, and its name
 _ORDER = {"scored": 0, "failed": 1, "measured": 2, "skipped": 3, "not_applicable": 4}
 
 

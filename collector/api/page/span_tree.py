@@ -8,15 +8,13 @@ from typing import Any
 
 from collector.api.page.sheet import Sheet, left_out
 
-WIDTH = 1000.0
-"""Of the time axis, in the units of its drawing."""
+WIDTH = 1000.0  # of the time axis, in the units of its drawing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanRow:
     span: dict[str, Any]
-    number: int
-    """Its place in the tree, from 1: what the page calls it."""
+    number: int  # its place in the tree, from 1: what the page calls it
     depth: int
     left: float
     width: float

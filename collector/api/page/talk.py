@@ -14,8 +14,7 @@ from evaluators.model import ModelCall, ToolCall, Trace
 
 _OPENINGS = {"system": 200}
 """Characters of what somebody said that are seen at once: the same instructions begin every trace of an agent."""
-LINES = 400
-"""Lines that the page shows; the API has the rest."""
+LINES = 400  # lines that the page shows; the API has the rest
 
 
 def talk(trace: Trace, lines: Sequence[Line], sheet: Sheet) -> list[dict[str, Any]]:

@@ -29,8 +29,7 @@ _MOST_TICKS = 6
 class Tick:
     """A moment that the time axis names."""
 
-    at: float
-    """Where it is, 0 to 1."""
+    at: float  # where it is, 0 to 1
     label: str
 
 

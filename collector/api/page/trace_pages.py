@@ -26,8 +26,7 @@ from evaluators.dialects.exchanged import read_exchanged
 from evaluators.dialects.reading_order import Line, reading_order
 from evaluators.expectations import case_of
 
-SPANS = 400
-"""Spans that the tree shows; the API has the rest."""
+SPANS = 400  # spans that the tree shows; the API has the rest
 GAPS = 20
 MAX_READ = 16 << 20
 """Bytes of raw spans whose messages are read for a page; of larger traces the answers and tool calls are shown."""
@@ -81,8 +80,7 @@ def _lines(full: FullTrace) -> tuple[Line, ...]:
     return reading_order(full.whole, read_exchanged(pieces, trace_id=full.whole.trace_id))
 
 
-CORRECTION = "correction"
-"""Of feedback whose comment is the answer that a person expected."""
+CORRECTION = "correction"  # of feedback whose comment is the answer that a person expected
 _HEAD = """\
 # What the agent did in trace {trace_id}, as a case for the file under `expectations`.
 # Correct what should have been otherwise: the output, the tools in their order, their arguments.

@@ -19,14 +19,12 @@ from evaluators.formulas.distribution import bounds
 TOOLS = 12
 PAIRS = 5
 """Kinds of question of which a session of each side is shown."""
-ALIKE = 0.5
-"""The share of their words, of all words of both, that two questions have in common to be of one kind."""
+ALIKE = 0.5  # the share of their words, of all words of both, that two questions have in common to be of one kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedSide:
-    version: str | None = None
-    """None: of every version; "": of those that name none."""
+    version: str | None = None  # None: of every version; "": of those that name none
     first: float = 0.0
     """Of those that changed last from this moment on, Unix seconds, and before `last`."""
     last: float = FOR_EVER

@@ -22,8 +22,7 @@ from collector.records.comparison import in_words
 
 Verdict: TypeAlias = Callable[[Mapping[str, str | None]], Mapping[str, Any]]
 """The parameters of `/api/v1/compare` in, its verdict out; raises Refused."""
-EVERY = "*"
-"""The version that stands for all of them, in the address."""
+EVERY = "*"  # the version that stands for all of them, in the address
 
 
 class TwoSidesPages:

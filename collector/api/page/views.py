@@ -16,8 +16,7 @@ from collector.config.tree import Config
 from collector.otlp.names import exporter_settings
 from evaluators.counts import amount
 
-MARKED = 40
-"""Names and ids of one text that are marked: each takes more of the page than its text."""
+MARKED = 40  # names and ids of one text that are marked: each takes more of the page than its text
 _MARK = re.compile(r"`(?P<name>[^`\n]{1,200})`|\b(?P<span>[0-9a-f]{16})\b")
 
 

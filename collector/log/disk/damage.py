@@ -44,8 +44,7 @@ def without_map(folder: Path, error: Exception, map_size: int) -> str:
     return f"{folder} cannot be used: {error}; give another data_dir"
 
 
-_MOST = 10_000
-"""Damaged records that are remembered as named; then they may be named and counted once more."""
+_MOST = 10_000  # damaged records that are remembered as named; then they may be named and counted once more
 _log = logging.getLogger(__name__)
 
 

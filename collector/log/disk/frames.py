@@ -38,8 +38,7 @@ _CRC = struct.Struct("<I")
 _COUNT = struct.Struct("<I")
 _BESIDE = _HEAD.size + _CRC.size
 """Where count, headers and key begin in a first piece."""
-_AT_ONCE = 4096
-"""Bytes: for more than 5 KiB zlib gives Python's lock away, and has to wait for it after each record."""
+_AT_ONCE = 4096  # bytes: for more than 5 KiB zlib gives Python's lock away, and has to wait for it after each record
 _FORM = 3 << 30
 _COUNTED = 1 << 29
 _FLAGS = _FORM | _COUNTED
@@ -47,8 +46,7 @@ _KEY = struct.Struct(">QH")
 _PAGE_HEADER = 16
 _INLINE = 2022
 """A piece up to this size shares its page with others (LMDB's node limit at 4 KiB pages, with our keys)."""
-_NODE = 20
-"""What LMDB adds to a shared piece: node header, slot and key."""
+_NODE = 20  # what LMDB adds to a shared piece: node header, slot and key
 _LARGEST = 64 << 20
 """Bytes of a record that was ever written, three times over: a head that says more is damaged."""
 

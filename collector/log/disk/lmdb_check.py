@@ -40,8 +40,7 @@ _database = struct.Struct("=IHHQQQQQ")
 _node = struct.Struct("=HHHH")
 _longest_key = 511
 
-Order: TypeAlias = Callable[[bytes], Any]
-"""What the keys of a tree ascend by."""
+Order: TypeAlias = Callable[[bytes], Any]  # what the keys of a tree ascend by
 
 
 def by_bytes(key: bytes) -> bytes:
@@ -81,11 +80,9 @@ class Meta(NamedTuple):
 
 
 class Node(NamedTuple):
-    value: bytes
-    """Of a value on pages of its own, empty."""
+    value: bytes  # of a value on pages of its own, empty
     database: Database | None
-    first_page: int | None
-    """Of a value on pages of its own."""
+    first_page: int | None  # of a value on pages of its own
     size: int
 
 
@@ -193,8 +190,7 @@ class CheckedFile:
     pages: int
     overwritten: int
     """Values whose first page was overwritten: its header is right again, the value is not."""
-    is_whole: bool
-    """False: the time ran out."""
+    is_whole: bool  # False: the time ran out
 
 
 def check(

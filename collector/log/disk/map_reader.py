@@ -16,8 +16,7 @@ from lmdb import _Database as Database
 from collector.base.errors import LogUnavailable, Undecodable
 from collector.log.disk.frames import read_ranges
 
-_DATABASES = 64
-"""Partitions that can be read: more than the disk log has."""
+_DATABASES = 64  # partitions that can be read: more than the disk log has
 _ATTEMPTS = 3
 """Each after the map was sized or opened again: the process that owns the log makes it larger."""
 

@@ -12,10 +12,8 @@ from collector.log.embedded.polling import Slice
 from collector.log.embedded.prepared_record import PreparedRecord, TopicPartition
 from collector.log.port import Position, Record
 
-TAIL_BYTES = 8 << 20
-"""Bytes of memory that records take at most for each partition of a topic."""
-RECORD_COST = 500
-"""Bytes that a record takes besides its value and key, rounded up from what tracemalloc says."""
+TAIL_BYTES = 8 << 20  # bytes of memory that records take at most for each partition of a topic
+RECORD_COST = 500  # bytes that a record takes besides its value and key, rounded up from what tracemalloc says
 
 
 class Tail:

@@ -128,8 +128,7 @@ class DiskRecords:
         self._store = store
         self._txn = txn
         self._cursors: dict[TopicPartition, lmdb.Cursor[bytes]] = {}
-        self._used: dict[str, int] = {}
-        """By topic, until something of it is written or deleted."""
+        self._used: dict[str, int] = {}  # by topic, until something of it is written or deleted
         self._newest: dict[tuple[TopicPartition, bytes], _Newest] = {}
         """By partition and key of a compacted topic, what was looked up or written in this transaction."""
 

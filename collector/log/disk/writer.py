@@ -31,8 +31,7 @@ from collector.log.embedded.retention import Quotas, Retention
 from collector.log.families import LogFamilies
 from collector.log.port import SPANS, TOPICS, Commit, New, Position
 
-_GROUP_BYTES = 32 << 20
-"""A transaction takes no further call above this."""
+_GROUP_BYTES = 32 << 20  # a transaction takes no further call above this
 _BEHIND_BYTES = 1 << 20
 """Bytes of other calls that go along with spans; with more spans than this, as many bytes as theirs."""
 _GATHER = 0.002
@@ -42,10 +41,8 @@ _TRIM = 250
 _RELEASED = 100_000
 """Released positions that may wait; above it the oldest are forgotten: those records go with the commit."""
 
-_FREED = 4 << 20
-"""Bytes of records that go at once where the map has no page left."""
-_MEASURE = 1.0
-"""Seconds between two measurements of the topics' sizes."""
+_FREED = 4 << 20  # bytes of records that go at once where the map has no page left
+_MEASURE = 1.0  # seconds between two measurements of the topics' sizes
 
 _log = logging.getLogger(__name__)
 
@@ -75,8 +72,7 @@ class Appended(NamedTuple):
 
     written: Sequence[PreparedRecord]
     time: float
-    dropped: Sequence[Position]
-    """Records that were dropped to free space."""
+    dropped: Sequence[Position]  # records that were dropped to free space
 
 
 Deliver: TypeAlias = Callable[[Sequence[WriteCall], Sequence[Answer], Sequence[Appended]], None]

@@ -14,10 +14,8 @@ from collector.log.commits import Committed
 from collector.log.embedded.prepared_record import TopicPartition
 from collector.log.port import SIGNALS, Assigned, Batch, Lag, Record
 
-BATCH_BYTES = 8 << 20
-"""A poll returns at most this much, or one record."""
-SLICE_BYTES = 1 << 20
-"""Bytes that are read without yielding to the event loop."""
+BATCH_BYTES = 8 << 20  # a poll returns at most this much, or one record
+SLICE_BYTES = 1 << 20  # bytes that are read without yielding to the event loop
 FOREVER = sys.maxsize
 LINGER = 0.025
 """Seconds that an append may wait for others: a wake-up, a batch and a commit cost far more than a record."""

@@ -19,8 +19,7 @@ from collector.log.port import (
     partition_of,
 )
 
-TopicPartition = tuple[str, int]
-"""A topic and a partition."""
+TopicPartition = tuple[str, int]  # a topic and a partition
 
 
 class PreparedRecord(msgspec.Struct, frozen=True, gc=False):

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 MOST = 4 << 20
 """Offsets above the commit, one byte each, that are remembered in a partition; above them the commit alone counts."""
-_CUT = 64 << 10
-"""Passed offsets that are cut off together: to cut moves all that follow."""
-_RELEASED = 1
-"""The byte of an offset that no trace needs."""
+_CUT = 64 << 10  # passed offsets that are cut off together: to cut moves all that follow
+_RELEASED = 1  # the byte of an offset that no trace needs
 
 
 class ReleasedSpans:

@@ -88,8 +88,7 @@ class Quotas:
 class Oldest(NamedTuple):
     offset: int
     time: float
-    width: int = 1
-    """How many offsets it takes."""
+    width: int = 1  # how many offsets it takes
 
 
 class RecordStore(Protocol):

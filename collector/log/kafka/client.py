@@ -53,10 +53,8 @@ def _heeding(write: Callable[..., Any]) -> Callable[..., Any]:
     return heeding
 
 
-LOOK = 1.0
-"""Seconds after which a wait asks again how long it may last."""
-LOGGED = 256
-"""Distinct messages that are remembered; beyond it the memory begins afresh."""
+LOOK = 1.0  # seconds after which a wait asks again how long it may last
+LOGGED = 256  # distinct messages that are remembered; beyond it the memory begins afresh
 _T = TypeVar("_T")
 
 

@@ -33,18 +33,12 @@ from collector.log.families import LogFamilies
 from collector.log.kafka.client import ClientSettings, ended, within
 from collector.log.port import COMPACTED, KAFKA_TOPICS, LOG_REQUESTS, MAX_RECORD, WINDOWS
 
-LARGEST = MAX_RECORD
-"""Bytes of the largest record of our topics, Kafka's own bytes included."""
-CLOCKS_DIFFER = 2.0
-"""Seconds by which a broker's clock and ours may differ (docs/decisions/041)."""
-APPEND_TIME = 1
-"""The type of a time that the broker gave a record: LogAppendTime."""
-STOPPING = 3.0
-"""Seconds that a request may take once the process stops; each one that runs out of time halves them."""
-SHORTEST = 0.5
-"""The seconds are halved down to this."""
-_LONGEST_PAUSE = 5.0
-"""Seconds between two attempts, at most."""
+LARGEST = MAX_RECORD  # bytes of the largest record of our topics, Kafka's own bytes included
+CLOCKS_DIFFER = 2.0  # seconds by which a broker's clock and ours may differ (docs/decisions/041)
+APPEND_TIME = 1  # the type of a time that the broker gave a record: LogAppendTime
+STOPPING = 3.0  # seconds that a request may take once the process stops; each one that runs out of time halves them
+SHORTEST = 0.5  # the seconds are halved down to this
+_LONGEST_PAUSE = 5.0  # seconds between two attempts, at most
 _EXISTS = 36
 _RETRYABLE = {7, 41}
 """Error codes: timed out, not the controller."""
@@ -78,10 +72,8 @@ class Cluster:
     client: ClientSettings
     clock: Clock
     families: LogFamilies
-    deadline: float
-    """Seconds that any request may take."""
-    owner: bytes
-    """Names this process: tells its state records from those of a former owner."""
+    deadline: float  # seconds that any request may take
+    owner: bytes  # names this process: tells its state records from those of a former owner
     topics: Topics | None = None
     stopping: bool = False
     _agreed: bool = field(default=False, init=False)

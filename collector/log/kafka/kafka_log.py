@@ -32,10 +32,8 @@ from collector.log.kafka.rights import READ, failure
 from collector.log.kafka.writer import KafkaWriter
 from collector.log.port import SPANS, Commit, Lag, New, Position, Record
 
-DEADLINE = 10.0
-"""Seconds that a write, a commit or a read beside the groups may take."""
-CLOSE = 5.0
-"""Seconds that each client may take to leave; the broker forgets a member that did not leave by itself."""
+DEADLINE = 10.0  # seconds that a write, a commit or a read beside the groups may take
+CLOSE = 5.0  # seconds that each client may take to leave; the broker forgets a member that did not leave by itself
 _log = logging.getLogger(__name__)
 
 

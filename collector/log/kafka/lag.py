@@ -28,8 +28,7 @@ from collector.log.port import Lag
 
 RECENT = 10.0
 """Seconds after which a measurement says nothing of what came since: the partition was another's, or Kafka away."""
-_WITHOUT_MEMBERS = {"Empty", "Dead"}
-"""States of a group; a group that never was is `Dead`."""
+_WITHOUT_MEMBERS = {"Empty", "Dead"}  # states of a group; a group that never was is `Dead`
 
 
 class _End(NamedTuple):

@@ -26,8 +26,7 @@ from collector.log.kafka.cluster import Cluster
 from collector.log.kafka.rights import READ, failure
 from collector.log.port import Commit
 
-REBALANCE = 30.0
-"""Seconds that a rebalance waits for its live members."""
+REBALANCE = 30.0  # seconds that a rebalance waits for its live members
 _log = logging.getLogger(__name__)
 
 
@@ -38,10 +37,8 @@ class Member(ConsumerRebalanceListener):
         self._cluster = cluster
         self._group = group
         self._name = cluster.name(topic)
-        self.changed = asyncio.Event()
-        """Set when partitions were revoked or assigned."""
-        self.revoked_pending: set[int] = set()
-        """Revoked, and not reported by a poll yet."""
+        self.changed = asyncio.Event()  # set when partitions were revoked or assigned
+        self.revoked_pending: set[int] = set()  # revoked, and not reported by a poll yet
         self.assigned_pending: set[int] | None = None
         """Assigned, and not reported by a poll yet; None: no change."""
         self.owned: set[int] = set()

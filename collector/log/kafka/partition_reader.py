@@ -25,8 +25,7 @@ from collector.log.kafka.cluster import Cluster
 from collector.log.kafka.rights import READ, failure
 from collector.log.port import KAFKA_TOPICS
 
-FETCH_BYTES = 1 << 20
-"""Bytes of one fetch; a larger batch comes whole."""
+FETCH_BYTES = 1 << 20  # bytes of one fetch; a larger batch comes whole
 _T = TypeVar("_T")
 
 

@@ -13,8 +13,7 @@ from collector.config.tree import KafkaSecurity
 from collector.log.kafka.client import ClientSettings, client_settings
 from collector.log.kafka.cluster import REFUSED, greet, refusal
 
-PATIENCE = 10.0
-"""Seconds for the whole of it."""
+PATIENCE = 10.0  # seconds for the whole of it
 _T = TypeVar("_T")
 
 

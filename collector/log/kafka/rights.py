@@ -23,8 +23,7 @@ from collector.log.kafka.client import network_client
 READ, WRITE = "Read", "Write"
 _BITS = {READ: 3, WRITE: 4}
 """Of the operations in an answer: org.apache.kafka.common.acl.AclOperation's numbers."""
-_NOT_SAID = -(2**31)
-"""The bits of a broker that does not say what is allowed."""
+_NOT_SAID = -(2**31)  # the bits of a broker that does not say what is allowed
 _NOT_READY = frozenset({14, 15, 16})
 """A group's coordinator loads its groups, is not there yet, or is another one now: it says nothing of rights."""
 _NO_SUCH_TOPIC = 3
@@ -36,8 +35,7 @@ class Right(NamedTuple):
     """A right, as Kafka's tools name it: an operation on a topic or on a group."""
 
     operation: str
-    kind: str
-    """`topic` or `group`."""
+    kind: str  # `topic` or `group`
     name: str
 
 

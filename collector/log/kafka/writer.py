@@ -22,18 +22,15 @@ from collector.log.kafka.records import signed
 from collector.log.kafka.rights import WRITE, failure
 from collector.log.port import COMPACTED, New, Position, partition_of
 
-_FRAME = 256
-"""Bytes that Kafka adds to a record that is alone in its batch, at most, headers apart."""
-STUCK_AFTER = 120.0
-"""Seconds without one answer after which the connection is renewed."""
+_FRAME = 256  # bytes that Kafka adds to a record that is alone in its batch, at most, headers apart
+STUCK_AFTER = 120.0  # seconds without one answer after which the connection is renewed
 
 
 @dataclass(frozen=True, slots=True)
 class _InFlight:
     new: New
     answer: asyncio.Future[RecordMetadata]
-    sent: float
-    """The clock's time."""
+    sent: float  # the clock's time
 
 
 class KafkaWriter:
@@ -52,8 +49,7 @@ class KafkaWriter:
         self._order = asyncio.Lock()
         self._in_flight: dict[int, _InFlight] = {}
         """By the record's identity: sent, and its answer was not taken yet."""
-        self._given_up: set[int] = set()
-        """Of these, the records of calls that ran out of time."""
+        self._given_up: set[int] = set()  # of these, the records of calls that ran out of time
 
     async def write(self, records: Sequence[New]) -> list[Position]:
         """Append; see `port.Log.write`. Topics are written one after another, in the order the call names them.

@@ -23,8 +23,7 @@ class Alertmanager:
 
     def __init__(self, endpoint: str) -> None:
         self._url = f"{endpoint.rstrip('/')}/api/v2/alerts"
-        self.status_url = f"{endpoint.rstrip('/')}/api/v2/status"
-        """Only reads."""
+        self.status_url = f"{endpoint.rstrip('/')}/api/v2/status"  # only reads
 
     def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
         return NoticeRequest(url=self._url, body=[_alert(each, now) for each in notices])

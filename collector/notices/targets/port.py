@@ -13,14 +13,12 @@ from collector.notices.notice import Notice
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeRequest:
     url: str
-    body: Any
-    """Sent as JSON."""
+    body: Any  # sent as JSON
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class TargetKind(Protocol):
-    most: ClassVar[int]
-    """Notices that one request tells."""
+    most: ClassVar[int]  # notices that one request tells
     repeats: ClassVar[float | None]
     """Seconds after which it is sent again what fires; None: it remembers."""
 

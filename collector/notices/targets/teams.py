@@ -17,8 +17,7 @@ from collector.notices.notice import Notice, clock_time
 from collector.notices.targets.port import NoticeRequest, cut
 from collector.notices.targets.slack import title
 
-LARGEST = 27_000
-"""Bytes of a message."""
+LARGEST = 27_000  # bytes of a message
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&])")
 
 

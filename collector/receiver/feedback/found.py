@@ -96,8 +96,7 @@ def _annotation(
     )
 
 
-MAX_ITEMS = 1_000
-"""Objects of one posted request."""
+MAX_ITEMS = 1_000  # objects of one posted request
 MAX_CARRIED = 256 << 10
 """Bytes of the feedback that one export request carries: spans are never refused for what is said beside them."""
 _IN_OTLP: Mapping[str, Callable[[bytes], Iterator[Given | Undecodable]]] = {

@@ -10,12 +10,9 @@ from collector.base.errors import Permanent, Retryable
 from collector.log.port import Position
 from collector.sinks.writeback.score import WrittenScore, WrittenSubject
 
-MOST = 500
-"""Scores of a request."""
-LARGEST = 1_000_000
-"""Bytes of a request."""
-CONNECTIONS = 8
-"""Requests at once, where each holds one score."""
+MOST = 500  # scores of a request
+LARGEST = 1_000_000  # bytes of a request
+CONNECTIONS = 8  # requests at once, where each holds one score
 _OVERHEAD = 1200
 """Bytes that a score takes in any tool's request besides its comment and its metadata."""
 T = TypeVar("T")
@@ -34,8 +31,7 @@ class Written:
 
     def __init__(self) -> None:
         self.refused: dict[Position, str] = {}
-        self.missing: set[WrittenSubject] = set()
-        """Not there yet: none of their scores was written."""
+        self.missing: set[WrittenSubject] = set()  # not there yet: none of their scores was written
 
     def is_written(self, score: WrittenScore) -> bool:
         return score.subject not in self.missing and score.position not in self.refused

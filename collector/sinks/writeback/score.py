@@ -15,8 +15,7 @@ from collector.records.signal import Signal, decode_signal
 from collector.records.signal_batch import Published
 from evaluators.digest import canonical
 
-SPACE = uuid.UUID("6f5d0f4e-53a3-5c0e-9d6c-2b1f2f0b6a11")
-"""Of the keys that are UUIDs."""
+SPACE = uuid.UUID("6f5d0f4e-53a3-5c0e-9d6c-2b1f2f0b6a11")  # of the keys that are UUIDs
 
 
 class WrittenSubject(NamedTuple):
@@ -30,8 +29,7 @@ class WrittenScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One evaluator's final answer about one subject. Without `value` and `error`, what was there is taken away."""
 
     position: Position
-    key: str
-    """One evaluator has one place per subject: the next score of this key replaces it."""
+    key: str  # one evaluator has one place per subject: the next score of this key replaces it
     subject: WrittenSubject
     name: str
     value: float | None
@@ -78,12 +76,9 @@ class ScoreShape(NamedTuple):
     takes_errors: bool = False
     replaces: bool = True
     """False: the tool has no keys, so that a score is written once and never taken away."""
-    evaluators: frozenset[str] | None = None
-    """None: all of them."""
-    explanation: int = 1000
-    """Characters."""
-    page: str | None = None
-    """Where Spanwise's own page is, for links."""
+    evaluators: frozenset[str] | None = None  # None: all of them
+    explanation: int = 1000  # characters
+    page: str | None = None  # where Spanwise's own page is, for links
 
 
 def is_asked_for(each: Published, shape: ScoreShape) -> bool:

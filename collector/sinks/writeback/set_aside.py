@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from collector.log.port import Position
 from collector.sinks.writeback.score import WrittenScore, WrittenSubject
 
-MOST = 10_000
-"""Scores that are set aside; the oldest go first."""
-FIRST_WAIT = 5.0
-"""Seconds; doubled at every try."""
+MOST = 10_000  # scores that are set aside; the oldest go first
+FIRST_WAIT = 5.0  # seconds; doubled at every try
 
 
 @dataclass(slots=True)
@@ -32,12 +30,9 @@ class SetAside:
         self._most = most
         self._subjects: OrderedDict[WrittenSubject, _SetAsideScore] = OrderedDict()
         """The one that was set aside first comes first."""
-        self._places: dict[str, WrittenSubject] = {}
-        """By key of a score, its subject."""
-        self.positions: set[Position] = set()
-        """Of the signals whose scores wait here."""
-        self.given_up = 0
-        """Scores so far that no try is left for."""
+        self._places: dict[str, WrittenSubject] = {}  # by key of a score, its subject
+        self.positions: set[Position] = set()  # of the signals whose scores wait here
+        self.given_up = 0  # scores so far that no try is left for
 
     def __contains__(self, subject: WrittenSubject) -> bool:
         return subject in self._subjects

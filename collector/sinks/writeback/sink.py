@@ -17,8 +17,7 @@ from collector.sinks.writeback.batches import Written
 from collector.sinks.writeback.score import ScoreShape, WrittenScore
 from collector.sinks.writeback.writer import ScoreWriter
 
-TRIAL_TIMEOUT = 5.0
-"""Seconds that a trial waits for an answer."""
+TRIAL_TIMEOUT = 5.0  # seconds that a trial waits for an answer
 Settings = TypeVar("Settings", bound=Outlet)
 
 
@@ -27,8 +26,7 @@ class WriteBack(Generic[Settings]):
 
     name: ClassVar[str]
     shape: ClassVar[ScoreShape]
-    promised: ClassVar[Promise]
-    """Of the answer to `trial`."""
+    promised: ClassVar[Promise]  # of the answer to `trial`
 
     def __init__(
         self,

@@ -23,8 +23,7 @@ from collector.sinks.writeback.score import (
 )
 from collector.sinks.writeback.set_aside import SetAside
 
-KNOWN = 100_000
-"""The newest writes that are remembered: what they wrote can be taken away again."""
+KNOWN = 100_000  # the newest writes that are remembered: what they wrote can be taken away again
 
 
 class Tool(Protocol):

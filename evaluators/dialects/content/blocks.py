@@ -86,8 +86,7 @@ _KEYED_RESULTS = (
 )
 
 
-ENCODED = '[{"type":'
-"""How a text begins that is a list of parts, JSON-encoded into one: CrewAI's, with pictures."""
+ENCODED = '[{"type":'  # how a text begins that is a list of parts, JSON-encoded into one: CrewAI's, with pictures
 ACTION = "\nAction Input:"
 _REACT = re.compile(
     r"^Action:(?P<name>[^\n]+)\nAction Input:(?P<input>.*?)(?:\nObservation: ?(?P<result>.*))?\Z",
@@ -100,8 +99,7 @@ class Body(msgspec.Struct, eq=False):
     texts: list[str] = []
     calls: list[Call] = []
     results: list[Result] = []
-    media: list[str] = []
-    """A word for each part that is not text."""
+    media: list[str] = []  # a word for each part that is not text
 
     @property
     def text(self) -> str | None:

@@ -197,26 +197,21 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     span: Span
     dialect: str
     kind: Kind = "other"
-    agent: str | None = None
-    """The agent this span is, or works for."""
+    agent: str | None = None  # the agent this span is, or works for
     names_agent: bool = False
     """Whether `agent` is a name that the agent was given, rather than its span's."""
-    is_side: bool = False
-    """Whether the span is a guard's or a grader's: what it holds is about the turn, not of it."""
-    is_root: bool = False
-    """Whether its instrumentation says that it is the first of its own, though it has a parent."""
+    is_side: bool = False  # whether the span is a guard's or a grader's: what it holds is about the turn, not of it
+    is_root: bool = False  # whether its instrumentation says that it is the first of its own, though it has a parent
     turn: str | None = None
     """The turn of a conversation that this span is, alone or with others of this name; None: no dialect says so."""
     is_workflow: bool = False
     """Whether a span of kind "agent" is a workflow's, which need not be an agent."""
     run_name: str | None = None
     """What the run of a LangChain agent was called, where that is not the agent's name."""
-    graph_node: str | None = None
-    """The node of a LangGraph graph in which the span ran."""
+    graph_node: str | None = None  # the node of a LangGraph graph in which the span ran
     input: Content | None = None
     output: Content | None = None
-    system: JSON = None
-    """The system prompt as recorded; read by `texts.find_system`."""
+    system: JSON = None  # the system prompt as recorded; read by `texts.find_system`
     tool_name: str | None = None
     """On a span of kind "other": the function that was traced, which may be a tool's."""
     tool_id: str | None = None
@@ -228,8 +223,7 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     """Reads a result of the tool's call found elsewhere: what it is, and whether it says that the call failed."""
     rejected: Rejection | None = None
     """Who refused the tool's call before it ran; `tool_error` may have the words."""
-    unanswered: bool = False
-    """Whether the tool's call was let run and its end was not reported."""
+    unanswered: bool = False  # whether the tool's call was let run and its end was not reported
     definitions: Content | None = None
     """Its value holds the tools offered; read by `definitions.read_definitions`."""
     request_tools: bool = False
@@ -238,17 +232,14 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     """Whether a model call's `output` is the transcript of a run: it is a call only where it has none inside."""
     answers_apart: bool = False
     """Whether what the model answered comes in records of their own, which may be switched off."""
-    tokens: Tokens = NO_TOKENS
-    """The call's own; the object `NO_TOKENS` itself when it has none."""
-    aggregate: Tokens = NO_TOKENS
-    """Sums over the span's descendants."""
+    tokens: Tokens = NO_TOKENS  # the call's own; the object `NO_TOKENS` itself when it has none
+    aggregate: Tokens = NO_TOKENS  # sums over the span's descendants
     cost: float | None = None
     model: str | None = None
     response_id: str | None = None
     session: str | None = None
     """The session that the payload of an outermost span names, where no attribute does."""
-    is_step: bool = False
-    """Whether the span is a step of an agent that may have left its own span in another trace."""
+    is_step: bool = False  # whether the span is a step of an agent that may have left its own span in another trace
     counts_on: bool = False
     """Of a tool's span: the model calls beside it count their tokens on from call to call."""
     wraps: Wraps | None = None

@@ -14,8 +14,7 @@ TYPES = frozenset(
     }
 )
 """The types of such parts: the conventions', OpenAI's, Anthropic's, pydantic-ai's, LangChain's."""
-_KEYS = ("inline_data", "inlineData", "file_data", "fileData")
-"""Gemini's, which have no type."""
+_KEYS = ("inline_data", "inlineData", "file_data", "fileData")  # gemini's, which have no type
 
 
 def word_of(item: dict[str, JSON], kind: str | None) -> str | None:

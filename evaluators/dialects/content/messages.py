@@ -17,8 +17,7 @@ from evaluators.dialects.decoding.reprs import read_fields, read_repr
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.model import JSON
 
-Side = Literal["input", "output"]
-"""Whether a value is what went into a call or what came out of it."""
+Side = Literal["input", "output"]  # whether a value is what went into a call or what came out of it
 
 _ROLES: dict[str, Role] = {
     "system": "system",

@@ -23,12 +23,10 @@ from evaluators.dialects.decoding.reprs import read_fields, read_repr
 from evaluators.dialects.decoding.values import as_dict, as_list, string, text_of, unwrap
 from evaluators.model import JSON
 
-UNSAID = "error"
-"""The error of a call of which nothing more is known."""
+UNSAID = "error"  # the error of a call of which nothing more is known
 _DEPTH = 8
 """Envelopes inside each other that are taken off: frameworks write two, a gateway may add one."""
-_HEAD = 2_048
-"""Where a wrapping shows itself: a result is only parsed when its first characters hint at one."""
+_HEAD = 2_048  # where a wrapping shows itself: a result is only parsed when its first characters hint at one
 _WRAPPED = re.compile(
     r'tool_call_id|"lc"|"outputs?"|ToolMessage|"toolResult"|["\']is_?[eE]rror|"raw_output"'
 )
@@ -100,8 +98,7 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
     id: str | None = None
     error: str | None = None
     """Why the call failed, `UNSAID` where only its result says so; None: nothing says that it did."""
-    name: str | None = None
-    """The tool's name, where its answer states it."""
+    name: str | None = None  # the tool's name, where its answer states it
 
 
 def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None) -> ToolOutcome:

@@ -26,8 +26,7 @@ class Keys:
     session: tuple[str, ...] = ()
     task: tuple[str, ...] = ("spanwise.task.id",)
     user: tuple[str, ...] = ()
-    filter: tuple[str, ...] = ()
-    """Not ids: their values are kept with the trace."""
+    filter: tuple[str, ...] = ()  # not ids: their values are kept with the trace
 
     @cached_property
     def ranked(self) -> Mapping[What, _Ranked]:

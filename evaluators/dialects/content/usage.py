@@ -21,8 +21,7 @@ Counter = Callable[[Callable[[str], JSON]], Tokens]
 class CallTokens(Tokens, frozen=True, kw_only=True):
     """The counts of one model call that wrote to the provider's cache."""
 
-    written: int
-    """Input tokens that were written to it, which some providers charge more for."""
+    written: int  # input tokens that were written to it, which some providers charge more for
 
 
 _KINDS = (*Tokens.__struct_fields__, "written")

@@ -141,10 +141,8 @@ _T = TypeVar("_T")
 _STATUS: dict[int, Status] = {1: "ok", 2: "error"}
 _ORIGINS = 256
 """Resources, and scopes, that are remembered."""
-_SMALL = 4_096
-"""Bytes of one that is."""
-_DEPTH = 32
-"""Arrays and key-value lists nested deeper than this are cut to None; protobuf itself refuses 100."""
+_SMALL = 4_096  # bytes of one that is
+_DEPTH = 32  # arrays and key-value lists nested deeper than this are cut to None; protobuf itself refuses 100
 
 
 class Attributes(Mapping[str, JSON]):

@@ -87,8 +87,7 @@ class Shape(dict[KeyQuestion, Any]):
 _by_names: dict[frozenset[str], Shape] = {}
 _expected: dict[tuple[str, int], Shape] = {}
 """Name and number of keys -> the shape that such a map had last: to look for its keys costs a third of reading them."""
-_NAME = 128
-"""Characters of a name under which a shape is expected."""
+_NAME = 128  # characters of a name under which a shape is expected
 
 
 def shape_of_map(raw: Collection[str], name: str) -> Shape:

@@ -12,10 +12,8 @@ import re
 from evaluators.dialects.decoding.room import has_room
 from evaluators.model import JSON
 
-_LIMIT = 1 << 18
-"""Characters; longer reprs are left as text."""
-_DEPTH = 40
-"""Objects within objects; a repr nested deeper is left as text, before the parser's stack ends."""
+_LIMIT = 1 << 18  # characters; longer reprs are left as text
+_DEPTH = 40  # objects within objects; a repr nested deeper is left as text, before the parser's stack ends
 _OBJECT = re.compile(r"\[?[A-Z]\w*\((?:\s*[a-z_]\w*=|\)$)")
 _OPAQUE = re.compile(r"<[\w.]+ object at 0x[0-9a-f]+>\Z")
 _TOKEN = re.compile(

@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any
 
-_OF_A_TRACE = 1 << 20
-"""Characters; the reprs beyond are left as text."""
+_OF_A_TRACE = 1 << 20  # characters; the reprs beyond are left as text
 
 
 class Room:
@@ -19,10 +18,8 @@ class Room:
     __slots__ = ("history", "is_short", "left", "messages")
 
     def __init__(self) -> None:
-        self.left = _OF_A_TRACE
-        """Characters of reprs; negative once a text was left as it is."""
-        self.is_short = False
-        """Whether a search ended before it had looked at every candidate."""
+        self.left = _OF_A_TRACE  # characters of reprs; negative once a text was left as it is
+        self.is_short = False  # whether a search ended before it had looked at every candidate
         self.messages: dict[bytes, Any] = {}
         """A recorded message's JSON -> the message in it (`content.histories`)."""
         self.history: tuple[str, tuple[Any, ...]] = ("", ())

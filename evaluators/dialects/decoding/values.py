@@ -18,8 +18,7 @@ import msgspec
 from evaluators.dialects.decoding.room import has_room
 from evaluators.model import JSON
 
-_REPR_LIMIT = 65_536
-"""Python reprs longer than this (characters) are left as text: the parser of Python is slow."""
+_REPR_LIMIT = 65_536  # Python reprs longer than this (characters) are left as text: the parser of Python is slow
 _REPR_DEPTH = 40
 _WORD = "redacted|masked|hidden|filtered|scrubbed|sanitized|anonymized|withheld"
 _MASK = re.compile(
@@ -31,10 +30,8 @@ _MASK = re.compile(
 """What is in place of content: OpenInference's `__REDACTED__` (OPENINFERENCE_HIDE_*), LiteLLM's (turn_off_message_
 logging), Koog's `HIDDEN:non-empty` unless it is verbose, the `[REDACTED]` and `<REDACTED>` of Claude Code and Codex,
 `****` of the Collector's redaction processor, `[Filtered]` of Sentry, and what people write in masks of their own."""
-LONGEST_MASK = 100
-"""Characters: what is longer is content."""
-MASK_BEGINS = "_r<[H*RM"
-"""How masks begin."""
+LONGEST_MASK = 100  # characters: what is longer is content
+MASK_BEGINS = "_r<[H*RM"  # how masks begin
 _SCRUBBED = "[Scrubbed due to "
 _decode_json = msgspec.json.Decoder().decode
 _ERRORS = (msgspec.DecodeError, ValueError, RecursionError)

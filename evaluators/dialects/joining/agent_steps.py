@@ -42,8 +42,7 @@ class _StepAnswer:
         self.facts = facts
         self.text = text
         self.plain = " ".join(text.split())
-        self.within: list[_StepAnswer] = []
-        """The answers of agents within it."""
+        self.within: list[_StepAnswer] = []  # the answers of agents within it
 
     @property
     def is_its_own(self) -> bool:

@@ -24,8 +24,7 @@ NEAR = 512
 """Free calls of one name, or results, that are looked at for one request: all would cost the square of their number."""
 
 
-FEW = 16
-"""Requests up to which comparing each with every call of its name costs less than grouping the calls."""
+FEW = 16  # requests up to which comparing each with every call of its name costs less than grouping the calls
 
 
 def near(candidates: Sequence[_T]) -> Iterator[_T]:

@@ -24,8 +24,7 @@ from evaluators.dialects.joining.tool_call import DraftCall, call_error, call_of
 from evaluators.dialects.joining.tree import Agents, Tree
 from evaluators.model import Span
 
-_PARALLEL = 64
-"""Spans named for a tool that may be one call of it."""
+_PARALLEL = 64  # spans named for a tool that may be one call of it
 
 
 def add_traced(
@@ -113,8 +112,7 @@ def _execute(call: DraftCall, facts: Facts) -> None:
     call.error = call.error or span_error(facts)
 
 
-_LONGEST = 256
-"""Characters of a span's name whose words are remembered."""
+_LONGEST = 256  # characters of a span's name whose words are remembered
 
 
 def _named(facts: Facts, wanted: frozenset[str], longest: int) -> AbstractSet[str]:

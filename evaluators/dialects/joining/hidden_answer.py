@@ -14,8 +14,7 @@ from evaluators.model import JSON, AgentStep, Status, ToolCall
 
 _ANSWERS = re.compile(r"output|completion|response|answer|result", re.IGNORECASE)
 """In the names of attributes that hold what a span gave."""
-_DEPTH = 8
-"""Levels of a message that are looked at for a mask: a part of it is three deep."""
+_DEPTH = 8  # levels of a message that are looked at for a mask: a part of it is three deep
 
 
 def masks_answer(tree: Tree, exchanges: Sequence[Exchange]) -> bool:

@@ -11,8 +11,7 @@ from evaluators.dialects.content.usage import filled, with_cached
 from evaluators.dialects.joining.tree import Tree
 from evaluators.model import Tokens
 
-_NEAR = 64
-"""Calls before one that may be the same, recorded by a layer around it; they are in order of start."""
+_NEAR = 64  # calls before one that may be the same, recorded by a layer around it; they are in order of start
 _Key = tuple[str, int, int | None, int | None, int | None, int | None]
 """Equal for two records of one call: an id, a start, four counts."""
 
@@ -38,15 +37,11 @@ class Exchange:
     def __init__(self, layers: list[Facts]) -> None:
         leaf = layers[0]
         self.layers = layers
-        self.start = leaf.span.start_time_unix_nano
-        """Unix nanoseconds."""
-        self.end = leaf.span.end_time_unix_nano
-        """Unix nanoseconds."""
-        self.model = leaf.model
-        """The model that answered, else the one asked."""
+        self.start = leaf.span.start_time_unix_nano  # Unix nanoseconds
+        self.end = leaf.span.end_time_unix_nano  # Unix nanoseconds
+        self.model = leaf.model  # the model that answered, else the one asked
         self.tokens = leaf.tokens
-        self.cost = leaf.cost
-        """The exact cost in USD, when a layer states it."""
+        self.cost = leaf.cost  # the exact cost in USD, when a layer states it
         self._error = leaf.error
         for facts in layers[1:]:
             self._add(facts)

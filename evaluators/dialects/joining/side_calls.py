@@ -16,15 +16,13 @@ from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.system_prompt import system_of
 from evaluators.dialects.joining.tree import Tree
 
-_QUOTED = 3
-"""Characters below which a text in another one is not a quotation."""
+_QUOTED = 3  # characters below which a text in another one is not a quotation
 _PURPOSES = re.compile(
     r"\b(?:title|headline|summar\w+|classif\w+|categori\w+|moderat\w+|guardrail|toxic\w*|intent)\b",
     re.IGNORECASE,
 )
 """What a system prompt speaks of, in English, when another question is asked than the user's."""
-_TOOL = '"tool'
-"""In every history in which a tool was called, as JSON."""
+_TOOL = '"tool'  # in every history in which a tool was called, as JSON
 _COMPARED = 32
 """Calls of one agent that are compared with one another, the first and the last of them."""
 
@@ -33,10 +31,8 @@ class _Asked(NamedTuple):
     """One call, as it is compared with others."""
 
     exchange: Exchange
-    owner: Facts | None
-    """The agent that made it; None: no span says."""
-    parent: Facts | None
-    """What is above that agent, or above the call."""
+    owner: Facts | None  # the agent that made it; None: no span says
+    parent: Facts | None  # what is above that agent, or above the call
     question: str
     system: str | None
     answer: str

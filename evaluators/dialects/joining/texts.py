@@ -33,10 +33,8 @@ _CONTEXT = re.compile(
     re.DOTALL,
 )
 """What coding agents put before a person's words in the same message."""
-TEXT = 65_536
-"""Characters of one text. A longer one is cut; of a question or an answer the trace is then `truncated`."""
-TURNS = 32
-"""Turns of one trace that are kept, the newest: a loop is found in the turns in which it goes on."""
+TEXT = 65_536  # characters of one text. A longer one is cut; of a question or an answer the trace is then `truncated`.
+TURNS = 32  # turns of one trace that are kept, the newest: a loop is found in the turns in which it goes on
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_\-]*)\}")
 """How CrewAI marks where an input of `kickoff(inputs=...)` goes."""
 _DESCRIPTION = re.compile(r"""'description': ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")

@@ -31,10 +31,8 @@ from evaluators.model import ToolCall
 
 PSEUDO = frozenset({"final_answer", "finish", "final_result", "(merged tools)", "(merged)"})
 """Names under which smolagents, dspy and pydantic-ai let a model answer and ADK sums up parallel calls: no tools."""
-_SERVER = 2
-"""A span's kind."""
-_BESIDE = 16
-"""Calls before one that may be the same."""
+_SERVER = 2  # a span's kind
+_BESIDE = 16  # calls before one that may be the same
 _HANDOFF = re.compile(r"(?:transfer|hand_?off|delegate)(?:_back|_work)?_to_?_?(.*)", re.IGNORECASE)
 
 

@@ -8,12 +8,9 @@ from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.names import stable_name
 from evaluators.model import Root
 
-_REMOTE = 0x300
-"""Span flags: "the parent's remoteness is known" and "it is remote"."""
-WORK = frozenset({"llm", "tool", "handoff"})
-"""Kinds of spans that do a piece of a turn's work."""
-_DEEP = 128
-"""Ancestors of a span that are looked at: a chain of spans would otherwise cost the square of its length."""
+_REMOTE = 0x300  # span flags: "the parent's remoteness is known" and "it is remote"
+WORK = frozenset({"llm", "tool", "handoff"})  # kinds of spans that do a piece of a turn's work
+_DEEP = 128  # ancestors of a span that are looked at: a chain of spans would otherwise cost the square of its length
 
 
 class Tree:
@@ -39,10 +36,8 @@ class Tree:
         self._facts = {facts.span.span_id: facts for facts in order}
         self._children: dict[str, list[Facts]] = {}
         self._spine: tuple[Facts, ...] | None = None
-        self.has_sides = False
-        """Whether there is a guard's or a grader's span."""
-        self.has_turns = False
-        """Whether there is a span that a dialect calls a turn."""
+        self.has_sides = False  # whether there is a guard's or a grader's span
+        self.has_turns = False  # whether there is a span that a dialect calls a turn
         for facts in order:
             self._children.setdefault(facts.span.parent_span_id, []).append(facts)
             self.has_sides = self.has_sides or facts.is_side

@@ -16,15 +16,13 @@ from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.system_prompt import system_of
 from evaluators.dialects.joining.tree import WORK, Tree
 
-_OUTERMOST = 4
-"""Agents above a call that may be a turn: those that are farthest from it."""
+_OUTERMOST = 4  # agents above a call that may be a turn: those that are farthest from it
 
 
 class TraceTurn(NamedTuple):
     spans: Sequence[Facts]
     """What is around its calls, in order of start: it may hold the question and the answer."""
-    calls: list[Exchange]
-    """At least one, in order of start."""
+    calls: list[Exchange]  # at least one, in order of start
 
 
 def named_turns(tree: Tree, own: Sequence[Exchange]) -> list[TraceTurn]:

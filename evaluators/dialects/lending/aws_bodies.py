@@ -67,14 +67,10 @@ def _events(sent: _Messages, received: _Messages, time: int) -> list[Event]:
 class _Layout(msgspec.Struct, frozen=True):
     """Where an instrumentation has its words, for what is sent and for what is received."""
 
-    mark: str
-    """An attribute that spans of this instrumentation keep."""
-    whole: tuple[str, str]
-    """The whole of a side, as one text."""
-    messages: tuple[str, str]
-    """How the keys of flattened messages begin, before the index."""
-    inner: str = ""
-    """What is between the index and the message's own keys."""
+    mark: str  # an attribute that spans of this instrumentation keep
+    whole: tuple[str, str]  # the whole of a side, as one text
+    messages: tuple[str, str]  # how the keys of flattened messages begin, before the index
+    inner: str = ""  # what is between the index and the message's own keys
 
     def put(self, span: Span, messages: _Messages, side: int) -> dict[str, JSON]:
         """The attributes of one side (0 or 1). A text that cannot be placed is left out."""

@@ -19,12 +19,9 @@ class CallRecords:
 
     def __init__(self, ledger: Ledger, spans: Iterable[tuple[str, Span]]) -> None:
         self._ledger = ledger
-        self._homes: dict[str, list[str]] = {}
-        """The spans of the calls of each id."""
-        self._ended: dict[str, int] = {}
-        """How many of them have their end."""
-        self.is_empty = True
-        """Whether nothing tells of any."""
+        self._homes: dict[str, list[str]] = {}  # the spans of the calls of each id
+        self._ended: dict[str, int] = {}  # how many of them have their end
+        self.is_empty = True  # whether nothing tells of any
         for call_id, span in spans:
             self._homes.setdefault(call_id, []).append(span.span_id)
             self.is_empty = False

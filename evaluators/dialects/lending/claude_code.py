@@ -59,14 +59,11 @@ class _ClaudeCodeTurn:
         self.refusals: list[Span] = []
         """Answers in which the model refused: they are reported beside the call that they end."""
         self._prompt: Span | None = None
-        self._said: list[Span] = []
-        """What the main agent said."""
-        self._asking: set[str] = set()
-        """Requests in whose answers tools were called."""
+        self._said: list[Span] = []  # what the main agent said
+        self._asking: set[str] = set()  # requests in whose answers tools were called
         self._decided: dict[str, list[str]] = {}
         """By tool, the decisions without an id whose results have not come."""
-        self._failed: dict[str, str] = {}
-        """Of each agent, the call that failed last."""
+        self._failed: dict[str, str] = {}  # of each agent, the call that failed last
 
     def take_tool(self, record: Span) -> None:
         """By the call's id; older versions have none, and a result is of the first decision that lacks one."""

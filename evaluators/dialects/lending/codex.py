@@ -19,8 +19,7 @@ from evaluators.model import Span
 
 _REQUESTS = frozenset({"codex.api_request", "codex.websocket_request", "codex.websocket_connect"})
 """A request over HTTP, or over a connection that stays; of the last, only that there is none."""
-_FAILED = 400
-"""HTTP statuses of this and above are failures."""
+_FAILED = 400  # HTTP statuses of this and above are failures
 
 
 def lend(ledger: Ledger, records: Sequence[Span]) -> None:
@@ -51,10 +50,8 @@ class _CodexTurn:
         self._prompt: Span | None = None
         self._asked: dict[str, Span] = {}
         """Of each conversation, the request whose answer has not ended."""
-        self._ended: dict[str, str] = {}
-        """Of each conversation, the model call that ended last."""
-        self._answer: dict[str, Span] = {}
-        """Of each conversation, what was said last."""
+        self._ended: dict[str, str] = {}  # of each conversation, the model call that ended last
+        self._answer: dict[str, Span] = {}  # of each conversation, what was said last
 
     def take_request(self, record: Span) -> None:
         conversation, status = (

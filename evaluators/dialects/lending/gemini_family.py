@@ -21,14 +21,11 @@ _Key = tuple[JSON, JSON, JSON]
 class Family(msgspec.Struct, frozen=True, kw_only=True):
     """How one of these agents calls its events and spans."""
 
-    prefix: str
-    """Of its events."""
-    prompt_spans: frozenset[str]
-    """Names of spans around all that follows a prompt."""
+    prefix: str  # of its events
+    prompt_spans: frozenset[str]  # names of spans around all that follows a prompt
     model_span: str
     agent_span: str
-    tool_span: Callable[[Ledger, Span], Span | None]
-    """The span of a tool call's record."""
+    tool_span: Callable[[Ledger, Span], Span | None]  # the span of a tool call's record
 
 
 class JoiningTurn:

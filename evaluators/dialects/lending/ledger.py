@@ -24,8 +24,7 @@ class Ledger:
         self._children: dict[str, list[str]] = {}
         self._free: dict[tuple[str, str, str], dict[str, deque[str]]] = {}
         self._found: dict[tuple[str, str], dict[JSON, str]] = {}
-        self.records: list[Span] = []
-        """In order of time."""
+        self.records: list[Span] = []  # in order of time
         for span in spans:
             if is_record(span):
                 self.records.append(span)

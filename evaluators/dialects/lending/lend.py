@@ -27,8 +27,7 @@ class LentSpans(NamedTuple):
 
     spans: list[Span]
     """In order of (start, span id): those that were sent, and the records that stand for themselves."""
-    records: tuple[str, ...]
-    """Ids of the records that lent words to other spans."""
+    records: tuple[str, ...]  # ids of the records that lent words to other spans
 
 
 def lend(spans: Sequence[Span]) -> LentSpans:

@@ -12,10 +12,8 @@ from evaluators.dialects.decoding.key_sets import shape_of
 from evaluators.dialects.decoding.values import integer
 from evaluators.model import JSON, Span
 
-EVENT = "spanwise.log.event"
-"""The name of the event; its presence marks a span that a log record was made into."""
-BODY = "spanwise.log.body"
-"""The record's body, of any type."""
+EVENT = "spanwise.log.event"  # the name of the event; its presence marks a span that a log record was made into
+BODY = "spanwise.log.body"  # the record's body, of any type
 _OWN = frozenset({EVENT, BODY})
 _MOST_SOURCES = 64
 """Records that one span's attributes are joined from. Few calls have more than three."""

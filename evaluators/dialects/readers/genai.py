@@ -127,8 +127,7 @@ _MARKS = Among(
 )
 
 
-SPEAKS = has(*_MARKS)
-"""The span carries attributes of the conventions at all."""
+SPEAKS = has(*_MARKS)  # the span carries attributes of the conventions at all
 
 
 def speaks(span: Span) -> bool:

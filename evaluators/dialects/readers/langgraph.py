@@ -17,8 +17,7 @@ from evaluators.model import Span
 _AGENT, _NODE = "lc_agent_name", "langgraph_node"
 _METADATA = "metadata"
 """One JSON object, in OpenInference and MLflow."""
-_OF_ROOT = "langfuse.trace."
-"""Langfuse repeats the metadata of the root on every span."""
+_OF_ROOT = "langfuse.trace."  # Langfuse repeats the metadata of the root on every span
 _NAMELESS = frozenset({"agent", "LangGraph"})
 """What nodes and graphs are called that were given no name of an agent."""
 _PREFIX, _SUFFIXES = "execute_task ", (".workflow", ".task", ".agent")

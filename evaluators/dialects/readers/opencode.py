@@ -14,8 +14,7 @@ from evaluators.dialects.readers import vercel_ai
 
 _TITLE = "You are a title generator."
 """How the system prompt of the call that names a session begins."""
-_BEGINNING = 200
-"""Characters of a request within which its system prompt begins."""
+_BEGINNING = 200  # characters of a request within which its system prompt begins
 
 
 def _finish(facts: Facts) -> None:

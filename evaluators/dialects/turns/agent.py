@@ -12,14 +12,10 @@ from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 class LogAgent:
     """One agent. Its file in `turns/` declares it, `registry.LOG_AGENTS` names it; its words are read in `readers/`."""
 
-    name: str
-    """As its dialect is called."""
-    scopes: tuple[str, ...]
-    """How the instrumentation scopes of its log records begin."""
-    place: Callable[[AgentEvent], Place | Dropped]
-    """Where one of its log records belongs."""
-    span_scopes: tuple[str, ...] = ()
-    """Scopes of spans that belong to its turns."""
+    name: str  # as its dialect is called
+    scopes: tuple[str, ...]  # how the instrumentation scopes of its log records begin
+    place: Callable[[AgentEvent], Place | Dropped]  # where one of its log records belongs
+    span_scopes: tuple[str, ...] = ()  # scopes of spans that belong to its turns
     place_span: Callable[[AgentEvent], Place | None] | None = None
     """Where a span of a resource with one of `span_scopes` belongs; None: it stays in its own trace."""
     turn_span: str = ""

@@ -24,24 +24,20 @@ Dropped = Literal["diagnostics", "streamed_token", "no_agent", "own", "evaluatio
 whole, is of no agent that is known, is one of our own signals, or is a score that somebody else gave."""
 
 
-_SHORT = 200
-"""Characters up to which texts are kept with their digests; ids are 36."""
+_SHORT = 200  # characters up to which texts are kept with their digests; ids are 36
 
 
 class AgentEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One log record, or one span, as its producer sent it."""
 
-    name: str
-    """Of a record, attribute `event.name`, else its field `event_name`, else ""; of a span, its name."""
+    name: str  # of a record, attribute `event.name`, else its field `event_name`, else ""; of a span, its name
     time_unix_nano: int
     """Of a record, its time, where that is 0 its observed time; of a span, its start."""
-    scope: str
-    """Name of the instrumentation scope."""
+    scope: str  # name of the instrumentation scope
     attributes: Mapping[str, JSON]
     body: JSON = None
     resource: Mapping[str, JSON] = {}
-    trace_id: str = ""
-    """Lower-case hex; "" for a record without."""
+    trace_id: str = ""  # lower-case hex; "" for a record without
     span_id: str = ""
     is_span: bool = False
 
@@ -54,23 +50,18 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     helper's, of its outermost session) that began no later than the event.
     """
 
-    session: str
-    """The session's own id."""
+    session: str  # the session's own id
     owner: str = ""
     """What has all sessions that may share a turn, where these are several; "": the session itself. With it and the
     service, assembly's partition is found."""
-    turn: str = ""
-    """What names the turn within the session, where each event says it; "" otherwise."""
-    is_prompt: bool = False
-    """Whether a person's prompt, which begins a turn."""
+    turn: str = ""  # what names the turn within the session, where each event says it; "" otherwise
+    is_prompt: bool = False  # whether a person's prompt, which begins a turn
     is_helper: bool = False
     """Whether `turn` is of a helper's report or a title's prompt: its events belong to the turn before."""
     owns_trace: bool = False
     """Whether all spans of the trace whose id the event carries are of the same turn."""
-    is_end: bool = False
-    """Whether nothing more of the turn is expected."""
-    helper_session: str = ""
-    """The session of a helper that this session has started."""
+    is_end: bool = False  # whether nothing more of the turn is expected
+    helper_session: str = ""  # the session of a helper that this session has started
 
 
 def turn_trace_id(service: str, session: str, turn: str) -> bytes:
