@@ -28,7 +28,7 @@ from collector.commands.demo_agent import AGENT, SERVICE, TENANTS, Agent, Releas
 from collector.records.standing import FAULTS_THAT_PAGE
 from evaluators.counts import amount
 
-TIMEOUT = 2.0
+TIMEOUT = 2.0  # seconds that an answer of the service may take
 PREFIX = "spanwise_drift_"
 FAULTS = "spanwise_fault_"
 RUNAWAYS = "spanwise_runaway_traces"

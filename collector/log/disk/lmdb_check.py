@@ -31,8 +31,8 @@ BRANCH, LEAF, OVERFLOW, META = 1, 2, 4, 8
 HEADER = 16
 NO_PAGE = (1 << 64) - 1
 """The root of an empty database."""
-_MAGIC, _VERSION = 0xBEEFC0DE, 1
-_BIG, _DATABASE = 1, 2
+_MAGIC, _VERSION = 0xBEEFC0DE, 1  # of the first page (mdb.c)
+_BIG, _DATABASE = 1, 2  # flags of a leaf entry (mdb.c)
 _page = struct.Struct("=QHHHH")
 _overflow = struct.Struct("=QHHI")
 _meta = struct.Struct("=IIQQ")
