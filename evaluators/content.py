@@ -3,8 +3,6 @@
 What the spans do not carry is never a score: an agent that exports no content is not perfect, it is not seen.
 """
 
-from __future__ import annotations
-
 from evaluators.declare import Spec
 from evaluators.model import Content, Outcome, Trace
 

@@ -1,7 +1,5 @@
 """Counts as people say them."""
 
-from __future__ import annotations
-
 
 def amount(count: int, word: str) -> str:
     """`1 turn`, `2 turns`, `1,200 turns`; of a word whose plural only adds an s."""

@@ -1,7 +1,5 @@
 """How much of what a session's score reads is there, and what is said of a score of which too little is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from evaluators.counts import amount

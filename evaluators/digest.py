@@ -1,7 +1,5 @@
 """Digests of the inputs of a score: the parts of a signal's id."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping

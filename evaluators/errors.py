@@ -8,8 +8,6 @@ EvaluatorError (ValueError)
 └── ExpectationError           an entry of the expectations file has a wrong form
 """
 
-from __future__ import annotations
-
 
 class EvaluatorError(ValueError):
     """A human must change code or configuration; the message says where."""

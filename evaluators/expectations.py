@@ -1,7 +1,5 @@
 """Expected answers and tools per trace: the entries of the expectations file."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, cast

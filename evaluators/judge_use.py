@@ -1,7 +1,5 @@
 """What judging one outcome took."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

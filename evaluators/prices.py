@@ -1,7 +1,5 @@
 """The cost of a model call, from a table of public prices that is part of the package."""
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Running a plan: every trace evaluator by itself, session evaluators from their state; from a value to its outcome."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 trace, where it is read --sketches_of--> sketches ... its session is known --compare, with those before--> outcome
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 

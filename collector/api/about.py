@@ -1,7 +1,5 @@
 """What pages say of the service that only the layers above know: its evaluators, and what its doctor finds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias

@@ -4,8 +4,6 @@ The page and `/api/v1/agents` so show the numbers of the gauges. What the export
 number: before its windows are read back, for an agent without label values of its own, for a version that has ended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

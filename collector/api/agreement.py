@@ -4,8 +4,6 @@ What is said of a trace, or of one of its spans, counts for the trace and for it
 Only what people say counts. The newest `LOOKED_AT` of it are compared.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

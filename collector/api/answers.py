@@ -1,7 +1,5 @@
 """Every answer's shape: JSON, lists with a cursor, errors with a type; and the parameters of a request."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

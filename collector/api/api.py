@@ -1,7 +1,5 @@
 """The API of role `publish`: an index of what was scored, `/api/v1` and the page over it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial

@@ -4,8 +4,6 @@ A proxy may pass a path on whole, or take the prefix off and say it in the heade
 each case a request finds its route, and the links of the page stay below the prefix.
 """
 
-from __future__ import annotations
-
 from contextvars import ContextVar
 
 from starlette.datastructures import Headers

@@ -3,8 +3,6 @@
 What is touched is held until `finish`, which writes each entry once.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 So a chart takes the same time whatever the index holds, and each of its points says how many sessions are behind it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`/api/v1/compare`: may this release go on? Answers come from memory; they read and change nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 from urllib.parse import urlencode

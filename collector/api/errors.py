@@ -1,7 +1,5 @@
 """What was refused or went wrong: an error in JSON for programs, a page for browsers."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from http import HTTPStatus

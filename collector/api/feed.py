@@ -10,8 +10,6 @@ Every new signal is offered to the live stream, and feedback is joined with what
 A crash between 2 and 4 reads records again; the index takes the same record twice without a change.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial

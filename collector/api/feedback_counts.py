@@ -1,7 +1,5 @@
 """What is counted of feedback once it is joined with its session. Label values are bounded: names come from anybody."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from typing import TypeAlias
 

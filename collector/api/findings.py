@@ -1,7 +1,5 @@
 """What the doctor finds in the newest traces. A request looks at few of them; the next one goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Sequence

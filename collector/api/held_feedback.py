@@ -4,8 +4,6 @@ What is about a trace or a session that has not come yet waits: `match` finds it
 joins by id, so that a trace that moves to another session takes what was said of it along.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The signals that a change touches: read once, written once for each subject."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 

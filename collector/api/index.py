@@ -4,8 +4,6 @@ It fills again by itself, so it never stops the service: a record that does not 
 oldest sessions are evicted first and counted.
 """
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 from collections.abc import Callable, Generator, Iterator, Sequence

@@ -3,8 +3,6 @@
 The file and its write-ahead log stay within the size together: a sixteenth is the log's.
 """
 
-from __future__ import annotations
-
 import logging
 import secrets
 import sqlite3

@@ -1,7 +1,5 @@
 """Work on whole traces and pages, away from the event loop and a bounded number at once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager

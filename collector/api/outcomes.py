@@ -3,8 +3,6 @@
 Of an evaluator with several signals of one subject the final one counts: a stand-in gives way to its verdict.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple

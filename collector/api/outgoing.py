@@ -4,8 +4,6 @@ ASGI middleware. An answer is sent in pieces, each once the one before is on its
 client must take it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress

@@ -3,8 +3,6 @@
 An index keeps the dictionary that its entries were written with, so that a later version reads them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TypeVar
 

@@ -4,8 +4,6 @@ A list of signals looks at a bounded number of them: with a filter that few sign
 and still have a `next`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar

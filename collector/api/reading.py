@@ -1,7 +1,5 @@
 """Typed reads of the index within one transaction."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence

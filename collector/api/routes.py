@@ -1,7 +1,5 @@
 """The endpoints that read the index."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The rows of sessions, traces, their words and their agents' sums as the index writes them."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable
 from operator import attrgetter

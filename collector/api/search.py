@@ -5,8 +5,6 @@ without spaces as a word of its own. A tool, a model, a user, a task or an attri
 one word more, made of a digest of its name.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

@@ -4,8 +4,6 @@ Every order is total and descending, its last key the session's row, so that a c
 page) divides the list: what is not on the pages before is on those after, whatever is written meanwhile.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

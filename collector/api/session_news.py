@@ -1,7 +1,5 @@
 """What a record changes: which one is newer, and what it says of its session. Pure."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from functools import lru_cache
 

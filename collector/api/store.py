@@ -16,8 +16,6 @@ signals of one subject that arrived without others between them: `recent` so has
 Every entry belongs to a session, so that forgetting a session forgets all of it.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import struct

@@ -9,8 +9,6 @@ All clients share the bytes that wait for them. One that has more than `UNREAD_B
 `UNREAD_SECONDS`, is let go and counted, so that it delays no other; what it lacks is in the index when it comes again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 import weakref

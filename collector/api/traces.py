@@ -1,7 +1,5 @@
 """One trace in full: from the log while it is there, from the index after that."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

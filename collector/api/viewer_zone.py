@@ -1,7 +1,5 @@
 """Times on the pages are in the zone of who looks: the browser says it in a cookie, and without one they are UTC."""
 
-from __future__ import annotations
-
 import re
 from contextvars import ContextVar
 from datetime import UTC, datetime

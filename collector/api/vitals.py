@@ -1,7 +1,5 @@
 """How the process is doing, from its own metrics: lag, sinks, storage, the judge. Only what is shown is collected."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

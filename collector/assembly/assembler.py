@@ -3,8 +3,6 @@
 `Assembler` reads, waits and wires; `OpenTraces` decides; `ClosingPipeline` writes what closed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Closed traces by id, read back from `closings`: a span at or below `last_offset` is read again, above it is late."""
 
-from __future__ import annotations
-
 import struct
 from collections import deque
 from collections.abc import Callable

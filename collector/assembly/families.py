@@ -1,7 +1,5 @@
 """The metric families of assembly, and the counts that it makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from collector.assembly.closed_result import ClosedResult

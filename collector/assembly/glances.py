@@ -10,8 +10,6 @@ closings are on their way. One that is passed over is counted; the next comes wh
 three in a row it is made, whatever else waits.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from bisect import bisect_left, insort

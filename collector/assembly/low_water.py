@@ -1,7 +1,5 @@
 """Which offset of a partition is still needed: every open trace claims all from its first record on."""
 
-from __future__ import annotations
-
 from collections import deque
 
 

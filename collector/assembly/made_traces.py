@@ -4,8 +4,6 @@ What is decided here is decided by `Turns`; `OpenTraces` does with made traces w
 marks, late spans.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Generator, Sequence

@@ -4,8 +4,6 @@ Taking a record and ticking the clock return closings, in the order in which the
 `complete`: its spans hold the low-water, and a span that comes for its trace meanwhile is late.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ that; that of its outermost session; or that of all prompts, where the program i
 known concerns a range of a timeline, and only that is looked at.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 

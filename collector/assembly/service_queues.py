@@ -1,7 +1,5 @@
 """What each service takes of the buffer of open traces, and its open traces in one partition, the oldest first."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from collector.assembly.open_trace import OpenTrace

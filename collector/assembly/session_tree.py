@@ -4,8 +4,6 @@ The first link to a session makes it a helper's. Links of two different sessions
 belongs to neither. So its place changes at most twice, in whatever order links come, and however many there are.
 """
 
-from __future__ import annotations
-
 DEPTH = 16
 """Links that are followed, up or down: a helper below this many others belongs to the session so far above it."""
 

@@ -1,7 +1,5 @@
 """Which open traces are due, to be closed or to be looked at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 

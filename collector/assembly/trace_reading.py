@@ -1,7 +1,5 @@
 """What writing a closed trace reads: its spans from the log, its earlier record, and itself, by a worker."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec.structs import replace

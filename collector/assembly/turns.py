@@ -12,8 +12,6 @@ What is known grows only while segments arrive, so the answer depends on the set
 long as none of their traces has closed. A trace that has closed leaves its facts with its mark.
 """
 
-from __future__ import annotations
-
 from collector.assembly.owner import Owner
 from collector.records.closings import TurnFacts
 

@@ -1,7 +1,5 @@
 """HTTP/1.1 as uvicorn speaks it, with bounds on connections and on the heads of requests."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random

@@ -1,7 +1,5 @@
 """A child process and the socket to it, as its parent sees them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import signal

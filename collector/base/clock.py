@@ -1,7 +1,5 @@
 """Time as an argument: code that needs it takes a `Clock`, so that tests can set it."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

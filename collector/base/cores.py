@@ -1,7 +1,5 @@
 """The cores that this process may use: those of its affinity, within the quota of its control groups."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The metric families of what every room runs on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

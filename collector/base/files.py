@@ -1,7 +1,5 @@
 """Files that somebody named, and whether ours are private, written to disk, writable."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

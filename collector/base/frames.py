@@ -3,8 +3,6 @@
 And the child's end of that socket. Workers import this and no asyncio, which would take 3 MB of each.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -3,8 +3,6 @@
 Where the C library has no `malloc_trim` (musl, macOS), nothing happens.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import threading

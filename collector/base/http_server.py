@@ -1,7 +1,5 @@
 """uvicorn on the event loop that is already running, and the check of bearer tokens: for every HTTP listener."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hmac

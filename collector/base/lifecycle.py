@@ -8,8 +8,6 @@ need one, and not stopping. An outage of Kafka or of a judge fails neither, beca
 a worker that dies later, because others serve, and another one is started.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Addresses and listening sockets."""
 
-from __future__ import annotations
-
 import ipaddress
 import resource
 import socket

@@ -1,7 +1,5 @@
 """One thread that does work in order. Where it ends its callers hear of it; an executor's would wait for ever."""
 
-from __future__ import annotations
-
 import asyncio
 import queue
 import threading

@@ -4,8 +4,6 @@ Such characters are the control characters of C0 and C1, DEL, U+2028, U+2029, th
 Bidi_Control) and lone surrogates. Traces, file names and settings may hold them; they are shown as escapes.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import sys

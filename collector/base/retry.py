@@ -1,7 +1,5 @@
 """Trying again after a failure that may pass: how long to wait (`Backoff`) and how often (`Retry`)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

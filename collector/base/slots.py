@@ -5,8 +5,6 @@ It is a function of the set of events: their order changes nothing. Names withou
 bounded size (Space-Saving; Metwally, Agrawal, El Abbadi, ICDT 2005).
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 from math import exp2, log2
 from typing import Generic, TypeAlias, TypeVar

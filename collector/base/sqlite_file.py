@@ -5,8 +5,6 @@ is committed while one connection writes. The process may be killed at any time;
 what was committed before the last checkpoint or the last `sync`.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import sqlite3

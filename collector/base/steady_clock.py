@@ -7,8 +7,6 @@ A start begins at the machine's clock, or at the newest log time there is, if th
 the records, so it begins at their time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

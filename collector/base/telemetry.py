@@ -6,8 +6,6 @@ The registry is an object, never prometheus-client's global one. Label values co
 open and is bounded: the 64 with the most traces lately have their name, the others are `_other` and are counted.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """Who waits on the event loop for a thread: each is answered, also where an error ends the thread."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

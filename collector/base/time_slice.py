@@ -1,7 +1,5 @@
 """Work in slices: between two pieces of a long one, the other tasks of the event loop run."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time

@@ -1,7 +1,5 @@
 """The installed distributions: the running version, and others that install our packages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 

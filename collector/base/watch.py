@@ -1,7 +1,5 @@
 """Parts of the process that run for as long as it does: one that ends before is seen, and ends the process."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Coroutine
 from typing import Any, Protocol, runtime_checkable

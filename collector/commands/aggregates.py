@@ -1,7 +1,5 @@
 """What is printed of all sessions together: the aggregates of scores, of latency, cost and tokens, and of task runs."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict

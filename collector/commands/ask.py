@@ -1,7 +1,5 @@
 """Questions to a running service, over its page's address."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import urllib.error

@@ -4,8 +4,6 @@ The cases say what the agent did: whoever knows better corrects them. Two that a
 one. Texts are as the service keeps them: what it redacts is redacted here, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

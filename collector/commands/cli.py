@@ -5,8 +5,6 @@ group of them. Only the file of the command that was asked for is imported, so t
 once.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """`spanwise config print|schema`: the configuration as a user would write it, secrets masked; its JSON Schema."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`spanwise doctor`: which evaluators cannot run on what has arrived, why, and what to set."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """`spanwise evaluators [--format json] [--config FILE]`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Exit code 0 if `/healthz` answers 200, else 1 with one line on stderr. The addre
 SPANWISE_ADMIN__PORT, as the image sets them; a port that only a configuration file names is not seen.
 """
 
-from __future__ import annotations
-
 import http.client
 import os
 import sys

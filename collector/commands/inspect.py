@@ -1,7 +1,5 @@
 """`spanwise inspect`: what was understood of recorded traces, before any score."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack

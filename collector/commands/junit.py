@@ -4,8 +4,6 @@ A suite for each service, a case for each session; a case fails when a final sco
 traces, is below its threshold. Each --fail-under is a case of the suite `fail-under`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """`spanwise notify --test [NAME]`: tries the targets of `notify`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

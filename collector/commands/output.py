@@ -3,8 +3,6 @@
 Every value of a table that came from a trace or a file name is a `cell`: plain text, nothing that commands a terminal.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

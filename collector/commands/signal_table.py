@@ -1,7 +1,5 @@
 """Final signals as lines for people: written session by session, in columns whose width does not depend on them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TextIO, TypeAlias

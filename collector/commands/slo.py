@@ -1,7 +1,5 @@
 """`spanwise slo`: Prometheus rules on stdout."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated

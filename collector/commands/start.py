@@ -3,8 +3,6 @@
 From a shell, `spanwise` begins at `main`, as does `python -m collector.commands.start`.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`spanwise validate [--config FILE ...] [--connect]`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

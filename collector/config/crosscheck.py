@@ -1,7 +1,5 @@
 """What no single field can say: settings that do not fit together, files that are not there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """Section `notify`: who is notified of alerts without a Prometheus."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Iterator

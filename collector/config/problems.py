@@ -1,7 +1,5 @@
 """What is wrong with a configuration, one line per field: `workers: expected a whole number or auto, got "many"`."""
 
-from __future__ import annotations
-
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence

@@ -3,8 +3,6 @@
 RE2 takes time in proportion to the text, whatever the pattern. It has no look-around and no back-references.
 """
 
-from __future__ import annotations
-
 import re
 from difflib import get_close_matches
 from typing import Annotated

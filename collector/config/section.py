@@ -1,7 +1,5 @@
 """One level of the tree of settings, and what holds for each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, cast, get_args
 

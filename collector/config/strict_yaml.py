@@ -4,8 +4,6 @@ An alias stands for a whole node: ten lines of aliases to aliases are a thousand
 before anything is built of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Durations are seconds (float) and sizes are bytes (int) once parsed; a file says
 `64KiB 64MiB 4GiB`. Unknown keys are errors. How files, environment and `--set` are merged: collector/config/load.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal

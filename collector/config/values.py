@@ -1,7 +1,5 @@
 """The kinds of values that settings have beyond pydantic's: durations, sizes, addresses. Each has its bounds here."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`spanwise validate --connect`: whether what the configuration names answers, and fits."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 

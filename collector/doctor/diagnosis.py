@@ -4,8 +4,6 @@ A trace is examined beside the spans that it was read from (`examine`). Evaluato
 recording lacks, or by the configuration (`stops`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`spanwise validate --connect`: one small question to each model, asked as the judge asks."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 

@@ -1,7 +1,5 @@
 """The traces that the doctor examines: of recordings, or of the running service through its API."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

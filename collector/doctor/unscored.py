@@ -1,7 +1,5 @@
 """Sessions that get no score because too little of them is seen (`low_coverage`), and the judge that fails. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Gauges computed at each scrape from what is watched. An unknown value has no series."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What the signals of names that were admitted need: looked up once, forgotten when names are admitted again."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from prometheus_client import Counter

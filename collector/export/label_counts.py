@@ -1,7 +1,5 @@
 """What the signals of one label set count. The caller has bounded its label values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import get_args
 

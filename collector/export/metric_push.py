@@ -1,7 +1,5 @@
 """Sends the process's metric families to an OTLP backend at an interval. Nothing of it is kept in the log."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from contextlib import suppress

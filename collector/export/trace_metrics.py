@@ -4,8 +4,6 @@ Tasks that changed are written to topic `windows` with the commit of the batch t
 transactions they come first: a run that is read again changes nothing.
 """
 
-from __future__ import annotations
-
 from collector.base.errors import Undecodable
 from collector.base.retry import Retry
 from collector.base.telemetry import OTHER, Telemetry

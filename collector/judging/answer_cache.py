@@ -6,8 +6,6 @@ the log: after a crash in between, the subject finds its own payment, and its ve
 A vector is cached like an answer: one text, one entry, floats of 32 bits in base64.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import logging

@@ -3,8 +3,6 @@
 One service may use no more than its share of calls and USD while another, which has used less than its own, waits.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter, deque
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 python -m collector.judging.child FD
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

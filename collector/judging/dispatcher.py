@@ -1,7 +1,5 @@
 """Begins the subjects of the judging room in fair order, each in a task of its own, and holds those that wait."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Coroutine

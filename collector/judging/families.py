@@ -1,7 +1,5 @@
 """The metric families of judging."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

@@ -4,8 +4,6 @@ The budget lives here and not in the child, so that killing the child loses no s
 reported counts as spent.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import logging

@@ -8,8 +8,6 @@ subjects that wait or are under way, so these are read again after a crash; a su
 again.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager

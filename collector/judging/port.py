@@ -6,8 +6,6 @@ Frames are msgpack, each with a 4-byte big-endian length before it:
     judge -> main   "ready", then ReserveBudget | CallFinished | CacheFailed | JobDone
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal, Protocol
 

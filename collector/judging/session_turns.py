@@ -1,7 +1,5 @@
 """The turns of sessions, as far as the room has read them, and reading their traces back from the log. Bounded."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence

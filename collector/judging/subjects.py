@@ -1,7 +1,5 @@
 """A subject to be judged, while it waits and as a job. What waits holds no content: that is read back from the log."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@
 Reading waits out an outage of the log. Records that can never be processed are counted and named, and the loop goes on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence

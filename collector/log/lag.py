@@ -7,8 +7,6 @@ While the log does not answer, what waited goes on waiting: its age grows. Of a 
 known any more whether something does: its series end until the log answers again.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress

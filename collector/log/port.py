@@ -12,8 +12,6 @@ Contract (`tests/support/log_contract.py` holds every adapter to it):
 - Compacted topics keep the newest record per key; a tombstone (value None) removes the key.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

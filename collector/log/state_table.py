@@ -7,8 +7,6 @@ written after the state and may be older than it, so the state says what they la
                           change meanwhile                 waits for the next one
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar

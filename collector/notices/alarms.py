@@ -5,8 +5,6 @@
 A target that was away is sent the newest state alone: an alert that has begun and ended meanwhile is `superseded`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 A test asks Prometheus and this file the same, over the same series.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The metric family about notices."""
 
-from __future__ import annotations
-
 from collector.base.telemetry import Telemetry
 
 

@@ -1,7 +1,5 @@
 """What a target is sent: an alert fires, or is over."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

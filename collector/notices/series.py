@@ -1,7 +1,5 @@
 """What the process's own families say now, and said lately: what Prometheus would know of them. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping

@@ -3,8 +3,6 @@
 What belongs to no agent is left out and counted: it is not worth a place in the log.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

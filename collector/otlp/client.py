@@ -3,8 +3,6 @@
 `reachable` tries an endpoint with a request that holds nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Protocol, cast
 from urllib.parse import urlsplit

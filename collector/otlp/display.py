@@ -1,7 +1,5 @@
 """A trace's raw pieces as OTLP/JSON-like spans: OTLP's JSON names, ids in hex, attributes as plain objects."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The spans or log records of one export request: what tells each apart, and the request without some of them. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, MutableSequence
 from typing import Any
 

@@ -6,8 +6,6 @@ Not protobuf's JSON: ids are hex, enums are numbers only, keys are lowerCamelCas
 An id that is not hex becomes an id of a wrong length: the span is rejected by the split, its siblings are not.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

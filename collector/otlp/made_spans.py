@@ -6,8 +6,6 @@ Its id is a digest of the record, so that a repeat is the same span. Where the r
 its parent: it lends its words to it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar

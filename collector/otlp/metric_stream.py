@@ -9,8 +9,6 @@
 Names are those of `/metrics` and units are empty, so that a backend adds no suffix a second time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias

@@ -4,8 +4,6 @@ Programs choose most names of tools, spans and attributes, but nothing keeps a s
 name is shown when it looks like one: a word, or an operation and a word behind a space, without a known kind of secret.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -5,8 +5,6 @@ Such a string gets U+FFFD in place of each invalid sequence; an item that still 
 else is copied byte for byte. Only requests that failed come here: the others do not pay for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple

@@ -4,8 +4,6 @@ record = one request, or the pieces of one request joined: [a: resource [..]] [b
 ranges = a -> (0, 1200), b -> (1200, 1900)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

@@ -5,8 +5,6 @@ and reads what it needs for that in the trace state of each span. So a segment g
 the log, cut and joined as they are, read back after a restart.
 """
 
-from __future__ import annotations
-
 import binascii
 import hashlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode

@@ -4,8 +4,6 @@ Claude Code sends a trace for each turn beside its log records: the span of the 
 trace (`TRACEPARENT`), that span has a parent, and several turns may share the caller's trace: that names none of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from google.protobuf.message import DecodeError

@@ -3,8 +3,6 @@
 The signals that are taken stand in collector/records/otlp_signals.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol

@@ -6,8 +6,6 @@ fixed offsets when the exporter writes its fields in number order, as all do; wh
 span is parsed with a second small schema. The two agree on every span whose fields are in number order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, MutableSequence, Sequence
 from functools import partial
 from struct import Struct

@@ -3,8 +3,6 @@
 What is made of them is a request of spans, and is split as one. A segment's record has its owner's key in the log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 

@@ -5,8 +5,6 @@ record, cost less than a parse in C that copies every span twice: memory traffic
 cost.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

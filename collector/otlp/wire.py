@@ -1,7 +1,5 @@
 """Protobuf's wire format, walked field by field."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from collector.base.errors import TooLarge, Undecodable

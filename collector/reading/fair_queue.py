@@ -7,8 +7,6 @@ than its share, beside the one that used the least, waits. With a share of a hal
 first. A service alone uses every worker.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator

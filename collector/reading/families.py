@@ -1,7 +1,5 @@
 """Metric families of the worker processes."""
 
-from __future__ import annotations
-
 from collector.base.telemetry import Telemetry
 
 

@@ -1,7 +1,5 @@
 """The raw spans of a job: as they came with it, or read out of the log's map where it names them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

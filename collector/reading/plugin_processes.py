@@ -4,8 +4,6 @@ A job is one evaluator on one trace, so the job on which a process ended or hung
 tried again; the jobs behind it lose nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Which evaluators of third parties are switched off, because they ended or held up their processes. Pure."""
 
-from __future__ import annotations
-
 from collections import deque
 
 STRIKES = 3  # deaths and time-outs in WINDOW that switch an evaluator off: one may be chance, and each costs a process

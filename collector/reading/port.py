@@ -4,8 +4,6 @@ A job is one trace. Ingest never waits for it: decoding and evaluating happen in
 (collector/reading/worker.py), or inline with `workers: 0`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol

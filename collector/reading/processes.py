@@ -8,8 +8,6 @@ nothing. A worker that leaves a job unanswered for `job_timeout` seconds is kill
 RETRY_TIMEOUT at most.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque

@@ -1,7 +1,5 @@
 """The evaluators that a trace alone decides, run where it is read. Pure but for the embedder that they ask."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from collector.config.plan import failed_outcomes

@@ -6,8 +6,6 @@ The first frame is its settings (JSON), every later one a job; each is answered 
 Only here and offline are numpy and the embedder's model imported.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import resource

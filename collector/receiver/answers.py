@@ -15,8 +15,6 @@ SpanwiseError
     +-- Behind        what was taken before waits too long for its scores
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

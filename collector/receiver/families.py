@@ -1,7 +1,5 @@
 """The metric families of the receiver."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from prometheus_client import Counter

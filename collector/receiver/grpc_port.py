@@ -4,8 +4,6 @@ An HTTP/1 request gets an answer that its sender can read, and everything else g
 and what is neither. grpc itself would greet an HTTP/1 client in binary, which ends some of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import logging

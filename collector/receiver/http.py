@@ -1,7 +1,5 @@
 """OTLP over HTTP/1.1: a path per signal, two encodings, every answer in the encoding of the request; and its server."""
 
-from __future__ import annotations
-
 import asyncio
 from asyncio import Task
 from collections.abc import AsyncGenerator, Mapping, Sequence

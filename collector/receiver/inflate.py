@@ -1,7 +1,5 @@
 """Decompression with a bound: a bomb costs at most `limit` bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 

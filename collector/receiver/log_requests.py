@@ -7,8 +7,6 @@ Here each request is split, and its spans are written under the keys of their ow
 so a crash between the two writes the same spans again, which are duplicates.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from collector.base.errors import RecordTooLarge, TooLarge, Undecodable

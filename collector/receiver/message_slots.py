@@ -3,8 +3,6 @@
 A slot that becomes free goes to the waiting sender that holds the fewest; one sender never holds all.
 """
 
-from __future__ import annotations
-
 import asyncio
 from asyncio import Future, TimerHandle
 from collections import deque

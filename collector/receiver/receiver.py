@@ -1,7 +1,5 @@
 """The receiver's two servers over one intake."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence

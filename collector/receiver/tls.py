@@ -1,7 +1,5 @@
 """TLS files, read and checked once at start."""
 
-from __future__ import annotations
-
 import ssl
 from dataclasses import dataclass
 from pathlib import Path

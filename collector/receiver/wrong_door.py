@@ -1,7 +1,5 @@
 """Export requests to the wrong door: answered with the right one and counted; the first of each kind is logged."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import Literal, TypeAlias

@@ -1,7 +1,5 @@
 """Topic `closings`: one mark per closing of a trace."""
 
-from __future__ import annotations
-
 import msgspec
 
 from collector.records.codec import decode

@@ -1,7 +1,5 @@
 """The headers of a signal's record: CloudEvents 1.0 in the Kafka binding (binary mode), and two between rooms."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from urllib.parse import quote
 

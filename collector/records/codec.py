@@ -1,7 +1,5 @@
 """Records as msgpack, a tag (`type`) names the kind of each."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar, get_args
 
 import msgspec

@@ -1,7 +1,5 @@
 """Two versions of an agent, compared: what `/api/v1/compare` and `spanwise compare` say. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 Its parts are the strata and, as `own_history.OTHER`, the subjects that have entered.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from evaluators.formulas.own_past import PastState

@@ -3,8 +3,6 @@
 Its one part are the sessions that have entered.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from collector.base.slots import NameVolume

@@ -6,8 +6,6 @@ It says nothing that the log has not made durable, and nothing that the record's
 it, after a start all of it, costs a scan and nothing else.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from collector.log.port import Position

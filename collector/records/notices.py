@@ -1,7 +1,5 @@
 """What topic `windows` holds of alerts: which fire, and what each target was sent (`collector/notices/alarms.py`)."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Literal, TypeAlias
 

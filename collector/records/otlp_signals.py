@@ -4,8 +4,6 @@ A new signal is a file beside this one that declares its `OtlpSignal`, and a lin
 serves it over gRPC and HTTP, and `spanwise evaluate` reads its recordings.
 """
 
-from __future__ import annotations
-
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
     ExportLogsServiceRequest,
     ExportLogsServiceResponse,

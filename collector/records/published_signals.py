@@ -1,7 +1,5 @@
 """The signals of several records of topic `signals`: their JSON in blocks, and each by itself for who asks for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, overload
 

@@ -3,8 +3,6 @@
 The session key also keeps the records of a session in one partition of `traces`.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import msgspec

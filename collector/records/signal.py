@@ -4,8 +4,6 @@ Its id is a pure function of what was scored, so that a repeat is the same signa
 64 KiB.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime

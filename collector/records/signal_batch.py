@@ -8,8 +8,6 @@ A shared log has one signal per record, its JSON with CloudEvents headers, for a
 process before. `signals_in` reads both. The JSON of a signal and its id are the same either way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ A trace record of a log that reads parts of records (`port.Ranges`) names its sp
 again only by who needs them. Everywhere else, and where a piece was cut, the bytes themselves are there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeAlias
 

@@ -4,8 +4,6 @@ The exporter makes them from the state behind its gauges, so that every place sh
 Names are label values (`collector.base.telemetry.short`); an agent without label values of its own has no standing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 

@@ -6,8 +6,6 @@
 `SubjectSignals` encodes once what the signals of a subject share; a signal that is too large for that is made whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import lru_cache

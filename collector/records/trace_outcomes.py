@@ -1,7 +1,5 @@
 """What evaluators say of a trace where it is read: a header of its record, from the worker to scoring."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

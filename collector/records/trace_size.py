@@ -5,8 +5,6 @@ of the normalised part are cut, the longest first, and the trace has the gap `tr
 beginning, then its size and digest, so that two different values stay different.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256

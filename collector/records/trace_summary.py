@@ -7,8 +7,6 @@ without a summary (of an older version, of a trace that no worker could read, or
 whose summary was made by other rules are decoded and summarised again: no result depends on who made the summary.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection
 

@@ -4,8 +4,6 @@ Every decoder here raises UnknownKind for a record that a newer version wrote, a
 a record of `traces`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar, Union, cast
 

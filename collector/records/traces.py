@@ -5,8 +5,6 @@ It is partitioned by session.
 A trace record can be read back by the offset that state keeps of it (`TraceReader`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeAlias, TypeVar
 

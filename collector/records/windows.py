@@ -1,7 +1,5 @@
 """Topic `windows`: the state of what one process publishes about agents and tasks. Compacted."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import msgspec

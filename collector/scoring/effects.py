@@ -4,8 +4,6 @@ Here alone the values that scoring decides are encoded, redacted, keyed and put 
 state; the commits follow (rule 4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import TypeAlias
 

@@ -5,8 +5,6 @@ is what a restart makes of these records (rule 5), so no score tells the one fro
 stand in the records of their traces; they are packed too only where the log takes long to read one.
 """
 
-from __future__ import annotations
-
 import struct
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """One open session: its head, its window, its running scores. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace

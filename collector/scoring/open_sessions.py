@@ -6,8 +6,6 @@ restart -> restore (read `sessions` back) -> the same again
 Records are taken in the order of offsets, each after the one before it is finished.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

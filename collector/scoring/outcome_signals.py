@@ -1,7 +1,5 @@
 """Outcomes become signals. Pure: the same outcome of the same subject is the same signal."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

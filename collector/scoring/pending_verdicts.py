@@ -5,8 +5,6 @@ itself, `skipped{judge_lag}`, so that every due outcome becomes final though the
 log, where the first verdict about a subject wins (rule 6).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 

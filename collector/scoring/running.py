@@ -3,8 +3,6 @@
 It depends on the set of turns, never on the order in which turns come, are revised and leave.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable

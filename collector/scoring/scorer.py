@@ -7,8 +7,6 @@ It waits for the log alone and decides nothing; the open sessions decide. What e
 record, or comes as a verdict.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Sequence
 

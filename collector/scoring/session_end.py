@@ -4,8 +4,6 @@ A session whose traces name a task is a run of that task. Its success is the one
 verdict of `tasks.evaluator` decides it, and the run is recorded once that verdict is there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 

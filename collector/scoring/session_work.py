@@ -1,7 +1,5 @@
 """What of a session is ranked among earlier ones, as its window stands. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ A turn is a trace that called a model or a tool, or in which agents took steps. 
 with the same limits. They never evict a turn, so a set of turns never recurs and each score of a set is published once.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge

@@ -4,8 +4,6 @@ The newest turns' are kept. Those of older turns, of sessions that were restored
 log is quick to read, stand in the records of their traces, which are read when one is asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 

@@ -4,8 +4,6 @@ A recording has one log time, so the order of closing is that of (newest span's 
 traces and the signals of a few sessions.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A class is named in `FAMILIES` so that all its families stand in `/metrics` befo
 that compares them with docs/operate.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from collector.api.families import ApiFamilies

@@ -3,8 +3,6 @@
 A new adapter is a file under `collector/log/`, its kind in `config.LogConfig` and its row in `LOGS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 
 from collector.api import feed

@@ -6,8 +6,6 @@ same spans give the same signal ids as in the running service, because nothing b
 The log holds what one call works on and is empty between calls: give it whole traces and whole sessions, a few at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import cast

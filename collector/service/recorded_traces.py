@@ -5,8 +5,6 @@
 What was read is in temporary files between the steps, so memory holds a few traces, however long the recordings.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from array import array

@@ -6,8 +6,6 @@
 .json  .jsonl    OTLP/JSON, one request per line (the Collector's file exporter)
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import zlib

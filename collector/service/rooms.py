@@ -1,7 +1,5 @@
 """The service without sockets: the rooms between the receiver and the signals, as configured, over one log."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress

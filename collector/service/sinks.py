@@ -1,7 +1,5 @@
 """From configuration to sinks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from collector.config.tree import Config

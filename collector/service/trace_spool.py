@@ -1,7 +1,5 @@
 """The closed traces of recordings or of a log: in the order of their starts, or session by session."""
 
-from __future__ import annotations
-
 import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Generator, Iterable, Iterator

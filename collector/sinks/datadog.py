@@ -4,8 +4,6 @@ Datadog documents no key of an evaluation, so that a second one of a trace would
 once, when it is first final, and is neither replaced nor taken away. Sessions cannot be scored.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Metric families of the sinks."""
 
-from __future__ import annotations
-
 from collector.base.telemetry import Telemetry
 
 

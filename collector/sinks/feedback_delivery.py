@@ -1,7 +1,5 @@
 """Feedback to the sinks that hand on what arrives: one reader of topic `feedback` for each, beside its signals."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Signals to the user's own Kafka: idempotent, acknowledged by all replicas, each with its CloudEvents headers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import ClassVar, Self

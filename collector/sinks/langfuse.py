@@ -5,8 +5,6 @@ servers take a list at `/api/public/scores`; older ones take events at `/api/pub
 list is refused. Langfuse takes a score before its trace and joins them when it comes.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Sequence
 from typing import Any, ClassVar

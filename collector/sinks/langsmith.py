@@ -4,8 +4,6 @@ The id of a feedback is ours: a known one is changed, an unknown one made. LangS
 sessions: those hang on the session's newest trace. It takes at most four decimals.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from typing import Any, ClassVar

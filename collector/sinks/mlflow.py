@@ -5,8 +5,6 @@ there is none yet. MLflow has no batches: eight requests run at once. It shows e
 written as one.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Signals as OTLP logs to any OpenTelemetry backend: events `gen_ai.evaluation.result`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, cast

@@ -5,8 +5,6 @@ replaces the earlier one. With `sync=true` the answer comes once they are stored
 annotation without a score, because Phoenix deletes by project and time only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, Final
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """The Sink port: where signals go. One conformance suite for all of them (tests/support/sink_contract.py)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 

@@ -1,7 +1,5 @@
 """Which advice fits spans that lack something: that of their dialects, else the general one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from evaluators.dialects import registry

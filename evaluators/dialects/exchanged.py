@@ -1,7 +1,5 @@
 """The messages of each model call of a trace, read from its spans as `read_trace` reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Raw OTLP pieces -> the normalised trace, for every dialect."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

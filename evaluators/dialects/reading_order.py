@@ -3,8 +3,6 @@
 Each model call is sent the history before it once more: of a call only what is new is a line.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias

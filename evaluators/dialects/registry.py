@@ -3,8 +3,6 @@
 Fields that a dialect left open are filled from the GenAI attributes of the same span.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial

@@ -1,7 +1,5 @@
 """The normalised trace as `spanwise inspect` and the API print it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import msgspec

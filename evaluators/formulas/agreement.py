@@ -4,8 +4,6 @@ What all runs of a task change alike is most likely right; a run that changes so
 says nothing for requests that are merely similar.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from collections.abc import Collection, Iterable, Iterator

@@ -3,8 +3,6 @@
 A block that breaks its schema fails the verdict: it has no score then, where the reference reports 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ enough to be named as its explanation (docs/alerting.md). They are listed to be 
 Source: Spanwise, measured on recordings with known faults (docs/alerting.md).
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

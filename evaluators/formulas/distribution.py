@@ -1,7 +1,5 @@
 """Scores in [0, 1], their distributions (Cogitator's aggregates; empty gives zeros), and bounds on their mean."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from statistics import NormalDist

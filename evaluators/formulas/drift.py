@@ -6,8 +6,6 @@ S = max(0, S + 0.5 - rank - slack), alarm at S >= limit. Of the four together an
 ranks on average. A direction of its own is fed 1 - rank.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import msgspec

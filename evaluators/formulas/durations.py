@@ -1,7 +1,5 @@
 """How long calls of one tool usually take: a histogram whose size does not grow with the calls. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from math import ceil, floor, log2
 

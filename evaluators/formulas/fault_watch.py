@@ -11,8 +11,6 @@ after one that failed. While a sum is above 0, uses wait outside the past: what 
 Source: Spanwise, measured on recordings with known faults (docs/alerting.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import log, sqrt
 from typing import Literal, NamedTuple, TypeAlias

@@ -4,8 +4,6 @@ An e-detector (Shin, Ramdas, Rinaldo): whatever the distribution of the scores, 
 least 28,800 scores while the true mean is not below the objective; at 40 scores an hour, one a month. Pure.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import msgspec

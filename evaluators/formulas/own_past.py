@@ -7,8 +7,6 @@ of a version that the change cannot come from; or when it is old: what is now is
 begins again. Memory: that of the history, and at most 20 kB.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """pass@k and pass^k: from a rate (Fair Forge), from its Beta posterior, and combinatorially (the papers)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

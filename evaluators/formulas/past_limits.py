@@ -3,8 +3,6 @@
 The defaults are those that docs/alerting.md states figures for; other values have other bounds.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 DAY = 86400.0  # seconds

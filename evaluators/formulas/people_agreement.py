@@ -6,8 +6,6 @@
 The error of the rank is DeLong's, as for release verdicts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import NormalDist
 from typing import NamedTuple

@@ -8,8 +8,6 @@ over what is there then. Between looks the verdict does not change, and a fail o
 seconds gains no false alarm.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Risk of a session, kept up to date turn by turn: its tail and its root mean square (PandaProbe)."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, insort
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The signals that session formulas read of each turn, and exact sums over them (PandaProbe)."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections import Counter

@@ -1,7 +1,5 @@
 """Task runs: how reliably the same task succeeds when it is tried repeatedly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From a struct to a strict JSON Schema: every property required, nothing additional, no references."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping
 from typing import cast

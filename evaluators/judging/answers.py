@@ -1,7 +1,5 @@
 """Reading a judge's answer: tolerant of text around it, strict about its content."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -4,8 +4,6 @@ It is run once to learn which texts it embeds; those without a vector are reques
 `EmbeddingClient` wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -4,8 +4,6 @@ Only calls of `JudgeClient` wait. Bounds: at most 2 calls a trace for PandaProbe
 that give nothing usable; with a client of three attempts that is at most 12 requests when everything fails.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from secrets import token_hex

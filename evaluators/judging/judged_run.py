@@ -3,8 +3,6 @@
 Facts that contradict a near-perfect verdict are noted beside it.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -5,8 +5,6 @@ evaluators (tests/unit/evaluators/judging/test_prompts_pinned.py). The recording
 random marker it cannot know, without characters that hide or command.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """What a judge's answer only quotes: text that is in the recording is an agent's word, not the judge's."""
 
-from __future__ import annotations
-
 import html
 import re
 import unicodedata

@@ -3,8 +3,6 @@
 Every decision is by size and place, so that equal recordings give equal texts.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ boundaries, line ends, letter case, escapes, and groups that match nothing until
 look-behind's alternative of variable width is an error, and a group keeps what it caught in an earlier round of a loop.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Whether a trace ended with an answer, and what an answer says of itself."""
 
-from __future__ import annotations
-
 import re
 
 from evaluators.matching.text import clip

@@ -4,8 +4,6 @@ Over 159 labelled runs the step is the decisive one in .42, its agent in .62 of 
 model that was asked did better (docs/evidence.md). Without a tool error nothing is pointed at.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from evaluators.model import ToolCall, Trace

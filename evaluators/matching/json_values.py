@@ -1,7 +1,5 @@
 """JSON values of unknown shape: parsed, narrowed, encoded, cut to a size."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import NoReturn, cast

@@ -1,7 +1,5 @@
 """What a pattern out of a trace may cost: an upper bound, found without running it."""
 
-from __future__ import annotations
-
 import re
 
 ATTEMPTS = 1 << 17  # attempts of one pattern on one text; some milliseconds of Python's engine

@@ -1,7 +1,5 @@
 """Which earlier questions of its session a question asks again."""
 
-from __future__ import annotations
-
 import math
 import re
 import struct

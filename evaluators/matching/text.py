@@ -1,7 +1,5 @@
 """Texts as evaluators compare them: their words, the distance of embeddings, Cogitator's deterministic comparisons."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

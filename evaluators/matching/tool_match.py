@@ -4,8 +4,6 @@ This differs from the reference where that is arbitrary: the i-th expected call 
 made one, true is not 1, weights are normalised, and nothing expected with nothing done is perfect.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What became of a trace's tool calls, tool by tool, and the class of an error that one ended with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import cast

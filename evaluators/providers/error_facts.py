@@ -1,7 +1,5 @@
 """Status, body and headers of an error and the errors behind it, read from attributes by their names."""
 
-from __future__ import annotations
-
 import email.utils
 import json
 import math

@@ -1,7 +1,5 @@
 """Judges and hosted embeddings through litellm: the only importer of it, lazily (4 s and 200 MB to import)."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import importlib.util

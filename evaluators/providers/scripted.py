@@ -1,7 +1,5 @@
 """Fakes: embedders whose vectors and judges whose answers a test decides."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Agent consistency (PandaProbe): how unstable a session is overall."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from evaluators.counts import amount

@@ -1,7 +1,5 @@
 """Agent reliability (PandaProbe): the tail of a session's risk."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from evaluators.counts import amount

@@ -1,7 +1,5 @@
 """Agentic (Fair Forge): how many of a conversation's interactions were right, with pass@k and pass^k."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Self

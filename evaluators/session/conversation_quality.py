@@ -1,7 +1,5 @@
 """Conversation quality (Connexity): up to nine criteria for a whole conversation, weighted to one score."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Literal, NotRequired, TypedDict

@@ -1,7 +1,5 @@
 """Latency of a session's turns (Cogitator)."""
 
-from __future__ import annotations
-
 from evaluators.declare import evaluator
 from evaluators.formulas import distribution
 from evaluators.model import Score, Session

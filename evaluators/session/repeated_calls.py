@@ -5,8 +5,6 @@ four times the model calls that their agent usually makes. A long chat does that
 as many times the usual model calls in a turn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Task agreement: a run that changed something else than the other runs of its task is in doubt."""
 
-from __future__ import annotations
-
 from evaluators.content import NO_CONTENT
 from evaluators.declare import evaluator
 from evaluators.formulas.agreement import LEAST_RUNS

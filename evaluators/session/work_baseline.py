@@ -1,7 +1,5 @@
 """Work baseline: a session that took more work than its agent's earlier sessions is in doubt."""
 
-from __future__ import annotations
-
 from evaluators.declare import evaluator
 from evaluators.formulas.work import LEAST_HISTORY
 from evaluators.model import Score, Session

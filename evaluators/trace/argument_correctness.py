@@ -1,7 +1,5 @@
 """Argument correctness from facts: the deterministic sibling of PandaProbe's judge."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, Self
 

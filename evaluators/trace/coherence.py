@@ -1,7 +1,5 @@
 """Coherence (PandaProbe): how close the output's embedding is to the input's."""
 
-from __future__ import annotations
-
 from evaluators.declare import pandaprobe
 from evaluators.formulas.distribution import rounded
 from evaluators.matching.text import clip, cosine_distance

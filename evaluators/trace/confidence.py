@@ -1,7 +1,5 @@
 """Confidence from facts: the deterministic sibling of PandaProbe's judge, and a signal of session formulas."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Contains (Cogitator): does the output contain the expected text?"""
 
-from __future__ import annotations
-
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
 from evaluators.matching import text

@@ -1,7 +1,5 @@
 """Exact match (Cogitator): is the output the expected one?"""
 
-from __future__ import annotations
-
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
 from evaluators.matching import text

@@ -1,7 +1,5 @@
 """Faithfulness (Cogitator's `faithfulness`)."""
 
-from __future__ import annotations
-
 from evaluators.declare import evaluator
 from evaluators.judging.rubric_judge import Judgement
 from evaluators.model import Score, Trace

@@ -1,7 +1,5 @@
 """JSON schema (Cogitator): is the output JSON of the expected form?"""
 
-from __future__ import annotations
-
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
 from evaluators.matching import text

@@ -1,7 +1,5 @@
 """Plan adherence (PandaProbe): did the agent follow its plan?"""
 
-from __future__ import annotations
-
 from evaluators.declare import pandaprobe
 from evaluators.model import JSON, Score, Trace
 from evaluators.resources import Extraction

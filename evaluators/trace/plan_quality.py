@@ -1,7 +1,5 @@
 """Plan quality (PandaProbe): was the agent's plan a good one?"""
 
-from __future__ import annotations
-
 from typing import Self
 
 from evaluators.declare import pandaprobe

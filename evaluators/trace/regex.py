@@ -1,7 +1,5 @@
 """Regex (Cogitator): does the output match the expected pattern?"""
 
-from __future__ import annotations
-
 from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
 from evaluators.matching import text

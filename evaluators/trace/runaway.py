@@ -4,8 +4,6 @@ An agent that loops makes the trace that does not end: open traces are looked at
 the final outcome.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Step efficiency from facts: the deterministic sibling of PandaProbe's judge."""
 
-from __future__ import annotations
-
 from evaluators.declare import pandaprobe
 from evaluators.matching.json_values import brief
 from evaluators.matching.repeats import RepeatCounts, repeats

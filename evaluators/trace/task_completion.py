@@ -1,7 +1,5 @@
 """Task completion (PandaProbe): did the agent do what was asked?"""
 
-from __future__ import annotations
-
 from evaluators.declare import pandaprobe
 from evaluators.model import Score, Trace
 from evaluators.resources import Block, Extraction, UnitInterval

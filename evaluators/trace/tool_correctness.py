@@ -1,7 +1,5 @@
 """Tool correctness from facts: the deterministic sibling of PandaProbe's judge."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from evaluators.counts import amount

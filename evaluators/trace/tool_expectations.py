@@ -1,7 +1,5 @@
 """Tool expectations (Fair Forge tool correctness): were the expected tools called as expected?"""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Mapping, Sequence

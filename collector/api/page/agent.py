@@ -1,7 +1,5 @@
 """The page of one agent: charts over time, what happened when, what changed since, and sessions of both sides."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

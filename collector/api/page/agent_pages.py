@@ -1,7 +1,5 @@
 """The overview and the page of one agent."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from urllib.parse import quote, urlencode

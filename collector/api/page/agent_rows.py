@@ -1,7 +1,5 @@
 """What has changed of an agent in plain words, and what runs away. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

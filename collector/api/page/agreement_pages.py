@@ -1,7 +1,5 @@
 """The page that puts evaluators beside what people said."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What the doctor found for a service, in a line of the overview. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

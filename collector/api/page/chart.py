@@ -3,8 +3,6 @@
 A plot is `WIDTH` by `HEIGHT` units, whatever its size on the screen; the template stretches it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A thumb is posted to the page itself. Whoever may read the page may give one; another site's page may not.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Any

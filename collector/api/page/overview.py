@@ -1,7 +1,5 @@
 """The overview: what needs attention, and every agent with its trend and its versions side by side."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

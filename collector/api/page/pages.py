@@ -1,7 +1,5 @@
 """The pages: one session. Those of agents, of all sessions, of a trace and of the service have files of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from starlette.requests import Request

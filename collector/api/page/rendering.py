@@ -1,7 +1,5 @@
 """Pages and files as answers. Every text is escaped; a page may load nothing but itself (Content-Security-Policy)."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The charts of an agent, from the sessions of each part of the time. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Pages about the service itself."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any

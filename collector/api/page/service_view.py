@@ -1,7 +1,5 @@
 """The evaluators and the health of the service, as their pages show them. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The page of all sessions. Its address says the whole view: what is chosen, in what order, from where on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """One session as its page shows it: how it went, and each trace with its question, its answer and its scores. Pure."""
 
-from __future__ import annotations
-
 from itertools import count
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """What one page may hold. Everything that a sender can make long or many is put on a page through a `Sheet`. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice

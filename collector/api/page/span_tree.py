@@ -1,7 +1,5 @@
 """The spans of a trace as a tree on a time axis. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

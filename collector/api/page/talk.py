@@ -1,7 +1,5 @@
 """A trace as a conversation: each line with its texts, what it took, and where the trace went wrong first. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """The time that charts show: a named length that ends now, cut into equal parts. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

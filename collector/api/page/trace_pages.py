@@ -1,7 +1,5 @@
 """One trace: its page, its recording and its case as files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote

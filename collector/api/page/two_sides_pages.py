@@ -1,7 +1,5 @@
 """The page that compares two sides of an agent, at `/compare`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias

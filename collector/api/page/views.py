@@ -1,7 +1,5 @@
 """How numbers, times and names read on the page: the filters of its templates. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Container
 from datetime import UTC, datetime

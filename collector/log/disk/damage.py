@@ -1,7 +1,5 @@
 """Damaged records, each named and counted once; and what is said of a folder that cannot hold the log."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

@@ -5,8 +5,6 @@ that hold something. So every page of the trees is read here first, and where ea
 is not looked at: its owner has to.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 import sys

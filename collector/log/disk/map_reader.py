@@ -4,8 +4,6 @@ Each call is one short read transaction: one left open would keep pages from bei
 it is first needed, and again after an error. Nothing is ever written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path

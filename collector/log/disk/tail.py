@@ -4,8 +4,6 @@ write --commit--> tail --> reader, reader, reader      the same objects, no copi
               \\-> disk --> reader that fell behind, or began late
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from collector.log.embedded.polling import Slice

@@ -8,8 +8,6 @@ Spans go first, as a sender waits for them; of everything else about as much goe
 No other thread ever writes, so nothing waits for LMDB's lock.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import queue

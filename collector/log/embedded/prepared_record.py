@@ -1,7 +1,5 @@
 """The first half of a write: every record gets its position and its bytes; the log is not touched."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec

@@ -4,8 +4,6 @@ They stay in the log until their room is needed: trace records name them. Kept i
 was released then goes once the commit has passed it.
 """
 
-from __future__ import annotations
-
 MOST = 4 << 20
 """Offsets above the commit, one byte each, that are remembered in a partition; above them the commit alone counts."""
 _CUT = 64 << 10  # passed offsets that are cut off together: to cut moves all that follow

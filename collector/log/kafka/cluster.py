@@ -3,8 +3,6 @@
 The first contact, at once or in the background: connect, then create or check our topics (`Bootstrap`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import ssl

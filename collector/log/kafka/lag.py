@@ -8,8 +8,6 @@ A record is fetched only where something waits that was there at the measurement
 as that measurement, at most, if that was just now.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Reads without a group: one record, a range of a partition, its first and last offset."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar

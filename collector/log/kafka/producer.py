@@ -1,7 +1,5 @@
 """A producer's life: started once, watched for acknowledgements, replaced when it is stuck, closed in bounded time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """One question to a Kafka cluster, answered in time or explained in one line."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable

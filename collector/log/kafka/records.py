@@ -6,8 +6,6 @@ names its owner, and readers of state skip the records that an owner wrote after
 (docs/decisions/013).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from aiokafka.structs import ConsumerRecord

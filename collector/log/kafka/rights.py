@@ -1,7 +1,5 @@
 """Rights on a Kafka cluster that are missing, each as Kafka's tools name it: `Write on topic spanwise.signals`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ An alert of Prometheus with these labels is the same one there, where Prometheus
 Source: Alertmanager's OpenAPI document of version 2; tried with 0.25.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

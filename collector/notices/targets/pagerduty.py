@@ -3,8 +3,6 @@
 Source: PagerDuty's documentation of the Events API v2: `summary` has at most 1,024 characters, `dedup_key` 255.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """A kind of target: what a request to it looks like. Pure; `messenger.py` sends it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol

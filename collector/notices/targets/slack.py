@@ -4,8 +4,6 @@ Source: Slack's documentation of incoming webhooks and of Block Kit: at most 50 
 a section, and `&`, `<`, `>` as entities in `mrkdwn`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar

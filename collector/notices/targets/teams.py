@@ -4,8 +4,6 @@ Source: Microsoft's documentation of incoming webhooks: a message with one attac
 `application/vnd.microsoft.card.adaptive`, below 28 KB.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar

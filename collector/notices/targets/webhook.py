@@ -3,8 +3,6 @@
 Sources: CloudEvents 1.0 (JSON format, HTTP binding); Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

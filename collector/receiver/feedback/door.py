@@ -3,8 +3,6 @@
 The type of the body is not looked at: `curl -d` and a page's `sendBeacon` name another one than JSON.
 """
 
-from __future__ import annotations
-
 import json
 
 from collector.receiver.answers import OK, ReceiverReply

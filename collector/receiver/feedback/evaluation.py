@@ -1,7 +1,5 @@
 """The event `gen_ai.evaluation.result` as feedback, and the values that all events have in common. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import cast

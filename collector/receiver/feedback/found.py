@@ -1,7 +1,5 @@
 """The feedback of a request as records of the log."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -8,8 +8,6 @@ feedback_survey             of Claude Code: their session (Claude Code, "Monitor
 tool_decision               the same, where a person decided
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest

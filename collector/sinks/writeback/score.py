@@ -1,7 +1,5 @@
 """What is written into a tool: a final score, or that there is none any more, on the tool's trace or session."""
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 from collections.abc import Collection, Mapping

@@ -1,7 +1,5 @@
 """Scores whose trace or session the tool does not have yet: set aside by subject and tried again. Pure."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What the sinks that write into tools have in common; each tool's file says what its requests look like."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence

@@ -1,7 +1,5 @@
 """The one way in which scores reach a tool; the tool's own file says what its requests look like."""
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The inside of one message: texts, tool calls and tool results in every provider's spelling."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec

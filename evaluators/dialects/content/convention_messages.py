@@ -3,8 +3,6 @@
 `blocks` reads them as well, with the same result; here msgspec checks the spelling while it parses.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

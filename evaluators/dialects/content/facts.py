@@ -1,7 +1,5 @@
 """The facts of one span, in the fields that all dialects share, and the content of its two sides."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Literal
 

@@ -5,8 +5,6 @@ many histories hold it: those from which an agent dropped messages, and the answ
 history. Of a history that only grew, what was added is looked at alone.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from evaluators.dialects.content.convention_messages import read_convention, read_conventions

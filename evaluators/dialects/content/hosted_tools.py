@@ -1,7 +1,5 @@
 """Tools that the provider runs: call and result stand in one item of the model's answer, and no span is theirs."""
 
-from __future__ import annotations
-
 from evaluators.dialects.content.message_model import Call, Result
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
 from evaluators.model import JSON

@@ -1,7 +1,5 @@
 """Parts of a message that are not text: pictures, sound, video, files. Their bytes are never read as words."""
 
-from __future__ import annotations
-
 from evaluators.dialects.decoding.values import string
 from evaluators.model import JSON
 

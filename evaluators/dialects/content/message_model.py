@@ -1,7 +1,5 @@
 """Messages, tool calls and tool results, in one shape for all providers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -4,8 +4,6 @@ One reader for all of them, because the shapes travel: OpenAI chat and responses
 Vercel, the GenAI convention's parts and pydantic-ai's events all turn up under each other's attribute keys.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from evaluators.dialects.content import blocks

@@ -1,7 +1,5 @@
 """Names and ids out of a trace: short enough for a label, without characters that separate, command or hide."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -6,8 +6,6 @@ tool's: a tool that is called in a loop would seem to return something else each
 holds nothing but that and one body, and where something in it is surely of the call.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Set as AbstractSet
 

@@ -4,8 +4,6 @@ Users of Langfuse and of OpenInference do so on spans of another instrumentation
 the spans of those SDKs (langfuse.com/docs/opentelemetry, arize.com/docs/phoenix/tracing).
 """
 
-from __future__ import annotations
-
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 

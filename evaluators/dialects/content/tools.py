@@ -1,7 +1,5 @@
 """The tools that a model was offered, in every provider's wrapping, and the arguments of their calls."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from evaluators.dialects.content.hosted_tools import offered_name

@@ -1,7 +1,5 @@
 """Token counts and costs: every spelling of one span's own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 

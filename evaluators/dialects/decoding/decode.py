@@ -6,8 +6,6 @@ request with it; attributes are a `map`, whose wire form is exactly `repeated Ke
 its key in C and only the wanted ones ever become Python objects.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field

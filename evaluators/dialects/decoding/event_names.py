@@ -1,7 +1,5 @@
 """What the names of GenAI events say, whether they came as log records or on a span."""
 
-from __future__ import annotations
-
 DETAILS = "gen_ai.client.inference.operation.details"
 CHOICE = "gen_ai.choice"
 PROMPTS = frozenset({"gen_ai.content.prompt", "gen_ai.prompt"})

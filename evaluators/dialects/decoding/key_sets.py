@@ -4,8 +4,6 @@ An instrumentation writes the same few sets of keys over and over. Which of them
 values, so it is asked once per set and remembered. `unflatten` reads lists that were flattened into keys.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet

@@ -4,8 +4,6 @@ Read, never evaluated: calls become objects of their keyword arguments, enum mem
 is in angle brackets a text.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 

@@ -3,8 +3,6 @@
 Python reprs are read a hundred times more slowly than JSON.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any

@@ -4,8 +4,6 @@ Instrumentations write JSON, JSON inside JSON strings, Python reprs, and any of 
 value limit. Texts stay texts: only what is surely a container or a quoted string is unwrapped.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

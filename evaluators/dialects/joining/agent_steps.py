@@ -1,7 +1,5 @@
 """Steps of agents whose model calls left no spans: an agent span that answers is then all that is known of the step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from evaluators.dialects.content.facts import Content, Facts

@@ -1,7 +1,5 @@
 """Facts of spans -> the normalised trace. The rules all dialects share are called from here, one file per concern."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace

@@ -4,8 +4,6 @@ Some instrumentations record a model's answer without the calls in it, or no mod
 graph around it: OpenLLMetry for JS does so for LangChain.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Whether an answer was given that is not exported, or a mask is in its place: that is not the agent's silence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

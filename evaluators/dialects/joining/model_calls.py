@@ -1,7 +1,5 @@
 """The model calls of a trace, each once, however many instrumentation layers recorded it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, last_text

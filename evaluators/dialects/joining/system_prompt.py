@@ -1,7 +1,5 @@
 """The system prompt of a trace, and of each of its model calls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from evaluators.dialects.content.blocks import read_content

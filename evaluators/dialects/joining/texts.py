@@ -1,7 +1,5 @@
 """The question and the answer of a trace, its system prompt, and how much of a text is kept."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

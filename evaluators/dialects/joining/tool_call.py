@@ -1,7 +1,5 @@
 """A tool call while it is put together from spans and messages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """The tool calls of a trace: those that left a span, and those only seen in messages, each once."""
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How the spans of a trace hang together, and the agents that did the work. Broken parents may form a ring."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from evaluators.dialects.content.facts import Facts

@@ -4,8 +4,6 @@ A dialect's word for it counts first; then the runs of one agent, side by side; 
 the trace, each of which begins with what a user said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple

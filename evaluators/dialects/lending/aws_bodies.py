@@ -4,8 +4,6 @@ One record per span: `{"input": {"messages": [{"role", "content"}]}, "output": {
 span event (Strands), or the text of an attribute. What is left on the span tells which: its messages keep their roles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec

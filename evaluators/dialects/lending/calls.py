@@ -1,7 +1,5 @@
 """Records that tell of calls of one kind, joined by the id of the call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import msgspec

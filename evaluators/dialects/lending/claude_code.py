@@ -5,8 +5,6 @@ them stands for the call. The answer of a turn is what the main agent said witho
 program had the model say for itself, as a title of the session or a prompt to suggest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import msgspec

@@ -4,8 +4,6 @@ No record names the request that it belongs to. In one conversation they follow 
 end with the counts, and after the last one the answer's text. A helper has a conversation of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

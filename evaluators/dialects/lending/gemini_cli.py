@@ -1,7 +1,5 @@
 """Gemini CLI: answers carry no ids of their own, and a tool's record has the id of the batch around its span."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from evaluators.dialects.lending.gemini_family import Family, JoiningTurn

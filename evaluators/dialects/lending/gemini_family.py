@@ -4,8 +4,6 @@ A model call is one request, its answer or error, and the span around both, of w
 one record and one span. What is joined is once: under the span where it came, else under the record that ends it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """The spans of one trace while log records lend them what they say."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Mapping
 

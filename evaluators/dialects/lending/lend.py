@@ -1,7 +1,5 @@
 """Where each log record of a trace goes: to the span it belongs to, to a span of its own, or nowhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Qwen Code: records carry the id of their span, but for calls that were refused, which name the call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from evaluators.dialects.lending.gemini_family import Family, JoiningTurn

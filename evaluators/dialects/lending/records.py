@@ -1,7 +1,5 @@
 """What a log record looks like among the spans of a trace, and a span that log records lent something."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The root of a made turn: the prompt of a person, from whose record hangs all that has no parent in the trace."""
 
-from __future__ import annotations
-
 import msgspec
 
 from evaluators.dialects.lending.records import body_of, event_of, is_record

@@ -7,8 +7,6 @@ Texts are between quotes as they are: neither their quotes nor their line ends a
 no roles; an answer that only calls tools is `[]`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -6,8 +6,6 @@ takes attributes and events off the span and sends one record, `{"input": ..., "
 AI 1.x writes them with loggers (`spring_ai`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

@@ -5,8 +5,6 @@ Tokens are under bare names, the question in `prompt` or `user_prompt`, a tool's
 failed is in its record and on the span of its execution, inside the tool's own.
 """
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind

@@ -1,7 +1,5 @@
 """What Claude Code leaves out unless a switch is set, and what each switch gives away."""
 
-from __future__ import annotations
-
 from evaluators.dialects.dialect import NO_SETTING, Advice
 
 _DOCS = "code.claude.com/docs/en/monitoring-usage; recordings of 2.1.330"

@@ -4,8 +4,6 @@ Codex says that a command succeeded which ended with an exit code: the code is i
 heading that differs with every call. Refusals by its rules are there too.
 """
 
-from __future__ import annotations
-
 import re
 
 from evaluators.dialects import fields

@@ -1,7 +1,5 @@
 """GitHub Copilot CLI: the GenAI conventions, one trace per prompt. Commands that failed and refusals stand apart."""
 
-from __future__ import annotations
-
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, scope_is

@@ -4,8 +4,6 @@ An answer is a list of streamed chunks. A tool's result is in the request after 
 success with `Exit Code: 1` in its output, and in newer versions with `isError` in the record's metadata.
 """
 
-from __future__ import annotations
-
 import re
 
 from evaluators.dialects import fields

@@ -1,7 +1,5 @@
 """The GenAI conventions as dialects: in attributes, in events, or under a scope that has a name of its own."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from evaluators.dialects.dialect import (

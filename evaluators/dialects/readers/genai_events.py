@@ -1,7 +1,5 @@
 """Content in span events: Strands, Azure AI inference, Semantic Kernel, older instrumentations."""
 
-from __future__ import annotations
-
 from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import Side

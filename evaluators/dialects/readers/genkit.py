@@ -3,8 +3,6 @@
 The `generate` spans between them repeat what the models' spans hold.
 """
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts

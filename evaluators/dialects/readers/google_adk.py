@@ -1,7 +1,5 @@
 """Google's Agent Development Kit: Gemini shapes under `gcp.vertex.agent.*` (1.x), beside the conventions since."""
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind

@@ -3,8 +3,6 @@
 Content is there when HAYSTACK_CONTENT_TRACING_ENABLED is set. The kind of a component is the end of its class name.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from evaluators.dialects import fields

@@ -3,8 +3,6 @@
 Unless it is verbose, every text is a mask: `HIDDEN:non-empty`.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has

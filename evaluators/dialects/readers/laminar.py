@@ -3,8 +3,6 @@
 OpenHands is traced with it: a tool's span there is named for the class of the action, `TerminalAction`.
 """
 
-from __future__ import annotations
-
 import re
 
 from evaluators.dialects import fields

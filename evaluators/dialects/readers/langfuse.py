@@ -1,7 +1,5 @@
 """Langfuse: `langfuse.observation.*` of the Python and JS SDKs, v2 to v5."""
 
-from __future__ import annotations
-
 from msgspec import structs
 
 from evaluators.dialects import fields

@@ -5,8 +5,6 @@
 instrumentations (OpenInference and Langfuse look for "agent" in it), so that the metadata alone tells an agent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 

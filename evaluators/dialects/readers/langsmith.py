@@ -1,7 +1,5 @@
 """LangSmith's OTel export: inputs and outputs as JSON in `gen_ai.prompt` and `gen_ai.completion`."""
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Facts

@@ -1,7 +1,5 @@
 """LangWatch's SDKs: `langwatch.input` and `langwatch.output`, each a value beside its type."""
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Facts

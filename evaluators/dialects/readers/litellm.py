@@ -3,8 +3,6 @@
 It is inside LiteLLM's span of the call, which has the counts, but in older versions loses calls and their ids.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set as AbstractSet
 
 from evaluators.dialects.content import usage

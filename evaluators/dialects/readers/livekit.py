@@ -4,8 +4,6 @@ A conversation is one trace, `agent_session`; the spans named `agent_turn` are i
 where an answer goes on after a tool. What people said and what was done has `pii` in its keys since 1.6.
 """
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.decoding.values import string

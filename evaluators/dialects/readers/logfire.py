@@ -3,8 +3,6 @@
 Since version 5 the conventions' messages are beside them and win. Spans that people make with logfire are not calls.
 """
 
-from __future__ import annotations
-
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
 from evaluators.dialects.content.tools import arguments_of

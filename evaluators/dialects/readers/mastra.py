@@ -3,8 +3,6 @@
 Since 1.0 its exporter writes the conventions, and its spans are read as such; only a model's step is still its own.
 """
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, string, unwrap

@@ -1,7 +1,5 @@
 """MLflow tracing over OTLP: every value is JSON-encoded once more."""
 
-from __future__ import annotations
-
 import re
 
 from evaluators.dialects import fields

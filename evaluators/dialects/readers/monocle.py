@@ -1,7 +1,5 @@
 """Monocle (`monocle_apptrace`, of the Linux Foundation): what was said in the events `data.input` and `data.output`."""
 
-from __future__ import annotations
-
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.content.messages import role_of

@@ -3,8 +3,6 @@
 One more model call names the session: it costs tokens and answers no one. A command's exit code is in the result.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from evaluators.dialects.content.facts import Facts

@@ -1,7 +1,5 @@
 """OpenInference: every `openinference.instrumentation.*` and `@arizeai/openinference-*` package."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec

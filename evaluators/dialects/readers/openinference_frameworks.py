@@ -1,7 +1,5 @@
 """Frameworks that OpenInference exports in their own shapes: BeeAI, CrewAI, DSPy, Gemini, Haystack, smolagents."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

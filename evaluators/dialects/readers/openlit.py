@@ -3,8 +3,6 @@
 That text is `role: content` per line; the tool calls of the answer are beside it in attributes.
 """
 
-from __future__ import annotations
-
 import re
 
 from evaluators.dialects.content.facts import Content, Facts

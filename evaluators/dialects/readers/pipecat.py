@@ -3,8 +3,6 @@
 A conversation is one trace; the spans named `turn` are its turns. Spans of speech services carry no words of a model.
 """
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.dialect import CONTENT, NO_SETTING, Advice, Dialect, Sample, scope

@@ -1,7 +1,5 @@
 """pydantic-ai: the conventions, plus `final_result`, `all_messages`, and the older `events` and `tool_arguments`."""
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts, Kind

@@ -3,8 +3,6 @@
 Its messages have no roles, so a question can only be recognised where nothing else was sent.
 """
 
-from __future__ import annotations
-
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.dialect import NO_SETTING, Advice, Dialect, scope_is

@@ -1,7 +1,5 @@
 """Qwen Code: its spans, with the words of its log records (`lending.qwen_code`), and records that stand alone."""
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.dialect import CONTENT, NO_SETTING, Advice, By, Dialect, Sample, scope_is

@@ -4,8 +4,6 @@ Without a span of the application's own around it, each step of its agent is a t
 answer and the sums of the counts, and what it calls is beside it.
 """
 
-from __future__ import annotations
-
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.dialect import NO_SETTING, Advice, Dialect, has

@@ -3,8 +3,6 @@
 Micrometer writes every value as a text.
 """
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, is_json, string, unwrap

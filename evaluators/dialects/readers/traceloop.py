@@ -1,7 +1,5 @@
 """OpenLLMetry (traceloop): `traceloop.entity.*` around workflows, agents and tools."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Vercel AI SDK, v3 to v6: `ai.generateText` around `.doGenerate` and `ai.toolCall`."""
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts, Kind

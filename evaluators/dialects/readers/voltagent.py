@@ -1,7 +1,5 @@
 """VoltAgent: `entity.*` and `span.type`, with `input` and `output` as they are."""
 
-from __future__ import annotations
-
 from evaluators.dialects import fields
 from evaluators.dialects.content.usage import TokenKeys
 from evaluators.dialects.decoding.values import unwrap

@@ -1,7 +1,5 @@
 """The declaration of an agent that speaks in logs: which events are its own, and where each belongs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Values of events' attributes as texts: producers write numbers and ids in several types."""
 
-from __future__ import annotations
-
 from evaluators.dialects.turns.place import AgentEvent
 
 

@@ -1,7 +1,5 @@
 """Claude Code's log events, and its beta spans."""
 
-from __future__ import annotations
-
 from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.attributes import text
 from evaluators.dialects.turns.place import AgentEvent, Dropped, Place

@@ -1,7 +1,5 @@
 """OpenAI Codex: log events of a conversation; helpers have conversations of their own on the same machine."""
 
-from __future__ import annotations
-
 from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.attributes import from_resource, text
 from evaluators.dialects.turns.place import AgentEvent, Dropped, Place

@@ -1,7 +1,5 @@
 """Gemini CLI: log events and, beside them, a trace for every model call and every batch of tools."""
 
-from __future__ import annotations
-
 from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.attributes import from_resource, text
 from evaluators.dialects.turns.place import AgentEvent, Dropped, Place

@@ -8,8 +8,6 @@ in which records arrive:
     turns       |-------- p1 -----------|------ p2 -------
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Qwen Code: log events and, beside them, one trace for one or several prompts."""
 
-from __future__ import annotations
-
 import re
 
 from evaluators.dialects.turns.agent import LogAgent

@@ -1,7 +1,5 @@
 """All agents that speak in logs. A new one is one file beside this one, and one line here."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from evaluators.dialects.decoding.event_names import EVALUATION

@@ -1,7 +1,5 @@
 """Records of SDKs: words that were moved from spans to log events."""
 
-from __future__ import annotations
-
 import hashlib
 
 from evaluators.dialects.decoding.event_names import DETAILS, carries_messages
