@@ -11,20 +11,23 @@ from evaluators.uses import SessionUses
 
 
 class SettlingUses(msgspec.Struct, frozen=True, array_like=True):
-    """A session that has not settled, as it was seen last. Stored by order: append only."""
+    """A turn whose uses have not entered. Stored by order: append only."""
 
     subject: str
-    due: float  # log time at which it has settled, unless a later record comes before
+    due: float  # log time at which they enter
     revision: int
     closed: bool
     seen: float  # log time at which its newest span was first seen
     uses: SessionUses
     is_named: bool = True
-    """Whether the subject is the session's id; False: a digest, as the id is long."""
+    """Whether `session` is its id; False: a digest, as the id is long."""
+    session: str = ""
+    is_revised: bool = False
+    """Whether an earlier revision of the turn has closed."""
 
     @property
     def rank(self) -> tuple[int, bool]:
-        """Total order of a session's records, in whatever order they arrive."""
+        """Total order of what is said of the subject, in whatever order it arrives."""
         return (self.revision, self.closed)
 
     @property
@@ -56,5 +59,6 @@ class AgentFaultsState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     settling: tuple[SettlingUses, ...] = ()
     next_offsets: dict[int, int] = {}
     """By partition of `traces`, the offset below which every record is taken in."""
-    entered: int = 0  # how many sessions have entered
+    entered: int = 0  # how many turns have entered
     newest: bytes = b""  # digests of the newest of them, 64 bits each: those that the part may lack
+    lately: dict[int, int] = {}  # what the newest sessions used: `LatelyUsed`

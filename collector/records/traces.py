@@ -105,6 +105,15 @@ class RunawayRecord(msgspec.Struct, frozen=True, kw_only=True, tag="runaway", om
     is_first: bool = False  # it is the first final outcome of the trace, which counters count
 
 
+class TurnUses(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What a turn used, for fault watches. Stored by order: append only."""
+
+    trace_id: str
+    revision: int
+    uses: SessionUses
+    """Of the turn alone, but that a call counts as repeated when the session has made it three times."""
+
+
 class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_defaults=True):
     """What of a session is ranked among earlier ones, as its window stands; the last of a session when it closes."""
 
@@ -130,8 +139,8 @@ class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_def
     started: int = 0  # of its first trace (unix nanoseconds)
     first_trace: str | None = None
     newest_trace: str | None = None
-    uses: SessionUses | None = None
-    """What fault watches are fed with; None: an older version wrote it."""
+    used: TurnUses | None = None
+    """Of the turn that changed the session; None: no turn did."""
 
 
 TracesTopic: TypeAlias = (

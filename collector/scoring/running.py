@@ -3,7 +3,6 @@
 It depends on the set of turns, never on the order in which turns come, are revised and leave.
 """
 
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -14,7 +13,7 @@ from collector.records.signal import session_input_digest, turn_term
 from evaluators.formulas.agreement import sample
 from evaluators.matching.repeats import Answers
 from evaluators.model import Turn
-from evaluators.uses import MOST_TOOLS, SessionUses, ToolUse, Work
+from evaluators.uses import SessionUses, Work
 
 WRITE_COST = 150  # bytes of one write of a turn, here and in its state
 
@@ -108,16 +107,12 @@ _Alone: TypeAlias = tuple[int, int, bool]
 
 
 class RunningUses:
-    """The sums over the turns that were added and not removed."""
+    """Which calls the turns that were added and not removed repeat."""
 
-    __slots__ = ("_answered", "_answers", "_gave_up", "_models", "_models_failed", "_tools")
+    __slots__ = ("_answers",)
 
     def __init__(self) -> None:
-        self._tools: dict[str, _Tool] = {}
         self._answers: dict[int, Answers | _Alone] = {}  # by digest of tool and arguments
-        self._answered = self._gave_up = 0  # answers, and those that say that the agent could not
-        self._models = self._models_failed = 0
-        """Turns that called a model, and those in which a call of it failed."""
 
     def add(self, turn: Turn) -> None:
         self._count(turn, 1)
@@ -125,43 +120,32 @@ class RunningUses:
     def remove(self, turn: Turn) -> None:
         self._count(turn, -1)
 
-    def session(self, newest: Turn | None) -> SessionUses:
-        """All of it, `newest` being the session's newest turn; of the tools those that were called most."""
-        tools = [tool.use(name) for name, tool in self._tools.items()]
-        if len(tools) > MOST_TOOLS:
-            tools = sorted(tools, key=lambda each: (-each.calls, each.tool))[:MOST_TOOLS]
+    def of_turn(self, turn: Turn) -> SessionUses:
+        """What the turn used; its calls are repeated where the session repeats them."""
+        repeated = {each.tool for each in turn.call_counts if self._is_repeated(each.asked)}
+        tools = (use._replace(repeated=place in repeated) for place, use in enumerate(turn.tools))
         return SessionUses(
-            tools=tuple(sorted(tools)),
-            model_failed=self._models_failed > 0 if self._models else None,
-            no_answer=None if newest is None else newest.lacks_answer,
-            gave_up=self._gave_up > 0 if self._answered else None,
+            tools=tuple(tools),
+            model_failed=turn.model_failed if turn.model_calls else None,
+            no_answer=turn.lacks_answer,
+            gave_up=turn.gave_up,
         )
 
+    def _is_repeated(self, asked: int) -> bool:
+        known = self._answers.get(asked)
+        return isinstance(known, Answers) and known.counts.repeated >= SAME
+
     def _count(self, turn: Turn, sign: int) -> None:
-        self._models += sign * (turn.model_calls > 0)
-        self._models_failed += sign * turn.model_failed
-        if turn.gave_up is not None:
-            self._answered += sign
-            self._gave_up += sign * turn.gave_up
-        tools, answers = self._tools, self._answers
-        for use in turn.tools:
-            tool = tools.get(use.tool)
-            if tool is None:
-                tool = tools[use.tool] = _Tool()
-            tool.count(use, sign)
+        answers = self._answers
         for asked, answered, times, failed, place in turn.call_counts:
             if place < 0:
                 continue
             if asked not in answers and times <= SAME:
                 answers[asked] = (answered, times, failed)
             else:
-                self._repeats(turn.tools[place].tool, asked, answered, sign * times, failed=failed)
-        if sign < 0:
-            for use in turn.tools:
-                if not tools[use.tool].calls:
-                    del tools[use.tool]
+                self._repeats(asked, answered, sign * times, failed=failed)
 
-    def _repeats(self, tool: str, asked: int, answered: int, times: int, *, failed: bool) -> None:
+    def _repeats(self, asked: int, answered: int, times: int, *, failed: bool) -> None:
         known = self._answers.get(asked)
         if isinstance(known, Answers):
             answers = known
@@ -169,47 +153,6 @@ class RunningUses:
             answers = self._answers[asked] = Answers()
             if known is not None:
                 answers.count(known[0], known[1], failed=known[2])
-        before = answers.counts.repeated >= SAME
         answers.count(answered, times, failed=failed)
-        self._tools[tool].repeated += (answers.counts.repeated >= SAME) - before
         if not answers.calls:
             del self._answers[asked]
-
-
-class _Tool:
-    __slots__ = ("_durations", "_empty", "_errors", "_failed", "_returned", "calls", "repeated")
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.repeated = 0  # calls that were made three times with the same result
-        self._failed = self._returned = self._empty = 0  # turns with such a call
-        self._errors: dict[str, int] = {}
-        self._durations: list[float] = []  # the longest of each turn, ascending
-
-    def count(self, use: ToolUse, sign: int) -> None:
-        self.calls += sign * use.calls
-        self._failed += sign * use.failed
-        self._returned += sign * use.returned
-        self._empty += sign * use.empty
-        if use.error:
-            self._errors[use.error] = self._errors.get(use.error, 0) + sign
-            if not self._errors[use.error]:
-                del self._errors[use.error]
-        if use.slowest < 0:
-            return
-        if sign > 0:
-            insort(self._durations, use.slowest)
-        else:
-            del self._durations[bisect_left(self._durations, use.slowest)]
-
-    def use(self, tool: str) -> ToolUse:
-        return ToolUse(
-            tool=tool,
-            calls=self.calls,
-            failed=self._failed > 0,
-            returned=self._returned > 0,
-            empty=self._empty > 0,
-            slowest=self._durations[-1] if self._durations else -1.0,
-            error=min(self._errors) if self._errors else "",
-            repeated=self.repeated > 0,
-        )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from collector.records.sessions import SessionHead, SessionTurn, TaskClaims
 from collector.records.subject import Subject, shared_fields
-from collector.records.traces import TraceCalls, WorkRecord
+from collector.records.traces import TraceCalls, TurnUses, WorkRecord
 from collector.scoring.effects import Placed
 from collector.scoring.rules import COMPLETED, Rules
 from collector.scoring.sliding_window import SlidingWindow, is_turn, text_size
@@ -62,9 +62,14 @@ def session_work(
     window: SlidingWindow,
     task: TaskClaims | None,
     repeated: Outcome | None,
-    trace: TraceCalls | None = None,
+    changed: SessionTurn | None = None,
+    *,
+    counts_calls: bool = False,
 ) -> WorkRecord:
-    """The session's work, which depends on the set of its turns alone; `repeated` and `trace`: see `WorkRecord`."""
+    """The session's work, which depends on the set of its turns alone, and of the turn that changed it.
+
+    `repeated`: see `WorkRecord`; `counts_calls`: whether its model calls are told.
+    """
     turns = window.turns
     return WorkRecord(
         **shared_fields(subject, WorkRecord),
@@ -75,8 +80,8 @@ def session_work(
         has_text=window.work.with_text > 0,
         task_id=None if task is None else task.task_id,
         repeated=repeated,
-        trace=trace,
-        uses=window.uses.session(turns[-1] if turns else None),
+        trace=_calls_of(changed) if changed is not None and counts_calls else None,
+        used=None if changed is None else _used_by(changed, window),
         ended=0 if subject.closed is None else max((_end(each.turn) for each in window), default=0),
     )
 
@@ -94,9 +99,12 @@ def ranked_work(
         return ()
     completed = (each for each in outcomes if each.evaluator == COMPLETED)
     repeated = next(completed, None) if rules.completes else None
-    counts = rules.counts_calls and placed is not None and placed.placement.inside
-    trace = _calls_of(placed.entry) if counts and placed and is_turn(placed.entry) else None
-    return (session_work(subject, window, task, repeated, trace),)
+    changed = placed.entry if placed is not None and placed.placement.inside else None
+    if changed is not None and not is_turn(changed):
+        changed = None
+    return (
+        session_work(subject, window, task, repeated, changed, counts_calls=rules.counts_calls),
+    )
 
 
 def _calls_of(entry: SessionTurn) -> TraceCalls:
@@ -107,6 +115,11 @@ def _calls_of(entry: SessionTurn) -> TraceCalls:
         model=turn.model,
         model_calls=turn.model_calls,
     )
+
+
+def _used_by(entry: SessionTurn, window: SlidingWindow) -> TurnUses:
+    turn = entry.turn
+    return TurnUses(trace_id=turn.trace_id, revision=entry.revision, uses=window.uses.of_turn(turn))
 
 
 def _end(turn: Turn) -> int:

@@ -1,6 +1,6 @@
 """Does a tool, or do an agent's model calls, fail more often than they did? One watch, fed use by use. Pure.
 
-A use is a session; it failed or it did not. The watch compares each use with an upper bound on the rate of failure in
+A use is a session's; it failed or it did not. The watch compares each use with an upper bound on the rate of failure in
 its past, by three likelihood ratios (failures twice, 8 and 64 times as likely as before). While the true rate is below
 that bound each of them raises an alarm at most once in e^16 uses, on average.
 
@@ -68,7 +68,7 @@ FaultKind: TypeAlias = Literal[
 """What a fault watch looks at."""
 Cause: TypeAlias = tuple[FaultKind, str]
 """(fault, tool) of what explains that scores dropped; the tool is empty for a fault of the agent."""
-FaultEvent: TypeAlias = Literal["raised", "shown", "over"]
+FaultEvent: TypeAlias = Literal["raised", "over"]
 
 RATIOS = (2.0, 8.0, 64.0)
 """How many times as likely as before a failure is under each of the sums' hypotheses."""
@@ -106,6 +106,21 @@ class UseCounts(msgspec.Struct, array_like=True):
         return self.f0 + self.f1
 
 
+class SessionCounts(msgspec.Struct, array_like=True):
+    """Sessions that used what is watched, and those of them in which it failed, each once."""
+
+    uses: int = 0
+    failures: int = 0
+
+
+class EarlierUse(NamedTuple):
+    """The use before, of the same session."""
+
+    seen: int
+    """Log time in whole seconds."""
+    failed: bool
+
+
 class RatioSum(msgspec.Struct, array_like=True):
     """One sum, and what was used since it was 0."""
 
@@ -113,6 +128,13 @@ class RatioSum(msgspec.Struct, array_like=True):
     since: float = 0.0
     uses: int = 0
     failures: int = 0
+    uses_before: int = 0
+    failures_before: int = 0
+
+    def begin(self, since: float, before: SessionCounts) -> None:
+        """The sum leaves 0 with a use that was seen then, if that one failed."""
+        self.since, self.uses, self.failures = since, 0, 0
+        self.uses_before, self.failures_before = before.uses, before.failures
 
 
 class FaultAlarm(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -131,8 +153,8 @@ class FaultAlarm(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Rate of failure at the raise, never below twice the odds of `before`; fixed."""
     over: float = 0.0
     """Evidence that the rate is `before` again."""
-    is_shown: bool = False
-    """Whether it has lasted long enough to be shown."""
+    uses_before: int = 0
+    failures_before: int = 0
 
 
 class FaultState(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -147,47 +169,51 @@ class FaultState(msgspec.Struct, kw_only=True, omit_defaults=True):
     fault: FaultAlarm | None = None
     recent: list[Bucket] = []
     """All uses, also while the fault is raised."""
+    sessions: SessionCounts = msgspec.field(default_factory=SessionCounts)
+    """While no fault is raised."""
 
 
 class ShownFault(NamedTuple):
-    """A fault that is shown: uses and failures since it began, and in the past before it."""
+    """A fault: sessions and failed ones since it began, and before it, each once."""
 
     since: float
     uses: int
     failures: int
-    uses_before: float
-    failures_before: float
+    uses_before: int
+    failures_before: int
 
 
 class FaultWatch:
     """One (fault, tool) of an agent."""
 
-    def __init__(self, settle: float, state: FaultState | None = None) -> None:
-        """`settle`: seconds that a fault must have lasted before it is shown. The state is the object's from now on."""
-        self._settle = settle
+    def __init__(self, state: FaultState | None = None) -> None:
+        """The state is the object's from now on."""
         self.state = state or FaultState()
         self._recent = RecentUses(self.state.recent)
         self.state.recent = self._recent.buckets
 
-    def feed(self, failed: bool, seen: float, now: float) -> FaultEvent | None:
-        """Take in a use in the order in which sessions settle; returns what changed.
+    def feed(
+        self, failed: bool, seen: float, now: float, earlier: EarlierUse | None = None
+    ) -> FaultEvent | None:
+        """Take in a use, in the order in which uses enter; returns what changed.
 
-        `seen`: log time at which the session's newest span was first seen; `now`: log time at which it settled. A fault
-        that is raised and shown by the same use is "shown".
+        `seen`: log time at which its newest span was first seen; `now`: log time at which it enters; `earlier`: the use
+        before of the same session, which is counted once.
         """
         self._recent.add(seen, failed=failed)
         if self.state.fault is not None:
             self.expire(now)
         state = self.state
         if state.fault is not None:
-            return self._follow(state.fault, failed, seen)
+            return self._follow(state.fault, failed, earlier)
         # A use that did not fail leaves sums at 0 where they are: nearly every use is one.
         if (failed or not self.is_quiet) and state.past.uses >= LEAST:
-            raised = self._search(failed, seen)
+            raised = self._search(failed, seen, earlier)
             if raised is not None:
                 state.fault = self._raise(raised, now)
-                return self._show(state.fault, failed, seen) or "raised"
+                return "raised"
         self._learn(failed)
+        _count(state.sessions, failed, earlier)
         return None
 
     def expire(self, now: float) -> bool:
@@ -200,11 +226,12 @@ class FaultWatch:
 
     @property
     def shown(self) -> ShownFault | None:
-        """The fault, once it is shown."""
-        fault, past = self.state.fault, self.state.past
-        if fault is None or not fault.is_shown:
+        """The fault that is raised."""
+        fault = self.state.fault
+        if fault is None:
             return None
-        return ShownFault(fault.since, fault.uses, fault.failures, past.uses, past.failures)
+        before = fault.uses_before, fault.failures_before
+        return ShownFault(fault.since, fault.uses, fault.failures, *before)
 
     @property
     def learned(self) -> tuple[float, float]:
@@ -228,7 +255,7 @@ class FaultWatch:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _search(self, failed: bool, seen: float) -> RatioSum | None:
+    def _search(self, failed: bool, seen: float, earlier: EarlierUse | None) -> RatioSum | None:
         """Let the sums take in a use; of those that reach the limit, the one with the highest rate of failure."""
         past = self.state.past
         # Uses after a failure are few: as many as LEAST without a failure are assumed among them.
@@ -237,9 +264,8 @@ class FaultWatch:
         raised: list[RatioSum] = []
         for each, ratio, step_of_failure in zip(self.state.sums, RATIOS, _LOGS, strict=True):
             if each.total == 0:
-                each.since, each.uses, each.failures = seen, 0, 0
-            each.uses += 1
-            each.failures += failed
+                each.begin(seen, self.state.sessions)
+            _count(each, failed, earlier, each.since)
             step = (step_of_failure if failed else 0.0) - log(1 + before * (ratio - 1))
             each.total = min(LIMIT, max(0.0, each.total + step))
             if each.total >= LIMIT:
@@ -258,24 +284,24 @@ class FaultWatch:
             failures=raised.failures,
             before=before,
             rate=min(0.999, rate),
+            uses_before=raised.uses_before,
+            failures_before=raised.failures_before,
         )
 
-    def _follow(self, fault: FaultAlarm, failed: bool, seen: float) -> FaultEvent | None:
+    def _follow(
+        self, fault: FaultAlarm, failed: bool, earlier: EarlierUse | None
+    ) -> FaultEvent | None:
         """A use while the fault is raised: nothing is learned."""
-        fault.uses += 1
-        fault.failures += failed
+        _count(fault, failed, earlier, fault.since)
         odds = fault.before / fault.rate if failed else (1 - fault.before) / (1 - fault.rate)
         fault.over = max(0.0, fault.over + log(odds))
         if fault.over < OVER:
-            return self._show(fault, failed, seen)
-        self.state = FaultState(past=self.state.past, recent=self._recent.buckets)
-        return "over"
-
-    def _show(self, fault: FaultAlarm, failed: bool, seen: float) -> FaultEvent | None:
-        if fault.is_shown or not failed or seen - fault.since < self._settle:
             return None
-        fault.is_shown = True
-        return "shown"
+        state = self.state
+        self.state = FaultState(
+            past=state.past, recent=self._recent.buckets, sessions=state.sessions
+        )
+        return "over"
 
     def _learn(self, failed: bool) -> None:
         state = self.state
@@ -296,7 +322,21 @@ class FaultWatch:
             waiting.n1 = waiting.f1 = 0.0
         if past.n0 + past.n1 >= MOST:
             state.past = UseCounts(past.n0 / 2, past.f0 / 2, past.n1 / 2, past.f1 / 2)
+            sessions = state.sessions
+            state.sessions = SessionCounts(sessions.uses // 2, sessions.failures // 2)
         state.has_failed = failed
+
+
+def _count(
+    counts: SessionCounts | RatioSum | FaultAlarm,
+    failed: bool,
+    earlier: EarlierUse | None,
+    since: float = 0.0,
+) -> None:
+    """Count a use that is not before `since`, and its session once."""
+    is_known = earlier is not None and earlier.seen >= int(since)
+    counts.uses += not is_known
+    counts.failures += failed and not (is_known and earlier is not None and earlier.failed)
 
 
 def evidence(uses: float, failures: float, uses_before: float, failures_before: float) -> float:

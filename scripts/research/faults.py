@@ -21,7 +21,6 @@ from collector.service.recordings import find
 from evaluators.formulas.fault_watch import FaultWatch
 from evaluators.matching.tool_uses import tool_uses
 
-SETTLE = 300.0
 A_DAY = 960
 STEP = 86_400 / A_DAY
 """Seconds between two sessions."""
@@ -76,7 +75,7 @@ SIMULATED: tuple[tuple[str, Callable[[random.Random], Uses]], ...] = (
 
 def raised(uses: Iterable[bool]) -> int:
     """How often a watch raises an alarm over these uses."""
-    watch, found = FaultWatch(SETTLE), 0
+    watch, found = FaultWatch(), 0
     for number, failed in enumerate(uses):
         before = watch.state.fault
         watch.feed(failed, number * STEP, number * STEP)
@@ -182,7 +181,7 @@ class Agent:
     def _feed(self, key: tuple[str, str], failed: bool) -> None:
         watch = self.watches.get(key)
         if watch is None:
-            watch = self.watches[key] = FaultWatch(SETTLE)
+            watch = self.watches[key] = FaultWatch()
         before, now = watch.state.fault, self._number * STEP
         watch.feed(failed, now, now)
         self.uses[key] += 1

@@ -12,7 +12,7 @@ from collector.export import gauges
 from collector.log.port import TRACES, New
 from collector.records.codec import encode
 from collector.records.standing import AgentLabels, Fault
-from collector.records.traces import WorkRecord
+from collector.records.traces import TurnUses, WorkRecord
 from collector.watch.faults.fault_reader import FaultReader
 from collector.watch.faults.faults import Faults
 from evaluators.uses import SessionUses, ToolUse
@@ -30,7 +30,10 @@ FINE = used()
 FAILED = used(failed=True, error="TimeoutError")
 
 
-def work(session: str, uses: SessionUses | None = FINE, **fields: Any) -> WorkRecord:
+def work(
+    session: str, uses: SessionUses | None = FINE, *, turn: str = "", **fields: Any
+) -> WorkRecord:
+    """What scoring says when a turn of the session closes; `turn`: its trace, one for each session unless given."""
     defaults: dict[str, Any] = {
         "service": "bot",
         "agent": "planner",
@@ -38,9 +41,10 @@ def work(session: str, uses: SessionUses | None = FINE, **fields: Any) -> WorkRe
         "seen": 0.0,
         "revision": 1,
         "digest": "d",
-        "closed": "idle",
     }
-    return WorkRecord(session_id=session, uses=uses, **{**defaults, **fields})
+    revised = fields.pop("revised", 0)
+    used = uses and TurnUses(trace_id=turn or f"trace of {session}", revision=revised, uses=uses)
+    return WorkRecord(session_id=session, used=used, **{**defaults, **fields})
 
 
 @dataclass
@@ -93,7 +97,7 @@ class Watcher:
         await self.step()
 
     async def live(self, *sessions: SessionUses, every: float = 60.0, begin: int = 0) -> None:
-        """A session each minute, closed."""
+        """A session of one turn each minute."""
         for number, uses in enumerate(sessions, begin):
             await self.say(work(f"s-{number}", uses, seen=self.log.clock.now))
             self.log.clock.now += every

@@ -1,4 +1,4 @@
-"""The fault watches of one agent: what sessions used enters once, when a session has settled. Pure."""
+"""The fault watches of one agent: what a session used enters when the trace closes in which it did. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,24 @@ from collector.base.telemetry import OTHER, short
 from collector.records.faults import AgentFaultsState, SettlingUses, WatchState
 from collector.records.standing import FAULTS_THAT_PAGE, AgentLabels, FailingTool, Fault
 from collector.watch.entered import Entered
-from collector.watch.settling import Settling, Update
+from collector.watch.settling import Settling, digest_of
 from evaluators.formulas.durations import Durations
-from evaluators.formulas.fault_watch import EXPLAINS, Cause, FaultKind, FaultState, FaultWatch
-from evaluators.uses import SessionUses, ToolUse
+from evaluators.formulas.fault_watch import (
+    EXPLAINS,
+    Cause,
+    EarlierUse,
+    FaultKind,
+    FaultState,
+    FaultWatch,
+)
+from evaluators.uses import ToolUse
 
 MAX_TOOLS = 32
 """Tools of an agent with watches of their own: those that are used most lately."""
+MAX_LATELY = 4096
+"""Entries of sessions in watches that are remembered, 60 kB: one that is forgotten may enter again too soon."""
 MAX_SETTLING = 4800
-"""Sessions of an agent that may settle at the same time, each counted as 2 and its tools: 0.7 MB at most."""
+"""Turns of an agent that may wait to enter at the same time, each counted as 2 and its tools: 0.7 MB at most."""
 ENDED_SHOWN = 3600.0
 """Seconds for which the gauge of a fault that is over says 0, so that an alert ends at once."""
 ERRORS = 16
@@ -50,7 +59,7 @@ class AgentFaults:
         state: AgentFaultsState | None = None,
         entered: bytes = b"",
     ) -> None:
-        """`settle`: seconds that a fault must have lasted before it is shown. The rest as it was stored.
+        """`settle`: seconds after which a session that goes on enters a watch again. The rest as it was stored.
 
         Raises:
             ValueError: it was not.
@@ -66,27 +75,20 @@ class AgentFaults:
         )
         self.watches_dropped = 0
         """Watches of tools that gave way to one that is used more, since this was read."""
-        self._settle = settle
+        self._lately = LatelyUsed(settle, state.lately)
         self._tools: Slots[str] = Slots(MAX_TOOLS)
         self._tools.restore((state.tools, state.tools_waiting))
         self._durations = {tool: Durations(*each) for tool, each in state.durations.items()}
         self._watches: dict[Cause, _Watch] = {
-            (each.fault, each.tool): _Watch(settle, each) for each in state.watches
+            (each.fault, each.tool): _Watch(each) for each in state.watches
         }
 
     @property
     def size(self) -> int:
         return len(self._watches)
 
-    def offer(
-        self, update: Update, uses: SessionUses, *, due: float, is_named: bool
-    ) -> bool | None:
-        """Take in what a session used, which has settled at log time `due`; as `Settling.offer`."""
-        held = SettlingUses(update.subject, due, *update.rank, update.seen, uses, is_named)
-        return self.settling.offer(update, held)
-
     def entering(self, passed: float) -> Iterator[None]:
-        """Let the sessions enter that have settled before log time `passed`, one with each step."""
+        """Let the turns enter that closed before log time `passed`, one with each step."""
         for each in self.settling.entering(passed):
             self._enter(each)
             yield
@@ -152,6 +154,7 @@ class AgentFaults:
             next_offsets=self.settling.next_offsets,
             entered=entered.count,
             newest=entered.newest,
+            lately=self._lately.packed,
         )
 
     def due(self) -> dict[int, bytes]:
@@ -170,19 +173,19 @@ class AgentFaults:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _enter(self, session: SettlingUses) -> None:
-        uses = session.uses
+    def _enter(self, turn: SettlingUses) -> None:
+        uses = turn.uses
         tools: dict[str, ToolUse] = {}
         for use in uses.tools:
-            label = self._label(use.tool, session.due)
+            label = self._label(use.tool, turn.due)
             tools[label] = _both(tools[label], use) if label in tools else use
         for tool, use in tools.items():
-            self._watch("tool_failed", tool).feed(session, failed=use.failed, error=use.error)
+            self._feed("tool_failed", tool, turn, failed=use.failed, error=use.error)
             if use.returned:
-                self._watch("tool_empty", tool).feed(session, failed=use.empty)
-            self._watch("repeated_calls", tool).feed(session, failed=use.repeated)
+                self._feed("tool_empty", tool, turn, failed=use.empty)
+            self._feed("repeated_calls", tool, turn, failed=use.repeated)
             if use.slowest >= 0:
-                self._feed_duration(tool, use.slowest, session)
+                self._feed_duration(tool, use.slowest, turn)
         of_agent: dict[FaultKind, bool | None] = {
             "model_failed": uses.model_failed,
             "no_answer": uses.no_answer,
@@ -190,14 +193,23 @@ class AgentFaults:
         }
         for fault, failed in of_agent.items():
             if failed is not None:
-                self._watch(fault, "").feed(session, failed=failed)
+                self._feed(fault, "", turn, failed=failed)
 
-    def _feed_duration(self, tool: str, seconds: float, session: SettlingUses) -> None:
+    def _feed(
+        self, fault: FaultKind, tool: str, turn: SettlingUses, *, failed: bool, error: str = ""
+    ) -> None:
+        watch = self._watch(fault, tool)
+        key = digest_of(f"{turn.session}\0{fault}\0{tool}")
+        earlier = self._lately.get(key)
+        if self._lately.enters(key, turn, failed=failed):
+            watch.feed(turn, failed=failed, error=error, earlier=earlier)
+
+    def _feed_duration(self, tool: str, seconds: float, turn: SettlingUses) -> None:
         durations = self._durations.setdefault(tool, Durations())
         is_slow = durations.is_slow(seconds)
         watch = self._watch("tool_slow", tool)
         if is_slow is not None:
-            watch.feed(session, failed=is_slow)
+            self._feed("tool_slow", tool, turn, failed=is_slow)
         # As the watch learns whether calls are slow, so it learns how long they take.
         durations.wait(seconds)
         if watch.is_raised:
@@ -208,7 +220,7 @@ class AgentFaults:
     def _watch(self, fault: FaultKind, tool: str) -> _Watch:
         watch = self._watches.get((fault, tool))
         if watch is None:
-            watch = _Watch(self._settle, WatchState(fault, tool, FaultState()))
+            watch = _Watch(WatchState(fault, tool, FaultState()))
             self._watches[fault, tool] = watch
         return watch
 
@@ -226,14 +238,43 @@ class AgentFaults:
         return tool if tool in self._tools else OTHER
 
 
+class LatelyUsed:
+    """Which watches the newest sessions entered, so that each enters one once in `settle` seconds.
+
+    It enters once more when it fails after a use that did not: the failure is what is looked for.
+    """
+
+    def __init__(self, settle: float, packed: dict[int, int]) -> None:
+        self._settle = settle
+        self.packed = packed
+        """By digest of session and watch, twice the second at which it entered, and 1 if it failed; the newest last."""
+
+    def get(self, key: int) -> EarlierUse | None:
+        packed = self.packed.get(key)
+        return None if packed is None else EarlierUse(packed >> 1, bool(packed & 1))
+
+    def enters(self, key: int, turn: SettlingUses, *, failed: bool) -> bool:
+        """Whether this use of a session's enters; it is remembered then."""
+        earlier = self.get(key)
+        if earlier is not None:
+            is_late = turn.seen - earlier.seen >= self._settle
+            if turn.is_revised or not (is_late or (failed and not earlier.failed)):
+                return False
+            del self.packed[key]
+        elif len(self.packed) >= MAX_LATELY:
+            del self.packed[next(iter(self.packed))]
+        self.packed[key] = 2 * int(turn.seen) + failed
+        return True
+
+
 class _Watch:
     """A watch with what its text needs."""
 
     __slots__ = ("record", "watch")
 
-    def __init__(self, settle: float, record: WatchState) -> None:
+    def __init__(self, record: WatchState) -> None:
         self.record = record
-        self.watch = FaultWatch(settle, record.state)
+        self.watch = FaultWatch(record.state)
 
     def stored(self) -> WatchState:
         self.record.state = self.watch.state
@@ -248,19 +289,21 @@ class _Watch:
         """Whether nothing speaks for a fault."""
         return self.watch.is_quiet
 
-    def feed(self, session: SettlingUses, *, failed: bool, error: str = "") -> None:
+    def feed(
+        self, turn: SettlingUses, *, failed: bool, error: str, earlier: EarlierUse | None
+    ) -> None:
         record, watch = self.record, self.watch
-        shown = watch.shown if watch.state.fault is not None else None
-        watch.feed(failed, session.seen, session.due)
+        shown = watch.shown
+        watch.feed(failed, turn.seen, turn.due, earlier)
         if shown is not None and watch.shown is None:
-            record.ended, record.ended_since = session.due, shown.since
+            record.ended, record.ended_since = turn.due, shown.since
         if not failed:
             if (record.sessions or record.errors) and watch.is_quiet:
                 record.errors, record.sessions = [], []
         elif not watch.is_quiet:
             record.errors = [*record.errors, error][-ERRORS:] if error else record.errors
-            if session.is_named:
-                record.sessions = [*record.sessions, session.subject][-SESSIONS:]
+            if turn.is_named and turn.session not in record.sessions:
+                record.sessions = [*record.sessions, turn.session][-SESSIONS:]
 
     def expire(self, now: float) -> bool:
         shown = self.watch.shown
@@ -282,8 +325,8 @@ class _Watch:
             since=shown.since,
             uses=shown.uses,
             failures=shown.failures,
-            uses_before=round(shown.uses_before),
-            failures_before=round(shown.failures_before),
+            uses_before=shown.uses_before,
+            failures_before=shown.failures_before,
             error=classes[0][0] if classes else None,
             sessions=tuple(reversed(self.record.sessions)),
         )

@@ -1,6 +1,6 @@
 """The fault watches of every agent. Pure.
 
-A session enters once: when it has been quiet for `windows.agent.settle`, or has closed.
+What a turn used enters when its trace has closed, in the order of (log time, trace id).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from collector.base.telemetry import OTHER, short
 from collector.log.state_table import Parts
-from collector.records.faults import AgentFaultsState
+from collector.records.faults import AgentFaultsState, SettlingUses
 from collector.records.standing import AgentLabels, Fault
 from collector.records.traces import WorkRecord
 from collector.watch.comparisons import Comparisons
@@ -22,7 +22,7 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
     """By the labels of agents."""
 
     def __init__(self, *, settle: float) -> None:
-        """`settle`: seconds of log time for which a session must be quiet, and for which a fault must have lasted."""
+        """`settle`: seconds of log time after which a session that goes on enters a watch again."""
         super().__init__("faults", tuple[str, str], AgentFaultsState)
         self._settle = settle
 
@@ -64,26 +64,34 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
     def offer(
         self, labels: AgentLabels, work: WorkRecord, time: float, partition: int, offset: int
     ) -> bool:
-        """Take in a session as it is now, a record of log time `time` at this offset of a partition.
+        """Take in what a session's turn used, a record of log time `time` at this offset of a partition.
 
         An agent without label values of its own is not watched: `_other` is a mixture.
-        Returns False when too many of the agent settle at once, and the session is left out.
+        Returns False when too many turns of the agent wait to enter, and this one is left out.
         """
-        closed = work.closed is not None
-        session = bounded(work.session_id)
-        rank = (work.revision, closed)
-        update = Update(session, digest_of(session), rank, time, work.seen, partition, offset)
-        if self._is_decided(short(work.service), labels, update) or OTHER in labels:
+        used = work.used
+        if used is None or OTHER in labels:
             return True
-        if work.uses is None:
-            self._withdraw(labels, update)
+        session = bounded(work.session_id)
+        turn = bounded(f"{used.trace_id} {used.revision}" if used.revision else used.trace_id)
+        rank = (work.revision, False)
+        update = Update(turn, digest_of(turn), rank, time, work.seen, partition, offset)
+        if self._is_decided(short(work.service), labels, update):
             return True
         watches = self._watches.get(labels)
         if watches is None:
             watches = self._add(labels, AgentFaults(labels, self._settle))
-        due = time if closed else time + self._settle
-        is_named = session == work.session_id
-        taken = watches.offer(update, work.uses, due=due, is_named=is_named)
+        held = SettlingUses(
+            turn,
+            time,
+            *rank,
+            work.seen,
+            used.uses,
+            is_named=session == work.session_id,
+            session=session,
+            is_revised=used.revision > 0,
+        )
+        taken = watches.settling.offer(update, held)
         if taken:
             self.table.change(labels)
         return taken is not None

@@ -1,4 +1,4 @@
-"""Wherever the reader of fault watches crashes, each session enters once, in the same order."""
+"""Wherever the reader of fault watches crashes, each turn enters once, in the same order."""
 
 from __future__ import annotations
 
@@ -35,13 +35,15 @@ def scripts(draw: st.DrawFn) -> list[tuple[list[WorkRecord], float]]:
         some: list[WorkRecord] = []
         for _ in range(draw(st.integers(0, 8))):
             revision += 1
+            session = f"s-{draw(st.integers(0, 40))}"
             some.append(
                 work(
-                    f"s-{draw(st.integers(0, 40))}",
+                    session,
                     draw(st.sampled_from(USES)),
                     agent=draw(st.sampled_from(["planner", "planner", "writer"])),
+                    turn=f"t-{draw(st.integers(0, 1))} of {session}",
                     revision=revision,
-                    closed=draw(st.sampled_from([None, "idle"])),
+                    revised=draw(st.sampled_from([0, 0, 1])),
                 )
             )
         script.append((some, draw(st.sampled_from([0.0, 1.0, 7.0, SETTLE, 30.0]))))

@@ -11,7 +11,17 @@ from collector.records.standing import FailingTool
 from collector.watch.faults.agent_faults import ENDED_SHOWN, MAX_TOOLS
 from evaluators.matching.tool_uses import LONGEST
 from evaluators.uses import LONGEST_NAME, SessionUses
-from tests.support.fault_watches import AGENT, FAILED, FINE, SETTLE, Watcher, used, work
+from tests.support.fault_watches import (
+    AGENT,
+    FAILED,
+    FINE,
+    SETTLE,
+    Watcher,
+    record_of,
+    used,
+    work,
+)
+from tests.support.faulty_log import FaultyLog
 from tests.support.state_tables import state_key
 
 PAST = [FINE] * 40
@@ -65,43 +75,86 @@ async def test_a_fault_survives_a_kill_with_all_that_is_said_of_it() -> None:
     assert restarted.shown() == before != {}
 
 
-async def test_an_open_session_enters_when_it_has_been_quiet_and_as_it_was_last() -> None:
+async def test_a_use_enters_when_its_trace_closes_and_is_shown_with_the_ninth_failure() -> None:
     watcher = Watcher()
-    await watcher.live(*PAST)
-    for number in range(12):
-        now = watcher.log.clock.now
-        await watcher.say(work(f"o-{number}", FINE, closed=None, seen=now, revision=1))
-        watcher.log.clock.now += 60
-        await watcher.say(work(f"o-{number}", FAILED, closed=None, seen=now + 60, revision=2))
-    assert watcher.shown() == {}, "the newest have not settled"
+    await watcher.live(*PAST, every=2)
+    began = watcher.log.clock.now
 
-    watcher.log.clock.now += SETTLE + 1
-    await watcher.step()
+    await watcher.live(*[FAILED] * 10, every=2, begin=40)
 
-    assert watcher.shown()["tool_failed", "find_order"].uses == 12
+    (fault,) = watcher.shown().values()
+    assert (fault.since, fault.uses, fault.uses_before) == (began, 10, 40)
 
 
-async def test_a_session_that_goes_on_after_it_has_settled_enters_once() -> None:
+async def entered(*turns: tuple[float, SessionUses]) -> list[tuple[int, int]]:
+    """Of a session with these turns at these seconds, (uses, failures) of the watch after each."""
     watcher = Watcher()
-    await watcher.say(work("s", FINE, closed=None))
-    watcher.log.clock.now += SETTLE + 1
-    await watcher.step()
-    await watcher.say(work("s", FAILED, revision=2))
+    counts: list[tuple[int, int]] = []
+    began = watcher.log.clock.now
+    for number, (second, uses) in enumerate(turns):
+        watcher.log.clock.now = now = began + second
+        await watcher.say(work("s", uses, turn=f"t-{number}", seen=now))
+        watcher.log.clock.now += 1
+        await watcher.step()
+        (agent,) = watcher.faults
+        uses_, failures = agent._watches["tool_failed", "find_order"].watch.learned
+        counts.append((round(uses_), round(failures)))
+    return counts
+
+
+async def test_a_session_enters_a_watch_once_in_settle_and_once_more_when_it_fails() -> None:
+    again = [(0.0, FINE), (60.0, FINE), (90.0, FAILED), (120.0, FAILED), (150.0, FINE)]
+
+    assert await entered(*again) == [(1, 0), (1, 0), (2, 1), (2, 1), (2, 1)]
+    assert await entered((0.0, FINE), (SETTLE - 1, FINE), (SETTLE, FINE)) == [
+        (1, 0),
+        (1, 0),
+        (2, 0),
+    ]
+
+
+async def test_a_revised_trace_enters_only_what_its_session_had_not_used() -> None:
+    watcher = Watcher()
+    await watcher.say(work("s", FINE, turn="t"))
+    both = SessionUses(tools=(*FAILED.tools, *used("book").tools))
+    watcher.log.clock.now += 10 * SETTLE
+    later = watcher.log.clock.now
+    await watcher.say(work("s", both, turn="t", revised=1, revision=2, seen=later))
+    await watcher.say(work("s", both, turn="t", revised=1, revision=2, seen=later))
+    watcher.log.clock.now += 1
     await watcher.step()
 
     (agent,) = watcher.faults
-    assert agent.settling.entered.count == 1
+    learned = {key[1]: each.watch.learned for key, each in agent._watches.items()}
+    assert learned == {"find_order": (1, 0), "book": (1, 0)}
     assert not agent.settling.held
 
 
-async def test_a_session_counts_for_the_agent_that_it_names_last() -> None:
+async def test_turns_of_a_moment_enter_in_the_order_of_their_traces() -> None:
+    """Whatever the order in which partitions are read."""
+    errors = {name: used(failed=True, error=name) for name in ("one", "two", "three")}
+    found: list[list[str]] = []
+    for order in (("one", "two", "three"), ("three", "one", "two")):
+        watcher = Watcher(log=FaultyLog(partitions=4))
+        await watcher.live(*PAST)
+        await watcher.say(*[work(name, errors[name], seen=9e9) for name in order])
+        watcher.log.clock.now += 1
+        await watcher.step()
+        (agent,) = watcher.faults
+        found.append(agent._watches["tool_failed", "find_order"].record.errors)
+
+    assert found == [["one", "three", "two"]] * 2
+
+
+async def test_a_session_that_changes_its_agent_enters_for_each_what_it_used_with_it() -> None:
     watcher = Watcher()
-    await watcher.say(work("s", FAILED, closed=None), work("s", FINE, agent="writer", revision=2))
+    await watcher.say(work("s", FAILED, turn="t-1"))
+    await watcher.say(work("s", FINE, agent="writer", revision=2, turn="t-2"))
     watcher.log.clock.now += 1
     await watcher.step()
 
     assert {each.labels[1]: each.settling.entered.count for each in watcher.faults} == {
-        "planner": 0,
+        "planner": 1,
         "writer": 1,
     }
 
@@ -211,7 +264,9 @@ async def test_too_many_sessions_at_once_are_left_out_and_counted() -> None:
     tools = [used(f"{name}-{number:02}", failed=True, error=error) for number in range(32)]
     many = replace(FINE, tools=tuple(each.tools[0] for each in tools))
 
-    await watcher.say(*[work(f"{'s' * 250}-{number}", many, closed=None) for number in range(400)])
+    await watcher.log.write(
+        [record_of(work(f"{'s' * 250}-{number}", many)) for number in range(400)]
+    )
     for _ in range(10):
         await watcher.step()
 
@@ -235,16 +290,6 @@ async def test_a_long_session_id_takes_no_more_room_and_is_not_named() -> None:
     assert len(encode(agent.state())) < 50_000
 
 
-async def test_an_agent_that_loses_its_labels_waits_with_no_session_of_its_service() -> None:
-    watcher = Watcher(agents={AGENT})
-    await watcher.say(work("s", FAILED, closed=None))
-
-    await watcher.say(work("s", FINE, agent="writer", revision=2))
-
-    (agent,) = watcher.faults
-    assert agent.settling.held == ()
-
-
 async def test_a_tools_name_brings_no_markup_into_labels() -> None:
     watcher = Watcher()
     hostile = "<b onload=x>[a](javascript:1)`"
@@ -256,7 +301,7 @@ async def test_a_tools_name_brings_no_markup_into_labels() -> None:
     assert fault.tool.startswith("_b onload")
 
 
-async def test_a_session_of_an_older_version_enters_nothing() -> None:
+async def test_a_session_that_no_turn_changed_enters_nothing() -> None:
     watcher = Watcher()
 
     await watcher.say(work("s", None))
