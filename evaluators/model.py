@@ -20,7 +20,10 @@ JSON: TypeAlias = Any
 
 Scope = Literal["trace", "session"]
 Method = Literal["deterministic", "embedding", "llm_judge", "formula", "custom"]
-Status = Literal["unset", "ok", "error"]
+Status = Literal["unset", "ok", "error", "cancelled"]
+"""How a trace ended. `cancelled`: somebody stopped it, so it did not fail."""
+Ending = Literal["whole", "cut", "blocked", "cancelled"]
+"""Why a model stopped: it was done, its answer reached a limit of length or was withheld, or somebody stopped it."""
 Root = Literal["parentless", "local", "missing"]
 Gap = Literal["no_root", "no_session", "no_content", "no_tool_definitions", "truncated"]
 Content = Literal["text", "tool_calls", "tool_definitions", "root", "session", "tokens"]
@@ -74,7 +77,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     end_time_unix_nano: int
     attributes: Mapping[str, JSON]
     events: tuple[Event, ...]
-    status: Status
+    status: Literal["unset", "ok", "error"]
     status_message: str
     scope: str
     """Name of the instrumentation scope."""
@@ -139,6 +142,8 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     tokens: Tokens = Tokens()
     start_time_unix_nano: int = 0
     end_time_unix_nano: int = 0
+    ending: Ending | None = None
+    """Of the last call of a trace; None: the recording does not tell."""
 
 
 class AgentStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,6 +282,10 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether it stopped without an answer; None: the spans do not tell."""
     gave_up: bool | None = None
     """Whether the answer says that the agent could not; None: there is no answer."""
+    cancelled: bool = False
+    """Whether somebody stopped it."""
+    ending: Ending | None = None
+    """Of its last model call; None: the spans do not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from evaluators.plan import Configured, Plan, signals_of
 from evaluators.resources import WINDOW, Embedder, History, Running, Vector
 
 NOT_A_TURN = "neither a model nor a tool was called, and no agent took a step"
+CANCELLED = "somebody stopped the run: no answer of it can be judged"
 NO_TURN = (
     "no trace of the session holds a call of a model or a tool, or a step of an agent;"
     " `spanwise doctor` names libraries whose spans no dialect reads"
@@ -68,6 +69,8 @@ def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]
     is_seen = has_text(trace)
     if not is_seen and is_blind(spec, trace):
         return not_applicable(configured, "no_content", NO_CONTENT)
+    if trace.status == "cancelled" and "text" in spec.reads:
+        return not_applicable(configured, "nothing_to_judge", CANCELLED)
     try:
         if not spec.resources:  # as most
             score = spec.function(trace, **configured.options)

@@ -78,3 +78,9 @@ class SessionUses(msgspec.Struct, frozen=True, array_like=True):
     """Whether it ended without an answer."""
     gave_up: bool | None = None
     """Whether an answer says that the agent could not."""
+    answer_cut: bool | None = None
+    """Whether an answer reached a limit of length; None: no model call says why it stopped."""
+    answer_blocked: bool | None = None
+    """Whether an answer was withheld, by a filter or by the model."""
+    cancelled: bool | None = None
+    """Whether somebody stopped a turn."""

@@ -238,5 +238,6 @@ def _each_once(calls: Iterable[CalledTool], *, content: bool) -> Iterator[Called
 def as_trace(header: TraceHeader) -> Trace:
     fields = msgspec.structs.asdict(header)
     del fields["tool_calls"]
-    fields["status"] = "error" if header.status == "error" else "unset"
+    if header.status not in ("error", "cancelled"):
+        fields["status"] = "unset"
     return Trace(**fields, truncated=True)

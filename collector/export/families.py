@@ -74,6 +74,9 @@ class AgentFamilies:
         self._tokens = counter(
             "trace_tokens", "Tokens of traces, as their spans say it.", "service", "agent", "type"
         )
+        self._cancelled = counter(
+            "traces_cancelled", "Traces of runs that somebody stopped.", "service", "agent"
+        )
         self._task_runs_dropped = counter(
             "task_runs_dropped",
             "Task runs that count for no pass@k, by reason.",
@@ -114,6 +117,9 @@ class AgentFamilies:
         self._child(self._durations, service, agent).observe(trace.duration)
         if trace.cost_usd is not None and trace.cost_usd >= 0:
             self._child(self._cost, service, agent).inc(trace.cost_usd)
+        cancelled = self._child(self._cancelled, service, agent)
+        if trace.status == "cancelled":
+            cancelled.inc()
         for type_, count in asdict(trace.tokens).items():
             if count is not None and count >= 0:
                 self._child(self._tokens, service, agent, type_).inc(count)

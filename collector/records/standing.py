@@ -75,6 +75,9 @@ FAULT_WORDS: Mapping[FaultKind, str] = {
     "tool_slow": "{tool} is slower than it was",
     "no_answer": "sessions end without an answer",
     "gave_up": "answers say that it could not be done",
+    "answer_cut": "answers are cut off at the limit of length",
+    "answer_blocked": "answers are withheld by a filter or refused by the model",
+    "cancelled": "people stop runs before they end",
 }
 """What each says, on the page and in alerts."""
 

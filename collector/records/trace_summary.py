@@ -27,7 +27,7 @@ from evaluators.model import Closed, Trace, Turn
 from evaluators.trace.runaway import model_calls
 
 HEADER = "spanwise_trace"  # of a trace record: its outline
-VERSION = 4  # of the functions that make a turn: higher whenever one of them says something else of the same trace
+VERSION = 5  # of the functions that make a turn: higher whenever one of them says something else of the same trace
 _encoder = msgspec.msgpack.Encoder()
 _trace = msgspec.msgpack.Decoder(Trace)
 
@@ -137,6 +137,8 @@ class Summariser:
             model_failed=any(call.error is not None for call in trace.model_calls),
             lacks_answer=lacks_answer(trace),
             gave_up=gives_up(trace),
+            cancelled=trace.status == "cancelled",
+            ending=trace.model_calls[-1].ending if trace.model_calls else None,
         )
 
 

@@ -246,6 +246,7 @@ class TraceUsage(msgspec.Struct, frozen=True):
     end_time_unix_nano: int = 0
     cost_usd: float | None = None
     tokens: Tokens = Tokens()
+    status: str = "unset"
 
     @property
     def duration(self) -> float:
@@ -268,6 +269,7 @@ class _CountedTurn(msgspec.Struct, frozen=True):
     start_time_unix_nano: int
     cost_usd: float | None = None
     tokens: Tokens = Tokens()
+    cancelled: bool = False
 
 
 class _CountedSummary(msgspec.Struct, frozen=True):
@@ -302,6 +304,7 @@ def counted(record: Record) -> CountedTrace | RunRecord | Unread:
         end_time_unix_nano=summary.end_time_unix_nano,
         cost_usd=turn.cost_usd,
         tokens=turn.tokens,
+        status="cancelled" if turn.cancelled else "unset",
     )
     return CountedTrace(trace=usage, revision=outline.revision)
 

@@ -10,7 +10,15 @@ from collector.records.trace_summary import Summariser, TraceSummary
 from evaluators.content import NO_CONTENT
 from evaluators.model import Failure, Outcome, Turn
 from evaluators.plan import Configured, Plan
-from evaluators.run import NO_TURN, NOT_A_TURN, SessionScorer, failed, not_applicable, skipped
+from evaluators.run import (
+    CANCELLED,
+    NO_TURN,
+    NOT_A_TURN,
+    SessionScorer,
+    failed,
+    not_applicable,
+    skipped,
+)
 
 COMPLETED = "repeated_calls"
 """The session evaluator whose outcome the agent's earlier sessions complete."""
@@ -53,6 +61,10 @@ class JudgedRules:
         unasked: tuple[Outcome, ...] = ()
         if not trace.turn.has_text:
             unasked = tuple(not_applicable(each, "no_content", NO_CONTENT) for each in self.trace)
+        elif trace.turn.cancelled:
+            unasked = tuple(
+                not_applicable(each, "nothing_to_judge", CANCELLED) for each in self.trace
+            )
         elif not self.samples(key):
             unasked = tuple(skipped(each, "sampled_out") for each in self.trace)
         known = {each.evaluator for each in unasked}

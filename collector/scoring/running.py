@@ -123,12 +123,16 @@ class RunningUses:
     def of_turn(self, turn: Turn) -> SessionUses:
         """What the turn used; its calls are repeated where the session repeats them."""
         repeated = {each.tool for each in turn.call_counts if self._is_repeated(each.asked)}
+        ending = None if turn.cancelled else turn.ending
         tools = (use._replace(repeated=place in repeated) for place, use in enumerate(turn.tools))
         return SessionUses(
             tools=tuple(tools),
             model_failed=turn.model_failed if turn.model_calls else None,
             no_answer=turn.lacks_answer,
             gave_up=turn.gave_up,
+            answer_cut=None if ending is None else ending == "cut",
+            answer_blocked=None if ending is None else ending == "blocked",
+            cancelled=turn.cancelled,
         )
 
     def _is_repeated(self, asked: int) -> bool:

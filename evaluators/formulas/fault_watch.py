@@ -64,6 +64,9 @@ FaultKind: TypeAlias = Literal[
     "tool_slow",
     "no_answer",
     "gave_up",
+    "answer_cut",
+    "answer_blocked",
+    "cancelled",
 ]
 """What a fault watch looks at."""
 Cause: TypeAlias = tuple[FaultKind, str]

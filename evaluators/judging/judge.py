@@ -18,7 +18,7 @@ from evaluators.judging.transcript import conversation_recording, trace_recordin
 from evaluators.model import Failure, Outcome, Session, Trace
 from evaluators.plan import Configured
 from evaluators.resources import Conversation
-from evaluators.run import NOT_A_TURN, failed, not_applicable
+from evaluators.run import CANCELLED, NOT_A_TURN, failed, not_applicable
 
 Calls = Literal["shared", "separate"]
 Marker = Callable[[], str]
@@ -76,6 +76,10 @@ async def judge_trace(
     if not has_text(trace):
         return Verdict(
             outcomes=tuple(not_applicable(each, "no_content", NO_CONTENT) for each in due)
+        )
+    if trace.status == "cancelled":
+        return Verdict(
+            outcomes=tuple(not_applicable(each, "nothing_to_judge", CANCELLED) for each in due)
         )
     shown = expectation if any(reads_expected(each.spec) for each in due) else None
     judge_calls = JudgeCalls(

@@ -20,8 +20,10 @@ def lacks_answer(trace: Trace) -> bool | None:
     """Whether the agent stopped without an answer; None: the spans do not tell.
 
     A hand-over, a refused call or another tool call that succeeded may end a turn without an answer. While a call has
-    no result, the turn only waits: for an approval, or for what runs it.
+    no result, the turn only waits: for an approval, or for what runs it. A turn that somebody stopped owes none.
     """
+    if trace.status == "cancelled":
+        return None
     if trace.output is not None and trace.output.strip():
         return False
     if {"no_content", "no_root"} & set(trace.gaps):
@@ -34,7 +36,7 @@ def lacks_answer(trace: Trace) -> bool | None:
 
 def gives_up(trace: Trace) -> bool | None:
     """Whether the answer says that the agent could not do it, in English; None: there is no answer."""
-    if trace.output is None or not trace.output.strip():
+    if trace.status == "cancelled" or trace.output is None or not trace.output.strip():
         return None
     text = clip(trace.output)
     folded = text.casefold()

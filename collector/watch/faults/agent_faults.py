@@ -190,6 +190,9 @@ class AgentFaults:
             "model_failed": uses.model_failed,
             "no_answer": uses.no_answer,
             "gave_up": uses.gave_up,
+            "answer_cut": uses.answer_cut,
+            "answer_blocked": uses.answer_blocked,
+            "cancelled": uses.cancelled,
         }
         for fault, failed in of_agent.items():
             if failed is not None:

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from evaluators.dialects.content.endings import exception_of, pauses
 from evaluators.dialects.content.histories import read_history
 from evaluators.dialects.content.message_model import Message
 from evaluators.dialects.content.messages import Side, read_messages
@@ -222,6 +223,8 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     rejected: Rejection | None = None
     """Who refused the tool's call before it ran; `tool_error` may have the words."""
     unanswered: bool = False  # whether the tool's call was let run and its end was not reported
+    is_cancelled: bool = False
+    """Whether somebody stopped it; told once the spans around it are known, as a time-out may have done so."""
     definitions: Content | None = None
     """Its value holds the tools offered; read by `definitions.read_definitions`."""
     request_tools: bool = False
@@ -248,15 +251,20 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     @property
     def pauses(self) -> bool:
         """Whether it ended in order to wait for somebody, or to hand over: what it raised is not a failure."""
-        return raised(self.span).rpartition(".")[2] in _PAUSES
+        return pauses(self.span)
+
+    @property
+    def was_left(self) -> bool:
+        """Whether it ended before it was done, and did not fail: it waits, or somebody stopped it."""
+        return self.is_cancelled or self.pauses
 
     @property
     def error(self) -> str | None:
         """Why the span ended in error: its last exception, its status, else its error type; None: it did not."""
         span = self.span
-        if span.status != "error" or self.pauses:
+        if span.status != "error" or self.was_left:
             return None
-        message = _exception_of(span) or string(span.status_message)
+        message = exception_of(span) or string(span.status_message)
         attributes = span.attributes
         message = message or string(attributes.get("error.message"))
         return message or string(attributes.get("error.type")) or "error"
@@ -264,7 +272,7 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     @property
     def exception(self) -> str | None:
         """What was raised on the span, whatever its status says."""
-        return _exception_of(self.span) if self.span.events and not self.pauses else None
+        return exception_of(self.span) if self.span.events and not self.was_left else None
 
     @property
     def messages_in(self) -> tuple[Message, ...]:
@@ -273,36 +281,3 @@ class Facts(msgspec.Struct, kw_only=True, eq=False):
     @property
     def messages_out(self) -> tuple[Message, ...]:
         return self.output.messages if self.output is not None else ()
-
-
-_PAUSES = frozenset(
-    {
-        "GraphBubbleUp",  # LangGraph, in Python and JS
-        "GraphInterrupt",
-        "NodeInterrupt",
-        "ParentCommand",
-        "ApprovalRequired",  # pydantic-ai
-        "CallDeferred",
-        "HumanFeedbackPending",  # CrewAI
-        "InterruptException",  # Strands
-        "WaitingForEvent",  # LlamaIndex
-    }
-)
-"""What frameworks raise to wait for a person or another process, or to hand over to another agent."""
-
-
-def raised(span: Span) -> str:
-    """The type of the last exception on the span, else its `error.type`; empty: none is stated."""
-    for event in reversed(span.events):
-        if event.name == "exception" and (kind := string(event.attributes.get("exception.type"))):
-            return kind
-    return string(span.attributes.get("error.type")) or ""
-
-
-def _exception_of(span: Span) -> str | None:
-    """The message of the span's last exception event, else its type."""
-    for event in reversed(span.events):
-        if event.name == "exception":
-            message = string(event.attributes.get("exception.message"))
-            return message or string(event.attributes.get("exception.type"))
-    return None

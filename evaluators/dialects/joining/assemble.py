@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import msgspec
 
-from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts, raised
+from evaluators.dialects.content.endings import raised
+from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts
 from evaluators.dialects.content.names import clean, clean_name
 from evaluators.dialects.content.sessions import Keys, find_id, find_values, task_success
 from evaluators.dialects.content.tools import read_definitions, tools_beside
@@ -14,6 +15,7 @@ from evaluators.dialects.content.usage import CallTokens, without_written
 from evaluators.dialects.decoding.decode import all_names
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.joining.agent_steps import find_agent_steps
+from evaluators.dialects.joining.cancelled import ends_cancelled, mark_cancelled
 from evaluators.dialects.joining.hidden_answer import hides_answer, masks_answer
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.system_prompt import find_system
@@ -84,6 +86,7 @@ def assemble(
         records: Ids of the log records that lent the spans words.
     """
     tree = Tree(order)
+    mark_cancelled(tree)
     read_own_counts(tree)
     exchanges = find_exchanges(tree)
     agents = Agents(tree)
@@ -139,7 +142,10 @@ def assemble(
         models=tuple(dict.fromkeys(clean_name(e.model) for e in exchanges if e.model)),
         tools_offered=offered,
         tool_calls=tool_calls,
-        model_calls=tuple(_model_call(exchange, agents) for exchange in exchanges),
+        model_calls=tuple(
+            _model_call(exchange, agents, is_last=exchange is exchanges[-1])
+            for exchange in exchanges
+        ),
         steps=steps,
         turns=turns,
         status=status,
@@ -204,13 +210,19 @@ def _status(
     A pause inside ends what is around it without an error of its own: that states no type.
     """
     status = tree.root.span.status if tree.root else "unset"
-    failed = [(facts.span, error) for facts in tree.spine if (error := facts.error)]
-    paused = (status == "error" or failed) and any(facts.pauses for facts in tree.order)
-    for span, error in failed:
-        if not paused or raised(span):
+    paused = any(facts.pauses for facts in tree.order)
+    for facts in tree.spine:
+        if facts.is_cancelled:
+            return "cancelled", None
+        if (error := facts.error) and (not paused or raised(facts.span)):
             return "error", error
-    if exchanges and answer is None and (error := exchanges[-1].error):
-        return "error", error
+    last = exchanges[-1] if exchanges else None
+    if last is not None and answer is None and last.error:
+        return "error", last.error
+    if last is not None and last.ending == "cancelled" and answer in (None, last.text):
+        return "cancelled", None
+    if answer is None and ends_cancelled(tree):
+        return "cancelled", None
     return ("unset" if paused and status == "error" else status), None
 
 
@@ -294,7 +306,7 @@ def _definitions(facts: Facts, seen: set[str]) -> tuple[ToolDefinition, ...]:
     return ()
 
 
-def _model_call(exchange: Exchange, agents: Agents) -> ModelCall:
+def _model_call(exchange: Exchange, agents: Agents, *, is_last: bool) -> ModelCall:
     leaf, tokens = exchange.layers[0], exchange.tokens
     return ModelCall(
         span_id=leaf.span.span_id,
@@ -305,4 +317,5 @@ def _model_call(exchange: Exchange, agents: Agents) -> ModelCall:
         tokens=without_written(tokens) if isinstance(tokens, CallTokens) else tokens,
         start_time_unix_nano=exchange.start,
         end_time_unix_nano=exchange.end,
+        ending=exchange.ending if is_last else None,
     )

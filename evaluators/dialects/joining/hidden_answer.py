@@ -48,7 +48,7 @@ def hides_answer(
     arguments or results of tools are there, what the agent did is seen although its answer is not, unless answers come
     apart from everything else (`Facts.answers_apart`).
     """
-    if not exchanges or status == "error" or any(step.output for step in steps):
+    if not exchanges or status in ("error", "cancelled") or any(step.output for step in steps):
         return False
     last = max(exchanges, key=lambda each: each.start)
     if last.error is not None or not last.tokens.output:

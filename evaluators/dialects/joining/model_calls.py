@@ -2,12 +2,13 @@
 
 from typing import Literal
 
+from evaluators.dialects.content.endings import ending_in, ending_on
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, last_text
 from evaluators.dialects.content.message_model import Message
 from evaluators.dialects.content.outcomes import answered_error
 from evaluators.dialects.content.usage import filled, with_cached
 from evaluators.dialects.joining.tree import Tree
-from evaluators.model import Tokens
+from evaluators.model import Ending, Tokens
 
 _NEAR = 64  # calls before one that may be the same, recorded by a layer around it; they are in order of start
 _Key = tuple[str, int, int | None, int | None, int | None, int | None]
@@ -59,10 +60,27 @@ class Exchange:
     @property
     def error(self) -> str | None:
         """Why the call failed, else None."""
+        if self.is_cancelled:
+            return None
         if self._error is None and not self.messages_out:
             outputs = (facts.output.value for facts in self.layers if facts.output is not None)
             self._error = next(filter(None, map(answered_error, outputs)), None)
         return self._error
+
+    @property
+    def is_cancelled(self) -> bool:
+        return any(facts.is_cancelled for facts in self.layers)
+
+    @property
+    def ending(self) -> Ending | None:
+        """Why the model stopped, from the first layer that tells."""
+        for facts in self.layers:
+            if found := ending_on(facts.span):
+                return found
+        for facts in self.layers:
+            if facts.output is not None and (found := ending_in(facts.output.value)):
+                return found
+        return None
 
     @property
     def messages_in(self) -> tuple[Message, ...]:

@@ -59,8 +59,8 @@ class DraftCall(msgspec.Struct, eq=False):
             self.result = facts.result
         self.error = self.error or span_error(facts)
         self.rejected = self.rejected or facts.rejected
-        paused = facts.pauses or (self.facts is not None and self.facts.pauses)
-        self.unanswered = self.result is None if paused else self.unanswered and facts.unanswered
+        was_left = facts.was_left or (self.facts is not None and self.facts.was_left)
+        self.unanswered = self.result is None if was_left else self.unanswered and facts.unanswered
 
     def try_again(self, facts: Facts) -> None:
         """Take from a span of the same call what it says; the last of several tries decides how the call ended."""
@@ -106,7 +106,7 @@ def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
         error=span_error(facts),
         agent=agents.of(facts),
         rejected=facts.rejected,
-        unanswered=facts.unanswered or (facts.result is None and facts.pauses),
+        unanswered=facts.unanswered or (facts.result is None and facts.was_left),
     )
     call.execute(facts)
     return call
@@ -120,7 +120,7 @@ def _is_failure(content: JSON) -> bool:
 
 def span_error(facts: Facts) -> str | None:
     """Why the tool's span failed or the call was refused; None when neither, as when it only waits."""
-    if facts.pauses:
+    if facts.was_left:
         return None
     error = facts.error or (facts.exception if facts.result is None else None)
     if error is None and facts.tool_error is None:

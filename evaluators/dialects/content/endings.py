@@ -1,0 +1,259 @@
+"""How a span or a model's answer ended without failing: it waits for somebody, was stopped, was cut, was blocked.
+
+By types and codes alone, never by the words of a message: frameworks and people write those in every language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from itertools import islice
+from typing import TypeAlias
+
+from evaluators.dialects.decoding.decode import ask
+from evaluators.dialects.decoding.key_sets import KeyQuestion
+from evaluators.dialects.decoding.values import as_dict, as_list, string, text_of, unwrap
+from evaluators.model import JSON, Ending, Event, Span
+
+PAUSES = frozenset(
+    {
+        "GraphBubbleUp",  # LangGraph, in Python and JS
+        "GraphInterrupt",
+        "NodeInterrupt",
+        "ParentCommand",
+        "ApprovalRequired",  # pydantic-ai
+        "CallDeferred",
+        "HumanFeedbackPending",  # CrewAI
+        "InterruptException",  # Strands
+        "WaitingForEvent",  # LlamaIndex
+    }
+)
+"""What frameworks raise to wait for a person or another process, or to hand over to another agent."""
+
+_CANCELLED = frozenset(
+    {
+        "cancellederror",  # asyncio, concurrent.futures, also of anyio
+        "cancelled",  # gRPC, trio; `error.type` of many
+        "canceled",  # Go's context.Canceled; Connect
+        "generatorexit",  # a stream in Python whose reader left
+        "keyboardinterrupt",
+        "aborterror",  # DOMException of JavaScript's AbortController, and Node's
+        "aborterr",  # the same by its code, which OTel's SDK for JS prefers to the name
+        "20",  # the same by the number of a DOMException
+        "apiuseraborterror",  # OpenAI's and Anthropic's SDKs for JS
+        "errcanceled",  # axios
+        "canceledexception",
+        "cancelledexception",
+        "cancellationerror",
+        "cancellationexception",  # java.util.concurrent, Kotlin
+        "jobcancellationexception",  # kotlinx.coroutines
+        "operationcanceledexception",  # .NET
+        "operationcancelledexception",
+        "operationcanceled",
+        "operationcancelled",
+        "operationcancellederror",
+        "taskcanceledexception",  # .NET, also of HttpClient's own time-out: see `_is_time_out`
+        "clientdisconnect",  # Starlette
+        "clientdisconnected",
+        "clientdisconnecterror",
+        "clientdisconnectederror",
+        "usercancelled",
+        "usercanceled",
+        "499",  # what nginx logs for a client that closed the request
+    }
+)
+"""Types of errors by which somebody stopped a run: in lower case, letters and digits of the last name alone."""
+_TIME_OUT = re.compile(r"time(?:d)?out|deadline")
+_TIME_OUTS = frozenset({"23", "504", "408"})
+"""The number of JavaScript's TimeoutError, and HTTP's."""
+_CAUSED_BY_TIME_OUT = "---> System.TimeoutException"
+"""In the trace of calls that .NET records of an exception: the type of the one that led to it."""
+_NAME = re.compile(r"[^.:/\\$+#]+$")
+_NO_LETTER = re.compile(r"[^a-z0-9]")
+
+_GRPC = ("rpc.grpc.status_code", "rpc.response.status_code")
+_HTTP = ("http.response.status_code", "http.status_code")
+_STATED = "strands.cancellation.type"
+_CODES = frozenset({"error.type", *_GRPC, *_HTTP, _STATED})
+
+
+class _Stated(KeyQuestion):
+    """The attributes that state a code by which a span ended."""
+
+    __slots__ = ()
+
+    def answer(self, names: AbstractSet[str]) -> tuple[str, ...]:
+        return tuple(sorted(_CODES & names))
+
+
+class _FinishKeys(KeyQuestion):
+    """Attributes that say why a model stopped: `gen_ai.response.finish_reasons`, `ai.response.finishReason`."""
+
+    __slots__ = ()
+
+    def answer(self, names: AbstractSet[str]) -> tuple[str, ...]:
+        return tuple(sorted(n for n in names if _plain(n.rpartition(".")[2]) in _FINISH_KEYS))
+
+
+_STATED_CODES, _FINISH = _Stated(), _FinishKeys()
+_FINISH_KEYS = frozenset({"finishreason", "finishreasons", "stopreason"})
+
+
+def raised(span: Span) -> str:
+    """The type of the last exception on the span, else its `error.type`; empty: none is stated."""
+    for event in _exceptions(span):
+        if kind := string(event.attributes.get("exception.type")):
+            return kind
+    return text_of(span.attributes.get("error.type")) or ""
+
+
+def exception_of(span: Span) -> str | None:
+    """The message of the span's last exception event, else its type."""
+    for event in _exceptions(span):
+        message = string(event.attributes.get("exception.message"))
+        return message or string(event.attributes.get("exception.type"))
+    return None
+
+
+def _exceptions(span: Span) -> Iterator[Event]:
+    """The last one first."""
+    return (event for event in reversed(span.events) if event.name == "exception")
+
+
+def pauses(span: Span) -> bool:
+    return raised(span).rpartition(".")[2] in PAUSES
+
+
+def is_cancelled(span: Span) -> bool:
+    """Whether somebody stopped it, as its last exception or a code says."""
+    codes = ask(span.attributes, _STATED_CODES)
+    if not (codes or span.events):
+        return False
+    get = span.attributes.get
+    if _STATED in codes:
+        return not _TIME_OUT.search(_plain(text_of(get(_STATED))))
+    if span.status == "ok":
+        return False  # whoever set that knows that what was stopped did no harm
+    kind = _plain(raised(span))
+    if _is_time_out(span, kind):
+        return False
+    return (
+        kind in _CANCELLED
+        or any(_plain(text_of(get(key))) in ("1", "cancelled", "canceled") for key in _GRPC)
+        or any(text_of(get(key)) == "499" for key in _HTTP)
+    )
+
+
+def timed_out(span: Span) -> bool:
+    """Whether a time-out or a deadline ended it: what it stopped within has failed."""
+    if not (span.events or ask(span.attributes, _STATED_CODES)):
+        return False
+    get = span.attributes.get
+    grpc = (_plain(text_of(get(key))) for key in _GRPC)
+    return _is_time_out(span, _plain(raised(span))) or any(
+        code in ("4", "deadlineexceeded") for code in grpc
+    )
+
+
+def _is_time_out(span: Span, kind: str) -> bool:
+    if kind in _TIME_OUTS or _TIME_OUT.search(kind):
+        return True
+    calls = (string(event.attributes.get("exception.stacktrace")) for event in _exceptions(span))
+    return _CAUSED_BY_TIME_OUT in (next(calls, None) or "")
+
+
+def _plain(name: str | None) -> str:
+    found = _NAME.search(name or "")
+    return _NO_LETTER.sub("", found.group().lower()) if found else ""
+
+
+# --- why a model stopped ---------------------------------------------------------------------------------------------
+
+_ENDINGS: dict[str, Ending] = {
+    **dict.fromkeys(
+        (
+            "length",
+            "maxtokens",
+            "maxoutputtokens",
+            "maxlength",
+            "modellength",
+            "tokenlimit",
+            "modelcontextwindowexceeded",
+        ),
+        "cut",
+    ),
+    **dict.fromkeys(
+        (
+            "contentfilter",
+            "contentfiltered",
+            "refusal",
+            "safety",
+            "imagesafety",
+            "blocklist",
+            "prohibitedcontent",
+            "spii",
+            "guardrailintervened",
+            "blocked",
+        ),
+        "blocked",
+    ),
+    **dict.fromkeys(("cancelled", "canceled", "abort", "aborted"), "cancelled"),
+}
+"""By finish reason, in lower case and letters alone; every other one is of an answer that is whole."""
+_UNSAID = frozenset({"", "unknown", "none", "null", "unspecified"})
+_DEPTH = 8
+_ITEMS = 16
+"""Items of a list, and levels, in which a finish reason is looked for: an answer has few candidates."""
+_NOT_WITHIN = frozenset({"arguments", "args", "input", "parameters", "messages", "tool_calls"})
+"""What the model or the agent wrote: a tool may have a parameter of any name."""
+Found: TypeAlias = Ending | None
+
+
+def ending_on(span: Span) -> Found:
+    """Why the model stopped, as the span's attributes and events say; None: they do not."""
+    for key in ask(span.attributes, _FINISH):
+        if found := _ending_of(span.attributes.get(key)):
+            return found
+    for event in reversed(span.events):
+        for key in ask(event.attributes, _FINISH):
+            if found := _ending_of(event.attributes.get(key)):
+                return found
+    return None
+
+
+def ending_in(answer: JSON, depth: int = 0) -> Found:
+    """Why the model stopped, as what it answered says; the first of several candidates speaks."""
+    if depth > _DEPTH:
+        return None
+    for each in islice(as_list(answer), _ITEMS):
+        if found := ending_in(each, depth + 1):
+            return found
+    item = as_dict(answer)
+    if found := _stated_in(item):
+        return found
+    for key, value in item.items():
+        if key not in _NOT_WITHIN and (found := ending_in(value, depth + 1)):
+            return found
+    return None
+
+
+def _stated_in(item: dict[str, JSON]) -> Found:
+    if string(item.get("refusal")) or item.get("type") == "refusal":
+        return "blocked"
+    for key, value in item.items():
+        if value and _plain(key) in _FINISH_KEYS and (found := _ending_of(value)):
+            return found
+    # OpenAI's Responses
+    return _ending_of(as_dict(item.get("incomplete_details")).get("reason"))
+
+
+def _ending_of(value: JSON) -> Found:
+    value = unwrap(value)
+    for each in as_list(value)[:_ITEMS]:
+        if found := _ending_of(each):
+            return found
+    if not isinstance(value, str):
+        return None
+    word = _plain(value).removeprefix("finishreason")
+    return None if word in _UNSAID else _ENDINGS.get(word, "whole")

@@ -1,0 +1,49 @@
+"""Which spans of a trace somebody stopped: those that say so, and errors without a type around or within them."""
+
+from __future__ import annotations
+
+from evaluators.dialects.content.endings import is_cancelled, raised, timed_out
+from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.joining.tree import WORK, Tree
+
+
+def mark_cancelled(tree: Tree) -> None:
+    """Set `is_cancelled`. What a time-out or a deadline around it stopped has failed.
+
+    Many libraries write an error without its type where a run is stopped. Such a one is the stop's, where nothing began
+    after it: an earlier one is a failure of its own.
+    """
+    stopped = [f for f in tree.order if is_cancelled(f.span) and not _timed_out(tree, f)]
+    if not stopped:
+        return
+    begun = _last_begun(tree)
+    for facts in stopped:
+        facts.is_cancelled = True
+        if facts.span.end_time_unix_nano >= begun:
+            for around in tree.ancestors(facts):
+                if around.span.status != "error" or not _is_untold(around):
+                    break
+                around.is_cancelled = True
+    for facts in tree.order:
+        span = facts.span
+        if span.status == "error" and span.end_time_unix_nano >= begun and _is_untold(facts):
+            facts.is_cancelled = any(each.is_cancelled for each in tree.ancestors(facts))
+
+
+def ends_cancelled(tree: Tree) -> bool:
+    """Whether something was stopped after which nothing began."""
+    cancelled = [f.span.end_time_unix_nano for f in tree.order if f.is_cancelled]
+    return bool(cancelled) and max(cancelled) >= _last_begun(tree)
+
+
+def _timed_out(tree: Tree, facts: Facts) -> bool:
+    return any(timed_out(each.span) for each in tree.ancestors(facts))
+
+
+def _is_untold(facts: Facts) -> bool:
+    return not (facts.is_cancelled or raised(facts.span))
+
+
+def _last_begun(tree: Tree) -> int:
+    """When the last piece of work began (unix nanoseconds)."""
+    return max((f.span.start_time_unix_nano for f in tree.order if f.kind in WORK), default=0)
