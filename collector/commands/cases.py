@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
 from collector.base.errors import ConfigError
 from collector.base.printable import printable
-from collector.commands.ask import ask_json, find
+from collector.commands.ask import as_ours, ask_json, find
 from collector.commands.output import note
-from collector.config.strict_yaml import in_yaml
+from collector.config.strict_yaml import in_yaml, parse
 
 WRONG = 2
 PAGE = 100
@@ -81,7 +80,8 @@ def command(  # noqa: PLR0913 - its options, one by one
     chosen = {"service": service, "agent": agent, "since": since, "failed": evaluator}
     asked = {name: text for name, text in chosen.items() if text}
     try:
-        found = _found(url, asked, token, limit, is_failed=failed, evaluator=evaluator)
+        with as_ours(url):
+            found = _found(url, asked, token, limit, is_failed=failed, evaluator=evaluator)
     except ConfigError as error:
         note(printable(str(error)))
         raise typer.Exit(WRONG) from error
@@ -115,7 +115,7 @@ def _found(
             if body is None:
                 found.gone += 1
                 continue
-            for case in yaml.safe_load(body):
+            for case in parse(body.decode()):
                 found.add(case)
             if len(found.cases) >= limit:
                 return found

@@ -19,7 +19,7 @@ import typer
 
 from collector.base.errors import ConfigError
 from collector.base.printable import printable
-from collector.commands.ask import ask_json
+from collector.commands.ask import as_ours, ask_json
 from collector.commands.options import Files, Overrides, PathsBehindWith, loaded
 from collector.commands.output import find_recordings, note, note_rejected
 from collector.config.plan import plan_from
@@ -89,6 +89,7 @@ def command(  # noqa: PLR0913 - its options, one by one
             if not (new and paths):
                 raise typer.BadParameter("recordings are compared as OLD... --with NEW...")
             found = _of_recordings(loaded(config, overrides), paths, new, evaluator, margin)
+            code = _said(found, shape)
         else:
             if not (service and candidate):
                 raise typer.BadParameter("give --service and --candidate, or OLD... --with NEW...")
@@ -100,15 +101,14 @@ def command(  # noqa: PLR0913 - its options, one by one
                 "evaluator": evaluator,
                 "margin": f"{margin:g}",
             }
-            found = _of_service(url, asked, token, _seconds(wait))
+            with as_ours(url):
+                found = _of_service(url, asked, token, _seconds(wait))
+                code = _said(found, shape)
     except (ConfigError, EvaluatorError) as error:
         note(printable(str(error)))
         raise typer.Exit(WRONG) from error
-    _say(found, shape)
-    verdict = found["verdict"]
-    raise typer.Exit(
-        CODES[inconclusive if inconclusive and verdict not in ("pass", "fail") else verdict]
-    )
+    is_open = code == CODES["inconclusive"]
+    raise typer.Exit(CODES[inconclusive] if inconclusive and is_open else code)
 
 
 # --- a running service -----------------------------------------------------------------------------------------------
@@ -214,6 +214,13 @@ def _only(names: set[Any]) -> str | None:
 
 
 # --- what is printed -------------------------------------------------------------------------------------------------
+
+
+def _said(found: Mapping[str, Any], shape: str) -> int:
+    """Print it; the exit code of its verdict."""
+    code = CODES[found["verdict"]]
+    _say(found, shape)
+    return code
 
 
 def _say(found: Mapping[str, Any], shape: str) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import json
+import socket
 import time
 import tracemalloc
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -12,8 +15,11 @@ from typing import Any
 
 import pytest
 
-from collector.base.errors import Retryable
+from collector.base.errors import ConfigError, Retryable
 from collector.base.http_client import HttpAnswer
+from collector.commands import ask
+from collector.commands.ask import ask_json
+from collector.commands.cli import main
 from collector.config.notify import NotifyTarget
 from collector.config.tree import (
     DatadogSinkConfig,
@@ -32,8 +38,12 @@ from collector.sinks.langsmith import LangsmithSink
 from collector.sinks.mlflow import MlflowSink
 from collector.sinks.otlp import OtlpSink
 from collector.sinks.phoenix import PhoenixSink
+from evaluators.judging.answers import read_object
+from evaluators.judging.prompt import JudgeError, Prompt
+from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 from tests.support.hostile_answers import (
     LOGIN,
+    NOT_A_JUDGES,
     NOT_THE_TOOLS,
     NOT_THE_TOOLS_JSON,
     HostileServer,
@@ -197,6 +207,110 @@ async def test_a_backend_says_how_many_it_rejected(
     assert (await transport.export(b""))[0] == rejected
 
     await transport.close()
+
+
+def _judge(model: str, url: str) -> Callable[[], Awaitable[Any]]:
+    prompt = Prompt(name="q", system="s", user="u", schema=None, digest="d", read=read_object)
+    judge = LiteLlmJudge(timeout=30.0, temperature=0.0, base_url=url, api_key="k")
+    return lambda: judge.ask(prompt, model=model)
+
+
+def _embedder(model: str, url: str) -> Callable[[], Awaitable[Any]]:
+    embedder = LiteLlmEmbedder(model, timeout=30.0, base_url=url, api_key="k")
+    return lambda: embedder.embed(["u"])
+
+
+@pytest.mark.process  # openai's client asks `uname` what machine this is
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [(_judge, "openai/x"), (_judge, "anthropic/x"), (_embedder, "openai/x")],
+)
+async def test_a_judge_takes_none_of_them_for_a_verdict(
+    provider: Callable[[str, str], Callable[[], Awaitable[Any]]], model: str, server: HostileServer
+) -> None:
+    """The library itself would need gigabytes for the bombs, and a minute of CPU for a long text in an error."""
+    tell = provider(model, server.url)
+    server.reply = answer(LOGIN)
+    with pytest.raises(JudgeError):
+        await tell()  # outside of what is measured: the library imports its parts
+    answers: list[str] = []
+    async with bounded():
+        for what, reply in {**NOT_THE_TOOLS, **NOT_THE_TOOLS_JSON, **NOT_A_JUDGES}.items():
+            server.reply = reply
+            try:
+                await tell()
+            except JudgeError:
+                continue
+            answers.append(what)
+
+    assert answers == []
+    assert not [head for head in server.heads if "\r\ncookie:" in head or "/login" in head]
+    assert all("\r\naccept-encoding: identity\r\n" in head for head in server.heads)
+
+
+@pytest.mark.process
+async def test_a_judges_answer_in_gzip_is_read(server: HostileServer) -> None:
+    said = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "{}"}}
+    body = json.dumps({"id": "1", "object": "chat.completion", "model": "x", "choices": [said]})
+    server.reply = answer(
+        gzip.compress(body.encode()), content_encoding="gzip", content_type="application/json"
+    )
+
+    assert (await _judge("openai/x", server.url)()).text == "{}"
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # of http.client, which leaves sockets
+async def test_a_command_takes_none_of_them_for_a_services_answer(server: HostileServer) -> None:
+    """Those of `compare` and `cases`, which then read fields of it."""
+    taken: list[str] = []
+    for what, reply in {**NOT_THE_TOOLS, **NOT_THE_TOOLS_JSON}.items():
+        server.reply = reply
+        try:
+            await asyncio.to_thread(ask_json, server.url, "/api/v1/sessions", {}, "token")
+        except ConfigError:
+            continue
+        taken.append(what)
+
+    # objects without the fields that are read: see below
+    assert taken == ["a length that is no number", "a refusal in JSON"]
+    assert not [head for head in server.heads if "\r\ncookie:" in head or "/login" in head]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b'{"items": 1}',
+        b'{"items": [{}], "next": 1}',
+        b'{"items": [1]}',
+        b'{"verdict": "pass"}',
+        b'{"items": [{"session_id": 1}], "next": []}',
+    ],
+)
+@pytest.mark.parametrize(
+    "words", [("cases",), ("compare", "--service", "x", "--candidate", "1")], ids=" ".join
+)
+async def test_an_object_that_is_not_the_services_is_said_in_a_line(
+    words: tuple[str, ...], body: bytes, server: HostileServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.reply = answer(body, content_type="application/json")
+
+    code = await asyncio.to_thread(main, [*words, "--url", server.url])
+
+    assert code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+async def test_an_answer_that_does_not_end_is_waited_for_so_long_and_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ask, "LONGEST", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # which accepts, and answers nothing
+        port = silent.getsockname()[1]
+        with pytest.raises(ConfigError, match=r"no answer \(not whole after"):
+            await asyncio.to_thread(ask_json, f"http://127.0.0.1:{port}", "/", {}, None)
 
 
 async def test_a_refusal_of_a_chat_says_what_came_instead(server: HostileServer) -> None:

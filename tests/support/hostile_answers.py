@@ -64,6 +64,16 @@ NOT_THE_TOOLS_JSON: Mapping[str, bytes] = {
     "a body without an end": answer(b"x" * (3 << 20), content_type="text/plain"),
 }
 """Nor these, where the tool promises more than any 2xx."""
+_JSON = {"content_type": "application/json"}
+NOT_A_JUDGES: Mapping[str, bytes] = {
+    "a million choices": answer(b'{"choices":[' + b"[]," * (1 << 20) + b"1]}", **_JSON),
+    "a long error in a 200": answer(b'{"error":{"message":"' + b"x" * (1 << 20) + b'"}}', **_JSON),
+    "a long error": answer(b'{"error":{"message":"' + b"x" * (1 << 20) + b'"}}', "403 No", **_JSON),
+    "a long text": answer(b"x y " * (1 << 18), "500 No", content_type="text/plain"),
+    "an object of anything": answer(b'{"x":"' + b"x" * (3 << 20) + b'"}', **_JSON),
+    "choices that are text": answer(b'{"choices":"' + b"x" * (1 << 20) + b'"}', **_JSON),
+}
+"""Nor these, which cost a judge's library seconds to minutes."""
 
 
 @dataclass
