@@ -18,8 +18,6 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Before(NamedTuple):
-    """A trace before the one that is compared."""
-
     digest: str
     sketches: Mapping[str, bytes]  # by evaluator; empty: nothing is known of the trace
 

@@ -8,8 +8,6 @@ the rest, no token set       on loopback only, and only under a name of loopback
 its own at 127.0.0.1 must not read traces
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import binascii
@@ -110,8 +108,6 @@ def takes_gzip(accepted: str) -> bool:
 
 
 class Guard:
-    """ASGI middleware in front of every route."""
-
     def __init__(self, app: ASGIApp, admin: Admin) -> None:
         self._app = app
         self._tokens = BearerTokens(admin.bearer_tokens)

@@ -37,8 +37,6 @@ class AgreementLabels(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """One trace or session of which both the evaluator and people say something."""
-
     session_id: str
     trace_id: str | None  # None: the session as a whole
     said: int  # when people spoke last, microseconds of log time

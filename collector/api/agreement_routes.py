@@ -1,7 +1,5 @@
 """`/api/v1/agreement`, and the gauges of the same: every evaluator and judge beside what people said."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -27,8 +25,6 @@ FILTERS = ("service", "agent", "evaluator", "name")
 
 
 class Agreed(NamedTuple):
-    """How far one evaluator and people agree."""
-
     labels: AgreementLabels
     agreement: Agreement
     is_judge: bool

@@ -207,5 +207,4 @@ class Api:
             return None
 
     def close(self) -> None:
-        """Close the index; after the listener has stopped."""
         self._index.close()

@@ -333,7 +333,6 @@ class IndexChange(Reading):
             waiting.clear()
 
     def _drop_traces(self, rows: list[int]) -> int:
-        """Forget traces and their signals; how many signals."""
         self._texts.forget(self.headers(rows))
         self.connection.executemany("DELETE FROM traces WHERE id = ?", [(row,) for row in rows])
         self._rows.clear()

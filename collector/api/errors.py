@@ -23,7 +23,6 @@ class Errors:
         self._page = page
 
     def handlers(self) -> dict[Any, Callable[[Request, Exception], Any]]:
-        """By the exception that they handle."""
         return {
             HTTPException: self._http,
             RequestRefused: self._refused,

@@ -4,8 +4,6 @@ from collector.base.telemetry import Telemetry
 
 
 class ApiFamilies:
-    """The size of the index, what it dropped, and the clients of the stream."""
-
     def __init__(self, telemetry: Telemetry) -> None:
         self.index_bytes = telemetry.gauge("index_bytes", "Bytes in use in the API's index.")
         self.index_limit_bytes = telemetry.gauge(

@@ -54,8 +54,6 @@ DELETE FROM feedback WHERE id IN (
 
 
 class Matched(NamedTuple):
-    """Feedback whose trace or session is in the index."""
-
     service: str
     agent: str
     session_id: str
@@ -65,8 +63,6 @@ class Matched(NamedTuple):
 
 
 class Matching(NamedTuple):
-    """What one look at the waiting feedback found."""
-
     matched: list[Matched]
     given_up: int
     is_waiting: bool  # whether any goes on to wait

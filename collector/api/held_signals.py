@@ -14,8 +14,6 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(slots=True)
 class _Subject:
-    """A subject's signals by slot, with the runs that the index has of it."""
-
     signals: dict[str, SignalEntry]
     runs: set[int]
     is_changed: bool = False
@@ -58,7 +56,6 @@ class HeldSignals:
         return self._place
 
     def drop(self, subject: int) -> int:
-        """Forget a subject's signals; how many there were."""
         held = self._subjects.pop(subject, None)
         self._running = None if self._running == subject else self._running
         execute = self._reading.connection.execute

@@ -22,8 +22,6 @@ _decode = msgspec.msgpack.Decoder(list[int]).decode
 
 
 class HeldOutcome(NamedTuple):
-    """Of one evaluator about one trace or session."""
-
     evaluator: int  # its number in this index
     score: float | None
     passed: bool | None  # None: it neither passes nor fails

@@ -87,7 +87,6 @@ class Query:
         service: str | None = None,
         agent: str | None = None,
     ) -> Page[AgentEntry]:
-        """Versions of agents, the latest seen first."""
         with self._index.reading() as reading:
             return _listed(reading.agents(cursor, service, agent, limit + 1), limit)
 
@@ -99,7 +98,6 @@ class Query:
         cursor: bytes | None = None,
         sort: str = "newest",
     ) -> Page[SessionEntry]:
-        """Sessions, in an order of `SORTS`."""
         place = place_after(sort, cursor)
         with self._index.reading() as reading:
             rows = reading.sessions(asked, SORTS[sort], place, limit + 1)
@@ -149,7 +147,6 @@ class Query:
             return [shown for entry in chosen if (shown := _newest_shown(reading, entry))]
 
     def trace(self, trace_id: str) -> TraceShown | None:
-        """One trace, or None."""
         with self._index.reading() as reading:
             entry = reading.trace(trace_id)
             if entry is None:
@@ -185,7 +182,6 @@ class Query:
         trace_id: str | None = None,
         evaluator: str | None = None,
     ) -> Page[msgspec.Raw]:
-        """Signals, the latest first; filters are joined by and."""
         with self._index.reading() as reading:
             place = place_in(cursor, 1)
             below = None if place is None else place[0]

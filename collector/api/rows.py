@@ -78,8 +78,6 @@ def _texts(traces: Iterable[tuple[int, TraceHeader]]) -> list[tuple[int, str]]:
 
 
 class AgentSums:
-    """The sums of agents that a change touches: read once, written once."""
-
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._held: dict[tuple[str, str, str], tuple[int, AgentEntry]] = {}

@@ -1,7 +1,5 @@
 """Which sessions an address asks for: the same parameters on the page and in `/api/v1/sessions`. Pure."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

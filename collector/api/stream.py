@@ -214,7 +214,6 @@ class Stream:
             self._families.stream_dropped.labels("slow").inc()
 
     def _drop_read(self) -> None:
-        """Forget the blocks that every client has read."""
         needed = min((each.at for each in self._clients), default=self._first + len(self._blocks))
         while self._first < needed:
             self._bytes -= len(self._blocks.popleft().events)

@@ -1,7 +1,5 @@
 """The sessions before a moment and since it: which they are, and what differs between them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 

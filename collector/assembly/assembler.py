@@ -55,7 +55,6 @@ class Buffer:
         self.shares = Shares(limit * share)
 
     def relieve(self) -> Iterator[tuple[OpenTraces, Closing]]:
-        """Close traces until the others fit."""
         while self.shares.size > self._limit:
             service = self.shares.greediest
             _, partition, trace = min(

@@ -23,8 +23,6 @@ _ROOTS: tuple[Root, ...] = ("parentless", "local", "missing")
 
 
 class ClosedTrace(NamedTuple):
-    """A trace that has closed, as its mark says."""
-
     offset: int  # of the mark itself, in `closings`
     last_offset: int  # of the records in `spans` that the closing covers
     revision: int

@@ -107,7 +107,6 @@ class ClosingPipeline:
         return self._in_flight < IN_FLIGHT_TRACES and self._bytes < IN_FLIGHT_BYTES
 
     async def wait_for_capacity(self) -> None:
-        """Wait until more records may be read."""
         await self._until(lambda: self.has_capacity)
 
     async def commit(self) -> None:
@@ -119,7 +118,6 @@ class ClosingPipeline:
         await self._until(lambda: not self._in_flight and not self._owes_commit)
 
     async def stop(self) -> None:
-        """Let `run` end once every closing is written."""
         await self.join()
         self._done = True
         await self._notify()
@@ -150,7 +148,6 @@ class ClosingPipeline:
     # --- the readers ---------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Read and write the queued closings, until `stop`."""
         self._done = False
         async with asyncio.TaskGroup() as group:
             parts = [

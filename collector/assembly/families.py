@@ -10,8 +10,6 @@ from collector.log.port import SPANS, Position
 
 
 class AssemblyFamilies:
-    """Traces that close, spans that come late or are ignored, and what is open."""
-
     def __init__(self, telemetry: Telemetry) -> None:
         self.traces_closed = telemetry.counter(
             "traces_closed", "Traces closed, by reason.", "service", "reason"
@@ -59,7 +57,6 @@ class AssemblyCounts:
         self._families.buffer_limit_bytes.set(limit)
 
     def taken(self, position: Position, result: TakeResult) -> None:
-        """A record of `spans` was taken."""
         if result.poison is not None:
             self._poison.unprocessable(position, result.poison)
         self.moved(result)

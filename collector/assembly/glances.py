@@ -56,7 +56,6 @@ class GlanceQueue:
         return bool(self._waiting)
 
     def put(self, open_traces: OpenTraces, glance: Glance) -> Glance | None:
-        """Let it wait; returns the least urgent one if too many wait, which is passed over."""
         trace = glance.trace
         before = self._taken(trace.trace_id)
         glance = glance.joined(before and before.glance)
@@ -127,7 +126,6 @@ class Glances:
         self._has_some = asyncio.Event()
 
     def put(self, open_traces: OpenTraces) -> None:
-        """Queue what is due; it never waits."""
         for glance in open_traces.take_glances():
             least = self._waiting.put(open_traces, glance)
             if least is not None:

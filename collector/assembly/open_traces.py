@@ -74,7 +74,6 @@ class OpenTraces:
 
     @property
     def open(self) -> Collection[OpenTrace]:
-        """The open traces, the oldest first."""
         return self._open.values()
 
     @property
@@ -84,7 +83,6 @@ class OpenTraces:
 
     @property
     def closings(self) -> Iterator[Closing]:
-        """Traces that have closed and are not written yet."""
         return (each for closings in self._closing.values() for each in closings)
 
     def join(self, shares: Shares) -> None:
@@ -93,14 +91,12 @@ class OpenTraces:
         self._queues.join(shares)
 
     def leave(self) -> None:
-        """The process does not own the partition any more."""
         self._is_owned = False
         self._queues.leave()
 
     # --- records and time ----------------------------------------------------------------------------------------
 
     def take(self, record: Record, held: Scan | None = None) -> TakeResult:
-        """All steps of `taking` at once."""
         return finished(self.taking(record, held))
 
     def taking(self, record: Record, held: Scan | None = None) -> Generator[None, None, TakeResult]:
@@ -140,7 +136,6 @@ class OpenTraces:
         return offset in free
 
     def tick(self, now: float) -> TakeResult:
-        """All steps of `ticking` at once."""
         return finished(self.ticking(now))
 
     def ticking(self, now: float) -> Generator[None, None, TakeResult]:

@@ -315,7 +315,6 @@ class Owner:
             self._tree.link(helper, session)
 
     def forget(self, turn: bytes) -> None:
-        """The closed trace is not remembered any more."""
         facts = self.closed.pop(turn, None)
         if facts is None:
             return

@@ -8,8 +8,6 @@ SERVICE_COST = 700  # bytes that a service takes besides its open traces
 
 
 class Shares:
-    """Bytes that the open traces of each service take, in all partitions of one process."""
-
     def __init__(self, fair: float) -> None:
         """`fair`: the bytes above which a service takes more than its share."""
         self.size = 0
@@ -35,8 +33,6 @@ class Shares:
 
 
 class _Queue:
-    """The open traces of one service, the oldest first."""
-
     __slots__ = ("size", "traces")
 
     def __init__(self) -> None:
@@ -45,8 +41,6 @@ class _Queue:
 
 
 class ServiceQueues:
-    """The open traces of one partition by service."""
-
     def __init__(self) -> None:
         self.size = 0  # bytes of memory that they take
         self._queues: dict[str, _Queue] = {}
@@ -82,7 +76,6 @@ class ServiceQueues:
         self._shares = shares
 
     def leave(self) -> None:
-        """The process does not own the partition any more."""
         if self._shares is not None:
             for service, queue in self._queues.items():
                 self._shares.add(service, -queue.size)

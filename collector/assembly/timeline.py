@@ -64,11 +64,9 @@ class Timeline:
         return [each for _, _, each in self._held]
 
     def add(self, held: HeldSegment) -> None:
-        """It places this segment from now on."""
         insort(self._held, (held.segment.start, held.number, held))
 
     def remove(self, held: HeldSegment) -> None:
-        """It does not place this segment any more."""
         del self._held[bisect_left(self._held, (held.segment.start, held.number))]
 
     def last(self, start: int) -> tuple[int, bytes] | None:
@@ -92,7 +90,6 @@ class Timeline:
         return [*self._between(start, self._start(at + 1)), *left]
 
     def take(self, turn: bytes, start: int) -> None:
-        """The prompt is not known any more."""
         self._taken_out((start, turn))
 
     def until(self, start: int) -> list[HeldSegment]:

@@ -113,8 +113,6 @@ Why: TypeAlias = Literal["large_head", "slow_head", "too_many", "unread"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What the connections of one listener may take."""
-
     head_timeout: float = 10.0
     """Seconds for the head of a request, from its first byte or from the connection's beginning."""
     idle_timeout: float = 60.0  # seconds between two requests of a connection

@@ -183,7 +183,6 @@ class Child:
         self.start_error: OSError | None = None  # why the system could not start it
 
     async def __aenter__(self) -> Self:
-        """Start the child and wait until it is ready."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:

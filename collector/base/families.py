@@ -7,8 +7,6 @@ from collector.base.telemetry import Telemetry
 
 
 class RuntimeFamilies:
-    """Records that no room could process, connections that were closed, and how busy the event loop is."""
-
     def __init__(self, telemetry: Telemetry) -> None:
         self.poison_records = telemetry.counter(
             "poison_records",

@@ -22,8 +22,6 @@ class IncompleteFrameError(EOFError):
 
 
 class ByteStream(Protocol):
-    """A file, or what can be read like one."""
-
     def read(self, size: int, /) -> bytes:
         """`size` bytes; fewer only at the end."""
         ...

@@ -93,7 +93,6 @@ class HttpAnswer(NamedTuple):
 
     @property
     def media(self) -> str:
-        """The type of the body, without its parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property

@@ -49,11 +49,9 @@ class Stages:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Wait until every stage has ended."""
         await self._group.__aexit__(kind, error, trace)
 
     def start(self, name: str, run: Run) -> None:
-        """Run a stage until `stop(name)`."""
         stopping = asyncio.Event()
         task = self._group.create_task(_run(name, run, stopping), name=name)
         self._running.append((name, stopping, task))

@@ -33,7 +33,6 @@ class Backoff:
         return delay
 
     def reset(self) -> None:
-        """Start again with the shortest wait, after a success."""
         self._next = self._first
 
     async def sleep(self, *, at_least: float = 0.0) -> None:

@@ -31,7 +31,6 @@ class NameVolume(msgspec.Struct, array_like=True):
     events: int = 0
 
     def count(self, now: float) -> None:
-        """One more event at log time `now`."""
         at = now / HALF_LIFE
         volume, most = self.volume, self.most
         new = at + log2(1 + exp2(volume - at)) if at > volume else _sum(volume, at)
@@ -81,7 +80,6 @@ class Slots(Generic[K]):
         return True
 
     def count(self, name: K, now: float) -> K | None:
-        """Count an event of the name at log time `now`; returns the name that lost its slot to it, if one did."""
         if self.hold(name):
             self._held[name].count(now)
             return None

@@ -77,7 +77,6 @@ def prepare(connection: sqlite3.Connection, *, pages: int, wal: int, shared: boo
 def transaction(
     connection: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE"
 ) -> Generator[sqlite3.Connection]:
-    """A transaction; an error takes all of it back."""
     connection.execute(begin)
     try:
         yield connection

@@ -84,7 +84,6 @@ class ClockWatch:
             _log.info("The machine's clock and log time agree again: %s.", _text(now))
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Compare them until `stopping` is set."""
         while not stopping.is_set():
             self.look()
             await next_tick(_EVERY, stopping)

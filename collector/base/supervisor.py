@@ -3,8 +3,6 @@
 make a room -> run it -> it failed: count, say once, wait -> make another, which reads on from its commit
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging

@@ -41,7 +41,6 @@ class ThreadCallers:
         raise PartEnded(self._message) from error
 
     def in_loop(self, call: Callable[[], None]) -> None:
-        """Call it on the event loop; from the thread."""
         with suppress(RuntimeError):  # the loop has ended, and every caller with it
             self._loop.call_soon_threadsafe(call)
 

@@ -11,8 +11,6 @@ class PartEnded(RuntimeError):
 
 @runtime_checkable
 class Watched(Protocol):
-    """What runs tasks or threads of its own."""
-
     async def watch(self) -> None:
         """Wait until one of them has ended. Raises PartEnded: that one; the error that ended it is the cause."""
         ...

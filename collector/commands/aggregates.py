@@ -15,8 +15,6 @@ from evaluators.formulas.task_runs import Run, task_passing
 
 
 class _Scored(msgspec.Struct, frozen=True):
-    """The fields of a signal that are aggregated."""
-
     evaluator: str
     outcome: str
     score: float | None
@@ -26,8 +24,6 @@ _scored = msgspec.json.Decoder(_Scored)
 
 
 class Aggregates:
-    """Cogitator's aggregates over the final scores of each evaluator, and over all traces."""
-
     def __init__(self) -> None:
         self.runs: list[RunRecord] = []  # sessions that were runs of a task
         self._scores: dict[str, list[float]] = defaultdict(list)

@@ -31,8 +31,6 @@ HEAD = """\
 
 @dataclass(slots=True)
 class FoundCases:
-    """The cases so far, and what was passed over."""
-
     cases: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     alike: int = 0
     gone: int = 0  # traces whose spans the service no longer holds

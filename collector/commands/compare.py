@@ -4,8 +4,6 @@ The exit code is the answer: 0 pass, 1 fail, 3 inconclusive; 2 where the command
 read or the service does not answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

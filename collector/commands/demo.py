@@ -1,7 +1,5 @@
 """`spanwise demo`: the service, and an agent that a release makes worse and the next one fixes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

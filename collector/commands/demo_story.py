@@ -9,8 +9,6 @@ once its drop is noticed, one of its turns runs away, until the service has noti
 comes when both have stood for a while. Runs until its standard input closes, or Ctrl-C.
 """
 
-from __future__ import annotations
-
 import logging
 import signal
 import sys
@@ -125,7 +123,6 @@ LOOKS = 1.0  # seconds between two looks at the service
 
 
 def main() -> None:
-    """Tell the story until standard input closes, or Ctrl-C."""
     grpc, admin = sys.argv[1:]
     # When both are stopped, the service may be gone before our last spans: nothing to complain of.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)

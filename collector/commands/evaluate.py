@@ -1,7 +1,5 @@
 """`spanwise evaluate`: recordings to signals, without a service."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import json

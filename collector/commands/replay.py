@@ -6,8 +6,6 @@ upsert take them, for a changed version or option is another signal id. The log 
 judge was paid: that counts against the budget of the day (the log's verdicts are read first) and is cached.
 """
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """`spanwise run`: the service, until SIGTERM, SIGHUP or Ctrl-C."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

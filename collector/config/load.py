@@ -3,8 +3,6 @@
 Mappings merge, everything else replaces.
 """
 
-from __future__ import annotations
-
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence

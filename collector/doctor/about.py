@@ -1,7 +1,5 @@
 """What the pages show of the running service: its evaluators as configured, and the doctor's findings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, cast

@@ -98,8 +98,6 @@ Get: TypeAlias = Callable[[str], Any]
 
 
 class AdminApi:
-    """The admin API at the configured address."""
-
     def __init__(self, admin: Admin) -> None:
         self._host = _ANY.get(admin.host, admin.host)
         self._port = admin.port
@@ -135,8 +133,6 @@ class AdminApi:
 
 
 class ServiceSeen(NamedTuple):
-    """What the running service remembers of its newest traces and of the sessions that they are in."""
-
     traces: list[ExaminedTrace]
     sessions: list[SessionSeen]
     judge: FailingJudge | None

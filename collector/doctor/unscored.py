@@ -17,8 +17,6 @@ CONNECT = "spanwise validate --connect"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSeen:
-    """A session, and why it has no score."""
-
     service: str
     session_id: str
     why: str | None  # None: it has one, or there is nothing to score
@@ -26,8 +24,6 @@ class SessionSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unscored:
-    """The sessions of a service that have no score."""
-
     service: str
     sessions: int
     of: int  # how many were looked at

@@ -25,7 +25,6 @@ class CountedIds:
         self._count = 0  # ids of the younger table
 
     def add(self, id_: str) -> bool:
-        """Remember the id; True when it is new."""
         number = hash(id_) & _BITS or 1
         at = _place(self._young, number)
         if self._young[at] == number:

@@ -9,8 +9,6 @@ there. `metadata` is where the counters end: below it no signal is counted again
 read, so that on a log without transactions a crash between the records and the commit changes nothing either.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
@@ -345,7 +343,6 @@ class PrometheusExporter(Consumer):
             at += header.size + 1
 
     def _count(self, found: KnownLabels, seen: Seen, header: SignalHeader, lag: float) -> None:
-        """Count a final outcome that was not counted before."""
         is_detailed = self._targets.is_detailed
         if self._was_detailed and not is_detailed:
             self._was_detailed = False

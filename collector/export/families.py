@@ -1,7 +1,5 @@
 """The metric families about agents that count: counters and histograms, which begin at 0 with the process."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, TypeVar
 

@@ -15,8 +15,6 @@ MOST_KNOWN = 4_096  # (Service, agent, scope) whose places are at hand
 
 @dataclass(slots=True)
 class KnownLabels:
-    """What the next signal of the same names needs."""
-
     place: TargetPlace
     counts: LabelCounts
     has_objective: bool

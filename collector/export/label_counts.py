@@ -15,8 +15,6 @@ _LOW = 0.5  # scores below it carry an exemplar, so that a low bucket leads to a
 
 
 class LabelCounts:
-    """The children of one label set, each made when it first counts something."""
-
     def __init__(
         self,
         *,

@@ -121,7 +121,6 @@ class AnswerCache:
         return msgspec.structs.replace(entry, owner=None) if self._shares else None
 
     def put(self, digest: str, model: str, entry: CachedAnswer) -> None:
-        """Store an answer, unless it is above the limit."""
         key = _key(digest, model)
         self._transact(lambda connection: self._put(connection, key, entry))
 

@@ -65,8 +65,6 @@ async def _work(link: socket.socket) -> None:
 
 
 class _Process:
-    """The jobs under way, over the socket of the main process."""
-
     def __init__(self, setup: Setup, writer: asyncio.StreamWriter) -> None:
         config = Config.model_validate_json(setup.config)
         judge = config.judge

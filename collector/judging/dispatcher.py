@@ -171,7 +171,6 @@ class Dispatcher:
         self._queue.drop(lambda each: each.progress is progress)
 
     async def settle(self) -> None:
-        """Return when nothing waits any more."""
         while self._queue:
             await self.look()
 

@@ -9,8 +9,6 @@ Amount: TypeAlias = Callable[[], float | None]  # USD; None: without limit
 
 
 class JudgingFamilies:
-    """Requests to judges, what they cost, and the judge process."""
-
     def __init__(self, telemetry: Telemetry) -> None:
         self.requests = telemetry.counter(
             "judge_requests", "Requests to judges, by how they ended.", "model", "result"

@@ -59,9 +59,7 @@ class Vectors(Protocol):
         """USD that the vectors cost at most."""
         ...
 
-    async def embed(self, texts: Sequence[str]) -> Embedded:
-        """One vector per text, or a JudgeError."""
-        ...
+    async def embed(self, texts: Sequence[str]) -> Embedded: ...
 
 
 class BudgetGate:
@@ -88,7 +86,6 @@ class BudgetGate:
         return number
 
     def reply(self, number: int, *, granted: bool) -> None:
-        """The main process has decided on a reservation."""
         waiting = self._waiting.get(number)
         if waiting is not None and not waiting.done():
             waiting.set_result(granted)
@@ -152,7 +149,6 @@ class JudgeClientPool:
         return answer
 
     async def embed(self, texts: Sequence[str], owner: str, job: int) -> Embedded:
-        """Each text is cached by itself."""
         vectors = self._vectors
         if vectors is None:
             raise JudgeError(type="provider_error", message="no hosted embedder is configured")

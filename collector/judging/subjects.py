@@ -33,7 +33,6 @@ class Progress:
         self.taken(offset)
 
     def end(self, offset: int) -> None:
-        """The verdict is written, or there will be none."""
         self._under_way.pop(offset, None)
 
     def low_water(self, without: int | None = None) -> int:

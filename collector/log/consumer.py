@@ -117,7 +117,6 @@ class Consumer:
         self._reader = self._log_port.read(self._group, self._topic, linger=self._linger)
 
     async def step(self) -> None:
-        """One round of the loop, after `join`."""
         await self.wait_for_capacity()
         batch = await self._poll()
         for partition in batch.revoked:
@@ -133,7 +132,6 @@ class Consumer:
 
     @asynccontextmanager
     async def _joined(self) -> AsyncGenerator[None]:
-        """A member of the group until the block ends."""
         self.join()
         try:
             yield

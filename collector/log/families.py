@@ -4,8 +4,6 @@ from collector.base.telemetry import Telemetry
 
 
 class LogFamilies:
-    """Sizes, drops and lags of the log, by topic."""
-
     def __init__(self, telemetry: Telemetry) -> None:
         self.bytes = telemetry.gauge("log_bytes", "Bytes held by the log, by topic.", "topic")
         self.limit_bytes = telemetry.gauge(

@@ -65,7 +65,6 @@ class LagMeter:
         """Groups for which something waited when the log last answered, with their topics."""
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Measure until `stopping` is set."""
         async with asyncio.TaskGroup() as tasks:
             measuring = tasks.create_task(self._measure_again_and_again())
             await stopping.wait()

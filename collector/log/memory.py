@@ -1,7 +1,5 @@
 """The log in memory: it ends with the process. For tests, and for a sidecar that may lose its open traces."""
 
-from __future__ import annotations
-
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 

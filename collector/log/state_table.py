@@ -115,7 +115,6 @@ class StateTable(Generic[K, S]):
         return removed + states + parts
 
     def written(self) -> None:
-        """What `pending` gave last is in the topic."""
         for key, (due, gone) in self._writing.items():
             left = self._gone.pop(key, frozenset()) - gone - due.keys()
             if left:

@@ -196,7 +196,6 @@ class Alarms:
                     self._changed.add(each.labels)
 
     def drop(self, target: str, alarm: RaisedAlert) -> None:
-        """The target will not be sent it."""
         state = "dropped" if alarm.state == "firing" else "resolved"
         self._settle(target, alarm, state, "dropped")
 

@@ -1,7 +1,5 @@
 """Tells one target, at most once a second, and again until it takes it. A slow or dead target delays no other."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -86,7 +84,6 @@ class TargetLoop:
         self._said = float("-inf")
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Send what is due until `stopping` is set."""
         try:
             while not stopping.is_set():
                 wait = await self._step(stopping)

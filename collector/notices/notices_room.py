@@ -4,8 +4,6 @@ every 15 s: the families' samples -> what holds -> alarms -> topic `windows`
 per target, at most once a second: what it was not sent yet -> sent -> topic `windows`
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -65,7 +63,6 @@ class NoticesRoom:
         self._slice = TimeSlice()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Look and send until `stopping` is set."""
         self._retry.stopping = stopping
         await self._retry.log("read back what was sent", self._restore)
         target_loops = (

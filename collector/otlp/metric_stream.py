@@ -178,7 +178,6 @@ class _Builder:
             yield from self.rest()
 
     def rest(self) -> Iterator[Export]:
-        """The request, unless it is empty."""
         if self._known:
             export = Export(self._request.SerializeToString(), self._now, self._known)
             self._begin()

@@ -62,7 +62,6 @@ class SplitRequest:
 
     @property
     def rejected(self) -> int:
-        """Items that the sender must not send again."""
         return self.invalid + self.too_large
 
     def add(self, decoded: DecodedRequest) -> None:

@@ -122,28 +122,24 @@ def _leave(group: ResourceSpans, family: list[_Sent], out: ExportTraceServiceReq
 
 
 def split_logs(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
-    """Split an ExportLogsServiceRequest; see `Split`."""
     carried = carry_logs(request)
     split = split_by_trace(carried.request, max_item=max_item, strict=strict)
     return _of_logs(_keyed(split, carried.segments), carried)
 
 
 def joined_logs(request: bytes, *, max_item: int, joined: int, strict: bool = True) -> SplitRequest:
-    """The same with joined records; see `SplitJoined`."""
     carried = carry_logs(request)
     split = joined_by_trace(carried.request, max_item=max_item, joined=joined, strict=strict)
     return _of_logs(_keyed(split, carried.segments), carried)
 
 
 def split_traces(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
-    """Split an ExportTraceServiceRequest; see `Split`."""
     return _of_traces(request, partial(split_by_trace, max_item=max_item, strict=strict))
 
 
 def joined_traces(
     request: bytes, *, max_item: int, joined: int, strict: bool = True
 ) -> SplitRequest:
-    """The same with joined records; see `SplitJoined`."""
     return _of_traces(
         request, partial(joined_by_trace, max_item=max_item, joined=joined, strict=strict)
     )

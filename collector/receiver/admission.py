@@ -48,7 +48,6 @@ class Admission:
 
     @property
     def held(self) -> int:
-        """Bytes taken and not given back."""
         return self._held
 
     @property
@@ -56,14 +55,12 @@ class Admission:
         return len(self._senders)
 
     def ticket(self, sender: str) -> Ticket:
-        """For one request; gives everything back when it ends."""
         return Ticket(self, sender)
 
     def enter(self, sender: str) -> None:
         self._senders.setdefault(sender, _Sender()).requests += 1
 
     def leave(self, sender: str, size: int) -> None:
-        """One request less, and the bytes that it held."""
         who = self._senders[sender]
         who.requests -= 1
         who.held -= size

@@ -14,8 +14,6 @@ def titled(items: str) -> str:
 
 
 class ReceiverFamilies:
-    """What arrives, how it is answered, and what is forwarded."""
-
     def __init__(self, telemetry: Telemetry, signals: Sequence[OtlpSignal] = OTLP_SIGNALS) -> None:
         self.received = {
             signal.items: telemetry.counter(

@@ -138,7 +138,6 @@ class GrpcServer:
             self._health.stop()
 
     async def stop(self, grace: float) -> None:
-        """Refuse new calls, give those in flight `grace` seconds."""
         self.leave()
         if self._door is not None:
             self._door.close()
@@ -277,7 +276,6 @@ class GrpcHealth:
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
-        """Say NOT_SERVING from now on, also to those who watch."""
         self._stopped.set()
 
     def handler(self) -> grpc.GenericRpcHandler:

@@ -80,7 +80,6 @@ class HttpApp:
         await reply(scope, receive, send)
 
     def http2(self) -> str:
-        """The answer to a connection that speaks HTTP/2."""
         return self._wrong_door.http2()
 
     async def _serve(self, request: Request) -> Response:
@@ -280,7 +279,6 @@ class HttpServer:
         self._app.is_leaving = True
 
     async def stop(self, grace: float) -> None:
-        """Close the port, give requests in flight `grace` seconds."""
         if self._server is None or self._task is None:
             return
         self._server.stop(grace)

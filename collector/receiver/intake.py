@@ -350,7 +350,6 @@ class Intake:
             self._log_fault(error)
 
     def _log_fault(self, error: Exception) -> None:
-        """Log an own fault, at most once a minute."""
         now = self._clock()
         if 0 <= now - self._logged_at < _LOG_EVERY:
             return

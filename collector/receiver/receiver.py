@@ -87,7 +87,6 @@ class Receiver:
 
     @property
     def grpc_port(self) -> int:
-        """The real port of gRPC, once started."""
         return self._config.grpc.port if self._grpc is None else self._grpc.port
 
     @property

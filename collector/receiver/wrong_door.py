@@ -45,7 +45,6 @@ class WrongDoor:
         return self._counted("method", _NO_POST, f"a request {method[:_SHOWN]!r}")
 
     def unsupported(self, media: str, encoding: str) -> ReceiverReply:
-        """The answer to a body that cannot be read."""
         shown = f"a body of type {media[:_SHOWN]!r}, encoding {encoding[:_SHOWN]!r}"
         return self._counted("media_type", _UNSUPPORTED, shown)
 

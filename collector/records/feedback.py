@@ -289,7 +289,6 @@ def _in_small_letters(item: Given) -> Given:
 
 
 def _check(item: Given) -> None:
-    """Raise Undecodable: what is wrong with it."""
     subjects = [
         name for name in ("trace_id", "session_id", "task_id") if getattr(item, name) is not None
     ]

@@ -4,8 +4,6 @@ from collector.base.telemetry import Telemetry
 
 
 class ScoringFamilies:
-    """Sessions that are open and that closed, and trace records that are not scored."""
-
     def __init__(self, telemetry: Telemetry) -> None:
         self.sessions_active = telemetry.gauge("sessions_active", "Sessions open now.")
         self.sessions_bytes = telemetry.gauge("sessions_bytes", "Memory of the open sessions.")

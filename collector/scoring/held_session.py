@@ -62,7 +62,6 @@ class Packer:
         return brief + self._compress.compress(_encode(state))
 
     def wake(self, key: bytes, packed: bytes) -> OpenSession:
-        """The session of these bytes."""
         head, traces, pending, sketches = _decode(self._expand.decompress(packed[_BRIEF.size :]))
         session = self.session(key, head, traces)
         for trace_id, each in sketches.items():
@@ -127,7 +126,6 @@ class HeldSession:
         return isinstance(self._held, bytes)
 
     def wake(self, packer: Packer) -> OpenSession:
-        """The session itself; what is done to it holds until it is packed the next time."""
         if isinstance(self._held, bytes):
             self._held = packer.wake(self.key, self._held)
         return self._held
@@ -154,7 +152,6 @@ class AwakeSessions:
         self._size = 0
 
     def wake(self, held: HeldSession) -> OpenSession:
-        """The session, for which others make room. It may be packed as soon as another one is woken."""
         if held.key in self._held:  # awake already, at the cost that `keep` found
             self._held.move_to_end(held.key)
         else:

@@ -103,7 +103,6 @@ class OpenSession:
 
     @property
     def awake_cost(self) -> int:
-        """Bytes of memory that it takes now."""
         return self.sketches.size + self._costs.awake(
             self.key, self.head, self.head.task, self._window
         )
@@ -223,7 +222,6 @@ class OpenSession:
         return Effects(publish=tuple(publish), changes=(self._named_head(), judged))
 
     def pending_trace(self, trace_id: str) -> SessionTurn | None:
-        """The trace, if it still waits for a verdict."""
         return self._window.get(trace_id) if trace_id in self.pending else None
 
     def close(

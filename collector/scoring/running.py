@@ -67,7 +67,6 @@ class RunningInput:
             self._sums[used] += _term(entry, used)
 
     def remove(self, entry: SessionTurn) -> None:
-        """Subtract the turn exactly as it was added."""
         for used in self._sums:
             self._sums[used] -= _term(entry, used)
 

@@ -6,8 +6,6 @@
 Started from the end of the walk and stopped from its beginning, so that each room hands over what it holds.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging

@@ -1,7 +1,5 @@
 """What role `publish` runs over the log: the metrics about agents, ranks, notices, and one delivery per sink."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial

@@ -40,8 +40,6 @@ _SIGNALS: dict[str, OtlpSignal | str] = _NOT_READ | {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recordings:
-    """The recordings that a list of paths names."""
-
     files: tuple[Path, ...]
     left_out: Mapping[Path, str]
     """Recordings of signals that are not read, with the name of their signal: metrics."""

@@ -82,8 +82,6 @@ async def rescore(
 
 
 class Cost:
-    """What the judge was paid for sessions that have closed."""
-
     def __init__(self) -> None:
         self.calls = 0
         self.usd = 0.0

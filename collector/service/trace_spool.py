@@ -49,7 +49,6 @@ class Spool:
         self._file.close()
 
     def add(self, content: bytes) -> SpoolPlace:
-        """Append the bytes; returns where they are."""
         with _explained():
             self._file.write(content)
         place = SpoolPlace(self._end, len(content))
@@ -57,7 +56,6 @@ class Spool:
         return place
 
     def read(self, place: SpoolPlace) -> bytes:
-        """The bytes that `add` put there."""
         with _explained():
             self._file.seek(place.offset)
             return self._file.read(place.size)
@@ -105,7 +103,6 @@ class TraceSpool:
         self._spool.__exit__()
 
     def add(self, key: bytes, value: bytes, headers: Headers = ()) -> None:
-        """Keep a trace record of the session of this key; a later revision takes the place of an earlier one."""
         counted = decode_counted_trace(value)
         if isinstance(counted, CountedTrace):
             place = self._spool.add(_encode((headers, without_spans(value))))
@@ -119,7 +116,6 @@ class TraceSpool:
         return [each.usage for each in self._stored.values()]
 
     def traces(self) -> Iterator[Trace]:
-        """Every trace, in the order of (start, trace id)."""
         for each in sorted(self._stored.values(), key=_order):
             _, value = _decode(self._spool.read(each.place))
             record = decode_without_spans(value)

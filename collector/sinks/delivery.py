@@ -1,7 +1,5 @@
 """One reader of topic `signals` per sink: deliver, then commit. A slow or dead sink delays no other sink."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

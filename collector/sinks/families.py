@@ -4,8 +4,6 @@ from collector.base.telemetry import Telemetry
 
 
 class SinkFamilies:
-    """What becomes of signals on their way to the sinks, by sink."""
-
     def __init__(self, telemetry: Telemetry) -> None:
         self.signals = telemetry.signals
         """By result: `acked`, `retried`, `lost`; `unmatched`: the tool never had their trace or session."""

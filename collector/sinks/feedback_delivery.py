@@ -19,8 +19,6 @@ _log = logging.getLogger(__name__)
 
 
 class HandedOn(NamedTuple):
-    """One record of feedback as a sink takes it."""
-
     position: Position
     key: bytes
     json: bytes
@@ -29,8 +27,6 @@ class HandedOn(NamedTuple):
 
 @runtime_checkable
 class TakesFeedback(Protocol):
-    """A sink that hands feedback on, between signals."""
-
     name: ClassVar[str]
 
     async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
@@ -66,7 +62,6 @@ class FeedbackDelivery(Consumer):
         self._stopping = asyncio.Event()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Deliver until `stopping` is set."""
         self._stopping = stopping
         await super().run(stopping)
 

@@ -1,7 +1,5 @@
 """Signals as a rotating file, one JSON object per line: signals.jsonl, signals.jsonl.1 (newer) .. .keep (oldest)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -162,6 +162,23 @@ class Sample:
     """The names of spans that say the kind by their name."""
 
 
+def sample_by(
+    key: str,
+    *,
+    call: str | None = None,
+    tool: str | None = None,
+    agent: str | None = None,
+    step: str | None = None,
+    scope: str = "",
+) -> Sample:
+    """The sample of a dialect of which one key names the kind of every span."""
+    named: Mapping[On, str | None]
+    named = {"model call": call, "tool": tool, "agent": agent, "step": step}
+    spans: Mapping[On, Mapping[str, str]]
+    spans = {on: {key: value} for on, value in named.items() if value is not None}
+    return Sample(scope=scope, spans=spans)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dialect:
     """How one instrumentation writes its spans. Either `read` is code, or kind, fields and finish are its table."""

@@ -15,8 +15,6 @@ from evaluators.dialects.registry import read_facts
 
 
 class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
-    """What one model call was sent and what it answered; empty where it was not exported."""
-
     sent: tuple[Message, ...] = ()  # the whole history, the system prompt first
     answered: tuple[Message, ...] = ()
 

@@ -20,8 +20,6 @@ _Said: TypeAlias = tuple[str, str]
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One utterance, or one call of a tool."""
-
     speaker: Speaker
     text: str | None = None  # None: nothing was said, or it was not exported
     agent: str | None = None  # whose words they are, of a step of which no model call was recorded

@@ -55,8 +55,6 @@ def jaccard(one: Collection[int], other: Collection[int]) -> float:
 
 
 class RunAgreement(NamedTuple):
-    """How far a run did what the other runs of its task did."""
-
     score: float  # the mean agreement
     runs: int  # others that it was compared with
     same: int  # of them, those that wrote exactly the same

@@ -29,8 +29,6 @@ _TEXT = 512
 
 
 class Difference(NamedTuple):
-    """Something that more sessions, or fewer, have since."""
-
     kind: Kind
     value: str
     before: float  # the share of sessions that had it, 0 to 1

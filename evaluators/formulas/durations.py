@@ -12,8 +12,6 @@ _LONGEST = 1e7  # seconds, about four months; longer calls count as this long
 
 
 class Durations:
-    """Seconds of calls, by buckets of equal ratio."""
-
     def __init__(
         self, counts: Mapping[int, int] | None = None, waiting: Iterable[float] = ()
     ) -> None:

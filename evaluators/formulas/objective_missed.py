@@ -20,8 +20,6 @@ def _bets(objective: float) -> tuple[float, ...]:
 
 
 class Detector(msgspec.Struct, kw_only=True):
-    """The state of the test; all of it is persisted with the window."""
-
     wealth: list[float] = msgspec.field(default_factory=lambda: [1.0] * len(BETS))
     """Of each bet against the claim that the mean is not below the objective."""
     alarmed: bool = False  # from the alarm until the mean is back above the objective

@@ -50,8 +50,6 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posterior:
-    """What n attempts, c of them correct, say of pass@k and pass^k."""
-
     rate: Interval
     pass_at_k: Interval
     pass_pow_k: Interval
@@ -139,8 +137,6 @@ Mode = Literal["frequentist", "bayesian"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passing:
-    """How pass@k and pass^k are computed; names and defaults are the document's."""
-
     k: int = 3
     threshold: float = 0.7
     mode: Mode = "frequentist"

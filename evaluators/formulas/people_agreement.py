@@ -19,16 +19,12 @@ _Z = NormalDist().inv_cdf(0.95)
 
 
 class Pair(NamedTuple):
-    """What an evaluator and people say of one trace or session."""
-
     score: float
     passed: bool | None  # None: the evaluator neither passes nor fails
     liked: bool
 
 
 class Agreement(NamedTuple):
-    """Over all pairs of one evaluator."""
-
     samples: int
     liked: int
     kappa: float | None  # None: too few pairs in which the evaluator passes or fails

@@ -25,8 +25,6 @@ Reason: TypeAlias = Literal["too_few_candidate", "too_few_baseline", "undecided"
 
 
 class Rank(NamedTuple):
-    """With one-sided bounds, each at .05 / 4."""
-
     value: float
     lower: float
     upper: float
@@ -44,8 +42,6 @@ class ReleaseVerdict:
 
 
 class Look(NamedTuple):
-    """What was seen at one of the looks."""
-
     sessions: int  # of the candidate, one of `LOOKS`
     rank: Rank
 

@@ -13,8 +13,6 @@ SignalName = Literal["confidence", "loop_detection", "tool_correctness", "cohere
 
 
 class SignalRisk(NamedTuple):
-    """How a formula counts the risk of one evaluator's score, 1 - score."""
-
     name: str  # in the metadata
     weight: float  # unless the user sets another
 

@@ -11,8 +11,6 @@ KS = (1, 3, 5)  # attempts for which pass@k and pass^k are given
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One closed session with a task id, and whether it succeeded."""
-
     service: str
     agent: str
     task_id: str

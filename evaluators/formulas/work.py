@@ -57,8 +57,6 @@ def _text_length(value: JSON) -> int:
 
 
 class RankedWork(NamedTuple):
-    """A session's work among that of earlier sessions."""
-
     score: float  # in (0, 1): 1 - the mean of the ranks
     ranks: Mapping[str, float]
     """By input, the share of earlier sessions that took less; ties count half."""

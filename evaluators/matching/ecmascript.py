@@ -136,8 +136,6 @@ def _compiled(pattern: str, flags: str) -> re.Pattern[str]:
 
 
 class _Translation:
-    """One pass over a pattern."""
-
     def __init__(self, pattern: str, flags: str) -> None:
         self._pattern = pattern
         self._flags = flags

@@ -31,8 +31,6 @@ Question: TypeAlias = tuple[str, bytes]  # tool and arguments
 
 
 class _Grouped(NamedTuple):
-    """The calls of a trace by what they ask."""
-
     calls: Sequence[ToolCall]
     questions: tuple[Question | None, ...]
     """Of each call; None: it can repeat no other one, as its arguments were not exported or it only waits."""

@@ -47,8 +47,6 @@ def unknown(trace: Trace) -> tuple[ToolCall, ...]:
 
 
 class CheckedCalls(NamedTuple):
-    """The calls of a trace against the schemas of their tools."""
-
     judged: tuple[tuple[ToolCall, str | None], ...]
     """Every call that can be judged by the schema of its tool, in order, with what is wrong with it."""
     unchecked: str | None

@@ -20,8 +20,6 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """A call of a tool, made or expected. `parameters` None, if expected: any parameters."""
-
     name: str | None
     parameters: Mapping[str, JSON] | None
     step: int | None = None
@@ -29,8 +27,6 @@ class Use:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMatch:
-    """The document's ToolCorrectnessScore."""
-
     tool_selection_correct: float
     parameter_accuracy: float
     sequence_correct: float

@@ -80,8 +80,6 @@ _NO_KEY = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderFault:
-    """A request that got no answer."""
-
     word: str  # one of WORDS
     passing: bool = False  # the same request may be answered later
     refuses: Parameter | None = None  # the parameter of ours that it names
@@ -190,8 +188,6 @@ def _broken_link(chain: tuple[BaseException, ...]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What the body of a refusal says."""
-
     words: frozenset[str]  # its code and type, in lower case
     parameters: tuple[str, ...]
     text: str  # never published

@@ -20,8 +20,6 @@ LIMITS = ("max_tokens", "max_completion_tokens")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """The parameters that go with a prompt."""
-
     schema: bool = True
     temperature: float | None
     tokens: int | None  # of an answer; None = not sent

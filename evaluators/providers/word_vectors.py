@@ -18,8 +18,6 @@ _Matrix = NDArray[numpy.float64]
 
 
 class Model(Protocol):
-    """The vectors of tokens."""
-
     @property
     def embedding(self) -> NDArray[numpy.float32]: ...
 

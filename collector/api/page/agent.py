@@ -32,8 +32,6 @@ EVALUATORS = 64  # rows of what changed
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Something that happened: a change of scores that is active, a drop that is over, or a release."""
-
     time: float
     kind: Kind
     text: str

@@ -25,8 +25,6 @@ SCORED = 200
 
 
 class ServicePages:
-    """What is scored, and how the service is doing."""
-
     def __init__(  # noqa: PLR0913 - its collaborators, one by one
         self,
         *,

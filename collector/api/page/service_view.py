@@ -57,7 +57,6 @@ def catalogue_view(
 
 
 def _evaluator(row: Row) -> dict[str, Any]:
-    """Its doc without the arguments of its function."""
     doc = str(row["doc"]).partition("\n\nArgs:")[0].partition("\n\nRaises:")[0]
     first, _, rest = doc.strip().partition("\n\n")
     return {

@@ -22,8 +22,6 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """A text of which the beginning is seen at once."""
-
     opening: str = ""
     rest: str = ""  # what a fold shows; empty when the opening is all of it
     missing: str = ""  # how much of it is on no part of the page, and where that is; empty when nothing is missing

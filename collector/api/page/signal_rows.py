@@ -1,7 +1,5 @@
 """Signals as rows of the page: what explains each, the spans that show it, and what they say together. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast

@@ -25,8 +25,6 @@ _MOST_TICKS = 6
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A moment that the time axis names."""
-
     at: float  # where it is, 0 to 1
     label: str
 

@@ -86,7 +86,6 @@ _HEAD = """\
 
 
 def recording(full: FullTrace) -> bytes:
-    """The trace as a `.otlp` file, which `spanwise evaluate` reads: each request after its length (4 bytes)."""
     return b"".join(LENGTH.pack(len(each)) + each for each in full.pieces)
 
 
@@ -123,7 +122,6 @@ class TracePages:
         return await self._found(request, self._page)
 
     async def recording(self, request: Request) -> Response:
-        """Its spans as a `.otlp` file."""
         return await self._found(request, self._recording)
 
     async def case(self, request: Request) -> Response:

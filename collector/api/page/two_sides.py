@@ -1,7 +1,5 @@
 """Two sides of an agent next to each other: two versions, two times, or both. What the page shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median

@@ -183,7 +183,6 @@ class DiskLog:
             self._store.clear_readers()
 
     def release(self, positions: Iterable[Position]) -> None:
-        """A crash may forget it."""
         released = tuple(positions)
         self._tail.forget(each for each in released if each.topic != SPANS)
         self._writer.release(released)

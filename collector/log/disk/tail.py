@@ -50,7 +50,6 @@ class Tail:
         return Slice(records, end=True)
 
     def passed(self, topic_partition: TopicPartition, offset: int) -> None:
-        """Every reader has read the records below `offset`."""
         segment = self._segments.get(topic_partition)
         if segment is not None:
             segment.cut(offset)

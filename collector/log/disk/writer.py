@@ -118,7 +118,6 @@ class DiskWriter:
         self._thread.start()
 
     def submit(self, call: WriteCall) -> None:
-        """Queue a call; from the event loop's thread."""
         self._queue.put(call)
 
     def release(self, positions: Iterable[Position]) -> None:

@@ -80,7 +80,6 @@ class PollingReader:
         return self._positions.get(partition, 0)
 
     def wake(self) -> None:
-        """Something was appended to the topic."""
         self._appended.set()
 
     async def poll(self, *, max_records: int = 256, timeout: float = 1.0) -> Batch:
@@ -199,7 +198,6 @@ class _PollBuffer:
         return self.space <= 0 or self._size >= BATCH_BYTES
 
     def add(self, partition: int, records: Sequence[Record]) -> int:
-        """Add records; returns the offset to go on from."""
         self.records.extend(records)
         self._size += sum(len(record.value) for record in records)
         self.positions[partition] = records[-1].position.offset + 1
@@ -239,7 +237,6 @@ class SharedLogTime:
             return self._in_flight
 
     def finish(self) -> None:
-        """The transaction is visible, or was given up."""
         with self._lock:
             self._in_flight = None
 

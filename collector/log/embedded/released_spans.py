@@ -17,7 +17,6 @@ class ReleasedSpans:
         self._partitions: dict[int, _Offsets] = {}
 
     def add(self, partition: int, offset: int) -> None:
-        """The record at `offset` was released."""
         self._partitions.setdefault(partition, _Offsets(offset)).add(offset)
 
     def first(self, partition: int, low: int) -> int | None:
@@ -26,7 +25,6 @@ class ReleasedSpans:
         return None if offsets is None else offsets.first(low)
 
     def remove(self, partition: int, offset: int) -> None:
-        """The record at `offset` does not exist any more."""
         self._partitions[partition].remove(offset)
 
 

@@ -66,7 +66,6 @@ class Quotas:
         return _POOLS[topic][0]
 
     def quota(self, topic: str) -> int:
-        """The bytes that the topic's pool may hold."""
         return int(self.max_size * _POOLS[topic][1])
 
     def limit(self, topic: str) -> int:
@@ -98,9 +97,7 @@ class RecordStore(Protocol):
 
     def oldest(self, topic: str, partition: int) -> Oldest | None: ...
 
-    def at(self, position: Position) -> Oldest | None:
-        """The record there; None: there is none."""
-        ...
+    def at(self, position: Position) -> Oldest | None: ...
 
     def delete(self, position: Position) -> None:
         """Remove a record; does nothing when it does not exist."""

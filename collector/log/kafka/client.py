@@ -5,8 +5,6 @@ With the broker away aiokafka logs 10 to 30 lines a second per client: `limit_ai
 aiokafka is pinned below 0.15 (pyproject.toml) because of the private parts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import ssl

@@ -4,8 +4,6 @@ A rebalance revokes every partition and assigns some again. It waits, within bou
 by then the records of the batch before are written and committed, and the next owner repeats none of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -56,7 +56,6 @@ class KafkaReader:
 
     @property
     def owned(self) -> frozenset[int]:
-        """The partitions that were assigned and not revoked."""
         return frozenset() if self._member is None else frozenset(self._member.owned)
 
     @property
@@ -335,7 +334,6 @@ class KafkaReader:
                 fetching.exception()
 
     async def _commit_pending(self) -> None:
-        """Store the commits that have not been stored yet."""
         if self._member is None or not self._pending_commits:
             return
         pending = dict(self._pending_commits)

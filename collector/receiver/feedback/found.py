@@ -122,7 +122,6 @@ class FeedbackReader:
         self._clock = clock
 
     def in_otlp(self, request: bytes, items: str) -> FoundFeedback:
-        """What an export request says; `items`: see `OtlpSignal`."""
         said = _IN_OTLP[items](request)
         try:
             found = self._found(islice(said, MAX_ITEMS))

@@ -1,7 +1,5 @@
 """Scores in requests of bounded size; a request that is refused is halved until the bad score stands alone."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TypeVar
@@ -27,8 +25,6 @@ class Missing(Exception):
 
 
 class Written:
-    """What became of scores that were sent."""
-
     def __init__(self) -> None:
         self.refused: dict[Position, str] = {}
         self.missing: set[WrittenSubject] = set()  # not there yet: none of their scores was written

@@ -17,8 +17,6 @@ SPACE = uuid.UUID("6f5d0f4e-53a3-5c0e-9d6c-2b1f2f0b6a11")  # of the keys that ar
 
 
 class WrittenSubject(NamedTuple):
-    """On what a tool shows a score."""
-
     kind: Literal["trace", "session"]
     id: str
 
@@ -64,8 +62,6 @@ def key_of(service: str, scope: str, subject: str, evaluator: str) -> str:
 
 
 class ScoreShape(NamedTuple):
-    """How signals become scores of one tool."""
-
     sessions: Collection[str]
     """The session sources that the tool reads too: their sessions are its own."""
     hangs_on: Literal["session", "first"] = "session"

@@ -21,8 +21,6 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The result of a tool, in a later message."""
-
     id: str | None = None
     name: str | None = None
     content: JSON = None

@@ -90,8 +90,6 @@ _NO_ERROR = frozenset({"", "none", "null", "no error", "false"})
 
 
 class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool's result, and the id, error and name that its wrapping states."""
-
     result: JSON = None
     id: str | None = None
     error: str | None = None
@@ -139,8 +137,6 @@ def arguments_in(value: JSON, name: str | None, call_id: str | None) -> JSON:
 
 
 class _Marks(KeyQuestion):
-    """Attributes that say that a call failed, whoever writes them: `mcp.tool.result.is_error`."""
-
     __slots__ = ()
 
     def answer(self, names: AbstractSet[str]) -> tuple[str, ...]:

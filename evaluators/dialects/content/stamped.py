@@ -19,8 +19,6 @@ _WORK = frozenset({"llm", "tool", "handoff"})
 
 
 class Stamped(NamedTuple):
-    """The keys of each side that a span has, best first."""
-
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 

@@ -210,8 +210,6 @@ def ask(attributes: Mapping[str, JSON], question: KeyQuestion) -> Any:
 
 @dataclass(slots=True)
 class DecodedSpans:
-    """The spans of one trace, in order of start, and how many could not be read."""
-
     spans: list[Span] = field(default_factory=list[Span])
     unreadable: int = 0
 

@@ -74,8 +74,6 @@ class _NoReprError(Exception):
 
 
 class _ReprParser:
-    """Reads one text from left to right."""
-
     __slots__ = ("_at", "_text")
 
     def __init__(self, text: str) -> None:

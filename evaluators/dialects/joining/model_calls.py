@@ -59,7 +59,6 @@ class Exchange:
 
     @property
     def error(self) -> str | None:
-        """Why the call failed, else None."""
         if self.is_cancelled:
             return None
         if self._error is None and not self.messages_out:
@@ -132,7 +131,6 @@ def _spoken(messages: tuple[Message, ...]) -> str | None:
 
 
 def find_exchanges(tree: Tree) -> list[Exchange]:
-    """Every model call once, in order of start."""
     inner: dict[str, list[Facts]] = {}
     calls = _without_sums(tree, [facts for facts in tree.order if facts.kind == "llm"])
     for facts in calls:

@@ -28,8 +28,6 @@ _COMPARED = 32
 
 
 class _Asked(NamedTuple):
-    """One call, as it is compared with others."""
-
     exchange: Exchange
     owner: Facts | None  # the agent that made it; None: no span says
     parent: Facts | None  # what is above that agent, or above the call

@@ -61,7 +61,6 @@ class Tree:
         return self._facts.get(facts.span.parent_span_id)
 
     def children(self, facts: Facts) -> list[Facts]:
-        """The children in order of start."""
         return self._children.get(facts.span.span_id, [])
 
     def ancestors(self, facts: Facts) -> Iterator[Facts]:

@@ -47,8 +47,6 @@ def lend(ledger: Ledger, records: Sequence[Span]) -> None:
 
 
 class _ClaudeCodeTurn:
-    """What the records of one turn tell, while they are gone through in order of time."""
-
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.models = CallRecords(ledger, _spans(ledger, "llm_request", "request_id"))

@@ -40,8 +40,6 @@ def lend(ledger: Ledger, records: Sequence[Span]) -> None:
 
 
 class _CodexTurn:
-    """What the records of one turn tell, while they are gone through in order of time."""
-
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.tools = CallRecords(ledger, ())

@@ -27,8 +27,6 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JoiningTurn:
-    """The records of one agent in one made trace, while they are joined."""
-
     def __init__(self, family: Family, ledger: Ledger) -> None:
         self._family, self._ledger = family, ledger
         self._unanswered: dict[_Key, list[Span]] = {}

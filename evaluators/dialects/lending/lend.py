@@ -21,8 +21,6 @@ LENDERS: Mapping[str, Lender] = {
 
 
 class LentSpans(NamedTuple):
-    """The spans of a trace, with what its log records say."""
-
     spans: list[Span]
     """In order of (start, span id): those that were sent, and the records that stand for themselves."""
     records: tuple[str, ...]  # ids of the records that lent words to other spans

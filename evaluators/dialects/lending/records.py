@@ -64,7 +64,6 @@ class Joined(Attributes):
         return len(self._sources) >= _MOST_SOURCES
 
     def get(self, key: str, default: Any = None) -> JSON:
-        """The value of `key`, else `default`."""
         for source in self._sources:
             value = source.get(key)
             if value is not None:

@@ -49,7 +49,6 @@ def lend(ledger: Ledger, records: Sequence[Span]) -> None:
 
 
 def _lend_body(ledger: Ledger, record: Span, span: Span) -> None:
-    """The words of a record without a name."""
     if spring_ai.is_one(record):
         ledger.lend(record, span, spring_ai.words(record))
     elif aws_bodies.is_one(body_of(record)):

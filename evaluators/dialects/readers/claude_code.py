@@ -10,7 +10,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
-from evaluators.dialects.dialect import Dialect, Sample, scope
+from evaluators.dialects.dialect import Dialect, sample_by, scope
 from evaluators.dialects.readers import genai
 from evaluators.dialects.readers.claude_code_advice import ADVICE
 from evaluators.dialects.turns.claude_code import NOTIFICATION, is_main
@@ -183,12 +183,11 @@ CLAUDE_CODE = Dialect(
     ),
     scopes=("com.anthropic.claude_code",),
     advice=ADVICE,
-    sample=Sample(
+    sample=sample_by(
+        "span.type",
+        call="llm_request",
+        tool="tool",
+        agent="interaction",
         scope="com.anthropic.claude_code.tracing",
-        spans={
-            "model call": {"span.type": "llm_request"},
-            "tool": {"span.type": "tool"},
-            "agent": {"span.type": "interaction"},
-        },
     ),
 )

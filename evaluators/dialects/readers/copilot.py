@@ -2,7 +2,7 @@
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import string
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, scope_is
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, sample_by, scope_is
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import Rejection, Span
@@ -43,8 +43,5 @@ COPILOT = Dialect(
             source="docs.github.com/en/copilot/reference/enterprise-administrators/opentelemetry-reference",
         ),
     ),
-    sample=Sample(
-        scope="github.copilot",
-        spans={"tool": {"gen_ai.operation.name": "execute_tool"}},
-    ),
+    sample=sample_by("gen_ai.operation.name", tool="execute_tool", scope="github.copilot"),
 )

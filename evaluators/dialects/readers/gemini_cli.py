@@ -10,7 +10,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, Sample, scope_is
+from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, sample_by, scope_is
 from evaluators.dialects.lending.records import EVENT
 from evaluators.model import JSON, Rejection, Span
 
@@ -148,12 +148,11 @@ GEMINI_CLI = Dialect(
             source="geminicli.com/docs/cli/telemetry",
         ),
     ),
-    sample=Sample(
+    sample=sample_by(
+        "gen_ai.operation.name",
+        call="llm_call",
+        tool="tool_call",
+        agent="agent_call",
         scope="gemini-cli",
-        spans={
-            "model call": {"gen_ai.operation.name": "llm_call"},
-            "tool": {"gen_ai.operation.name": "tool_call"},
-            "agent": {"gen_ai.operation.name": "agent_call"},
-        },
     ),
 )

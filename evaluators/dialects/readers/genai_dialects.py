@@ -12,6 +12,7 @@ from evaluators.dialects.dialect import (
     Dialect,
     Sample,
     has,
+    sample_by,
     scope,
 )
 from evaluators.dialects.readers import genai, genai_events
@@ -136,10 +137,5 @@ GENAI_EVENTS = Dialect(
     event="gen_ai.",
     read=partial(genai.read, dialect="genai_events"),
     reads=genai_events.ROWS,
-    sample=Sample(
-        spans={
-            "model call": {"gen_ai.operation.name": "chat"},
-            "tool": {"gen_ai.operation.name": "execute_tool"},
-        },
-    ),
+    sample=sample_by("gen_ai.operation.name", call="chat", tool="execute_tool"),
 )

@@ -11,8 +11,8 @@ from evaluators.dialects.dialect import (
     OPT_IN,
     Advice,
     Dialect,
-    Sample,
     has,
+    sample_by,
     scope_is,
 )
 from evaluators.dialects.readers import genai
@@ -115,11 +115,10 @@ GOOGLE_ADK = Dialect(
             source="google/adk-python, src/google/adk/telemetry/tracing.py",
         ),
     ),
-    sample=Sample(
+    sample=sample_by(
+        "gen_ai.operation.name",
+        call="generate_content",
+        tool="execute_tool",
         scope="gcp.vertex.agent",
-        spans={
-            "model call": {"gen_ai.operation.name": "generate_content"},
-            "tool": {"gen_ai.operation.name": "execute_tool"},
-        },
     ),
 )

@@ -9,7 +9,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, integer, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, Sample, has
+from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, has, sample_by
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON
 
@@ -84,13 +84,7 @@ LAMINAR = Dialect(
         "other": _SIDES,
     },
     finish=_finish,
-    sample=Sample(
-        spans={
-            "model call": {"lmnr.span.type": "LLM"},
-            "tool": {"lmnr.span.type": "TOOL"},
-            "step": {"lmnr.span.type": "DEFAULT"},
-        },
-    ),
+    sample=sample_by("lmnr.span.type", call="LLM", tool="TOOL", step="DEFAULT"),
     advice=(
         Advice(
             lacks=("no_session",),

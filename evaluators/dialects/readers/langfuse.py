@@ -8,7 +8,7 @@ from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.tools import arguments_of, passed_by_python
 from evaluators.dialects.decoding.values import as_dict, integer, number, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, Sample, has, scope
+from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, has, sample_by, scope
 from evaluators.model import JSON, Tokens
 
 _TYPE = "langfuse.observation.type"
@@ -108,12 +108,7 @@ LANGFUSE = Dialect(
             source="langfuse.com/docs/sdk/python/decorators",
         ),
     ),
-    sample=Sample(
-        spans={
-            "model call": {"langfuse.observation.type": "generation"},
-            "tool": {"langfuse.observation.type": "tool"},
-            "agent": {"langfuse.observation.type": "agent"},
-            "step": {"langfuse.observation.type": "span"},
-        },
+    sample=sample_by(
+        "langfuse.observation.type", call="generation", tool="tool", agent="agent", step="span"
     ),
 )

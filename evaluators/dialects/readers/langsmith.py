@@ -5,7 +5,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Facts
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, python_literal, string, unwrap
-from evaluators.dialects.dialect import By, Dialect, Sample, has
+from evaluators.dialects.dialect import By, Dialect, has, sample_by
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON
 
@@ -61,11 +61,5 @@ LANGSMITH = Dialect(
         fields.row("input", "model call", "gen_ai.prompt"),
         fields.row("output", "model call", "gen_ai.completion"),
     ),
-    sample=Sample(
-        spans={
-            "model call": {"langsmith.span.kind": "llm"},
-            "tool": {"langsmith.span.kind": "tool"},
-            "agent": {"langsmith.span.kind": "agent"},
-        },
-    ),
+    sample=sample_by("langsmith.span.kind", call="llm", tool="tool", agent="agent"),
 )

@@ -10,7 +10,7 @@ from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import KeyQuestion
 from evaluators.dialects.decoding.values import string, unwrap
-from evaluators.dialects.dialect import Condition, Dialect, Sample, scope_is
+from evaluators.dialects.dialect import Condition, Dialect, sample_by, scope_is
 from evaluators.dialects.fields import row
 from evaluators.model import Span
 
@@ -68,8 +68,5 @@ LITELLM = Dialect(
         row("model", "model call", "llm.openai.model"),
         row("input tokens", "model call", "llm.openai.usage"),
     ),
-    sample=Sample(
-        scope="litellm",
-        spans={"model call": {"llm.openai.messages": "[]"}},
-    ),
+    sample=sample_by("llm.openai.messages", call="[]", scope="litellm"),
 )

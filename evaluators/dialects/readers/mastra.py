@@ -6,7 +6,7 @@ Since 1.0 its exporter writes the conventions, and its spans are read as such; o
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
-from evaluators.dialects.dialect import Advice, By, Dialect, Sample, has, scope_is
+from evaluators.dialects.dialect import Advice, By, Dialect, has, sample_by, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.model import JSON
@@ -80,13 +80,12 @@ MASTRA = Dialect(
             source="source of the package @mastra/otel-exporter",
         ),
     ),
-    sample=Sample(
+    sample=sample_by(
+        "mastra.span.type",
+        call="model_generation",
+        tool="tool_call",
+        agent="agent_run",
+        step="model_step",
         scope="@mastra/otel",
-        spans={
-            "model call": {"mastra.span.type": "model_generation"},
-            "tool": {"mastra.span.type": "tool_call"},
-            "agent": {"mastra.span.type": "agent_run"},
-            "step": {"mastra.span.type": "model_step"},
-        },
     ),
 )

@@ -8,7 +8,7 @@ from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, number, string, unwrap
-from evaluators.dialects.dialect import Advice, By, Dialect, Sample, has, scope
+from evaluators.dialects.dialect import Advice, By, Dialect, has, sample_by, scope
 from evaluators.model import JSON, Span, Tokens
 
 _TYPE = "mlflow.spanType"
@@ -149,12 +149,7 @@ MLFLOW = Dialect(
             source="mlflow.org/docs/latest/genai/tracing/track-users-sessions; captures of mlflow 3.17.2",
         ),
     ),
-    sample=Sample(
-        spans={
-            "model call": {"mlflow.spanType": '"CHAT_MODEL"'},
-            "tool": {"mlflow.spanType": '"TOOL"'},
-            "agent": {"mlflow.spanType": '"AGENT"'},
-            "step": {"mlflow.spanType": '"CHAIN"'},
-        },
+    sample=sample_by(
+        "mlflow.spanType", call='"CHAT_MODEL"', tool='"TOOL"', agent='"AGENT"', step='"CHAIN"'
     ),
 )

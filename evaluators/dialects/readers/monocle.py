@@ -5,7 +5,7 @@ from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.content.messages import role_of
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, NO_SETTING, Advice, Dialect, Sample, has, scope
+from evaluators.dialects.dialect import CONTENT, NO_SETTING, Advice, Dialect, has, sample_by, scope
 from evaluators.dialects.fields import row
 from evaluators.model import JSON, Span
 
@@ -117,13 +117,12 @@ MONOCLE = Dialect(
             source="source of monocle_apptrace 0.8.15, instrumentation/common/span_handler.py",
         ),
     ),
-    sample=Sample(
+    sample=sample_by(
+        _TYPE,
+        call="inference.framework",
+        tool="agentic.tool.invocation",
+        agent="agentic.invocation",
+        step="agentic.turn",
         scope="monocle_apptrace",
-        spans={
-            "model call": {_TYPE: "inference.framework"},
-            "tool": {_TYPE: "agentic.tool.invocation"},
-            "agent": {_TYPE: "agentic.invocation"},
-            "step": {_TYPE: "agentic.turn"},
-        },
     ),
 )

@@ -12,7 +12,7 @@ from evaluators.dialects.content.tools import tools_beside
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.key_sets import unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, has, scope
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has, sample_by, scope
 from evaluators.dialects.fields import row, token_rows
 from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.dialects.readers.openinference_frameworks import (
@@ -354,11 +354,5 @@ OPENINFERENCE = Dialect(
             source="README of the package openinference-instrumentation",
         ),
     ),
-    sample=Sample(
-        spans={
-            "model call": {"openinference.span.kind": "LLM"},
-            "tool": {"openinference.span.kind": "TOOL"},
-            "agent": {"openinference.span.kind": "AGENT"},
-        },
-    ),
+    sample=sample_by("openinference.span.kind", call="LLM", tool="TOOL", agent="AGENT"),
 )

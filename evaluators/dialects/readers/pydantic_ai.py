@@ -6,7 +6,7 @@ from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, has, scope
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has, sample_by, scope
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON
 
@@ -74,12 +74,11 @@ PYDANTIC_AI = Dialect(
             source="ai.pydantic.dev/api/models/instrumented",
         ),
     ),
-    sample=Sample(
+    sample=sample_by(
+        "gen_ai.operation.name",
+        call="chat",
+        tool="execute_tool",
+        agent="invoke_agent",
         scope="pydantic-ai",
-        spans={
-            "model call": {"gen_ai.operation.name": "chat"},
-            "tool": {"gen_ai.operation.name": "execute_tool"},
-            "agent": {"gen_ai.operation.name": "invoke_agent"},
-        },
     ),
 )

@@ -2,7 +2,15 @@
 
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
-from evaluators.dialects.dialect import CONTENT, NO_SETTING, Advice, By, Dialect, Sample, scope_is
+from evaluators.dialects.dialect import (
+    CONTENT,
+    NO_SETTING,
+    Advice,
+    By,
+    Dialect,
+    sample_by,
+    scope_is,
+)
 from evaluators.dialects.lending.records import EVENT
 from evaluators.dialects.readers.gemini_cli import TOKENS, answer_of, read_outcome, read_result
 from evaluators.model import Span
@@ -87,12 +95,11 @@ QWEN_CODE = Dialect(
             source="recordings of @qwen-code/qwen-code 0.24.4",
         ),
     ),
-    sample=Sample(
+    sample=sample_by(
+        "gen_ai.operation.name",
+        call="chat",
+        tool="execute_tool",
+        agent="invoke_agent",
         scope="qwen-code",
-        spans={
-            "model call": {"gen_ai.operation.name": "chat"},
-            "tool": {"gen_ai.operation.name": "execute_tool"},
-            "agent": {"gen_ai.operation.name": "invoke_agent"},
-        },
     ),
 )

@@ -6,7 +6,7 @@ from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.key_sets import Among, unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, has
+from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has, sample_by
 from evaluators.model import JSON, Span
 
 _OUTER = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
@@ -121,12 +121,11 @@ VERCEL_AI = Dialect(
             source="ai-sdk.dev/docs/ai-sdk-core/telemetry",
         ),
     ),
-    sample=Sample(
-        spans={
-            "model call": {"ai.operationId": "ai.generateText.doGenerate"},
-            "tool": {"ai.operationId": "ai.toolCall"},
-            "agent": {"ai.operationId": "ai.generateText"},
-            "step": {"ai.operationId": "ai.embed"},
-        },
+    sample=sample_by(
+        "ai.operationId",
+        call="ai.generateText.doGenerate",
+        tool="ai.toolCall",
+        agent="ai.generateText",
+        step="ai.embed",
     ),
 )
