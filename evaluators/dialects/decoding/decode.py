@@ -11,14 +11,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from evaluators.dialects.decoding.key_sets import KeyQuestion, shape_of_map
 from evaluators.dialects.decoding.values import LONGEST_MASK, MASK_BEGINS, is_hidden
-from evaluators.model import JSON, Event, Span, Status
+from evaluators.model import JSON, Event, Span
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _KINDS = {
@@ -136,7 +136,7 @@ _WIRE = _build()
 # --- spans -----------------------------------------------------------------------------------------------------------
 
 _T = TypeVar("_T")
-_STATUS: dict[int, Status] = {1: "ok", 2: "error"}
+_STATUS: dict[int, Literal["ok", "error"]] = {1: "ok", 2: "error"}
 _ORIGINS = 256
 """Resources, and scopes, that are remembered."""
 _SMALL = 4_096  # bytes of one that is
