@@ -103,8 +103,8 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
         if value[:1] == '"':
             value = unwrap(value)
         if isinstance(value, str) and _FIRST_KEY.match(value) is None:
-            return ToolOutcome(result=value or None)
-    found = ToolOutcome(result=value if value != "" else None)
+            return ToolOutcome(result=value)
+    found = ToolOutcome(result=value)
     shown: JSON = None
     for _ in range(_DEPTH):
         shown, hinted = _parsed(found.result)
@@ -112,7 +112,7 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
         if inner is None:
             break
         found = ToolOutcome(
-            result=inner.result if inner.result != "" else None,
+            result=inner.result,
             id=found.id or inner.id,
             error=found.error or inner.error,
             name=found.name or inner.name,

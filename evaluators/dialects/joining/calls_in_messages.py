@@ -262,14 +262,18 @@ def _only_requested(call: Call, exchange: Exchange, agents: Agents) -> DraftCall
 # --- results of calls whose spans have none: from the step around the span, or from a message ------------------------
 
 
+_NOTHING = (None, "")
+"""Some libraries leave the result of a tool's span empty where the message that follows has it."""
+
+
 def add_results(calls: Sequence[DraftCall], tree: Tree, exchanges: Sequence[Exchange]) -> None:
     """Give each call that lacks it its result: by id, from the latest message that has it; else by its place."""
-    open_calls = [call for call in calls if call.result is None]
+    open_calls = [call for call in calls if call.result in _NOTHING]
     if not open_calls:
         return
     for call in open_calls:
         _take_around(call, tree)
-    _add_by_id([call for call in open_calls if call.result is None], exchanges)
+    _add_by_id([call for call in open_calls if call.result in _NOTHING], exchanges)
     open_calls = [call for call in open_calls if call.result is None]
     if open_calls:
         _add_by_place(open_calls, calls, exchanges)

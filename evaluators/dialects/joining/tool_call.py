@@ -80,7 +80,8 @@ class DraftCall(msgspec.Struct, eq=False):
         read = self.facts.read_result if self.facts is not None else None
         content, failed = read(result.content) if read is not None else (result.content, False)
         outcome = outcome_of(content, self.name, self.id)
-        self.result, self.unanswered = outcome.result, False
+        self.result = self.result if outcome.result is None else outcome.result
+        self.unanswered = False
         said = call_error(outcome)
         if failed or result.is_error or _is_failure(outcome.result):
             said = said or error_text(outcome.result)
@@ -122,7 +123,7 @@ def span_error(facts: Facts) -> str | None:
     """Why the tool's span failed or the call was refused; None when neither, as when it only waits."""
     if facts.was_left:
         return None
-    error = facts.error or (facts.exception if facts.result is None else None)
+    error = facts.error or (facts.exception if facts.result in (None, "") else None)
     if error is None and facts.tool_error is None:
         return _REFUSED[facts.rejected] if facts.rejected is not None else None
     if error is None or error == "error":

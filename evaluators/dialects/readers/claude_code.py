@@ -118,7 +118,8 @@ def _finish_tool_call(facts: Facts) -> None:
         facts.arguments = {k: v for k, v in facts.arguments.items() if k != "replace_all"}
     for event in facts.span.events:
         if event.name == "tool.output" and facts.result is None:
-            facts.result = next(filter(None, map(event.attributes.get, _RESULTS)), None)
+            for name in _RESULTS:
+                facts.result = facts.result or event.attributes.get(name, facts.result)
     decision = get("decision") or get("decision_type")
     facts.rejected = _rejection(decision, get("source") or get("decision_source"))
     facts.unanswered = decision == "accept" and get("success") is get("span.type") is None

@@ -83,7 +83,8 @@ def _answer(facts: Facts) -> Content | None:
 def _finish_tool_call(facts: Facts) -> None:
     get = facts.span.attributes.get
     failed = get("success") in ("false", False)
-    output = string(get("output"))
+    recorded = get("output")
+    output = recorded if isinstance(recorded, str) else None
     facts.rejected = _rejection(facts, output or "")
     facts.unanswered = get("success") is None and facts.rejected is None
     if isinstance(facts.arguments, str):  # of a tool that takes a text, as `apply_patch`
@@ -92,7 +93,7 @@ def _finish_tool_call(facts: Facts) -> None:
         facts.tool_error = "error" if failed else None
         return
     if failed:
-        facts.tool_error = output
+        facts.tool_error = output or "error"
         return
     facts.result, code = _read_output(output)
     if code:
@@ -108,7 +109,8 @@ def _read_output(output: str) -> tuple[str, int | None]:
     if output.startswith('{"output"'):  # before 2026
         whole = as_dict(unwrap(output))
         code = integer(as_dict(whole.get("metadata")).get("exit_code"))
-        return string(whole.get("output")) or output, code
+        printed = whole.get("output")
+        return printed if isinstance(printed, str) else output, code
     return output, None
 
 

@@ -74,6 +74,8 @@ def _finish_tool(facts: Facts) -> None:
     hidden = recorded in _EMPTY and (recorded != "{}" or get(_RESULT) in _EMPTY)
     if facts.arguments is None and not hidden:
         facts.arguments = arguments_of(recorded)
+    if facts.result is None and facts.arguments:
+        facts.result = get(_RESULT)
     response = unwrap(facts.result) if isinstance(facts.result, str) else facts.result
     item = as_dict(response)
     if item.keys() == {"result"}:  # how ADK wraps what is not an object

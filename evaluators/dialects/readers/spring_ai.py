@@ -34,7 +34,7 @@ def _answers(value: JSON) -> JSON:
 
 
 def _is_bare(result: JSON) -> bool:
-    return isinstance(result, str) and bool(result) and not is_json(result)
+    return isinstance(result, str) and bool(result.strip()) and not is_json(result)
 
 
 def _finish(facts: Facts) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from evaluators.dialects.dialect import Dialect
 from evaluators.dialects.fields import Row
 from evaluators.dialects.registry import DIALECTS
+from evaluators.matching.tool_uses import tool_uses
 from evaluators.model import Trace
 from tests.support.declared_dialects import unsampled
 from tests.support.dialect_spans import SpanSpec, trace_of
@@ -154,3 +156,31 @@ def test_a_sample_is_read_as_its_dialect(dialect: Dialect) -> None:
             id=1, name=name, attributes=dict(attributes), events=events, scope=dialect.sample.scope
         )
         assert trace_of(span).dialects == (dialect.name,)
+
+
+RESULTS = [(d, row, key) for d, row, key in rows() if (row.field, row.on) == ("result", "tool")]
+
+
+@for_each(("dialect", "row", "key"), RESULTS)
+def test_an_empty_result_is_a_result(dialect: Dialect, row: Row, key: str) -> None:
+    for value in ("", "  ", '""', "[]"):
+        span = made(dialect, row, key, value)
+        if (
+            dialect.name == "google_adk"
+        ):  # it empties results, and arguments with them, where content is off
+            asked = {"gcp.vertex.agent.tool_call_args": '{"id": 7}'}
+            span = replace(span, attributes={**span.attributes, **asked})
+        (call,) = trace_of(span).tool_calls
+        (use,) = tool_uses((call,))
+
+        assert (use.returned, use.empty) == (True, True), f"{value!r} is {call.result!r}"
+
+
+@for_each(("dialect", "row", "key"), RESULTS)
+def test_an_absent_result_stays_absent(dialect: Dialect, row: Row, key: str) -> None:
+    span = made(dialect, row, key, WORD)
+    names = {key.replace(".N.", ".0.")}
+    left = {name: value for name, value in span.attributes.items() if name not in names}
+
+    for call in trace_of(replace(span, attributes=left, events=())).tool_calls:
+        assert call.result is None

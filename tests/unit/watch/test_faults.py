@@ -168,6 +168,9 @@ async def test_a_session_that_changes_its_agent_enters_for_each_what_it_used_wit
         ("model_failed", SessionUses(model_failed=True), SessionUses(model_failed=False)),
         ("no_answer", SessionUses(no_answer=True), SessionUses(no_answer=False)),
         ("gave_up", SessionUses(gave_up=True), SessionUses(gave_up=False)),
+        ("answer_cut", SessionUses(answer_cut=True), SessionUses(answer_cut=False)),
+        ("answer_blocked", SessionUses(answer_blocked=True), SessionUses(answer_blocked=False)),
+        ("cancelled", SessionUses(cancelled=True), SessionUses(cancelled=False)),
     ],
 )
 async def test_every_fault_is_noticed_and_no_other_one_with_it(
@@ -179,6 +182,21 @@ async def test_every_fault_is_noticed_and_no_other_one_with_it(
 
     ((found, _),) = watcher.shown()
     assert found == fault
+
+
+async def test_a_steady_rate_of_stopped_runs_raises_nothing_and_twice_that_rate_is_a_ticket() -> (
+    None
+):
+    watcher = Watcher()
+    went, stopped = (replace(FINE, cancelled=each, model_failed=False) for each in (False, True))
+    await watcher.live(*[stopped, went, went, went] * 80)
+    assert watcher.shown() == {}
+
+    # Drawn by chance 1,000 times it took 275 sessions at the median, and 928 at the ninth tenth.
+    await watcher.live(*[stopped, went] * 150, begin=320)
+
+    (fault,) = watcher.shown().values()
+    assert (fault.fault, fault.pages) == ("cancelled", False)
 
 
 async def test_what_a_session_does_not_tell_is_no_use() -> None:
