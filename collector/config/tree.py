@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, SecretStr
 
 from collector.base.cores import usable_cores
+from collector.config.forward import Keep
 from collector.config.notify import Notify
 from collector.config.redaction_patterns import Key, Patterns
 from collector.config.section import Links, Section, Strict
@@ -336,6 +337,10 @@ class FairnessConfig(Section, title="Fairness"):
     share: float = Field(default=0.5, gt=0, le=1)
 
 
+class ForwardConfig(OtlpTarget, title="Forward"):
+    keep: Keep | None = None
+
+
 class MetricsTarget(OtlpTarget):
     interval: Duration = Field(default=60.0, ge=1, le=3600)
     temporality: Literal["cumulative", "delta"] = "cumulative"
@@ -375,7 +380,7 @@ class Config(Section):
     feedback: FeedbackConfig = FeedbackConfig()
     links: Links = Links()
     metrics: Metrics = Metrics()
-    forward: OtlpTarget | None = None
+    forward: ForwardConfig | None = None
     redaction: Redaction = Redaction()
     fairness: FairnessConfig = FairnessConfig()
     slo: Slo = Slo()

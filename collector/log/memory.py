@@ -24,9 +24,10 @@ from collector.log.embedded.prepared_record import (
     check_commits,
     prepare,
 )
+from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.embedded.retention import DroppedRecords, Oldest, Quotas, Retention
 from collector.log.families import LogFamilies
-from collector.log.port import COMPACTED, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
+from collector.log.port import COMPACTED, SPANS, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
 
 _OVERHEAD = 200  # bytes that a record takes in memory above its own, roughly
 
@@ -35,7 +36,7 @@ class MemoryLog:
     """See `port.Log`. Quotas and retention are the disk log's.
 
     `groups` names, by topic, the groups whose commits hold records; without it, they are those that have read or
-    committed so far. `waits_for`: see `DiskLog.open`.
+    committed so far. `waits_for`: see `DiskLog.open`. `keeps_spans`: until their room is needed, as on disk.
     """
 
     counts_offsets = True
@@ -49,11 +50,15 @@ class MemoryLog:
         telemetry: Telemetry | None = None,
         groups: Mapping[str, frozenset[str]] | None = None,
         waits_for: Mapping[str, frozenset[str]] | None = None,
+        keeps_spans: bool = False,
     ) -> None:
         self._partitions = partitions
         self._families = LogFamilies(telemetry or Telemetry())
         self._quotas = Quotas(max_size)
-        self._retention = Retention(self._quotas, self.partitions, waits_for or {})
+        self._released = ReleasedSpans() if keeps_spans else None
+        self._retention = Retention(
+            self._quotas, self.partitions, waits_for or {}, keeps=self._released
+        )
         self._time = SharedLogTime(clock)
         self._joining = groups is None
         self._commits = Commits(groups or {})
@@ -87,8 +92,13 @@ class MemoryLog:
 
     def release(self, positions: Iterable[Position]) -> None:
         for position in positions:
-            if position.topic not in COMPACTED:
+            if self._released is not None and position.topic == SPANS:
+                self._released.add(position.partition, position.offset)
+            elif position.topic not in COMPACTED:
                 self._store.delete(position)
+
+    async def end(self, topic: str, partition: int) -> int:
+        return self._store.end_offsets.get((topic, partition), 0)
 
     def partitions(self, topic: str) -> int:
         if topic not in TOPICS:

@@ -198,6 +198,19 @@ def takes_counts(log: Log) -> bool:
 
 
 @runtime_checkable
+class Ends(Protocol):
+    """A log that says where a partition ends. Optional: a reader of what comes from now on begins there."""
+
+    async def end(self, topic: str, partition: int) -> int:
+        """The offset of the next record.
+
+        Raises:
+            LogUnavailable: it cannot be said now.
+        """
+        ...
+
+
+@runtime_checkable
 class CountsUnread(Protocol):
     """A log that can count a group's unread records. Optional: only gauges depend on it."""
 

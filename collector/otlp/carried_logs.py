@@ -11,13 +11,14 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 
 from collector.base.errors import Undecodable
 from collector.otlp.made_spans import event_of, made_span, plain_attributes
 from collector.otlp.repair import DecodedRequest, repair_logs
 from collector.otlp.segment import Segment, Segments, segment_id, trace_state
+from collector.otlp.sent_form import keep_record, keep_span
 from collector.otlp.walk import LARGE_SPAN
 from collector.otlp.wire import RequestBudget, fields
 from evaluators.dialects.turns.place import (
@@ -42,6 +43,7 @@ class Carried:
     segments: Segments = field(default_factory=Segments)  # the segments among its spans
     dropped: Counter[str] = field(default_factory=Counter[str])
     """Records that are not written, by reason."""
+    unread: set[int] = field(default_factory=set[int])  # their places in the request
     records: int = 0  # records that were read
     repaired: DecodedRequest  # the request as it was read
 
@@ -54,6 +56,8 @@ class PlacedEvent:
     span: Span
     place: Place
     scope: InstrumentationScope
+    schema_url: str = ""
+    """Of the scope."""
 
 
 def carry_logs(request: bytes) -> Carried:
@@ -78,25 +82,34 @@ def carry_logs(request: bytes) -> Carried:
         for scope in group.scope_logs:
             words: list[Span] = []
             for record in scope.log_records:
+                at = carried.records
                 carried.records += 1
                 event = event_of(record, scope.scope.name, resource)
                 place = place_record(event)
                 if isinstance(place, str):
                     carried.dropped[place] += 1
+                    carried.unread.add(at)
                     continue
                 span = made_span(record, event, origin=origin)
+                keep_record(span, record)
                 if place is None:
                     words.append(span)
                 else:
                     placed.append(
-                        PlacedEvent(event=event, span=span, place=place, scope=scope.scope)
+                        PlacedEvent(
+                            event=event,
+                            span=span,
+                            place=place,
+                            scope=scope.scope,
+                            schema_url=scope.schema_url,
+                        )
                     )
             if words:
                 lent.scope_spans.add(scope=scope.scope, schema_url=scope.schema_url, spans=words)
         if lent.scope_spans:
             out.resource_spans.append(lent)
         for run in runs(placed):
-            add_segment(out, carried.segments, run, service, group.resource)
+            add_segment(out, carried.segments, run, service, group)
     carried.request = out.SerializeToString(deterministic=True) if out.resource_spans else b""
     return carried
 
@@ -171,11 +184,11 @@ def add_segment(
     segments: Segments,
     run: list[PlacedEvent],
     service: str,
-    resource: Resource,
+    sent: ResourceSpans | ResourceLogs,
     *,
     has_spans: bool = False,
 ) -> None:
-    """Add the events as one segment of one service's."""
+    """Add the events, which were `sent` in one group, as one segment of one service's."""
     first = run[0]
     place = first.place
     session = place.session
@@ -199,13 +212,16 @@ def add_segment(
     )
     state, trace_id = trace_state(segment), segment_id(segment, first.span.span_id)
     segments[trace_id] = segment
-    group = out.resource_spans.add(resource=resource)
+    group = out.resource_spans.add(resource=sent.resource, schema_url=sent.schema_url)
     by_scope: dict[str, list[Span]] = {}
-    scopes: dict[str, InstrumentationScope] = {}
+    scopes: dict[str, PlacedEvent] = {}
     for each in run:
+        if has_spans:
+            keep_span(each.span)
         each.span.trace_id = trace_id
         each.span.trace_state = state
         by_scope.setdefault(each.scope.name, []).append(each.span)
-        scopes[each.scope.name] = each.scope
+        scopes[each.scope.name] = each
     for name, spans in by_scope.items():
-        group.scope_spans.add(scope=scopes[name], spans=spans)
+        scope = scopes[name]
+        group.scope_spans.add(scope=scope.scope, schema_url=scope.schema_url, spans=spans)

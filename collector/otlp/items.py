@@ -35,14 +35,26 @@ def only(request: bytes, kind: type[Message], wanted: Callable[[int], bool]) -> 
     return message.SerializeToString() if kept else b""
 
 
-def halves(request: bytes, kind: type[Message]) -> tuple[bytes, bytes] | None:
-    """The request as two; None: it is one item, or cannot be read."""
+def halves(
+    request: bytes, kind: type[Message], *, of_traces: bool = False
+) -> tuple[bytes, bytes] | None:
+    """The request as two; None: it is one item, or cannot be read.
+
+    `of_traces`: no trace is cut, and a request of one trace is not either. An item without a trace stands for itself.
+    """
     message = _parsed(request, kind)
-    count = 0 if message is None else sum(map(len, _lists(message)))
-    if count < 2:
+    if message is None:
         return None
-    middle = count // 2
-    return only(request, kind, lambda at: at < middle), only(request, kind, lambda at: at >= middle)
+    ids = [each.trace_id if of_traces else b"" for items in _lists(message) for each in items]
+    groups: dict[bytes | int, int] = {}
+    group_of = [groups.setdefault(trace or at, len(groups)) for at, trace in enumerate(ids)]
+    if len(groups) < 2:
+        return None
+    middle = len(groups) // 2
+    return (
+        only(request, kind, lambda at: group_of[at] < middle),
+        only(request, kind, lambda at: group_of[at] >= middle),
+    )
 
 
 def _parsed(request: bytes, kind: type[Message]) -> Message | None:

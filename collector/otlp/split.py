@@ -12,7 +12,7 @@ A piece is a record of the log; where the log has one partition, all pieces are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -56,6 +56,7 @@ class SplitRequest:
     whole: int = 0  # texts that became one marker, because looking at them would have cost too much
     dropped: Mapping[str, int] = field(default_factory=dict[str, int])
     """Items that were accepted and are not worth a record, by reason."""
+    unread: Collection[int] = ()  # the places of these items in the request
     scopes: Sequence[memoryview] = ()  # what is beside the spans in their scopes, undecoded
     request: bytes | None = None
     """The request as it was taken, where strings were repaired or spans left out; None: as it was sent."""

@@ -76,14 +76,20 @@ def _carry(
             )
             place = place_span(event, agent)
             placed.append(
-                PlacedEvent(event=event, span=span, place=place or _NOWHERE, scope=scope.scope)
+                PlacedEvent(
+                    event=event,
+                    span=span,
+                    place=place or _NOWHERE,
+                    scope=scope.scope,
+                    schema_url=scope.schema_url,
+                )
             )
         place = next((each.place for each in placed if each.place is not _NOWHERE), None)
         if place is None:
             _leave(group, family, out)
             continue
         placed[0].place = place
-        add_segment(out, segments, placed, service_of(resource), group.resource, has_spans=True)
+        add_segment(out, segments, placed, service_of(resource), group, has_spans=True)
 
 
 _NOWHERE = Place(session="")
@@ -176,7 +182,7 @@ def _of_logs(split: SplitRequest, carried: Carried) -> SplitRequest:
     """Counted in records: what was dropped was taken in."""
     split.accepted = carried.records - split.rejected
     split.add(carried.repaired)
-    split.dropped = carried.dropped
+    split.dropped, split.unread = carried.dropped, carried.unread
     split.request = carried.repaired.request if carried.repaired.repaired else None
     return split
 

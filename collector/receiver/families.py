@@ -76,14 +76,6 @@ class ReceiverFamilies:
         self.in_flight_bytes = telemetry.gauge(
             "in_flight_bytes", "Bytes of requests being taken in."
         )
-        self.forward_requests = telemetry.counter(
-            "forward_requests",
-            "Requests passed on to the backend under `forward`, by what became of them.",
-            "result",
-        )
-        self.forward_queue_bytes = telemetry.gauge(
-            "forward_queue_bytes", "Bytes of requests that wait to be forwarded."
-        )
 
     def received_child(self, items: str, transport: str, result: str) -> Counter:
         return self.received[items].labels(transport, result)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cache
 from typing import Literal, TypeAlias
 
@@ -35,13 +35,13 @@ from collector.receiver.families import ReceiverFamilies
 from collector.receiver.feedback.found import FeedbackReader, FoundFeedback
 from collector.receiver.inflate import Decode, Inflate, protobuf
 from collector.receiver.overload import Overload, Pace, ending
+from collector.receiver.unread import unread_records
 from collector.records.handed import Handed
 
 Transport: TypeAlias = Literal["grpc", "http"]
 Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
 Body: TypeAlias = bytes | AsyncIterator[bytes] | Callable[[], Awaitable[bytes]]
 """A body that is there, one that comes in chunks, or one that is read once there is room."""
-Forward: TypeAlias = Callable[[bytes], None]
 
 LARGE_TO_REDACT = 64 << 10
 """`OtlpSignal.large` at most where requests are redacted, which takes longer."""
@@ -61,7 +61,7 @@ class Intake:
         max_request: The largest request in bytes, as sent and after decompression.
         max_item: The largest single item (span) in bytes; larger ones are rejected and counted.
         clock: For the rate of log lines about own faults, and who was refused lately.
-        forward: By `OtlpSignal.items`, what gets the bytes of every request of it that was taken; must not block.
+        keeps_unread: Whether log records that nothing here reads are written too, for the backend under `forward`.
         body_timeout: Seconds within which an HTTP body must arrive.
         share: Of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
         strict: Whether requests are checked whole before they are taken.
@@ -80,7 +80,7 @@ class Intake:
         max_item: int,
         families: ReceiverFamilies,
         clock: Clock,
-        forward: Mapping[str, Forward] | None = None,
+        keeps_unread: bool = False,
         body_timeout: float = BODY_TIMEOUT,
         share: float = 0.5,
         strict: bool = True,
@@ -98,7 +98,7 @@ class Intake:
         self._max_request = max_request
         self._max_item = max_item
         self._clock = clock
-        self._forward = forward or {}
+        self._keeps_unread = keeps_unread
         self._body_timeout = body_timeout
         self._strict = strict
         self._redact = redact
@@ -176,7 +176,7 @@ class Intake:
         try:
             with self._admission.ticket(sender) as ticket:
                 plain = await self._plain(body, decode, ticket)
-                request, split, said = await self._split(plain, decode, signal)
+                split, said = await self._split(plain, decode, signal)
                 await self._write(split, signal.topic, said.records)
         except Exception as error:  # noqa: BLE001 - whatever is not handled would reach the sender as UNKNOWN: data lost
             answer, result = self._fault(error)
@@ -196,7 +196,6 @@ class Intake:
             if texts:
                 self._redacted.labels(transport, how).inc(texts)
         self._count_feedback(said, transport)
-        self._pass_on(request if split.request is None else split.request, signal)
         return taken(split, signal.items)
 
     async def take_feedback(
@@ -258,8 +257,10 @@ class Intake:
 
     async def _split(
         self, plain: bytes, decode: Decode, signal: OtlpSignal
-    ) -> tuple[bytes, SplitRequest, FoundFeedback]:
-        def split() -> tuple[bytes, SplitRequest, FoundFeedback]:
+    ) -> tuple[SplitRequest, FoundFeedback]:
+        """The request in pieces, and what is written beside them."""
+
+        def split() -> tuple[SplitRequest, FoundFeedback]:
             decoded = decode.to_protobuf(plain)
             if self._redact is not None:
                 decoded = self._redact(decoded, signal.request)
@@ -271,7 +272,9 @@ class Intake:
                 if read is None
                 else read.in_otlp(pieces.request or decoded.request, signal.items)
             )
-            return decoded.request, pieces, said
+            if self._keeps_unread:
+                said.records += unread_records(decoded.request, pieces, signal)
+            return pieces, said
 
         large = signal.large if self._redact is None else min(signal.large, LARGE_TO_REDACT)
         if len(plain) <= large:
@@ -339,15 +342,6 @@ class Intake:
     def _count_feedback(self, found: FoundFeedback, transport: Transport) -> None:
         for result, items in found.results.items():
             self._feedback_received.labels(transport, result).inc(items)
-
-    def _pass_on(self, request: bytes, signal: OtlpSignal) -> None:
-        forward = self._forward.get(signal.items)
-        if forward is None or not request:
-            return
-        try:
-            forward(request)
-        except Exception as error:  # noqa: BLE001 - the request is taken: nothing behind it may change the answer
-            self._log_fault(error)
 
     def _log_fault(self, error: Exception) -> None:
         now = self._clock()

@@ -20,6 +20,7 @@ from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.feedback.found import FeedbackReader, FoundFeedback
+from collector.receiver.unread import unread_records
 
 GROUP = "logs"
 _TRANSPORT = "kafka"
@@ -32,6 +33,7 @@ class LogRequests(Consumer):
         max_item: The largest record in bytes; larger ones are passed over and counted.
         telemetry: For what is counted, as of requests that come to the ports.
         redact: Takes secrets out before anything is written.
+        keeps_unread: See `Intake`.
         feedback: Reads what the records say of traces and sessions.
     """
 
@@ -43,6 +45,7 @@ class LogRequests(Consumer):
         max_item: int,
         telemetry: Telemetry,
         redact: Redact | None = None,
+        keeps_unread: bool = False,
         feedback: FeedbackReader,
     ) -> None:
         super().__init__(
@@ -55,6 +58,7 @@ class LogRequests(Consumer):
         self._signal = signal
         self._max_item = max_item
         self._redact = redact
+        self._keeps_unread = keeps_unread
         self._feedback = feedback
         families = ReceiverFamilies(telemetry)
         self._received = families.received[signal.items]
@@ -90,7 +94,10 @@ class LogRequests(Consumer):
             decoded = self._redact(decoded, self._signal.request)
         split = self._signal.split(decoded.request, max_item=self._max_item)
         split.add(decoded)
-        return split, self._feedback.in_otlp(split.request or decoded.request, self._signal.items)
+        said = self._feedback.in_otlp(split.request or decoded.request, self._signal.items)
+        if self._keeps_unread:
+            said.records += unread_records(decoded.request, split, self._signal)
+        return split, said
 
     def _count(self, split: SplitRequest) -> None:
         results = {

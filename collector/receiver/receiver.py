@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from collector.base.clock import Clock
@@ -17,7 +17,7 @@ from collector.receiver.families import ReceiverFamilies
 from collector.receiver.feedback.found import FeedbackReader
 from collector.receiver.grpc import GrpcServer
 from collector.receiver.http import HttpApp, HttpServer
-from collector.receiver.intake import Forward, Intake
+from collector.receiver.intake import Intake
 from collector.receiver.overload import Overload
 from collector.receiver.tls import load
 from collector.receiver.wrong_door import WrongDoor
@@ -36,9 +36,9 @@ class Receiver:
         max_item: the largest single span in bytes (`windows.trace.max_bytes`); larger ones are rejected and counted.
         clock: for the rate of log lines about own faults, and who was refused lately.
         share: of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
-        forward: by signal, what gets the bytes of every request of it that was taken; must not block.
+        keeps_unread: whether log records that nothing here reads are written too, for the backend under `forward`.
         signals: the OTLP signals that are served.
-        redact: takes secrets out of requests before they are written, or forwarded.
+        redact: takes secrets out of requests before they are written.
         joined: bytes up to which the pieces of a request are one record; 0: each is a record of its own.
         handed: gets what each record holds once it is written.
         feedback: how what requests say of traces and sessions is read.
@@ -54,7 +54,7 @@ class Receiver:
         telemetry: Telemetry,
         clock: Clock,
         share: float = 0.5,
-        forward: Mapping[str, Forward] | None = None,
+        keeps_unread: bool = False,
         signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
         redact: Redact | None = None,
         joined: int = 0,
@@ -73,7 +73,7 @@ class Receiver:
             max_item=max_item,
             families=receiver_families,
             clock=clock,
-            forward=forward,
+            keeps_unread=keeps_unread,
             body_timeout=config.body_timeout,
             share=share,
             redact=redact,

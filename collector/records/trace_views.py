@@ -39,7 +39,8 @@ class Unread(msgspec.Struct, frozen=True):
     """A record of a known kind that the reader does not use; none of its fields are decoded."""
 
 
-def _view(*kinds: type[_T]) -> msgspec.msgpack.Decoder[_T | Unread]:
+def view(*kinds: type[_T]) -> msgspec.msgpack.Decoder[_T | Unread]:
+    """Decodes these kinds of `TracesTopic`, or the same with fewer fields; the others are `Unread`."""
     others = kinds_of(TracesTopic) - kinds_of(*kinds)
     unread = [msgspec.defstruct("Unread", (), bases=(Unread,), tag=each) for each in sorted(others)]
     return cast(Any, msgspec.msgpack.Decoder(Union[(*kinds, *unread)]))
@@ -55,7 +56,7 @@ class _TraceWithoutSpans(msgspec.Struct, frozen=True, kw_only=True, tag="trace")
     session_changed: bool = False
 
 
-_without_spans = _view(_TraceWithoutSpans, VerdictRecord)
+_without_spans = view(_TraceWithoutSpans, VerdictRecord)
 
 
 def decode_without_spans(value: bytes) -> TraceRecord | VerdictRecord | Unread:
@@ -87,7 +88,7 @@ class _WithPacked(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     seen: float
 
 
-_scored = _view(_WithPacked, VerdictRecord)
+_scored = view(_WithPacked, VerdictRecord)
 
 
 def decode_summarised(
@@ -152,7 +153,7 @@ class TraceTexts(msgspec.Struct, frozen=True, kw_only=True):
     output: str | None = None
 
 
-_raw = _view(RawTrace, VerdictRecord, SessionRecord)
+_raw = view(RawTrace, VerdictRecord, SessionRecord)
 _judged = msgspec.msgpack.Decoder(JudgedTrace)
 _texts = msgspec.msgpack.Decoder(TraceTexts)
 
@@ -226,7 +227,7 @@ class ListedTrace(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     seen: float
 
 
-_listed = _view(ListedTrace, SessionRecord)
+_listed = view(ListedTrace, SessionRecord)
 
 
 def decode_listed_trace(value: bytes) -> ListedTrace | SessionRecord | Unread:
@@ -261,7 +262,7 @@ class CountedTrace(msgspec.Struct, frozen=True, tag="trace"):
     revision: int
 
 
-_counted = _view(CountedTrace, RunRecord)
+_counted = view(CountedTrace, RunRecord)
 
 
 class _CountedTurn(msgspec.Struct, frozen=True):
@@ -315,7 +316,7 @@ def decode_counted_trace(value: bytes) -> CountedTrace | RunRecord | Unread:
 
 # --- what offline runs collect ---------------------------------------------------------------------------------------
 
-_reports = _view(VerdictRecord, SessionRecord, RunRecord)
+_reports = view(VerdictRecord, SessionRecord, RunRecord)
 
 
 def decode_report(value: bytes) -> VerdictRecord | SessionRecord | RunRecord | Unread:
@@ -325,7 +326,7 @@ def decode_report(value: bytes) -> VerdictRecord | SessionRecord | RunRecord | U
 # --- what is ranked --------------------------------------------------------------------------------------------------
 
 
-_work = _view(WorkRecord, RunawayRecord)
+_work = view(WorkRecord, RunawayRecord)
 
 
 def work_in(record: Record) -> WorkRecord | RunawayRecord | Unread:

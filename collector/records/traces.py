@@ -1,4 +1,4 @@
-"""Topic `traces`: closed traces, verdicts, closed sessions, task runs, sessions' work, traces that may run away.
+"""Topic `traces`: closed traces, verdicts, closed sessions, runs, sessions' work, runaways, what is forwarded.
 
 It is partitioned by session.
 
@@ -13,6 +13,7 @@ import msgspec
 from collector.base.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import decode
+from collector.records.keeping import KeepingRecord
 from collector.records.span_refs import Piece
 from collector.records.subject import Subject
 from evaluators.matching.text import QUESTION, clip
@@ -141,10 +142,17 @@ class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_def
     newest_trace: str | None = None
     used: TurnUses | None = None
     """Of the turn that changed the session; None: no turn did."""
+    failed: bool = False  # whether a score of the session, as its window stands, did not pass
 
 
 TracesTopic: TypeAlias = (
-    TraceRecord | VerdictRecord | SessionRecord | RunRecord | WorkRecord | RunawayRecord
+    TraceRecord
+    | VerdictRecord
+    | SessionRecord
+    | RunRecord
+    | WorkRecord
+    | RunawayRecord
+    | KeepingRecord
 )
 _decoder = msgspec.msgpack.Decoder(TracesTopic)
 

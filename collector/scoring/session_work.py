@@ -65,10 +65,11 @@ def session_work(
     changed: SessionTurn | None = None,
     *,
     counts_calls: bool = False,
+    failed: bool = False,
 ) -> WorkRecord:
     """The session's work, which depends on the set of its turns alone, and of the turn that changed it.
 
-    `repeated`: see `WorkRecord`; `counts_calls`: whether its model calls are told.
+    `repeated`, `failed`: see `WorkRecord`; `counts_calls`: whether its model calls are told.
     """
     turns = window.turns
     return WorkRecord(
@@ -82,6 +83,7 @@ def session_work(
         repeated=repeated,
         trace=_calls_of(changed) if changed is not None and counts_calls else None,
         used=None if changed is None else _used_by(changed, window),
+        failed=failed,
         ended=0 if subject.closed is None else max((_end(each.turn) for each in window), default=0),
     )
 
@@ -97,13 +99,16 @@ def ranked_work(
     """What is ranked of a session, and of the trace that changed it; empty when no evaluator ranks it."""
     if not rules.ranks:
         return ()
-    completed = (each for each in outcomes if each.evaluator == COMPLETED)
+    found = tuple(outcomes)
+    completed = (each for each in found if each.evaluator == COMPLETED)
     repeated = next(completed, None) if rules.completes else None
     changed = placed.entry if placed is not None and placed.placement.inside else None
     if changed is not None and not is_turn(changed):
         changed = None
+    failed = any(each.success is False for each in found)
+    counts = rules.counts_calls
     return (
-        session_work(subject, window, task, repeated, changed, counts_calls=rules.counts_calls),
+        session_work(subject, window, task, repeated, changed, counts_calls=counts, failed=failed),
     )
 
 

@@ -1,7 +1,7 @@
 """One process: the rooms of its roles, wired. The only module that knows them all.
 
     receiver --spans--> assembly --traces--> scoring --signals--> sinks, prometheus, api
-            --requests as they came--> forward
+       spans --> forward
 
 Started from the end of the walk and stopped from its beginning, so that each room hands over what it holds.
 """
@@ -11,7 +11,7 @@ import gc
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -26,21 +26,22 @@ from collector.base.supervisor import Supervisor
 from collector.base.telemetry import Telemetry
 from collector.base.time_slice import take_turns
 from collector.base.version import version
+from collector.config.forward import Keep
 from collector.config.plan import plan_from, registry_from
 from collector.config.tree import Config
 from collector.export.metric_push import MetricPush
+from collector.forward.backend import Backends
+from collector.forward.forwarder import Forwarder
+from collector.forward.keeper import Keeper
 from collector.log.port import Lag, Log, Ranges
 from collector.otlp.redaction import RedactionSettings, redactor
 from collector.reading.port import Workers
-from collector.receiver.families import ReceiverFamilies
 from collector.receiver.feedback.found import FeedbackReader
-from collector.receiver.forward import Forwarder, forwarders
 from collector.receiver.log_requests import LogRequests
 from collector.receiver.receiver import Receiver
 from collector.records.feedback import FeedbackRules
 from collector.records.handed import Handed
 from collector.records.otlp_signals import LOGS as OTLP_LOGS
-from collector.records.otlp_signals import OTLP_SIGNALS
 from collector.service.families import declare_families
 from collector.service.logs import joined_record, lag_meter, open_log
 from collector.service.publishing import Publishing
@@ -53,6 +54,9 @@ from evaluators.registry import listing
 
 _log = logging.getLogger(__name__)
 
+FORWARDING_BEGINS = (
+    5.0  # seconds that a start waits for it, which only a log that cannot be written to uses up
+)
 RECEIVER_GRACE = 5.0  # seconds that a stop leaves to open requests
 GC_THRESHOLDS = 20_000, 20, 50
 """Records are trees: at Python's 700 new objects a collection walks each of them several times over."""
@@ -98,7 +102,6 @@ class App:
         self._telemetry.build.info({"version": version()})
         self._families = RuntimeFamilies(self._telemetry)
         self._health = Health(self._families.event_loop_lag)
-        self._forward = self._forwarders()
         self._supervisor = Supervisor(self._telemetry)
         self._publishing = Publishing(
             config,
@@ -155,6 +158,7 @@ class App:
                         stages.start(stage, run)
                 self._start_pushing(stages)
                 self._start_rooms(stages, rooms, log, behind)
+                await self._start_forwarding(stages, log)
                 if receiver is not None:
                     await receiver.start()
                 stages.watch(log, workers, receiver)
@@ -217,9 +221,45 @@ class App:
             stages.start("lag", self._supervisor.keep("score_lag", lambda: behind.run))
         if "receive" in roles and self._config.log.kind == "kafka":
             stages.start("logs", self._log_requests(log).run)
-        for forward in self._forward.values():
-            run = forward.run
-            stages.start("forward", self._supervisor.keep("forward", lambda run=run: run))
+
+    async def _start_forwarding(self, stages: Stages, log: Log) -> None:
+        """On a log of this process alone, forwarding has its place in it before the first request is taken."""
+        target = self._config.forward
+        if target is None or "receive" not in self._config.roles:
+            return
+        has_begun, keeping = asyncio.Event(), asyncio.Event()
+
+        def forwarder() -> Forwarder:
+            return Forwarder(
+                log=log,
+                backends=Backends.configured(target, self._telemetry),
+                telemetry=self._telemetry,
+                clock=self._clock,
+                has_begun=has_begun,
+                drains=_drains(self._config),
+                unread_only=target.keep is not None,
+            )
+
+        def keeper(settings: Keep) -> Keeper:
+            return Keeper(
+                log=log,
+                backends=Backends.configured(target, self._telemetry),
+                settings=settings,
+                late=self._config.windows.trace.late,
+                telemetry=self._telemetry,
+                has_begun=keeping,
+                drains=_drains(self._config),
+            )
+
+        forwarder()  # an endpoint that cannot be one ends the start
+        stages.start("forward", self._supervisor.keep("forward", lambda: forwarder().run))
+        if (keep := target.keep) is not None:
+            stages.start("forward", self._supervisor.keep("forward", lambda: keeper(keep).run))
+        if self._config.log.kind != "kafka":
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FORWARDING_BEGINS):
+                    await has_begun.wait()
+                    await (keeping.wait() if keep is not None else has_begun.wait())
 
     async def _stop(self, stages: Stages, rooms: Rooms, workers: Workers, log: Log) -> None:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
@@ -259,7 +299,7 @@ class App:
             telemetry=self._telemetry,
             clock=self._clock,
             share=self._config.fairness.share,
-            forward=self._forward,
+            keeps_unread=self._config.forward is not None,
             redact=redactor(RedactionSettings.of(self._config)),
             joined=joined_record(self._config, log),
             handed=handed,
@@ -274,15 +314,9 @@ class App:
             max_item=self._config.windows.trace.max_bytes,
             telemetry=self._telemetry,
             redact=redactor(RedactionSettings.of(self._config)),
+            keeps_unread=self._config.forward is not None,
             feedback=FeedbackReader(FeedbackRules.of(self._config), self._clock),
         )
-
-    def _forwarders(self) -> dict[str, Forwarder]:
-        target = self._config.forward
-        if target is None or "receive" not in self._config.roles:
-            return {}
-        families = ReceiverFamilies(self._telemetry)
-        return forwarders(target, OTLP_SIGNALS, families=families, clock=self._clock)
 
     def _workers(self, log: Log) -> Workers:
         roles = self._config.roles

@@ -11,6 +11,7 @@ from collector.assembly.families import AssemblyFamilies
 from collector.base.families import RuntimeFamilies
 from collector.base.telemetry import Telemetry
 from collector.export.metric_push import MetricFamilies
+from collector.forward.families import ForwardFamilies
 from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
 from collector.notices.families import NoticeFamilies
@@ -25,6 +26,7 @@ FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
     ApiFamilies,
     AssemblyFamilies,
     FaultFamilies,
+    ForwardFamilies,
     JudgingFamilies,
     LogFamilies,
     MetricFamilies,

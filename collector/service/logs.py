@@ -12,6 +12,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config, Role
 from collector.export import exporter, trace_metrics
+from collector.forward import forwarder, keeper
 from collector.log.disk.disk_log import DiskLog
 from collector.log.families import LogFamilies
 from collector.log.kafka.kafka_log import KafkaLog
@@ -45,14 +46,16 @@ WAITS_FOR: Mapping[str, frozenset[str]] = {TRACES: frozenset({SCORING})}
 
 _ROLES: Mapping[str, Role] = {
     log_requests.GROUP: "receive",
+    forwarder.GROUP: "receive",
+    keeper.GROUP: "receive",
     ASSEMBLY: "assemble",
     SCORING: "score",
     COMPARING: "score",
     JUDGING: "judge",
 }
 """By group, the role that reads for it; every other group is of role `publish`."""
-_READ_AHEAD = frozenset({ASSEMBLY, exporter.GROUP})
-"""Groups that commit later than they take records in: at the oldest open trace; where the stored windows end."""
+_READ_AHEAD = frozenset({ASSEMBLY, exporter.GROUP, keeper.GROUP})
+"""Groups that commit later than they take records in: at the oldest open or undecided trace; where windows end."""
 
 
 async def _disk(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
@@ -80,6 +83,7 @@ async def _memory(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
         telemetry=telemetry,
         groups=groups(config),
         waits_for=WAITS_FOR,
+        keeps_spans=config.forward is not None,
     )
 
 
@@ -147,7 +151,7 @@ def lag_meter(
             unread=group in _READ_AHEAD,
             held=held.get(group, Lag),
         )
-        for topic, names in groups(config).items()
+        for topic, names in (*groups(config).items(), *_holding_nothing(config))
         if topic != CLOSINGS  # assembly reads it back by itself
         for group in sorted(names)
         if _answers_for(group, config)
@@ -160,6 +164,14 @@ def _answers_for(group: str, config: Config) -> bool:
     if config.log.kind != "kafka" or "publish" in config.roles:
         return True
     return _ROLES.get(group) in config.roles
+
+
+def _holding_nothing(config: Config) -> list[tuple[str, frozenset[str]]]:
+    """The groups that no record is kept for: what they have not read may go when its room is needed."""
+    if config.forward is None:
+        return []
+    spans = (SPANS, frozenset({forwarder.GROUP}))
+    return [spans] if config.forward.keep is None else [spans, (TRACES, frozenset({keeper.GROUP}))]
 
 
 def _verdicts(config: Config) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,7 +64,7 @@ def dropped(served: Served, transport: str) -> float | None:
 async def serving(
     *,
     max_item: int = 1 << 20,
-    forward: Callable[[bytes], None] | Mapping[str, Callable[[bytes], None]] | None = None,
+    keeps_unread: bool = False,
     host: str = "127.0.0.1",
     paths: tuple[str, ...] = ("/v1/traces",),
     cors: tuple[str, ...] = (),
@@ -85,7 +85,7 @@ async def serving(
         max_item=max_item,
         telemetry=telemetry,
         clock=time.monotonic,
-        forward={"spans": forward} if callable(forward) else forward,
+        keeps_unread=keeps_unread,
         signals=signals,
         joined=joined,
         handed=handed,

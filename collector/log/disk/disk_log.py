@@ -187,6 +187,9 @@ class DiskLog:
         self._tail.forget(each for each in released if each.topic != SPANS)
         self._writer.release(released)
 
+    async def end(self, topic: str, partition: int) -> int:
+        return self._writer.state.end_offsets.get((topic, partition), 0)
+
     def partitions(self, topic: str) -> int:
         if topic not in TOPICS:
             raise ValueError(f"there is no topic `{topic}`")

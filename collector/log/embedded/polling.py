@@ -12,7 +12,7 @@ from collector.base.clock import Clock, next_tick
 from collector.base.errors import LogUnavailable
 from collector.log.commits import Committed
 from collector.log.embedded.prepared_record import TopicPartition
-from collector.log.port import SIGNALS, Assigned, Batch, Lag, Record
+from collector.log.port import COMPACTED, Assigned, Batch, Lag, Record
 
 BATCH_BYTES = 8 << 20  # a poll returns at most this much, or one record
 SLICE_BYTES = 1 << 20  # bytes that are read without yielding to the event loop
@@ -165,9 +165,9 @@ class PollingReader:
             await asyncio.sleep(0)
 
     def _note_gap(self, partition: int, gap: int, buffer: _PollBuffer) -> None:
-        """Count what was dropped before the reader came to it; only `signals` has no other reason for gaps."""
+        """Count what was dropped before the reader came to it; assembly does not ask: it has released its spans."""
         is_known = partition in self._has_place or partition in buffer.positions
-        if gap > 0 and self.topic == SIGNALS and is_known:
+        if gap > 0 and self.topic not in COMPACTED and is_known:
             buffer.lost[partition] = buffer.lost.get(partition, 0) + gap
 
     def _rotation(self) -> list[int]:

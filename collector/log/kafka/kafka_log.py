@@ -122,7 +122,7 @@ class KafkaLog:
 
     def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:
         self._check_partition(topic, partition)
-        end = asyncio.create_task(self._end(topic, partition))
+        end = asyncio.create_task(self.end(topic, partition))
         self._replay_ends.add(end)
         end.add_done_callback(self._end_known)
         return self._replayed(topic, partition, max(0, since or 0), end)
@@ -244,7 +244,7 @@ class KafkaLog:
         if not task.cancelled():
             task.exception()
 
-    async def _end(self, topic: str, partition: int) -> int:
+    async def end(self, topic: str, partition: int) -> int:
         return (await self._partition_reader.ends(topic, [partition]))[partition]
 
     async def _replayed(

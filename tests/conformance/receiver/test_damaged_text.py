@@ -170,12 +170,3 @@ async def test_a_json_field_of_a_wrong_kind_refuses_its_span_alone() -> None:
         assert reply.status_code == 200
         assert reply.json()["partialSuccess"]["rejectedSpans"] == "1"
         assert served.count("http", "accepted") == 1
-
-
-async def test_what_is_forwarded_is_the_request_as_it_was_taken() -> None:
-    forwarded: list[bytes] = []
-    async with serving(forward=forwarded.append) as served:
-        await export(served.target, damaged(body(*three()), DAMAGED[0]))
-
-    request = ExportTraceServiceRequest.FromString(forwarded[0])
-    assert len(request.resource_spans[0].scope_spans[0].spans) == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import struct
 
 import grpc
@@ -105,32 +104,6 @@ async def test_g13_what_cannot_be_decoded_is_invalid_argument_with_bad_request()
         (RecordTooLarge("big"), grpc.StatusCode.RESOURCE_EXHAUSTED),
     ],
 )
-async def test_g14_no_fault_of_the_log_leaks_unknown_or_internal(
-    fault: Exception, code: grpc.StatusCode
-) -> None:
-    """G14: UNKNOWN and INTERNAL make the client throw the batch away."""
-    async with serving() as served:
-        served.log.fails = fault
-
-        said = await export(served.target, body(span()))
-
-        assert said.code is code
-
-
-async def test_g14_a_failing_forward_changes_no_answer(caplog: pytest.LogCaptureFixture) -> None:
-    """G14: what stands behind the log cannot fail a request; it is complained about once."""
-
-    def broken(sent: bytes) -> None:
-        raise ValueError(sent)
-
-    async with serving(forward=broken) as served:
-        with caplog.at_level(logging.ERROR):
-            said = [await export(served.target, body(span())) for _ in range(3)]
-
-        assert {one.code for one in said} == {OK}
-        assert [r.message for r in caplog.records] == ["The receiver failed on a request."]
-
-
 async def test_g15_every_span_refused_for_a_while_arrives_after_relief() -> None:
     """G15: delays are short enough for the client's 10 s."""
     async with serving() as served:

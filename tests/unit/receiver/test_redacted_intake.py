@@ -1,9 +1,8 @@
-"""Where requests are redacted: before the log and the forwarder, off the loop when large, never without patterns."""
+"""Where requests are redacted: before the log, off the loop when large, never without patterns."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import pytest
 from google.protobuf.message import Message
@@ -24,9 +23,7 @@ from tests.support.received_log import ReceivedLog
 SENT = body(span(1, 1, text="jane@example.org"))
 
 
-async def take(
-    sent: bytes, redact: Redact | None, forward: Callable[[bytes], None] | None = None
-) -> tuple[ReceivedLog, Telemetry]:
+async def take(sent: bytes, redact: Redact | None) -> tuple[ReceivedLog, Telemetry]:
     log, telemetry = ReceivedLog(), Telemetry()
     intake = Intake(
         log=log,
@@ -34,7 +31,6 @@ async def take(
         max_item=1 << 20,
         families=ReceiverFamilies(telemetry),
         clock=wall,
-        forward=None if forward is None else {"spans": forward},
         redact=redact,
     )
     await intake.take(sent, signal=TRACES, transport="grpc", sender="", decode=protobuf(identity))
@@ -49,12 +45,9 @@ def with_patterns() -> Redact:
     return made
 
 
-async def test_log_and_forwarder_get_markers_and_the_texts_are_counted() -> None:
-    forwarded: list[bytes] = []
+async def test_the_log_gets_markers_and_the_texts_are_counted() -> None:
+    log, telemetry = await take(SENT, with_patterns())
 
-    log, telemetry = await take(SENT, with_patterns(), forwarded.append)
-
-    assert [record.value for record in log.written] == forwarded
     assert log.spans()[0].attributes[0].value.string_value == "[mail]"
     assert counted(telemetry, "marked") == 1
     assert counted(telemetry, "whole") == 0
@@ -72,12 +65,9 @@ async def test_without_patterns_nothing_is_looked_at(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Marking, "may_match", fail)
     monkeypatch.setattr(Marking, "text", fail)
-    forwarded: list[bytes] = []
-
-    log, _ = await take(SENT, redactor(RedactionSettings.of(Config())), forwarded.append)
+    log, _ = await take(SENT, redactor(RedactionSettings.of(Config())))
 
     assert log.written[0].value is SENT
-    assert forwarded[0] is SENT
 
 
 @pytest.mark.parametrize("is_large", [False, True])

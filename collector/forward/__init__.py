@@ -1,0 +1,1 @@
+"""What was taken, passed on to the user's own backend."""

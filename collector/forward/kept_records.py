@@ -1,0 +1,78 @@
+"""Records of `traces` that keeping needs once more: those that wait for a decision, those that say what was decided."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextlib import suppress
+
+from collector.base.errors import Undecodable
+from collector.config.forward import Keep
+from collector.forward.keeping import Keeping
+from collector.log.port import TRACES, Position, Record
+from collector.records.keeping import KeepingRecord, KeepingState
+from collector.records.sent_trace import decode_sent
+from collector.records.traces import GetRecord
+
+RECENT = 64 << 20
+"""Bytes of records that wait for their decision and are held: on Kafka each is a request to read again."""
+
+
+class RecentRecords:
+    """The values of the newest records, within RECENT bytes."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._size = 0
+
+    def put(self, record: Record) -> None:
+        _, partition, offset = record.position
+        self._size += len(record.value) - len(self._values.pop((partition, offset), b""))
+        self._values[partition, offset] = record.value
+        while self._size > RECENT:
+            _, value = self._values.popitem(last=False)
+            self._size -= len(value)
+
+    def get(self, partition: int, offset: int) -> bytes | None:
+        return self._values.get((partition, offset))
+
+
+class ReadBack:
+    """What the owner of a partition before has decided."""
+
+    def __init__(self, get: GetRecord, partition: int, settings: Keep, late: float) -> None:
+        self._get = get
+        self._partition = partition
+        self._settings = settings
+        self._late = late
+
+    async def state(self, offset: int | None) -> tuple[KeepingState | None, list[int]]:
+        """The state as of the record at `offset`, and the records it is made of; None: they have expired."""
+        newest = None if offset is None else await self._record(offset)
+        if newest is None or offset is None:
+            return None, []
+        records = [*[await self._record(each) for each in newest.since], newest]
+        first = records[0]
+        if first is None or first.state is None:
+            return None, []
+        keeping = Keeping(self._settings, late=self._late, state=first.state)
+        for record in records[1:]:
+            if record is not None:
+                _apply(record, keeping)
+        return first.state, [*newest.since, offset]
+
+    async def _record(self, offset: int) -> KeepingRecord | None:
+        record = await self._get(Position(TRACES, self._partition, offset))
+        with suppress(Undecodable):
+            read = None if record is None else decode_sent(record.value)
+            return read if isinstance(read, KeepingRecord) else None
+        return None
+
+
+def _apply(record: KeepingRecord, keeping: Keeping) -> None:
+    for decision in record.decisions:
+        keeping.apply(decision)
+    for session, since in record.failing.items():
+        if since is None:
+            keeping.state.failing.pop(session, None)
+        else:
+            keeping.state.failing[session] = since

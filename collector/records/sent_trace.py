@@ -1,0 +1,62 @@
+"""What decides whether a trace is forwarded, as forwarding reads topic `traces`."""
+
+from __future__ import annotations
+
+import msgspec
+
+from collector.records.codec import decode
+from collector.records.keeping import KeepingRecord
+from collector.records.span_refs import Piece
+from collector.records.trace_views import Unread, view
+from collector.records.traces import RunawayRecord, VerdictRecord
+
+
+class KeptFields(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of `Trace` that decide."""
+
+    trace_id: str
+    service: str
+    agent: str
+    agent_version: str | None = None
+    agents: tuple[str, ...] = ()
+    status: str = "unset"
+    start_time_unix_nano: int = 0
+    end_time_unix_nano: int = 0
+    root_span_id: str | None = None
+    model_calls: tuple[msgspec.Raw, ...] = ()
+    tool_calls: tuple[msgspec.Raw, ...] = ()
+    steps: tuple[msgspec.Raw, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """From the first start to the last end; 0 when clocks ran backwards."""
+        return max(0, self.end_time_unix_nano - self.start_time_unix_nano) / 1e9
+
+    @property
+    def is_other(self) -> bool:
+        """No agent, model or tool is seen in it."""
+        return not (self.agents or self.model_calls or self.tool_calls or self.steps)
+
+
+class SentTrace(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
+    """A `TraceRecord` with what decides, and its spans."""
+
+    trace: KeptFields
+    spans: tuple[Piece, ...]
+
+
+class SessionStanding(msgspec.Struct, frozen=True, kw_only=True, tag="work"):
+    """A `WorkRecord` with whether the session fails."""
+
+    service: str
+    session_id: str
+    failed: bool = False
+
+
+_sent = view(SentTrace, VerdictRecord, RunawayRecord, SessionStanding, KeepingRecord)
+
+
+def decode_sent(
+    value: bytes,
+) -> SentTrace | VerdictRecord | RunawayRecord | SessionStanding | KeepingRecord | Unread:
+    return decode(_sent, value)

@@ -1,0 +1,184 @@
+"""How a request gets to the backend under `forward`, and what becomes of one that it does not take."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from dataclasses import dataclass, field
+
+import pytest
+
+from collector.base.errors import ConfigError, Permanent, Retryable, TooLarge
+from collector.base.net import is_loopback
+from collector.base.retry import Backoff
+from collector.base.telemetry import Telemetry
+from collector.config.crosscheck import crosscheck
+from collector.config.tree import Config, OtlpTarget
+from collector.forward.backend import MOST, Backend, Backends, Part, StopCameFirst
+from collector.forward.families import RESULTS, ForwardFamilies
+from collector.otlp.items import keys_of
+from collector.records.otlp_signals import TRACES
+from tests.support.forwarding import FakeTransport, forwarded_spans
+from tests.support.otlp import body, span
+
+
+@dataclass
+class Stand:
+    """A backend over a transport of the test's."""
+
+    transport: FakeTransport
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    waits: list[float] = field(default_factory=list[float])
+
+    def __post_init__(self) -> None:
+        async def sleep(seconds: float) -> None:
+            self.waits.append(seconds)
+
+        self.backend = Backend(
+            self.transport,
+            TRACES,
+            families=ForwardFamilies(self.telemetry),
+            backoff=Backoff(longest=5.0, sleep=sleep),
+        )
+
+    async def deliver(self, *requests: bytes) -> int:
+        parts = [Part(each, len(keys_of(each, TRACES.request))) for each in requests]
+        return await self.backend.deliver(parts, self.stopping)
+
+    def count(self, result: str, of: str = "requests") -> float:
+        found = self.telemetry.registry.get_sample_value(
+            f"spanwise_forward_{of}_total", {"result": result}
+        )
+        return found or 0.0
+
+
+async def test_requests_go_joined_and_in_order() -> None:
+    it = Stand(FakeTransport())
+
+    assert await it.deliver(*(body(span(1, at)) for at in (1, 2, 3))) == 0
+
+    assert len(it.transport.taken) == 1
+    assert forwarded_spans(it.transport) == [1, 2, 3]
+    assert (it.count("forwarded"), it.count("sent", "spans")) == (1, 3)
+
+
+async def test_a_request_is_at_most_four_mebibytes() -> None:
+    it = Stand(FakeTransport())
+    large = [span(at, at, text="x" * (1 << 20)) for at in range(1, 10)]
+
+    await it.deliver(body(*large[:6]), *(body(each) for each in large[6:]))
+
+    assert max(map(len, it.transport.taken)) <= MOST
+    assert forwarded_spans(it.transport) == list(range(1, 10))
+
+
+async def test_a_backend_that_is_away_is_tried_until_it_takes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    no_access = [Retryable("HTTP 401: who are you?") for _ in range(1000)]
+    it = Stand(FakeTransport(answers=[*no_access]))
+
+    assert await it.deliver(body(span())) == 0
+
+    assert (it.count("retried"), it.count("forwarded")) == (1000, 1)
+    assert max(it.waits) == 5.0
+    assert caplog.text.count("401") == 1
+
+
+@pytest.mark.parametrize("error", [Permanent("HTTP 400"), TooLarge("HTTP 413")])
+async def test_one_trace_that_is_refused_is_lost_alone(error: Exception) -> None:
+    bad = 3
+    it = Stand(FakeTransport(refuses=(b"poison", error)))
+    spans = [span(at, at, text="poison" if at == bad else "") for at in range(1, 8)]
+
+    assert await it.deliver(*(body(each) for each in spans)) == 1
+
+    assert forwarded_spans(it.transport) == [1, 2, 4, 5, 6, 7]
+    assert (it.count("refused"), it.count("lost", "spans")) == (1, 1)
+    assert it.count("sent", "spans") == 6
+
+
+async def test_a_trace_that_is_invalid_is_not_cut() -> None:
+    it = Stand(FakeTransport(refuses=(b"poison", Permanent("HTTP 400"))))
+
+    assert await it.deliver(body(span(1, 1), span(1, 2, text="poison"))) == 1
+
+    assert it.transport.taken == []
+    assert it.transport.tries == 1
+
+
+async def test_what_is_too_large_goes_as_halves_and_only_what_is_still_too_large_is_lost() -> None:
+    spans = [span(1, at, text="x" * 20) for at in range(1, 8)]
+    huge = span(1, 9, text="x" * 500)
+    it = Stand(FakeTransport(limit=300))
+
+    assert await it.deliver(body(*spans[:3], huge, *spans[3:])) == 1
+
+    assert forwarded_spans(it.transport) == list(range(1, 8))
+    assert it.count("halved") > 0
+    assert it.count("retried") == 0
+
+
+async def test_spans_that_the_backend_rejected_are_counted() -> None:
+    it = Stand(FakeTransport(answers=[(2, "too old")]))
+
+    await it.deliver(body(span(1, 1), span(1, 2), span(1, 3)))
+
+    assert it.count("partial") == 1
+    assert (it.count("sent", "spans"), it.count("lost", "spans")) == (1, 2)
+
+
+async def test_a_stop_ends_the_tries() -> None:
+    it = Stand(FakeTransport(answers=[Retryable("no")] * 10))
+    it.stopping.set()
+
+    with pytest.raises(StopCameFirst):
+        await it.deliver(body(span()))
+
+    assert it.count("retried") == 1
+
+
+def test_every_result_is_there_from_the_start() -> None:
+    it = Stand(FakeTransport())
+
+    assert {r: it.count(r) for r in RESULTS} == dict.fromkeys(RESULTS, 0.0)
+
+
+def test_an_endpoint_that_does_not_fit_its_protocol_names_its_setting() -> None:
+    target = OtlpTarget.model_validate({"endpoint": "backend:4318", "protocol": "http"})
+
+    with pytest.raises(ConfigError, match=r"^forward\.endpoint: "):
+        Backends.configured(target, Telemetry())
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["127.0.0.1:4317", "http://localhost:4318/v1/traces", "http://[::1]:4317"]
+)
+def test_forwarding_to_oneself_is_a_configuration_error(endpoint: str) -> None:
+    settings = Config.model_validate({"forward": {"endpoint": endpoint}})
+
+    assert [line.partition(":")[0] for line in crosscheck(settings)] == ["forward.endpoint"]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.7", socket.gethostname()])
+@pytest.mark.parametrize("listener", ["receiver.grpc", "receiver.http"])
+def test_so_is_an_address_of_the_pod_where_the_receiver_listens_there(
+    host: str, listener: str
+) -> None:
+    kind = listener.partition(".")[2]
+    receiver = {kind: {"host": "0.0.0.0", "port": 5317}}
+    elsewhere = {kind: {"host": "127.0.0.1", "port": 5317}}
+    forward = {"endpoint": f"http://{host}:5317"}
+
+    (line,) = crosscheck(Config.model_validate({"receiver": receiver, "forward": forward}))
+
+    assert line.startswith("forward.endpoint: ")
+    if not is_loopback(host) and host != "0.0.0.0":
+        named = Config.model_validate({"receiver": elsewhere, "forward": forward})
+        assert crosscheck(named) == []
+
+
+@pytest.mark.parametrize("endpoint", ["backend:4317", "https://otel.example.org", "127.0.0.1:4327"])
+def test_forwarding_elsewhere_is_fine(endpoint: str) -> None:
+    assert crosscheck(Config.model_validate({"forward": {"endpoint": endpoint}})) == []

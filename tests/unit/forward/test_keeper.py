@@ -1,0 +1,301 @@
+"""Kept traces arrive whole, others never; over restarts, outages and spans that have expired."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from collector.base.errors import Permanent, Retryable
+from collector.base.retry import Backoff
+from collector.base.telemetry import Telemetry
+from collector.config.forward import Keep
+from collector.forward.backend import Backend, Backends
+from collector.forward.families import ForwardFamilies
+from collector.forward.keeper import GROUP, Keeper
+from collector.log.memory import MemoryLog
+from collector.log.port import TRACES, New
+from collector.records.codec import encode
+from collector.records.otlp_signals import LOGS
+from collector.records.otlp_signals import TRACES as SPANS_SIGNAL
+from collector.records.sessions import session_key
+from collector.records.traces import TraceRecord, VerdictRecord, WorkRecord
+from evaluators.model import Outcome
+from tests.support.api_records import pieces, trace
+from tests.support.eventually import eventually
+from tests.support.forwarding import FakeTransport
+from tests.support.otlp import request, span
+
+KEY = session_key("support-bot", "s-1")
+NOTHING: dict[str, Any] = {"share": 0.0, "new_versions": 0, "slow": None, "wait": 30.0}
+
+
+@dataclass
+class Stand:
+    """A log and a backend that outlive the keepers over them."""
+
+    settings: dict[str, Any] = field(default_factory=lambda: dict(NOTHING))
+    spans: FakeTransport = field(default_factory=FakeTransport)
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    now: float = 1000.0
+
+    def __post_init__(self) -> None:
+        self.log = MemoryLog(clock=lambda: self.now, groups={})
+
+    @asynccontextmanager
+    async def running(self, *, drains: bool = False) -> AsyncGenerator[None]:
+        families, begun, stopping = (
+            ForwardFamilies(self.telemetry),
+            asyncio.Event(),
+            asyncio.Event(),
+        )
+        backoff = Backoff(first=0.001, longest=0.001)
+        keeper = Keeper(
+            log=self.log,
+            backends=Backends(
+                Backend(self.spans, SPANS_SIGNAL, families=families, backoff=backoff),
+                Backend(FakeTransport(), LOGS, families=families, backoff=backoff),
+            ),
+            settings=Keep(**self.settings),
+            late=600.0,
+            telemetry=self.telemetry,
+            has_begun=begun,
+            drains=drains,
+        )
+        run = asyncio.create_task(keeper.run(stopping))
+        try:
+            await begun.wait()
+            yield
+        finally:
+            stopping.set()
+            await run
+
+    async def write(self, value: bytes) -> None:
+        await self.log.write([New(topic=TRACES, key=KEY, value=value)])
+
+    async def close(self, number: int, revision: int = 0, more: int = 0, **fields: Any) -> None:
+        of = trace(number, **fields)
+        late = tuple(
+            request(span(bytes.fromhex(of.trace_id), 100 * number + n)).SerializeToString()
+            for n in range(more)
+        )
+        spans = (*pieces(of), *late)
+        await self.write(encode(TraceRecord(trace=of, spans=spans, revision=revision, seen=0.0)))
+
+    async def session(self, *, fails: bool) -> None:
+        await self.write(
+            encode(
+                WorkRecord(
+                    service="support-bot",
+                    session_id="s-1",
+                    session_source="session.id",
+                    agent="planner",
+                    seen=0.0,
+                    revision=0,
+                    digest="",
+                    failed=fails,
+                )
+            )
+        )
+
+    async def past(self, seconds: float = 31.0, until: Callable[[], bool] | None = None) -> None:
+        """Time goes on, and everything up to then is decided and committed, or what `until` says."""
+        self.now += seconds
+        await self.write(
+            encode(
+                VerdictRecord(
+                    scope="none", service="", session_id="", subject="", digest="", outcomes=()
+                )
+            )
+        )
+        end = await self.log.end(TRACES, 0)
+        committed = self.log.committed
+        await eventually(until or (lambda: (committed(GROUP, TRACES, 0).offset or 0) >= end))
+
+    def arrived(self) -> Counter[int]:
+        """By trace, how many of its spans."""
+        return Counter(int.from_bytes(each.trace_id) for each in self.spans.spans())
+
+    def count(self, result: str, reason: str) -> float:
+        labels = {"result": result, "reason": reason}
+        found = self.telemetry.registry.get_sample_value("spanwise_forward_traces_total", labels)
+        return found or 0.0
+
+
+def fails(number: int) -> bytes:
+    outcome = Outcome(
+        evaluator="helpfulness",
+        version="1",
+        method="llm_judge",
+        state="scored",
+        score=0.1,
+        success=False,
+    )
+    return encode(
+        VerdictRecord(
+            scope="trace",
+            service="support-bot",
+            session_id="s-1",
+            subject=f"{number:032x}",
+            digest="",
+            outcomes=(outcome,),
+        )
+    )
+
+
+async def test_a_trace_that_ended_in_an_error_arrives_whole_and_another_never() -> None:
+    it = Stand()
+    async with it.running():
+        await it.close(1, status="error")
+        await it.close(2)
+        await it.past()
+
+    assert it.arrived() == {1: 2}
+    assert {each.trace_state for each in it.spans.spans()} == {"ot=th:0"}
+    reasons = [
+        a.value.string_value
+        for s in it.spans.spans()
+        for a in s.attributes
+        if a.key == "spanwise.kept"
+    ]
+    assert reasons == ["failed"]
+    assert (it.count("kept", "failed"), it.count("dropped", "share")) == (1, 1)
+
+
+async def test_a_verdict_within_the_wait_decides_and_one_behind_it_sends_the_whole_trace() -> None:
+    it = Stand()
+    async with it.running():
+        await it.close(1)
+        await it.close(2)
+        await it.write(fails(1))
+        await it.past()
+        assert it.arrived() == {1: 2}
+        await it.write(fails(2))
+        await it.past(1)
+
+    assert it.arrived() == {1: 2, 2: 2}
+    assert (it.count("kept", "failed"), it.count("kept", "failed_late")) == (1, 1)
+
+
+async def test_a_session_that_fails_brings_its_traces() -> None:
+    it = Stand()
+    async with it.running():
+        await it.close(1)
+        await it.past()
+        await it.session(fails=True)
+        await it.close(2)
+        await it.past()
+        await it.session(fails=False)
+        await it.close(3)
+        await it.past()
+
+    assert it.arrived() == {1: 2, 2: 2}
+
+
+async def test_late_spans_follow_a_kept_trace_alone() -> None:
+    it = Stand()
+    async with it.running():
+        await it.close(1, status="error")
+        await it.close(2)
+        await it.past()
+        await it.close(1, revision=1, more=3, status="error")
+        await it.close(2, revision=1, more=3)
+        await it.past(1)
+        assert it.arrived() == {1: 5}
+        await it.close(2, revision=2, more=4, status="error")
+        await it.past(1)
+
+    assert it.arrived() == {1: 5, 2: 6}, "a late span that fails brings the whole trace"
+
+
+def spread(number: int) -> int:
+    """The end of a trace id that is as good as random: 56 bits."""
+    return number * 0x9E3779B97F4A7C15 % (1 << 56)
+
+
+@pytest.mark.parametrize("moment", ["before", "between", "after"])
+async def test_a_restart_decides_the_same_and_sends_nothing_twice(moment: str) -> None:
+    it = Stand({**NOTHING, "share": 0.5})
+    dropped = next(n for n in range(1, 41) if spread(n) < 1 << 55 and n % 10)
+    async with it.running():
+        for number in range(1, 41):
+            status = "error" if number % 10 == 0 else "ok"
+            await it.close(number, trace_id=f"{spread(number):032x}", status=status)
+            it.now += 0.1
+        if moment == "between":
+            await it.past(28, until=lambda: it.count("dropped", "share") > 0)
+        elif moment == "after":
+            await it.past()
+    async with it.running():
+        await it.past(31)
+        await it.write(fails(spread(dropped)))
+        await it.past(1)
+    async with it.running():
+        await it.past(1)
+
+    assert set(it.arrived().values()) == {2}
+    kept = {spread(n) for n in range(1, 41) if spread(n) >= 1 << 55 or n % 10 == 0}
+    assert set(it.arrived()) == {*kept, spread(dropped)}
+
+
+async def test_an_outage_of_the_backend_loses_nothing() -> None:
+    it = Stand(spans=FakeTransport(answers=[Retryable("away")] * 1_000_000))
+    async with it.running():
+        await it.close(1, status="error")
+        it.now += 31
+        await it.close(2, status="error")
+        await eventually(lambda: it.spans.tries > 3)
+    it.spans.answers.clear()
+    async with it.running():
+        await it.past(31)
+
+    assert it.arrived() == {1: 2, 2: 2}
+
+
+async def test_a_trace_that_is_refused_is_lost_alone() -> None:
+    it = Stand(spans=FakeTransport(refuses=(bytes.fromhex(f"{2:032x}"), Permanent("HTTP 400"))))
+    async with it.running():
+        for number in (1, 2, 3):
+            await it.close(number, status="error")
+        await it.past()
+
+    assert it.arrived() == {1: 2, 3: 2}
+    assert it.count("lost", "refused") == 1
+
+
+async def test_history_from_before_is_not_sent() -> None:
+    it = Stand()
+    await it.close(1, status="error")
+    async with it.running():
+        await it.close(2, status="error")
+        await it.past()
+
+    assert it.arrived() == {2: 2}
+
+
+async def test_a_log_that_ends_with_the_process_is_decided_at_a_stop() -> None:
+    it = Stand()
+    async with it.running(drains=True):
+        await it.close(1, status="error")
+        await it.close(2)
+
+    assert it.arrived() == {1: 2}
+
+
+async def test_many_restarts_read_back_what_was_decided() -> None:
+    """More records than lie between two that hold everything."""
+    it = Stand({**NOTHING, "wait": 0.1})
+    for number in range(1, 140):
+        async with it.running():
+            await it.close(number)
+            await it.past(0.5)
+    async with it.running():
+        await it.session(fails=True)
+        await it.past(0.5)
+
+    assert it.arrived() == dict.fromkeys(range(1, 140), 2)

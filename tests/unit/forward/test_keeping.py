@@ -1,0 +1,278 @@
+"""One decision a trace, by the log alone: for a reason, by share, and never above the limit of a minute."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from collector.config.forward import Keep
+from collector.forward.keeping import ClosedTrace, Keeping, Order
+from collector.otlp.trace_state import NEVER, threshold_of
+from collector.records.keeping import Decision, KeepingState
+
+WAIT, LATE = 30.0, 600.0
+
+
+def closed(number: int, **fields: Any) -> ClosedTrace:
+    trace_id = hashlib.sha256(str(number).encode()).digest()[:16]
+    usual: dict[str, Any] = {
+        "trace_id": trace_id,
+        "offset": number,
+        "service": "bot",
+        "agent": "planner",
+        "version": None,
+        "session": number.to_bytes(16),
+        "duration": 1.0,
+        "randomness": int.from_bytes(trace_id[-7:]),
+        "failed": False,
+        "is_other": False,
+    }
+    return ClosedTrace(**{**usual, **fields})
+
+
+def keeping(**settings: Any) -> Keeping:
+    return Keeping(Keep(new_versions=0, wait=WAIT, **settings), late=LATE)
+
+
+def decisions(it: Keeping, now: float) -> list[Decision]:
+    return [decision for decision, _ in it.due(now)]
+
+
+def decided(it: Keeping, *traces: ClosedTrace, at: float = 1000.0) -> list[Decision]:
+    for each in traces:
+        assert it.closed(each, at) == []
+    return decisions(it, at + WAIT)
+
+
+def test_a_trace_is_decided_once_and_not_before_its_time() -> None:
+    it = keeping()
+    it.closed(closed(1, failed=True), 1000.0)
+
+    assert decisions(it, 1000.0 + WAIT - 0.001) == []
+    (decision,) = decisions(it, 1000.0 + WAIT)
+    assert (decision.reason, decision.is_kept, decision.threshold) == ("failed", True, 0)
+    assert decisions(it, 9999.0) == []
+
+
+def test_a_share_of_the_rest_is_kept_and_stands_for_all() -> None:
+    found = decided(keeping(share=0.05), *(closed(number) for number in range(20_000)))
+
+    kept = [each for each in found if each.is_kept]
+    assert len(kept) == pytest.approx(1000, rel=0.1)
+    assert {each.threshold for each in kept} == {threshold_of(0.05)}
+    assert sum(NEVER / (NEVER - each.threshold) for each in kept) == pytest.approx(20_000, rel=0.1)
+    assert {each.reason for each in found} == {"share"}
+
+
+def test_every_member_keeps_the_same_share() -> None:
+    some = [closed(number) for number in range(500)]
+    few = {each.trace_id for each in decided(keeping(share=0.1), *some) if each.is_kept}
+    more = {each.trace_id for each in decided(keeping(share=0.3), *reversed(some)) if each.is_kept}
+
+    assert few < more
+
+
+@pytest.mark.parametrize(("others", "kept"), [(1.0, True), (0.0, False)])
+def test_traces_of_no_agent_have_a_share_of_their_own(*, others: float, kept: bool) -> None:
+    (decision,) = decided(keeping(share=0.5, others=others), closed(1, is_other=True))
+
+    assert (decision.is_kept, decision.reason) == (kept, "other")
+
+
+def test_what_is_slower_than_its_agents_own_traces_is_kept() -> None:
+    it = keeping(share=0.0)
+    first = decided(it, *(closed(number, duration=50.0 - number) for number in range(19)))
+    assert not any(each.is_kept for each in first), "below 20 traces nothing is slow"
+    decided(it, *(closed(number, duration=float(number % 7)) for number in range(20, 300)))
+
+    slow, usual, another = decided(
+        it,
+        closed(300, duration=8.0),
+        closed(301, duration=6.0),
+        closed(302, duration=8.0, agent="writer"),
+        at=2000.0,
+    )
+
+    assert [each.is_kept for each in (slow, usual, another)] == [True, False, False]
+    assert slow.reason == "slow"
+
+
+def test_the_first_sessions_of_a_version_are_kept_with_all_their_traces() -> None:
+    it = Keeping(Keep(share=0.0, new_versions=2, wait=WAIT), late=LATE)
+    sessions = [b"%016d" % number for number in (1, 2, 3)]
+
+    first = decided(it, *(closed(n, version="2", session=s) for n, s in enumerate(sessions)))
+    again = decided(
+        it, closed(10, version="2", session=sessions[1]), closed(11, session=sessions[0]), at=2000.0
+    )
+
+    assert [each.is_kept for each in first] == [True, True, False]
+    assert [(each.is_kept, each.reason) for each in again] == [
+        (True, "new_version"),
+        (False, "share"),
+    ]
+
+
+def test_a_verdict_that_comes_before_the_decision_decides() -> None:
+    it = keeping(share=0.0)
+    it.closed(closed(1), 1000.0)
+    it.failed(closed(1).trace_id, 1010.0)
+
+    assert [each.reason for each in decisions(it, 1030.0)] == ["failed"]
+
+
+def test_what_fails_after_it_was_dropped_is_sent_whole_once() -> None:
+    it = keeping(share=0.0)
+    decided(it, closed(1))
+
+    (order,) = it.failed(closed(1).trace_id, 1100.0)
+    assert (order.decision.reason, order.after, order.is_new) == ("failed_late", None, True)
+    assert it.failed(closed(1).trace_id, 1101.0) == []
+
+
+def test_a_revision_that_fails_brings_its_own_spans() -> None:
+    it = keeping(share=0.0)
+    decided(it, closed(1))
+
+    assert it.closed(closed(1, offset=50), 1100.0) == []
+    (order,) = it.closed(closed(1, offset=60, failed=True), 1110.0)
+
+    assert order == Order(decision=order.decision)
+    assert order.decision.offset == 60
+
+
+def test_what_is_late_follows_a_trace_that_was_kept() -> None:
+    it = keeping(share=0.0)
+    decided(it, closed(1, failed=True))
+
+    (order,) = it.closed(closed(1, offset=50), 1100.0)
+    assert (order.decision.offset, order.after, order.is_new) == (50, 1, False)
+    assert it.closed(closed(1, offset=50), 1100.0) == [], "read again after a restart"
+
+
+def test_after_a_while_nothing_follows() -> None:
+    it = keeping(share=0.0)
+    decided(it, closed(1))
+
+    assert it.failed(closed(1).trace_id, 1030.0 + LATE + 1) == []
+
+
+def test_a_session_that_fails_brings_its_traces_that_were_dropped() -> None:
+    it = keeping(share=0.0)
+    session = b"s" * 16
+    decided(it, closed(1, session=session), closed(2, session=session), closed(3))
+
+    orders = it.session(session, 1100.0, fails=True)
+    assert {each.decision.trace_id for each in orders} == {closed(n).trace_id for n in (1, 2)}
+    (next_one,) = decided(it, closed(4, session=session), at=1200.0)
+    assert next_one.reason == "failed"
+
+    assert it.session(session, 1300.0, fails=False) == []
+    (after,) = decided(it, closed(5, session=session), at=1400.0)
+    assert not after.is_kept
+
+
+def test_nothing_is_kept_for_failing_where_that_is_off() -> None:
+    it = keeping(share=0.0, failed=False)
+    session = b"s" * 16
+    decided(it, closed(1, session=session))
+
+    assert it.failed(closed(1).trace_id, 1100.0) == []
+    assert it.session(session, 1100.0, fails=True) == []
+    (decision,) = decided(it, closed(2, session=session, failed=True), at=1200.0)
+    assert not decision.is_kept
+
+
+def test_a_flood_of_failures_keeps_the_limit_and_every_agent() -> None:
+    it = keeping(per_minute=600)
+    agents = [f"agent {number % 37}" for number in range(19_900)]
+    agents += [f"rare {number}" for number in range(100)]
+
+    found = decided(
+        it, *(closed(n, agent=agent, failed=True) for n, agent in enumerate(agents)), at=1200.0
+    )
+
+    kept = [each for each in found if each.is_kept]
+    assert 540 <= len(kept) <= 600 + 100, (
+        "each agent that is first seen when all is used up adds one"
+    )
+    assert {each.agent for each in kept} == set(agents)
+    assert {each.reason for each in found if not each.is_kept} == {"per_minute"}
+
+
+def test_what_a_limit_keeps_still_says_how_many_there_were() -> None:
+    it = keeping(per_minute=600)
+    found = decided(it, *(closed(n, failed=True) for n in range(5_000)), at=1200.0)
+
+    kept = [each for each in found if each.is_kept]
+    assert len(kept) <= 600
+    estimate = sum(NEVER / (NEVER - each.threshold) for each in kept)
+    assert estimate == pytest.approx(5_000, rel=0.35)
+
+
+def test_a_minute_later_there_is_room_again() -> None:
+    it = keeping(per_minute=10)
+    first = decided(it, *(closed(n, failed=True) for n in range(100)), at=1200.0)
+    second = decided(it, *(closed(n, failed=True) for n in range(100, 200)), at=1260.0)
+
+    assert Counter(each.is_kept for each in first)[True] <= 10
+    assert 5 <= Counter(each.is_kept for each in second)[True] <= 10
+
+
+def test_a_restart_at_any_moment_decides_the_same() -> None:
+    """The state is written with the decisions; what is not decided is read again."""
+    settings = Keep(share=0.3, per_minute=40, new_versions=3, wait=WAIT)
+    traces = [
+        closed(
+            n,
+            version=f"{n // 100}",
+            failed=n % 5 == 0,
+            duration=float(n % 13),
+            session=b"%016d" % (n // 4),
+        )
+        for n in range(300)
+    ]
+    times = [1000.0 + 0.7 * n for n in range(300)]
+
+    def run(restarts: frozenset[int]) -> list[Decision]:
+        it, found = Keeping(settings, late=LATE), list[Decision]()
+        begin = 0
+        read = 0
+        while read < len(traces):
+            found += decisions(it, times[read])
+            it.closed(traces[read], times[read])
+            read += 1
+            begin = it.oldest if it.oldest is not None else read
+            if read in restarts:
+                state = msgspec.msgpack.decode(msgspec.msgpack.encode(it.state), type=KeepingState)
+                it, read, restarts = (
+                    Keeping(settings, late=LATE, state=state),
+                    begin,
+                    restarts - {read},
+                )
+        return [*found, *decisions(it, 1e9)]
+
+    assert run(frozenset(range(1, 300, 7))) == run(frozenset())
+
+
+def test_decisions_are_bounded_by_their_age() -> None:
+    it = keeping()
+    for minute in range(60):
+        decided(it, closed(minute), at=1000.0 + 60 * minute)
+
+    assert len(it.state.decisions) <= LATE / 60 + 1
+
+
+def test_replayed_decisions_make_the_same_state() -> None:
+    it = keeping(share=0.2)
+    found = decided(it, *(closed(n, failed=n % 3 == 0) for n in range(100)))
+    other = keeping(share=0.2)
+    for each in found:
+        other.apply(replace(each))
+
+    assert other.state == it.state
