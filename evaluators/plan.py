@@ -64,7 +64,7 @@ class Plan:
     judged: tuple[Configured, ...] = ()
     """Evaluators of either scope that wait for a judge or for hosted embeddings."""
     plugins: tuple[Configured, ...] = ()
-    """Third parties' evaluators: they run in processes of their own, and their outcomes come as verdicts."""
+    """Third parties' evaluators of either scope: they run in processes of their own, their outcomes are verdicts."""
     ranked: tuple[Configured, ...] = ()
     """Session evaluators that rank a session among earlier ones."""
     running: tuple[tuple[Configured, type[Running]], ...] = field(
@@ -145,8 +145,12 @@ def is_embedded(configured: Configured) -> bool:
 
 def is_plugin(configured: Configured) -> bool:
     """Whether it runs where it can end nothing of ours; of ours, what needs earlier texts runs there too."""
-    spec = configured.spec
-    return spec.method == "custom" or (sees_history(configured) and spec.sketch is None)
+    no_sketch = sees_history(configured) and configured.spec.sketch is None
+    return is_third_party(configured) or no_sketch
+
+
+def is_third_party(configured: Configured) -> bool:
+    return configured.spec.method == "custom"
 
 
 def is_ranked(configured: Configured) -> bool:
@@ -176,12 +180,12 @@ def _arranged(configured: Iterable[Configured], *, hosted: bool) -> Plan:
     judged = tuple(each for each in every if waits(each))
     ranked = tuple(each for each in every if is_ranked(each))
     local = [each for each in every if not waits(each) and each not in ranked]
-    plugins = [each for each in local if each.spec.scope == "trace" and is_plugin(each)]
+    ours = [each for each in local if not is_plugin(each)]
     return Plan(
-        trace=tuple(each for each in local if each.spec.scope == "trace" and each not in plugins),
-        session=tuple(each for each in local if each.spec.scope == "session"),
+        trace=tuple(each for each in ours if each.spec.scope == "trace"),
+        session=tuple(each for each in ours if each.spec.scope == "session"),
         judged=judged,
-        plugins=tuple(plugins),
+        plugins=tuple(each for each in local if is_plugin(each)),
         ranked=ranked,
     )
 
@@ -238,7 +242,12 @@ def _running_siblings(
     return able
 
 
-def _check_block(name: str, kind: Any, options: Mapping[str, JSON]) -> None:
+def check_block(name: str, kind: Any, options: Mapping[str, JSON]) -> None:
+    """Check what a judge's question is made of.
+
+    Raises:
+        SettingsError: an option does not fit.
+    """
     if not inspect.isclass(kind) or not issubclass(kind, Block):
         return
     try:
@@ -274,7 +283,7 @@ def _configure(
     if threshold is not None and "threshold" in spec.options:
         options["threshold"] = threshold
     for kind in spec.resources.values():
-        _check_block(spec.name, kind, options)
+        check_block(spec.name, kind, options)
     is_judged = "judge" in spec.needs
     judge = (chosen.model or models.judge) if is_judged else None
     model = models.embedder if "embedder" in spec.needs else judge

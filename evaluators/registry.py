@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
-import os
 import pkgutil
 import re
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -42,14 +40,12 @@ class Registry:
         points: Iterable[EntryPoint] | None = None,
         *,
         plugins: Sequence[str] = (),
-        strict: bool = True,
     ) -> Registry:
         """Ours, then third parties' (named `package/name`): of entry points, then of `plugins`.
 
         Args:
             points: Default: the installed packages' of the group `spanwise.evaluators`.
             plugins: Python files, or names of modules. A file's evaluators are named `file/name`, without `.py`.
-            strict: False: a third party whose import raises is left out, and is in `broken`.
 
         Raises:
             DuplicateEvaluatorError: Two declare the same name and method.
@@ -61,23 +57,10 @@ class Registry:
                 for spec in _declared_in(importlib.import_module(module.name)):
                     registry.add(spec)
         for point in entry_points(group=GROUP) if points is None else points:
-            with registry._importing(point.name, strict=strict):
-                registry.add_foreign(point.name, _declared_in(_load(point)))
+            registry.add_foreign(point.name, _declared_in(_load(point)))
         for plugin in plugins:
-            with registry._importing(package_of(plugin), strict=strict):
-                registry.add_plugin(plugin)
+            registry.add_plugin(plugin)
         return registry
-
-    @contextlib.contextmanager
-    def _importing(self, package: str, *, strict: bool) -> Generator[None]:
-        try:
-            yield
-        except PluginNotFound:
-            raise
-        except PluginError as error:
-            if strict:
-                raise
-            self.broken[package] = error
 
     def add_plugin(self, plugin: str) -> None:
         """Take in the evaluators of a Python file or of a module, as those of a third party.
@@ -95,6 +78,12 @@ class Registry:
     def add_foreign(self, package: str, specs: Iterable[Spec]) -> None:
         """Take in evaluators of a third party: named `package/name`, clamped and limited in time."""
         for spec in specs:
+            if (
+                "earlier_sessions" in spec.needs
+            ):  # ranking is in the main process, where none of theirs runs
+                raise PluginError(
+                    f"`{package}/{spec.name}`: only ours are ranked among earlier sessions"
+                )
             source = spec.source or f"the package `{package}`"
             name = f"{package}/{spec.name}"
             self.add(replace(spec, name=name, method="custom", source=source))
@@ -129,20 +118,6 @@ def package_of(plugin: str) -> str:
     return Path(plugin).stem if plugin.endswith(".py") else plugin.rpartition(".")[2]
 
 
-@contextlib.contextmanager
-def _printing_to_stderr() -> Generator[None]:
-    """What a plug-in prints while it is imported is not the output of a command."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
-
-
 def listing(specs: Iterable[Spec]) -> list[dict[str, Any]]:
     """The rows of `spanwise evaluators --format json` and `/api/v1/evaluators`, by scope and name."""
     rows = [
@@ -162,8 +137,7 @@ def listing(specs: Iterable[Spec]) -> list[dict[str, Any]]:
 
 def _load(point: EntryPoint) -> ModuleType:
     try:
-        with _printing_to_stderr():
-            module = point.load()
+        module = point.load()
     except (Exception, SystemExit) as error:  # a third party's import can raise anything
         raise PluginError(f"entry point `{point.name}` of {GROUP}: {error}") from error
     if not isinstance(module, ModuleType):
@@ -174,12 +148,11 @@ def _load(point: EntryPoint) -> ModuleType:
 def _imported(plugin: str) -> ModuleType:
     """The module of a plug-in: of a Python file, whose folder need not be on the path, or by its name."""
     try:
-        with _printing_to_stderr():
-            if not plugin.endswith(".py"):
-                return importlib.import_module(plugin)
-            path = Path(plugin).resolve()
-            if path.is_file():
-                return _imported_file(path)
+        if not plugin.endswith(".py"):
+            return importlib.import_module(plugin)
+        path = Path(plugin).resolve()
+        if path.is_file():
+            return _imported_file(path)
     except ModuleNotFoundError as error:
         is_typo = error.name is not None and f"{plugin}.".startswith(f"{error.name}.")
         raise (PluginNotFound if is_typo else PluginError)(

@@ -17,6 +17,7 @@ from collector.otlp.split import Piece
 from collector.service.evaluation import ClosedSession, evaluate_traces
 from evaluators.declare import Spec, declared
 from evaluators.model import Trace
+from evaluators.registry import Registry
 from spanwise.recordings import RecordedTrace, Source, aread
 from spanwise.scores import Scores
 from spanwise.settings import Configuration, settings_of, wait
@@ -81,8 +82,11 @@ async def ascore(
 
     with _expectations_file(expectations) as expected:
         settings = settings_of(config, judge=judge, expectations=expected, plugins=plugins)
-        registry = registry_from(settings)
         functions = [each for each in evaluators or () if not isinstance(each, str)]
+        # Beside functions of this program, all others run here too.
+        registry = (
+            Registry.discover(plugins=settings.plugins) if functions else registry_from(settings)
+        )
         for spec in map(_spec, functions):
             registry.add(spec)
         only = None if evaluators is None else list(map(_name, evaluators))
@@ -92,7 +96,6 @@ async def ascore(
             pieces,
             trace_ids,
             closed,
-            only=only,
             inline=bool(functions),
         )
     return Scores(signals)

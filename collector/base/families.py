@@ -1,6 +1,6 @@
 """The metric families of what every room runs on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
 from collector.base.telemetry import Telemetry
@@ -37,6 +37,16 @@ class RuntimeFamilies:
         self.event_loop_lag = telemetry.gauge(
             "event_loop_lag_seconds", "How late the event loop ran its last heartbeat."
         )
+        self.evaluator_off = telemetry.gauge(
+            "evaluator_switched_off",
+            "1 while an evaluator of a third party is switched off, because it ended or held up its process; 0 else.",
+            "evaluator",
+        )
+
+    def show_off(self, evaluators: Iterable[str], off: Callable[[], Collection[str]]) -> None:
+        """Ask at every scrape which of these evaluators are switched off."""
+        for name in evaluators:
+            self.evaluator_off.labels(name).set_function(lambda name=name: float(name in off()))
 
     def closed(self, listener: Literal["admin", "grpc", "http"]) -> Callable[[str], None]:
         return lambda why: self.connections_closed.labels(listener, why).inc()

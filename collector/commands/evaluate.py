@@ -137,9 +137,7 @@ def command(  # noqa: PLR0913 - its options, one by one
             if cases is not None:
                 cases.add(*split_session_key(session.key), session.signals)
 
-        done = asyncio.run(
-            evaluate_recordings(settings, plan, found.files, bar.read, closed, only=only)
-        )
+        done = asyncio.run(evaluate_recordings(settings, plan, found.files, bar.read, closed))
         note_rejected(done.rejected, done.reasons)
         if not done.traces:
             raise ConfigError(

@@ -58,7 +58,7 @@ def command(
             report.add(session)
 
         plan = plan_from(settings, only=only)
-        done = asyncio.run(rescore(settings, plan, closed, since=first, only=only))
+        done = asyncio.run(rescore(settings, plan, closed, since=first))
         summed = aggregates.over(done.traces)
         report.end(summed)
     note(f"{amount(len(done.traces), 'trace')}, {amount(written, 'signal')}")

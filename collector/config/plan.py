@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,16 +13,17 @@ import msgspec
 
 from collector.base.errors import ConfigError
 from collector.base.files import read_regular
+from collector.config.declaring import given, third_parties
 from collector.config.strict_yaml import parse, unique
 from evaluators.dialects.content.sessions import Keys
-from evaluators.errors import ExpectationError, SettingsError
+from evaluators.errors import ExpectationError, PluginNotFound, SettingsError
 from evaluators.expectations import Expectations
 from evaluators.formulas.signals import SIGNALS
 from evaluators.judging.rubric_judge import rubric_judge, with_rubric_judges
 from evaluators.model import Failure, Outcome, Scope
 from evaluators.plan import Plan, Settings, make_plan
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
-from evaluators.registry import Registry
+from evaluators.registry import GROUP, Registry
 from evaluators.resources import Embedder
 from evaluators.run import failed
 
@@ -43,8 +45,9 @@ class PlanSettings(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[tuple[str, str, Scope, float | None, str | None], ...]
     """Of the configuration, each as `rubric_judge` takes it."""
     plugins: tuple[str, ...]
-    has_plugins: bool = True
-    """Whether third parties' evaluators are loaded."""
+    """Files and modules of third parties' evaluators that can be imported."""
+    installed: tuple[str, ...]
+    """Entry points of such packages."""
     embedder: str | None
     """The name of its model, which goes into the options digest of embedding evaluators; None: there is none."""
     is_hosted: bool
@@ -56,15 +59,19 @@ class PlanSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_settings(config: Config) -> PlanSettings:
+    """Raises SettingsError: one of a third party's evaluator does not fit."""
     embedder = config.embedder
+    chosen = {name: _settings(each) for name, each in config.evaluators.items()}
+    found = third_parties(config.plugins, chosen)
     models = {"wordllama": MODEL, "litellm": embedder.model, "none": None}
     return PlanSettings(
-        evaluators={name: _settings(each) for name, each in config.evaluators.items()},
+        evaluators=given(chosen, found),
         judges=tuple(
             (name, each.rubric, each.scope, each.threshold, each.version)
             for name, each in config.judges.items()
         ),
-        plugins=config.plugins,
+        plugins=found.plugins,
+        installed=found.installed,
         embedder=models[embedder.kind],
         is_hosted=embedder.kind == "litellm",
         judge=config.judge.model,
@@ -74,7 +81,7 @@ def plan_settings(config: Config) -> PlanSettings:
 
 def without_plugins(settings: PlanSettings) -> PlanSettings:
     ours = {name: each for name, each in settings.evaluators.items() if "/" not in name}
-    return msgspec.structs.replace(settings, evaluators=ours, plugins=(), has_plugins=False)
+    return msgspec.structs.replace(settings, evaluators=ours, plugins=(), installed=())
 
 
 def keys_from(config: Config) -> Keys:
@@ -83,13 +90,24 @@ def keys_from(config: Config) -> Keys:
 
 
 def registry_from(config: Config, *, strict: bool = True) -> Registry:
-    """Every evaluator there is: ours, installed packages', those of `plugins`.
+    """Every evaluator there is: ours, installed packages', those of `plugins`, which are not imported here.
 
-    Not `strict`: one line in the log for a third party whose import raises, and all the others.
+    Not `strict`: one line in the log for a third party that cannot be imported, and all the others.
+
+    Raises:
+        PluginError: a third party cannot be imported; where not `strict`, its file is not there.
+        DuplicateEvaluatorError: two declare the same name and method.
     """
-    registry = Registry.discover(plugins=config.plugins, strict=strict)
-    for error in registry.broken.values():
+    chosen = {name: _settings(each) for name, each in config.evaluators.items()}
+    found = third_parties(config.plugins, chosen)
+    registry = Registry.discover(())
+    for spec in found.specs:
+        registry.add(spec)
+    for error in found.broken.values():
+        if strict or isinstance(error, PluginNotFound):
+            raise error
         _log.error("%s; its evaluators are left out", error)
+    registry.broken = found.broken
     return registry
 
 
@@ -101,11 +119,11 @@ def plan_from(
     Raises ConfigError: an evaluator, an option or a resource that is not there, named by its key; an expectations file
     that cannot be read.
     """
-    settings = plan_settings(config)
-    # So that a mistake in the file is an error of the start, not of every worker.
-    expectations_from(settings)
     try:
-        every = _with_own_judges(settings, registry or _lenient(settings))
+        settings = plan_settings(config)
+        # So that a mistake in the file is an error of the start, not of every worker.
+        expectations_from(settings)
+        every = _with_own_judges(settings, registry or registry_from(config, strict=False))
         _check_tasks(config, every)
         _check_weights(config)
         return _made(settings, every, only)
@@ -113,13 +131,11 @@ def plan_from(
         raise ConfigError(str(error)) from error
 
 
-def checked_plan(settings: PlanSettings) -> Plan:
-    return _made(settings, _with_own_judges(settings, _lenient(settings)))
-
-
-def _lenient(settings: PlanSettings) -> Registry:
-    points = None if settings.has_plugins else ()
-    return Registry.discover(points, plugins=settings.plugins, strict=False)
+def checked_plan(settings: PlanSettings, only: Collection[str] | None = None) -> Plan:
+    """The same where evaluators run: it imports those of third parties."""
+    points = [each for each in entry_points(group=GROUP) if each.name in settings.installed]
+    registry = Registry.discover(points, plugins=settings.plugins)
+    return _made(settings, _with_own_judges(settings, registry), only)
 
 
 def _with_own_judges(settings: PlanSettings, registry: Registry) -> Registry:

@@ -45,13 +45,31 @@ class Budget:
         self._reserved = 0.0
         self._usd_of: dict[str, float] = {}  # USD of the day, spent and reserved, by service
         self.share = 1.0  # of the whole budget: owned partitions / all partitions
-        self.waiting: frozenset[str] = frozenset()
-        """Services whose subjects wait to be begun; the room sets it."""
+        self._waiting: dict[object, frozenset[str]] = {}
+        self._restored: dict[
+            int, int
+        ] = {}  # by partition, the offset up to which verdicts are counted
 
     @property
     def limit(self) -> float | None:
         """USD that this process may spend in a day."""
         return None if self._limit is None else self._limit * self.share
+
+    @property
+    def waiting(self) -> frozenset[str]:
+        """Services whose subjects wait to be begun."""
+        return frozenset(each for services in self._waiting.values() for each in services)
+
+    def waits(self, room: object, services: frozenset[str]) -> None:
+        """Of which services subjects wait in a room that has this budget."""
+        self._waiting[room] = services
+
+    def is_restored(self, partition: int, offset: int) -> bool:
+        """Whether the verdict at this offset was counted before; it is from now on."""
+        if offset <= self._restored.get(partition, -1):
+            return True
+        self._restored[partition] = offset
+        return False
 
     def restore(self, time: float, service: str, *, calls: int, usd: float, now: float) -> None:
         """Count what a verdict in the log cost; only the UTC day of `now` counts."""

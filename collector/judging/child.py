@@ -4,6 +4,7 @@ python -m collector.judging.child FD
 """
 
 import asyncio
+import faulthandler
 import logging
 import socket
 from collections.abc import Sequence
@@ -12,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from collector.base.frames import LENGTH, pack_frame, parent_socket
-from collector.base.heap import trimmed_heap
+from collector.base.heap import limit_plugins, trimmed_heap
 from collector.base.supervisor import reason_of
-from collector.config.plan import expectations_from, plan_from, plan_settings
+from collector.config.plan import PlanSettings, checked_plan, expectations_from
 from collector.config.tree import Config
 from collector.judging.answer_cache import AnswerCache
 from collector.judging.judge_client import BudgetGate, JudgeClientPool, SubjectClient
@@ -36,13 +37,15 @@ from evaluators.expectations import Expectation
 from evaluators.judging.embedding import embed_trace
 from evaluators.judging.judge import Verdict, judge_session, judge_trace
 from evaluators.model import Failure, Session, Trace
-from evaluators.plan import is_embedded
+from evaluators.plan import PLUGIN_TIMEOUT, Configured, is_embedded
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 from evaluators.run import failed
 
 NICENESS = 5
 """It mostly waits for a model: more urgent than the workers (10), less than the service (0)."""
 CACHE = "judge-cache"
+PLUGIN_CACHE = "judge-cache-plugins"
+"""Of the process of third parties' evaluators: two processes do not write one cache."""
 _log = logging.getLogger(__name__)
 _trace = msgspec.msgpack.Decoder(Trace).decode
 
@@ -57,6 +60,8 @@ async def _work(link: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=link)
     try:
         setup = decode_setup(await receive_frame(reader))
+        if setup.plugins:
+            limit_plugins()
         await _Process(setup, writer).run(reader)
     except* (_EndError, asyncio.IncompleteReadError):
         pass
@@ -79,7 +84,8 @@ class _Process:
         )
         provider.load()
         self._gate = BudgetGate(self._send)
-        cache = AnswerCache(Path(config.data_dir) / CACHE, judge.cache, self._cache_failed)
+        folder = PLUGIN_CACHE if setup.plugins else CACHE
+        cache = AnswerCache(Path(config.data_dir) / folder, judge.cache, self._cache_failed)
         self._clients = JudgeClientPool(
             provider=provider,
             gate=self._gate,
@@ -87,13 +93,17 @@ class _Process:
             judge=judge,
             vectors=_vectors(config, setup),
         )
-        self._runner = JudgeJobRunner(config, self._clients, setup.only)
+        plan = checked_plan(setup.plan, setup.judged)
+        self._runner = JudgeJobRunner(config, self._clients, plan.judged, setup.plan)
+        self._watched = setup.plugins
         self._owners: dict[int, str] = {}
 
     async def run(self, reader: asyncio.StreamReader) -> None:
         """Answer until the end of the stream."""
         self._frame(b"ready")
         async with asyncio.TaskGroup() as jobs:
+            if self._watched:
+                jobs.create_task(_end_when_held_up(self._runner.longest))
             try:
                 while True:
                     self._take(await receive_frame(reader), jobs)
@@ -126,6 +136,16 @@ class _Process:
         self._writer.write(pack_frame(payload))
 
 
+async def _end_when_held_up(longest: float) -> None:
+    """End the process, with the stacks of its threads on stderr, once its loop has stood still so long.
+
+    The timer is in C: it needs no lock of the interpreter, which an evaluator that hangs may hold.
+    """
+    while True:
+        faulthandler.dump_traceback_later(longest, exit=True)
+        await asyncio.sleep(longest / 10)
+
+
 async def receive_frame(reader: asyncio.StreamReader) -> bytes:
     """The next payload. Raises asyncio.IncompleteReadError: the stream has ended."""
     (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
@@ -153,10 +173,14 @@ class JudgeJobRunner:
     """Runs jobs; made once per process, with everything that a job needs."""
 
     def __init__(
-        self, config: Config, clients: JudgeClientPool, only: Sequence[str] | None
+        self,
+        config: Config,
+        clients: JudgeClientPool,
+        judged: Sequence[Configured],
+        settings: PlanSettings,
     ) -> None:
-        """The runner of the configured evaluators; `only` limits them."""
-        judged = plan_from(config, only=only).judged
+        self.longest = max((each.timeout for each in judged), default=PLUGIN_TIMEOUT)
+        """Seconds that an evaluator may hold up all others."""
         self._due = {
             scope: [each for each in judged if each.spec.scope == scope]
             for scope in ("trace", "session")
@@ -166,7 +190,7 @@ class JudgeJobRunner:
         self._config = config.judge
         self._embedder = config.embedder.model or ""
         self._clients = clients
-        self._expectations = expectations_from(plan_settings(config))
+        self._expectations = expectations_from(settings)
 
     async def run(self, job: Job) -> JobDone:
         """The outcomes of every due evaluator; whatever the job holds, it raises nothing."""

@@ -164,7 +164,7 @@ class Dispatcher:
         while subject := self._queue.begin(is_within_share):
             known = content if subject is fresh else None
             self._tasks.create_task(self._run(subject, known))
-        self._budget.waiting = self._queue.contenders
+        self._budget.waits(self, self._queue.contenders)
 
     def drop(self, progress: Progress) -> None:
         """The partition has another owner: its subjects that wait are judged there."""

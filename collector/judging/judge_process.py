@@ -7,7 +7,8 @@ reported counts as spent.
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -16,9 +17,11 @@ from pydantic import SecretStr
 from collector.base.child import LONGEST_RESTART, Child, restart_backoff
 from collector.base.clock import Clock
 from collector.base.families import RuntimeFamilies
+from collector.base.plugin_switch import WHY_OFF, WINDOW, PluginSwitch
 from collector.base.retry import Sleep
 from collector.base.supervisor import Reason, reason_of
 from collector.base.telemetry import Telemetry
+from collector.config.plan import plan_settings, without_plugins
 from collector.config.tree import Config
 from collector.judging.budget import Budget
 from collector.judging.families import JudgingFamilies
@@ -32,16 +35,20 @@ from collector.judging.port import (
     JudgeLateError,
     ReserveBudget,
     Setup,
+    SwitchedOffError,
     VerdictWritten,
     decode_from_judge,
     encode,
 )
+from evaluators.plan import Configured, is_third_party
 
 _log = logging.getLogger(__name__)
 
 START_TIMEOUT = 120.0  # seconds: importing litellm takes some, on a busy machine many
 MAX_ATTEMPTS = 3  # deaths of the process on one subject: one may be chance, three are the subject's
 PERIOD = "usd_per_day"
+_ALL = ""
+"""They share their process, so they are switched off together."""
 
 
 def _plain(secret: SecretStr | None) -> str | None:
@@ -75,24 +82,32 @@ class JudgeProcess:
         budget: Budget,
         telemetry: Telemetry,
         clock: Clock,
-        only: tuple[str, ...] | None = None,
+        judged: Sequence[Configured] = (),
         sleep: Sleep = asyncio.sleep,
     ) -> None:
+        """`judged`: the evaluators that it runs: ours, or those of third parties."""
         judge, embedder = config.judge, config.embedder
+        theirs = frozenset(each.spec.name for each in judged if is_third_party(each))
         self._setup = encode(
             Setup(
                 config=config.model_dump_json(),
                 api_key=_plain(judge.api_key),
                 embedder_api_key=_plain(embedder.api_key),
-                only=only,
+                plan=plan_settings(config) if theirs else without_plugins(plan_settings(config)),
+                judged=tuple(each.spec.name for each in judged),
+                plugins=bool(theirs),
             )
         )
+        self._plugins = theirs
+        self._switch = PluginSwitch()
         self._model = judge.model or ""
         self._timeout = judge.max_lag
         self.budget = budget
         self._families = JudgingFamilies(telemetry)
         self._families.show_budget(PERIOD, lambda: budget.remaining(clock()), lambda: budget.limit)
-        self._room_failures = RuntimeFamilies(telemetry).room_failures
+        families = RuntimeFamilies(telemetry)
+        families.show_off(self._plugins, lambda: self.off)
+        self._room_failures = families.room_failures
         self._said: set[Reason] = set()
         self._clock = clock
         self._sleep = sleep
@@ -103,7 +118,15 @@ class JudgeProcess:
         self._has_jobs = asyncio.Event()
         self.pid: int | None = None  # of the running child
 
+    @property
+    def off(self) -> frozenset[str]:
+        """The third parties' evaluators, while they are switched off."""
+        is_off = self._switch.is_off(_ALL, time.monotonic())
+        return self._plugins if is_off else frozenset()
+
     async def judge(self, make: Callable[[int], Job]) -> JobDone:
+        if self.off:
+            raise SwitchedOffError(WHY_OFF)
         job = make(next(self._numbers))
         pending = self._pending[job.id] = _Pending(job)
         self._has_jobs.set()
@@ -146,9 +169,17 @@ class JudgeProcess:
             self._families.restarts.labels(reason).inc()
             if reason != "unstartable" and not child.was_interrupted:
                 _log.warning("The judge process %s, another is started", reason)
+            if self._plugins and reason != "unstartable":
+                self._strike()
             if self._clock() - began > LONGEST_RESTART:
                 restarts.reset()
             await restarts.sleep()
+
+    def _strike(self) -> None:
+        """One of the evaluators ended or held up the process: which one is not known."""
+        if self._switch.strike(_ALL, time.monotonic()):
+            names = ", ".join(f"`{name}`" for name in sorted(self._plugins))
+            _log.error("%s switched off for %g min: %s", names, WINDOW / 60, WHY_OFF)
 
     def _note_failure(self, reason: Reason, error: object) -> None:
         """Count a failure that costs no verdict; named once until a judge process runs, or its cache works, again."""
@@ -182,9 +213,11 @@ class JudgeProcess:
             self.budget.settle(self._clock(), service, reserved=usd, usd=usd)
         self._reserved.clear()
         for pending in self._pending.values():
-            if pending.attempts >= MAX_ATTEMPTS and not pending.future.done():
+            # Third parties' are not tried again: whoever did it would do it to the same subjects once more.
+            most = 1 if self._plugins else MAX_ATTEMPTS
+            if pending.attempts >= most and not pending.future.done():
                 pending.future.set_exception(
-                    JudgeDiedError(f"the judge process died {MAX_ATTEMPTS} times on this subject")
+                    JudgeDiedError(f"the judge process died {most} times on this subject")
                 )
 
     def _take(self, frame: msgspec.Struct, child: Child, waiting: asyncio.TaskGroup) -> None:

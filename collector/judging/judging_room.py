@@ -90,6 +90,7 @@ class JudgingRoom(Consumer):
         }
         self._names = frozenset(each.spec.name for each in judged)
         self._history = WINDOW if any(map(sees_history, judged)) else 0
+        self._asks = any("judge" in each.spec.needs for each in judged)
         self._config = config
         self._budget = budget
         self._clock = clock
@@ -210,6 +211,11 @@ class JudgingRoom(Consumer):
         decoded = decode_raw_trace(record.value)
         if isinstance(decoded, VerdictRecord):
             self._note(decoded, progress)
+            at = record.position
+            if self._budget.is_restored(
+                at.partition, at.offset
+            ):  # by the room of the other evaluators
+                return
             self._budget.restore(
                 record.time,
                 decoded.service,
@@ -278,7 +284,7 @@ class JudgingRoom(Consumer):
         self, record: Record, session: SessionRecord, progress: Progress
     ) -> None:
         is_judged = progress.is_judged(session.session_id, session.digest)
-        if not session.due or not self._judged["session"] or is_judged:
+        if is_judged or self._names.isdisjoint(session.due):
             return
         if not self._is_due(record.key, record.time):
             return
@@ -316,18 +322,18 @@ class JudgingRoom(Consumer):
             content = await read_back(self._get, subject)
         if content is None:
             return
-        make = await job_of(self._get, subject, content)
+        make = await job_of(self._get, subject, content, with_traces=self._asks)
         try:
             await self._append(subject, await self._judges.judge(make))
         except JudgeLateError:
             return
         except JudgeDiedError as error:
-            outcomes = self._failed(subject.verdict.scope, str(error))
+            outcomes = self._failed(subject.verdict.scope, error)
             await self._append(subject, None, outcomes)
 
-    def _failed(self, scope: str, message: str) -> tuple[Outcome, ...]:
-        error = Failure(type="judge_died", message=message)
-        return tuple(failed(each, error) for each in self._judged[scope])
+    def _failed(self, scope: str, error: JudgeDiedError) -> tuple[Outcome, ...]:
+        failure = Failure(type=error.kind, message=str(error))
+        return tuple(failed(each, failure) for each in self._judged[scope])
 
     async def _append(
         self, subject: JudgedSubject, done: JobDone | None, outcomes: tuple[Outcome, ...] = ()

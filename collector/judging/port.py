@@ -12,7 +12,8 @@ from typing import Literal, Protocol
 import msgspec
 
 from collector.base.errors import SpanwiseError
-from evaluators.model import Outcome, Previous, SessionClosed
+from collector.config.plan import PlanSettings
+from evaluators.model import Outcome, Previous, SessionClosed, Turn
 
 Result = Literal[
     "ok", "retry", "rate_limited", "timeout", "parse_error", "provider_error", "budget_denied"
@@ -22,6 +23,14 @@ Result = Literal[
 
 class JudgeDiedError(SpanwiseError):
     """The judge process died on the subject as often as a subject may cause."""
+
+    kind = "judge_died"
+
+
+class SwitchedOffError(JudgeDiedError):
+    """Third parties' evaluators ended or held up the judge process too often: they are off for some minutes."""
+
+    kind = "switched_off"
 
 
 class JudgeLateError(SpanwiseError):
@@ -34,7 +43,9 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     config: str
     api_key: str | None
     embedder_api_key: str | None
-    only: tuple[str, ...] | None = None  # evaluators that are emitted; None = all that are due
+    plan: PlanSettings
+    judged: tuple[str, ...]  # evaluators that are due
+    plugins: bool  # whether they are third parties'
 
 
 class TraceJob(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
@@ -54,6 +65,9 @@ class SessionJob(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
     session_id: str
     closed: SessionClosed
     traces: tuple[msgspec.Raw, ...]
+    """None where no judge is asked about it."""
+    turns: tuple[Turn, ...] = ()
+    agent: str
 
 
 class BudgetReply(msgspec.Struct, frozen=True, kw_only=True, tag="budget_reply"):

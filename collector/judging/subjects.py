@@ -96,7 +96,10 @@ async def read_back(get: GetRecord, subject: JudgedSubject) -> Content | None:
     return decoded if isinstance(decoded, RawTrace | SessionRecord) else None
 
 
-async def job_of(get: GetRecord, subject: JudgedSubject, content: Content) -> Callable[[int], Job]:
+async def job_of(
+    get: GetRecord, subject: JudgedSubject, content: Content, *, with_traces: bool = True
+) -> Callable[[int], Job]:
+    """`with_traces`: of a session, which a judge reads."""
     if isinstance(content, RawTrace):
         history = await previous_turns(get, subject.position.partition, subject.before)
         return lambda number: TraceJob(
@@ -107,7 +110,8 @@ async def job_of(get: GetRecord, subject: JudgedSubject, content: Content) -> Ca
             turn=subject.turn,
             history=history,
         )
-    traces = await newest_traces(get, subject.position.partition, content.traces)
+    offsets = content.traces if with_traces else ()
+    traces = await newest_traces(get, subject.position.partition, offsets)
     return lambda number: SessionJob(
         id=number,
         owner=subject.owner,
@@ -115,4 +119,6 @@ async def job_of(get: GetRecord, subject: JudgedSubject, content: Content) -> Ca
         session_id=content.session_id,
         closed=content.closed,
         traces=traces,
+        turns=content.turns,
+        agent=content.agent or content.service,
     )

@@ -11,10 +11,10 @@ import time
 import msgspec
 
 from collector.base.child import Child
+from collector.base.families import RuntimeFamilies
+from collector.base.plugin_switch import WHY_OFF, WINDOW, PluginSwitch
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
-from collector.reading.families import PoolFamilies
-from collector.reading.plugin_switch import STRIKES, WINDOW, PluginSwitch
 from collector.reading.port import PluginJob
 from collector.reading.processes import Processes, ProcessWorkers, Task
 from collector.reading.worker import InlineWorkers
@@ -27,7 +27,7 @@ STARTS = 3  # failed starts that a job waits for: the first may be for want of m
 _LOST = {
     "worker_died": "it ended its process",
     "unstartable": "its process did not start: the log says why",
-    "switched_off": f"it ended its process or took too long {STRIKES} times in {WINDOW / 60:g} min",
+    "switched_off": WHY_OFF,
 }
 _outcome = msgspec.msgpack.Decoder(Outcome).decode
 _log = logging.getLogger(__name__)
@@ -46,10 +46,7 @@ class PluginProcesses(Processes):
         super().__init__(config, count=count, telemetry=telemetry)
         self._due = {each.spec.name: each for each in plan.plugins}
         self._switch = PluginSwitch()
-        families = PoolFamilies(telemetry)
-        for name in self._due:
-            is_off = families.evaluator_off.labels(name)
-            is_off.set_function(lambda name=name: float(name in self.off))
+        RuntimeFamilies(telemetry).show_off(self._due, lambda: self.off)
 
     @property
     def off(self) -> frozenset[str]:
@@ -79,10 +76,10 @@ class PluginProcesses(Processes):
         task.lost = "timeout" if hung else "worker_died"
         name = _evaluator(task)
         what = f"took more than {task.timeout:g} s" if hung else "ended its process"
-        _log.warning("Evaluator `%s` %s on a trace of `%s`", name, what, task.service)
+        scope = self._due[name].spec.scope
+        _log.warning("Evaluator `%s` %s on a %s of `%s`", name, what, scope, task.service)
         if self._switch.strike(name, time.monotonic()):
-            off = _LOST["switched_off"]
-            _log.error("Evaluator `%s` is switched off for %g min: %s", name, WINDOW / 60, off)
+            _log.error("Evaluator `%s` is switched off for %g min: %s", name, WINDOW / 60, WHY_OFF)
         return False
 
     def _note_end(self, number: int, child: Child, reason: str) -> None:

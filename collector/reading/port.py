@@ -12,7 +12,7 @@ import msgspec
 
 from collector.records.span_refs import Piece
 from collector.records.traces import RunawayRecord
-from evaluators.model import Closed, Outcome, Previous, Trace
+from evaluators.model import Closed, Outcome, Previous, Session, Trace
 
 SPANS_MISSING = "spans_missing"
 """`Trace.unread` of a job whose spans the worker cannot read in the log: whoever holds the log sends their bytes."""
@@ -81,7 +81,8 @@ class PluginJob(msgspec.Struct, frozen=True, kw_only=True, tag="plugin"):
     """Run one evaluator of a third party, which a death or a time-out then names."""
 
     evaluator: str
-    trace: msgspec.Raw  # the msgpack of the `Trace`
+    trace: msgspec.Raw = msgspec.Raw(b"\xc0")  # the msgpack of the `Trace`
+    session: Session | None = None  # the closed session, for an evaluator of sessions
     history: tuple[Previous, ...] = ()  # the newest last; at most the evaluators' window
     turn: int | None = None  # its position among the session's turns, 1-based; None = unknown
     service: str = ""  # whose worker time it uses

@@ -5,10 +5,10 @@ from dataclasses import replace
 from collector.config.plan import failed_outcomes
 from collector.records.trace_outcomes import TraceOutcomes
 from evaluators.expectations import Expectations
-from evaluators.model import Outcome, Previous, Trace
+from evaluators.model import Outcome, Previous, Session, Trace
 from evaluators.plan import Configured, Plan
 from evaluators.resources import Embedder
-from evaluators.run import score_trace
+from evaluators.run import SessionScorer, score_trace
 from evaluators.sketches import sketches_of
 
 
@@ -76,6 +76,15 @@ class TraceScoring:
             expectation=self._expectations.find(trace, place) if self._expecting else None,
             only=self._expecting if only else None,
         )
+
+
+def session_outcome(evaluator: Configured, session: Session) -> Outcome:
+    """The outcome of an evaluator of a third party for a closed session."""
+    scorer = SessionScorer(Plan(session=(evaluator,)))
+    for turn in session.turns:
+        scorer.put(turn)
+    (outcome,) = scorer.outcomes(session, closed=True)
+    return outcome
 
 
 def unread_outcomes(plan: Plan, unread: str) -> TraceOutcomes:

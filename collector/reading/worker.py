@@ -8,10 +8,8 @@ Only here and offline are numpy and the embedder's model imported.
 
 import contextlib
 import logging
-import resource
 import socket
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
@@ -19,7 +17,7 @@ from msgspec.structs import replace
 
 from collector.base.errors import Undecodable
 from collector.base.frames import IncompleteFrameError, pack_frame, parent_socket, read_frames
-from collector.base.heap import trimmed_heap
+from collector.base.heap import limit_plugins, trimmed_heap
 from collector.config.plan import (
     checked_plan,
     embedder_from,
@@ -41,7 +39,7 @@ from collector.reading.port import (
     decode_job,
 )
 from collector.reading.settings import ReaderSettings
-from collector.reading.trace_scoring import TraceScoring
+from collector.reading.trace_scoring import TraceScoring, session_outcome
 from collector.records.span_refs import Piece
 from collector.records.subject import Subject
 from collector.records.trace_outcomes import TraceOutcomes, packed_outcomes
@@ -59,8 +57,6 @@ from evaluators.trace.runaway import may_be_found, model_calls, repeats_missing
 ReadPieces: TypeAlias = Callable[[Sequence[Piece]], tuple[bytes, ...] | None]
 NICENESS = 10
 """The receiver and the writer go first: a trace may be scored later, a span is lost."""
-PLUGIN_MEMORY = 1 << 30
-"""Bytes of a process that runs third parties' evaluators: ours take 60 MB, and a local model a few hundred more."""
 UNKNOWN_SERVICE = "unknown_service"
 _log = logging.getLogger(__name__)
 
@@ -128,6 +124,8 @@ class JobRunner:
     def plugin(self, job: PluginJob) -> Outcome:
         """The outcome of one evaluator of a third party."""
         evaluator = self._plugins[job.evaluator]
+        if job.session is not None:
+            return session_outcome(evaluator, job.session)
         try:
             trace = unpacked(job.trace)
         except Undecodable as error:  # the main process has looked at a few of its fields alone
@@ -290,7 +288,7 @@ def work(link: socket.socket) -> None:
         if packed_settings is None:
             return
         settings = msgspec.json.decode(packed_settings, type=ReaderSettings)
-        if settings.plan.has_plugins:
+        if settings.plan.plugins or settings.plan.installed:
             limit_plugins()
         runner = JobRunner(settings, read_pieces=PieceReader(settings.log))
         encode = msgspec.msgpack.Encoder().encode
@@ -298,14 +296,6 @@ def work(link: socket.socket) -> None:
         for payload in payloads:
             job = decode_job(payload)
             link.sendall(pack_frame(encode(runner.run(job))))
-
-
-def limit_plugins() -> None:
-    """No plug-in takes the memory of the others, and the kernel ends this process before any other of ours."""
-    with contextlib.suppress(OSError, ValueError):  # a lower limit holds already; not Linux
-        resource.setrlimit(resource.RLIMIT_DATA, (PLUGIN_MEMORY, PLUGIN_MEMORY))
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from collector.records.keeping import KeepingRecord
 from collector.records.span_refs import Piece
 from collector.records.subject import Subject
 from evaluators.matching.text import QUESTION, clip
-from evaluators.model import Outcome, Previous, SessionClosed, Trace
+from evaluators.model import Outcome, Previous, SessionClosed, Trace, Turn
 from evaluators.uses import SessionUses, Work
 
 GetRecord: TypeAlias = Callable[[Position], Awaitable[Record | None]]
@@ -67,7 +67,11 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, tag="session", om
     closed: SessionClosed
     traces: tuple[int, ...]
     digest: str = ""  # the input digest that a verdict about the session names
-    due: tuple[str, ...] = ()  # judged session evaluators that still need a verdict
+    due: tuple[str, ...] = ()  # session evaluators that still need a verdict
+    agent: str = ""
+    turns: tuple[
+        Turn, ...
+    ] = ()  # its newest ones with their scores, where evaluators of third parties are due
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, tag="run", omit_defaults=True):

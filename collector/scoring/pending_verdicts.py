@@ -57,9 +57,10 @@ class PendingVerdicts:
     def restore(self, session: SessionAwaited) -> Iterator[Change]:
         """Take a closed session back after a restart.
 
-        If all its judged evaluators are off since then, it waits no longer: the changes end it.
+        If all the evaluators that it waits for are off since then, it waits no longer: the changes end it.
         """
-        names = {each.spec.name for each in self._rules.judged.session}
+        judged = self._rules.judged
+        names = {each.spec.name for each in (*judged.session, *judged.session_plugins)}
         due = tuple(name for name in session.due if name in names)
         if due:
             self.add_session(replace(session, due=due))

@@ -37,6 +37,9 @@ class JudgedRules:
     trace: Sequence[Configured] = ()
     session: Sequence[Configured] = ()
     plugins: Sequence[Configured] = ()  # third parties' evaluators of traces
+    session_plugins: Sequence[
+        Configured
+    ] = ()  # those of sessions, which run when the session closes
     max_lag: float = float("inf")  # seconds of log time that a verdict may take
     samples: Callable[[bytes], bool] = lambda _key: True
     """Whether the session of this key is judged."""
@@ -85,7 +88,10 @@ class JudgedRules:
         self, scope: str, reason: str, only: Collection[str] | None = None
     ) -> tuple[Outcome, ...]:
         """Final outcomes of evaluators that were due and did not run."""
-        due = (*self.trace, *self.plugins) if scope == "trace" else self.session
+        ours, theirs = self.trace, self.plugins
+        if scope != "trace":
+            ours, theirs = self.session, self.session_plugins
+        due = (*ours, *theirs)
         return tuple(
             skipped(each, reason) for each in due if only is None or each.spec.name in only
         )
@@ -130,7 +136,8 @@ class Rules:
     ) -> Rules:
         judged = judged or JudgedRules()
         scorer = new_scorer()
-        every = (*plan.trace, *plan.session, *judged.trace, *judged.session, *judged.plugins)
+        awaited = (*judged.trace, *judged.session, *judged.plugins, *judged.session_plugins)
+        every = (*plan.trace, *plan.session, *awaited)
         emitted = frozenset(each.spec.name for each in every if each.emit)
         return cls(
             new_scorer=new_scorer,

@@ -4,11 +4,12 @@ A session whose traces name a task is a run of that task. Its success is the one
 verdict of `tasks.evaluator` decides it, and the run is recorded once that verdict is there.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from collector.records.codec import encode
 from collector.records.sessions import (
     SessionAwaited,
     SessionHead,
@@ -106,19 +107,18 @@ def session_end(
 ) -> SessionEnd:
     """The end of the session of this key at log time `now` (Unix seconds), when no outcome of its traces is due."""
     subject = session_subject(head, window, reason)
-    judged = rules.judged
-    unasked: tuple[Outcome, ...] = ()
+    unasked = rules.judged.unasked_session(key, window.turns)
+    plugins = rules.judged.session_plugins
+    due = (*plugins, *(() if unasked else rules.judged.session))
     awaited = None
-    if judged.session:
-        unasked = judged.unasked_session(key, window.turns)
-        if not unasked:
-            awaited = SessionAwaited(
-                **shared_fields(subject, SessionAwaited),
-                closed_at=now,
-                digest=window.input_digest(()),
-                due=tuple(each.spec.name for each in judged.session),
-                task=head.task,
-            )
+    if due:
+        awaited = SessionAwaited(
+            **shared_fields(subject, SessionAwaited),
+            closed_at=now,
+            digest=window.input_digest(()),
+            due=tuple(each.spec.name for each in due),
+            task=head.task,
+        )
     outcomes = _final_outcomes(subject, window, rules, reason)
     run = None
     if awaited is None or not is_undecided(awaited, rules.task_evaluator):
@@ -134,10 +134,26 @@ def session_end(
             traces=tuple(entry.offset for entry in window),
             digest=awaited.digest if awaited is not None else "",
             due=awaited.due if awaited is not None else (),
+            agent=subject.agent if plugins else "",
+            turns=newest_turns(window.turns) if plugins else (),
         ),
         awaited=awaited,
         run=run,
     )
+
+
+TURNS_SIZE = 4 << 20
+"""Bytes of the turns in a session's record, of which the log takes several times as many; about 4,000 turns."""
+
+
+def newest_turns(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """All of them, or the newest that fit into the record; in their order."""
+    room = TURNS_SIZE
+    for at in range(len(turns) - 1, -1, -1):
+        room -= len(encode(turns[at]))
+        if room < 0:
+            return tuple(turns[at + 1 :])
+    return tuple(turns)
 
 
 def _final_outcomes(

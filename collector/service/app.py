@@ -49,7 +49,7 @@ from collector.service.rooms import Rooms, ScoreLag, score_lag, start_workers
 from evaluators.declare import Spec
 from evaluators.dialects.show import show
 from evaluators.formulas.past_limits import PastLimits
-from evaluators.plan import Plan
+from evaluators.plan import Plan, is_third_party
 from evaluators.registry import listing
 
 _log = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class App:
         self._clock = SteadyClock()
         self._registry = registry_from(config, strict=False)
         self._plan = plan_from(config, registry=self._registry)
-        self._pool: Workers | None = None
+        self._rooms: Rooms | None = None
         self._telemetry = Telemetry()
         declare_families(self._telemetry)
         self._telemetry.build.info({"version": version()})
@@ -134,10 +134,9 @@ class App:
                 self._publishing.said = api.said
             admin = self._admin(api)
             workers = self._workers(log)
-            self._pool = workers
             owned.push_async_callback(workers.close)
             handed = self._handed()
-            rooms = Rooms(
+            rooms = self._rooms = Rooms(
                 self._config,
                 self._plan,
                 log=log,
@@ -208,8 +207,9 @@ class App:
         if "score" in roles and self._plan.plugins:
             compare = self._supervisor.keep("compare", lambda: rooms.comparing().run)
             stages.start("compare", compare)
-        if "judge" in roles and self._plan.judged:
-            stages.start("judge", self._supervisor.keep("judge", lambda: rooms.judging().run))
+        for of in {is_third_party(each) for each in self._plan.judged} if "judge" in roles else ():
+            judge = self._supervisor.keep("judge", lambda of=of: rooms.judging(plugins=of).run)
+            stages.start("judge", judge)
         unwritten: Callable[[], Lag] = Lag
         if "assemble" in roles:
             assembler = rooms.assembler()
@@ -370,7 +370,7 @@ class App:
     # --- small answers -----------------------------------------------------------------------------------------------
 
     def _off(self) -> frozenset[str]:
-        return frozenset() if self._pool is None else self._pool.off
+        return frozenset() if self._rooms is None else self._rooms.off
 
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
         off = self._off()

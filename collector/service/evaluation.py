@@ -63,15 +63,13 @@ async def evaluate_recordings(
     files: Sequence[Path],
     progress: Progress,
     closed: Closed,
-    *,
-    only: Sequence[str] | None = None,
 ) -> EvaluationResult:
-    """Score recordings; `closed` is called with each session. `only` is what the plan was limited to.
+    """Score recordings; `closed` is called with each session.
 
     Raises ConfigError: a file cannot be read, or holds no export requests of its signal; `closed` was not called.
     """
     count = config.worker_count if _size(files) >= SMALL else 0
-    async with _service(config, plan, count, only) as (service, recorded):
+    async with _service(config, plan, count) as (service, recorded):
         await recorded.read(service, files, progress)
         await score_sessions(service, recorded.closed, closed)
         return EvaluationResult(
@@ -86,14 +84,13 @@ async def evaluate_traces(
     trace_ids: Collection[str],
     closed: Closed,
     *,
-    only: Sequence[str] | None = None,
     inline: bool = False,
 ) -> None:
     """Score these traces of what `RecordedTraces` has read; `closed` is called with each session.
 
     `inline`: in this process, as evaluators must be that no other process can import.
     """
-    async with _service(config, plan, 0, only, inline=inline) as (service, recorded):
+    async with _service(config, plan, 0, inline=inline) as (service, recorded):
         await recorded.put(service, pieces)
         recorded.closed.keep(trace_ids)
         await score_sessions(service, recorded.closed, closed)
@@ -104,7 +101,6 @@ async def _service(
     config: Config,
     plan: Plan,
     workers: int,
-    only: Sequence[str] | None,
     *,
     inline: bool = False,
 ) -> AsyncGenerator[tuple[OfflineService, RecordedTraces]]:
@@ -112,7 +108,7 @@ async def _service(
     started = start_workers(config, plan, telemetry, count=workers, in_this_process=inline)
     try:
         with RecordedTraces() as recorded:
-            yield OfflineService(config, plan, started, telemetry, only=only), recorded
+            yield OfflineService(config, plan, started, telemetry), recorded
     finally:
         await started.close()
 

@@ -30,10 +30,11 @@ from collector.log.port import (
     Log,
 )
 from collector.receiver import log_requests
-from collector.service.rooms import ASSEMBLY, COMPARING, JUDGING, SCORING
+from collector.service.rooms import ASSEMBLY, COMPARING, JUDGING, PLUGIN_JUDGING, SCORING
 from collector.service.sinks import delivery_groups, feedback_groups
 from collector.watch.faults import fault_reader
 from collector.watch.ranking import ranking_room
+from evaluators.plan import is_third_party
 
 MEMORY_SIZE = 512 << 20  # bytes that the memory log holds
 
@@ -52,6 +53,7 @@ _ROLES: Mapping[str, Role] = {
     SCORING: "score",
     COMPARING: "score",
     JUDGING: "judge",
+    PLUGIN_JUDGING: "judge",
 }
 """By group, the role that reads for it; every other group is of role `publish`."""
 _READ_AHEAD = frozenset({ASSEMBLY, exporter.GROUP, keeper.GROUP})
@@ -176,5 +178,7 @@ def _holding_nothing(config: Config) -> list[tuple[str, frozenset[str]]]:
 
 def _verdicts(config: Config) -> frozenset[str]:
     plan = plan_from(config)
-    found = {JUDGING: plan.judged, COMPARING: plan.plugins}
+    theirs = [each for each in plan.judged if is_third_party(each)]
+    ours = [each for each in plan.judged if each not in theirs]
+    found = {JUDGING: ours, PLUGIN_JUDGING: theirs, COMPARING: plan.plugins}
     return frozenset(group for group, due in found.items() if due)

@@ -6,7 +6,8 @@ same spans give the same signal ids as in the running service, because nothing b
 The log holds what one call works on and is empty between calls: give it whole traces and whole sessions, a few at once.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import cast
 
@@ -28,7 +29,7 @@ from collector.service.rooms import ASSEMBLY, Rooms
 from collector.watch.ranking.ranker import Ranker
 from collector.watch.ranking.ranking_room import ranked_records, ranked_signals
 from collector.watch.ranking.runaways import ModelCallCount
-from evaluators.plan import Plan
+from evaluators.plan import Plan, is_third_party
 
 _UNLIMITED = 1 << 60
 _READER = "offline"
@@ -38,8 +39,7 @@ _READER = "offline"
 class OfflineService:
     """Spans or trace records in, signals out, in one process and without sockets.
 
-    `workers`: read and score traces; the caller closes them. `only`: what `plan` was limited to: the judge is asked for
-    nothing else.
+    `workers`: read and score traces; the caller closes them.
     """
 
     def __init__(
@@ -48,8 +48,6 @@ class OfflineService:
         plan: Plan,
         workers: Workers,
         telemetry: Telemetry,
-        *,
-        only: Sequence[str] | None = None,
     ) -> None:
         self._redact = redactor(RedactionSettings.of(config))
         self._max_item = config.windows.trace.max_bytes
@@ -74,12 +72,16 @@ class OfflineService:
             clock=wall,  # the judge's budget and its waits are real
         )
         self._scorer = rooms.scorer()
-        names = None if only is None else tuple(only)
-        self._judging = (
-            rooms.judging(log_clock=self._log_clock, only=names) if plan.judged else None
+        self._verdicts = [
+            rooms.judging(log_clock=self._log_clock, plugins=of)
+            for of in sorted({is_third_party(each) for each in plan.judged})
+        ]
+        """The rooms that give them."""
+        if plan.plugins:
+            self._verdicts.append(rooms.comparing(log_clock=self._log_clock))
+        self._awaits_sessions = any(
+            each.spec.scope == "session" for each in (*plan.judged, *plan.plugins)
         )
-        self._comparing = rooms.comparing(log_clock=self._log_clock) if plan.plugins else None
-        self._judges_sessions = any(each.spec.scope == "session" for each in plan.judged)
 
     def split(self, request: bytes, signal: OtlpSignal) -> SplitRequest:
         """Take an export request in, as the receiver does. Raises Undecodable: it is not valid OTLP."""
@@ -108,7 +110,7 @@ class OfflineService:
         """Keep the judge's process, if a judge is asked; around any number of `score`."""
         try:
             async with AsyncExitStack() as rooms:
-                for room in filter(None, (self._judging, self._comparing)):
+                for room in self._verdicts:
                     await rooms.enter_async_context(room.standing())
                 yield
         except BaseExceptionGroup as group:
@@ -121,11 +123,10 @@ class OfflineService:
         then the signals. The judge is asked before the sessions are closed, so that a session closes with its verdicts.
         """
         await self._log_port.write(list(traces))
-        for room in filter(None, (self._judging, self._comparing)):
-            await room.drain()
-        await self._scorer.drain("idle")
-        if self._judging is not None and self._judges_sessions:
-            await self._judging.drain()
+        for _ in range(1 + self._awaits_sessions):
+            async with asyncio.TaskGroup() as drains:
+                for room in self._verdicts:
+                    drains.create_task(room.drain())
             await self._scorer.drain("idle")
         await self._rank()
         return await self._taken(TRACES, SIGNALS)

@@ -7,8 +7,6 @@ and their cost, so that the budget of the day counts them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from collector.base.clock import wall
@@ -47,9 +45,7 @@ from evaluators.plan import Plan
 NO_SUBJECT = "replay"  # service, session and subject of the verdict that holds what a replay cost
 
 
-async def rescore(
-    config: Config, plan: Plan, closed: Closed, *, since: float, only: Sequence[str] | None
-) -> EvaluationResult:
+async def rescore(config: Config, plan: Plan, closed: Closed, *, since: float) -> EvaluationResult:
     """Score all traces whose record is not older than `since` (unix seconds) again; `closed`: with each session.
 
     Raises DataFolderInUse: the service runs.
@@ -69,7 +65,7 @@ async def rescore(
             try:
                 again = _ReadingAgain(config, plan, log, workers)
                 spent = await _read_history(log, again, since, PoisonReport(telemetry), traces)
-                service = OfflineService(config, plan, workers, telemetry, only=only)
+                service = OfflineService(config, plan, workers, telemetry)
                 await service.put(_spent(0, spent))
                 await score_sessions(service, traces, cost.then(closed))
             finally:

@@ -1,7 +1,7 @@
 """The service without sockets: the rooms between the receiver and the signals, as configured, over one log."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from collector.assembly.assembler import Assembler
@@ -22,10 +22,13 @@ from collector.reading.worker import InlineWorkers, JobRunner
 from collector.records.handed import Handed
 from collector.scoring.rules import RUNAWAY, JudgedRules, Rules
 from collector.scoring.scorer import Scorer
-from evaluators.plan import Configured, Plan
+from evaluators.declare import Scope
+from evaluators.model import Session
+from evaluators.plan import Configured, Plan, is_third_party
 from evaluators.run import SessionScorer
 
 ASSEMBLY, SCORING, JUDGING, COMPARING = "assembly", "scoring", "judging", "comparing"
+PLUGIN_JUDGING = "judging.plugins"
 """The group of each room."""
 
 
@@ -35,23 +38,12 @@ class PluginJudges:
         self._due = due
 
     async def judge(self, make: Callable[[int], Job]) -> JobDone:
-        """It is asked about traces alone."""
         job = make(0)
-        assert isinstance(job, TraceJob)  # noqa: S101 - a session is closed by its room
+        scope = "trace" if isinstance(job, TraceJob) else "session"
+        due = [each.spec.name for each in self._due if each.spec.scope == scope]
         async with asyncio.TaskGroup() as jobs:
             running = [
-                jobs.create_task(
-                    self._workers.plugin(
-                        PluginJob(
-                            evaluator=each.spec.name,
-                            trace=job.trace,
-                            history=job.history,
-                            turn=job.turn,
-                            service=job.service,
-                        )
-                    )
-                )
-                for each in self._due
+                jobs.create_task(self._workers.plugin(plugin_job(name, job))) for name in due
             ]
         outcomes = tuple(each.result() for each in running)
         return JobDone(id=job.id, outcomes=outcomes, calls=0, cost_usd=0.0)
@@ -61,6 +53,26 @@ class PluginJudges:
 
     async def run(self) -> None:
         await asyncio.Event().wait()
+
+
+def plugin_job(evaluator: str, job: Job) -> PluginJob:
+    """The job of one evaluator."""
+    if isinstance(job, TraceJob):
+        return PluginJob(
+            evaluator=evaluator,
+            trace=job.trace,
+            history=job.history,
+            turn=job.turn,
+            service=job.service,
+        )
+    session = Session(
+        service=job.service,
+        session_id=job.session_id,
+        agent=job.agent,
+        turns=job.turns,
+        closed=job.closed,
+    )
+    return PluginJob(evaluator=evaluator, session=session, service=job.service)
 
 
 class Rooms:
@@ -89,6 +101,20 @@ class Rooms:
         self._workers = workers
         self._telemetry = telemetry
         self._clock = clock
+        limits = config.judge.budget
+        self._budget = Budget(
+            usd_per_day=limits.usd_per_day,
+            calls_per_minute=limits.calls_per_minute,
+            service_share=config.fairness.share,
+        )
+        """Of both judge processes together."""
+        self._judge_of_plugins: JudgeProcess | None = None
+
+    @property
+    def off(self) -> frozenset[str]:
+        """Third parties' evaluators that are switched off now."""
+        judge = self._judge_of_plugins
+        return self._workers.off if judge is None else self._workers.off | judge.off
 
     def assembler(self) -> Assembler:
         return Assembler(
@@ -127,40 +153,41 @@ class Rooms:
         )
 
     def judging(
-        self, *, log_clock: Clock | None = None, only: tuple[str, ...] | None = None
+        self,
+        *,
+        log_clock: Clock | None = None,
+        plugins: bool = False,
     ) -> JudgingRoom:
         """The room that makes verdicts of traces; its process is started for the first of them.
 
-        `log_clock`: the clock of the log where that is another one: the age of a subject is a matter of log time.
+        `plugins`: of third parties' evaluators, which may end or hold up their process; else of ours. `log_clock`: the
+        clock of the log where that is another one: the age of a subject is a matter of log time.
         """
-        limits = self._config.judge.budget
-        budget = Budget(
-            usd_per_day=limits.usd_per_day,
-            calls_per_minute=limits.calls_per_minute,
-            service_share=self._config.fairness.share,
-        )
+        judged = [each for each in self._plan.judged if is_third_party(each) == plugins]
         process = JudgeProcess(
             self._config,
-            budget=budget,
+            budget=self._budget,
             telemetry=self._telemetry,
             clock=self._clock,
-            only=only,
+            judged=judged,
         )
+        if plugins:
+            self._judge_of_plugins = process
         return JudgingRoom(
             log=self._log_port,
             judges=process,
-            judged=self._plan.judged,
+            judged=judged,
             config=self._config.judge,
-            budget=budget,
+            budget=self._budget,
             telemetry=self._telemetry,
             clock=log_clock or self._clock,
             budget_clock=self._clock,
-            group=JUDGING,
+            group=PLUGIN_JUDGING if plugins else JUDGING,
             session_age=self._config.windows.session.max_age,
         )
 
     def comparing(self, *, log_clock: Clock | None = None) -> JudgingRoom:
-        """The room that has traces scored by third parties' evaluators: verdicts that cost nothing."""
+        """The room that has traces and sessions scored by third parties' evaluators: verdicts that cost nothing."""
         return JudgingRoom(
             log=self._log_port,
             judges=PluginJudges(self._workers, self._plan.plugins),
@@ -178,13 +205,18 @@ def judged_rules(config: Config, plan: Plan) -> JudgedRules:
     """Which outcomes of verdicts a session waits for, and how long."""
     judge = config.judge
     return JudgedRules(
-        trace=tuple(each for each in plan.judged if each.spec.scope == "trace"),
-        session=tuple(each for each in plan.judged if each.spec.scope == "session"),
-        plugins=plan.plugins,
+        trace=of_scope(plan.judged, "trace"),
+        session=of_scope(plan.judged, "session"),
+        plugins=of_scope(plan.plugins, "trace"),
+        session_plugins=of_scope(plan.plugins, "session"),
         max_lag=judge.max_lag,
         samples=lambda key: in_sample(key, judge.sample),
         probability=judge.sample,
     )
+
+
+def of_scope(due: Iterable[Configured], scope: Scope) -> tuple[Configured, ...]:
+    return tuple(each for each in due if each.spec.scope == scope)
 
 
 def start_workers(

@@ -231,7 +231,7 @@ def _entries(
     return {key: question.read_alone(text, quotations)}
 
 
-def parse_failure(error: Exception | SystemExit) -> Failure:
+def parse_failure(error: BaseException) -> Failure:
     """The failure of an outcome whose answer cannot be read."""
     return Failure(type="parse_error", message=str(error)[:500])
 

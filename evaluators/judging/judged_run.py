@@ -24,6 +24,8 @@ from evaluators.resources import Block, Conversation, Expected, Extraction, Judg
 from evaluators.run import failed, failure_of, not_applicable, settle, skipped
 
 EXTRACTION = "extraction"
+FAULTS = (Exception, SystemExit, KeyboardInterrupt)
+"""What a third party's code may raise that is its own outcome: no Ctrl-C reaches a judge process."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,7 +134,7 @@ class JudgedRun:
         for name, kind in blocks.items():
             try:
                 known = kind.known(self._subject, self._extraction)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's block must not end the run
+            except FAULTS as error:
                 state.missing = failure_of(error)
                 return
             if known is not None:
@@ -169,7 +171,7 @@ class JudgedRun:
         for state in states:
             try:
                 questions |= self._questions(state)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's block must not end the run
+            except FAULTS as error:
                 state.missing = failure_of(error)
                 state.questions = {}
         asked = [state for state in states if state.questions]
@@ -206,7 +208,7 @@ class JudgedRun:
         for key, (name, kind) in list(state.questions.items()):
             try:
                 block = self._block(state, answer, key, kind)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - also what a third party's check raises
+            except FAULTS as error:
                 state.missing = parse_failure(error)
             else:
                 state.arguments[name] = block
@@ -216,7 +218,7 @@ class JudgedRun:
     def _can_use(self, state: _JudgedEvaluator, answer: Mapping[str, JSON]) -> bool:
         """Whether the answer holds any block that the evaluator asked for."""
         for key, (_, kind) in state.questions.items():
-            with suppress(Exception, SystemExit):  # also what a third party's check raises
+            with suppress(*FAULTS):  # also what a third party's check raises
                 self._block(state, answer, key, kind)
                 return True
         return False
@@ -249,7 +251,7 @@ class JudgedRun:
             if error.type in SKIPPED:
                 return skipped(configured, error.type)
             return failed(configured, error.failure)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
+        except FAULTS as error:
             return failed(configured, failure_of(error))
         return settle(configured, score)
 

@@ -65,8 +65,7 @@ def runs(folder: Path) -> list[Run]:
     plan = plan_from(settings, only=RANKED)
     with tempfile.TemporaryDirectory() as copies:
         files = [*_with_tasks(folder, labels, Path(copies))]
-        only = list(RANKED)
-        asyncio.run(evaluate_recordings(settings, plan, files, lambda _: None, closed, only=only))
+        asyncio.run(evaluate_recordings(settings, plan, files, lambda _: None, closed))
     found = [
         Run(
             set=label["set"],

@@ -5,85 +5,148 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from collector.base.frames import pack_frame
-from tests.support.asking import asked, trace_id
+from tests.support.asking import asked
 from tests.support.bad_plugins import DIES, KINDS, bad
 from tests.support.command import spanwise
+from tests.support.openai_server import OpenAiServer
 from tests.support.sender import send
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 TRACES = 20
 LATEST = 30.0
-"""Seconds from a trace to the last of our scores of it."""
-SETTINGS = ("embedder.kind=none", "windows.trace.root_grace=300ms")
+"""Seconds from a trace to the last of our scores of it, and from a session's close to the last of its scores."""
+IDLE = 1.0
+SETTINGS = ("embedder.kind=none", "windows.trace.root_grace=300ms", f"windows.session.idle={IDLE}s")
+SURVIVE = tuple(kind for kind in KINDS if kind not in DIES)
+CASES: list[tuple[str, tuple[str, ...]]] = [
+    ("trace", KINDS),
+    ("session", KINDS),
+    # They share one process: the first that ends it hides what comes after it.
+    ("judge", SURVIVE),
+    *(("judge", (kind,)) for kind in sorted(DIES)),
+]
+NAMED = [f"{scope}-{len(kinds)}-{min(kinds)}" for scope, kinds in CASES]
 
 
-def told_of(signals: list[dict[str, Any]]) -> dict[str, set[str | None]]:
-    """By evaluator, how its evaluations of traces ended: a type of error, or None."""
+def judge_settings(server: OpenAiServer | None) -> Sequence[str]:
+    if server is None:
+        return ()
+    asked_of = ("judge.model=openai/test", f"judge.base_url={server.url}", "judge.api_key=none")
+    return (*asked_of, "judge.budget.calls_per_minute=1000")
+
+
+def hasty(kinds: Sequence[str]) -> Sequence[str]:
+    """Those that hang have two seconds, so that the tests have not to wait for ten."""
+    return [f"evaluators.bad/{kind}.timeout=2s" for kind in kinds if kind.startswith("hangs")]
+
+
+def told_of(signals: Sequence[dict[str, Any]]) -> dict[str, set[str | None]]:
+    """By evaluator of theirs, how its evaluations ended: a type of error, or None."""
     found: dict[str, set[str | None]] = {}
     for each in signals:
-        if each["scope"] == "trace":
-            kind = each["error"] and each["error"]["type"]
-            found.setdefault(each["evaluator"], set()).add(kind)
+        if each["evaluator"].startswith("bad/"):
+            found.setdefault(each["evaluator"], set()).add(each["error"] and each["error"]["type"])
     return found
 
 
-def ours(signals: list[dict[str, Any]]) -> dict[str, set[str]]:
-    """By trace, our evaluators that said something else than `failed`."""
-    found: dict[str, set[str]] = {}
+def ours(signals: Sequence[dict[str, Any]], scope: str) -> dict[str, set[tuple[str, str]]]:
+    """By session, our evaluators and their methods that said something final, and something else than `failed`."""
+    found: dict[str, set[tuple[str, str]]] = {}
     for each in signals:
-        is_ours = each["scope"] == "trace" and "/" not in each["evaluator"]
-        if is_ours and each["outcome"] != "failed":
-            found.setdefault(each["trace_id"], set()).add(each["evaluator"])
+        is_ours = each["scope"] == scope and "/" not in each["evaluator"]
+        if is_ours and each["final"] and each["outcome"] != "failed":
+            found.setdefault(each["session_id"], set()).add((each["evaluator"], each["method"]))
     return found
 
 
-def every_trace() -> set[str]:
-    return {trace_id(f"s{number}") for number in range(TRACES)}
+def every_session() -> set[str]:
+    return {f"s{number}" for number in range(TRACES)}
 
 
-@pytest.mark.parametrize("kinds", [*((kind,) for kind in KINDS), KINDS], ids="-".join)
-def test_live_every_score_of_ours_arrives_beside(tmp_path: Path, kinds: tuple[str, ...]) -> None:
-    plugin = bad(tmp_path, *kinds)
-    with Service(tmp_path / "data", *SETTINGS, f'plugins=["{plugin}"]') as service:
+def all_of_ours(signals: Sequence[dict[str, Any]], scope: str, *, judged: bool) -> bool:
+    """Whether every trace, or session, has the same scores of ours, the judged ones among them."""
+    found = ours(signals, scope)
+    said = [found.get(each, set[tuple[str, str]]()) for each in every_session()]
+    if not all(said) or any(each != said[0] for each in said):
+        return False
+    return not judged or ("task_completion", "llm_judge") in said[0]
+
+
+def check_words(told: dict[str, set[str | None]], scope: str, kinds: Sequence[str]) -> None:
+    """Each kind has an outcome, which names what it did."""
+    for kind in kinds:
+        word = told[f"bad/{kind}"]
+        if kind in {"leaves_threads", "prints"}:  # at its bound of memory no more threads begin
+            assert None in word
+            continue
+        assert None not in word
+        if kind in DIES:
+            if scope == "judge":  # eight at once share a death, so that three may be all of them
+                assert word <= {"judge_died", "switched_off"}
+            else:
+                assert "switched_off" in word
+                assert word <= {"worker_died", "timeout", "switched_off"}
+
+
+@pytest.mark.parametrize(("scope", "kinds"), CASES, ids=NAMED)
+def test_live_every_score_of_ours_arrives_beside(
+    tmp_path: Path, scope: str, kinds: tuple[str, ...]
+) -> None:
+    plugin = bad(tmp_path, *kinds, scope=scope)
+    judged = scope == "judge"
+    with (
+        OpenAiServer() if judged else nullcontext() as server,
+        Service(
+            tmp_path / "data",
+            *SETTINGS,
+            f'plugins=["{plugin}"]',
+            *judge_settings(server),
+            *hasty(kinds),
+        ) as service,
+    ):
         send(service.grpc, asked("warm-up", "hello"))
-        service.wait_for("a first score", lambda: ours(service.signals()))
+        service.wait_for("a first score", lambda: ours(service.signals(), "trace"))
         began = time.monotonic()
         send(service.grpc, *(asked(f"s{n}", "hello", number=0) for n in range(TRACES)))
         service.wait_for(
-            "every score of ours",
-            lambda: every_trace() <= ours(service.signals()).keys(),
+            "every score of ours of traces",
+            lambda: all_of_ours(service.signals(), "trace", judged=judged),
             timeout=LATEST,
         )
-        took = time.monotonic() - began
-        found = ours(service.signals())
-        assert took < LATEST
-        assert len(set(map(frozenset, (found[each] for each in every_trace())))) == 1
+        assert time.monotonic() - began < LATEST
+        if scope == "session":
+            service.wait_for(
+                "every score of ours of sessions",
+                lambda: all_of_ours(service.signals(), "session", judged=False),
+                timeout=LATEST + IDLE,
+            )
         service.wait_for(
             "a word of each plug-in",
             lambda: {f"bad/{kind}" for kind in kinds} <= told_of(service.signals()).keys(),
         )
         assert service.get("/readyz") is not None
-        assert service.metrics().get('spanwise_worker_restarts_total{reason="never_up"}', 0) == 0
+        metrics = service.metrics()
+        assert metrics.get('spanwise_worker_restarts_total{reason="never_up"}', 0) == 0
+        off = [f'spanwise_evaluator_switched_off{{evaluator="bad/{kind}"}}' for kind in kinds]
+        assert set(off) <= metrics.keys()
 
 
 def test_one_that_ends_its_process_is_named_and_switched_off(tmp_path: Path) -> None:
     plugin = bad(tmp_path, "ends_the_process", "prints")
     with Service(tmp_path / "data", *SETTINGS, f'plugins=["{plugin}"]') as service:
         send(service.grpc, *(asked(f"s{n}", "hello") for n in range(TRACES)))
-
-        def fates() -> dict[str, set[str | None]]:
-            told = told_of(service.signals())
-            return {name: told.get(name, set()) for name in told if name.startswith("bad/")}
-
         service.come_to(
-            {"bad/ends_the_process": {"worker_died", "switched_off"}, "bad/prints": {None}}, fates
+            {"bad/ends_the_process": {"worker_died", "switched_off"}, "bad/prints": {None}},
+            lambda: told_of(service.signals()),
         )
         gauge = 'spanwise_evaluator_switched_off{evaluator="bad/ends_the_process"}'
         service.come_to(1, lambda: service.metrics()[gauge])
@@ -96,32 +159,29 @@ def test_one_that_ends_its_process_is_named_and_switched_off(tmp_path: Path) -> 
     assert service.output.read_text().count("is switched off for 10 min") == 1
 
 
-@pytest.mark.parametrize("kinds", [*((kind,) for kind in KINDS), KINDS], ids="-".join)
-def test_evaluate_has_every_score_of_ours_beside(tmp_path: Path, kinds: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("scope", "kinds"), CASES, ids=NAMED)
+def test_evaluate_has_every_score_of_ours_beside(
+    tmp_path: Path, scope: str, kinds: tuple[str, ...]
+) -> None:
     recording = tmp_path / "recorded.otlp"
     requests = [asked(f"s{number}", "hello") for number in range(TRACES)]
     recording.write_bytes(b"".join(map(pack_frame, requests)))
-    plugin = bad(tmp_path, *kinds)
+    plugin = bad(tmp_path, *kinds, scope=scope)
+    judged = scope == "judge"
     began = time.monotonic()
 
-    ended = spanwise(
-        *("evaluate", str(recording), "--format", "jsonl", "--plugin", str(plugin)),
-        *("--set", "embedder.kind=none", "--set", f"data_dir={tmp_path / 'data'}"),
-    )
+    with OpenAiServer() if judged else nullcontext() as server:
+        settings = (*judge_settings(server), *hasty(kinds), "embedder.kind=none")
+        ended = spanwise(
+            *("evaluate", str(recording), "--format", "jsonl", "--plugin", str(plugin)),
+            *(part for each in settings for part in ("--set", each)),
+            *("--set", f"data_dir={tmp_path / 'data'}"),
+        )
 
-    # The bar is of one bad part; each of twelve takes its own time before it is switched off.
-    assert time.monotonic() - began < LATEST * (1 if len(kinds) == 1 else 3)
+    # Each of twelve takes its own time before it is switched off, and a judge's process several seconds to start.
+    assert time.monotonic() - began < 3 * LATEST
     assert ended.code == 0, ended.err
     signals = [json.loads(line) for line in ended.out.splitlines()]
-    found = ours(signals)
-    assert found.keys() == every_trace()
-    assert len(set(map(frozenset, found.values()))) == 1
-    told = told_of(signals)
-    assert {f"bad/{kind}" for kind in kinds} <= told.keys()
-    for kind in kinds:
-        if kind in {"leaves_threads", "prints"}:  # at its bound of memory no more threads begin
-            assert None in told[f"bad/{kind}"]
-        else:
-            assert None not in told[f"bad/{kind}"]
-        if kind in DIES:
-            assert "switched_off" in told[f"bad/{kind}"]
+    assert all_of_ours(signals, "trace", judged=judged)
+    assert all_of_ours(signals, "session", judged=False)
+    check_words(told_of(signals), scope, kinds)

@@ -19,11 +19,12 @@ def test_a_third_party_s_evaluators_are_found_planned_and_run() -> None:
         registry, {}, embedder=None, only=["this_test/tool_success", "this_test/patience"]
     )
     trace = a_trace(tool_calls=(a_call(span_id="1", error="no"), a_call(span_id="2")))
-    scorer = SessionScorer(plan)
+    patient, succeeds = plan.plugins
+    scorer = SessionScorer(Plan(session=(patient,)))
     turns = [a_turn("t1", 1, {}, duration=31.0)]
     scorer.put(turns[0])
 
-    (outcome,) = score_trace(Plan(trace=plan.plugins), trace)
+    (outcome,) = score_trace(Plan(trace=(succeeds,)), trace)
     (patience,) = scorer.outcomes(
         Session(service="s", session_id="s", agent="a", turns=turns), closed=False
     )
@@ -36,7 +37,7 @@ def test_a_third_party_s_evaluators_are_found_planned_and_run() -> None:
 def test_a_running_state_that_breaks_fails_its_own_evaluator_only() -> None:
     registry = Registry.discover([POINT])
     plan = make_plan(registry, {}, embedder=None, only=["this_test/patience", "agent_reliability"])
-    scorer = SessionScorer(plan)
+    scorer = SessionScorer(Plan(session=(*plan.plugins, *plan.session)))
     turn = a_turn("t1", 1, {"confidence": 0.5}, duration="not a number")
     scorer.put(turn)
 

@@ -81,7 +81,7 @@ def test_a_service_above_its_share_waits_while_another_is_below_its_own() -> Non
     assert budget.wait(1.0, "modest", {"greedy"}) == 0
     # With nobody else there, all of the budget is its own.
     assert budget.wait(1.0, "greedy") == 0
-    budget.waiting = frozenset({"greedy", "modest"})
+    budget.waits("room", frozenset({"greedy", "modest"}))
     assert budget.wait(1.0, "greedy") == LOOK_AGAIN
     # A minute later its calls are forgotten.
     assert budget.wait(61.0, "greedy", {"modest"}) == 0

@@ -127,6 +127,7 @@ def test_a_plugin_is_a_file(tmp_path: Path) -> None:
     assert all(each["outcome"] == "scored" for each in scores)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -147,6 +148,7 @@ def test_a_wrong_plugin_is_one_clear_error(
         spanwise.evaluate(RECORDING, plugins=[file])
 
 
+@pytest.mark.process
 def test_the_command_takes_a_plugin(tmp_path: Path) -> None:
     from collector.commands import cli  # noqa: PLC0415 - typer is needed here alone
 

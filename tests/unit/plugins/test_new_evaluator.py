@@ -50,8 +50,10 @@ def patience(session: Session) -> Score:
 
 
 @pytest.fixture
-def with_this_test(tmp_path: Path) -> Iterator[Registry]:
-    with plugin.imported_from(plugin.install(tmp_path, THIS_TEST)):
+def with_this_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
+    folder = plugin.install(tmp_path, THIS_TEST)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    with plugin.imported_from(folder):
         yield Registry.discover()
 
 
@@ -77,6 +79,7 @@ def test_a_plug_in_that_declares_neither_has_defaults(with_this_test: Registry) 
     assert the(with_this_test, "this_test/patience").reads == DEFAULT_READS | {"session"}
 
 
+@pytest.mark.process
 def test_a_plug_in_is_listed(with_this_test: Registry, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(with_this_test) == len(OURS) + 3
     assert cli.main(["evaluators"]) == 0
@@ -84,6 +87,7 @@ def test_a_plug_in_is_listed(with_this_test: Registry, capsys: pytest.CaptureFix
     assert "this_test/thrift" in capsys.readouterr().out
 
 
+@pytest.mark.process
 def test_the_doctor_names_a_plug_in_where_content_is_missing(with_this_test: Registry) -> None:
     found = diagnose(
         [a_trace_without_tokens()], plan=plan_from(Config(), registry=with_this_test), stops=()

@@ -158,7 +158,7 @@ async def test_replay_passes_over_a_new_kind_and_names_it_once(
 
     with caplog.at_level(logging.WARNING):
         plan = plan_from(config, only=["step_efficiency"])
-        result = await rescore(config, plan, lambda _session: None, since=0, only=None)
+        result = await rescore(config, plan, lambda _session: None, since=0)
 
     assert [trace.trace_id for trace in result.traces] == [TRACE.trace_id]
     lines = [each for each in caplog.messages if "kind_of_this_test" in each]

@@ -16,6 +16,7 @@ from collector.reading.settings import ReaderSettings, reader_settings
 UNUSED = ("pydantic", "asyncio", "ssl", "numpy", "jsonschema")
 
 
+@pytest.mark.process
 def test_a_plan_is_the_same_where_its_settings_arrive(tmp_path: Path) -> None:
     plugin, expectations = tmp_path / "mine.py", tmp_path / "expected.json"
     plugin.write_text(

@@ -60,6 +60,7 @@ def test_each_turn_is_compared_with_the_three_before_it(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("installed")
 def test_the_log_keeps_traces_until_they_are_compared() -> None:
     assert "comparing" in groups(Config())["traces"]

@@ -45,7 +45,7 @@ def closed(*files: Path) -> list[ClosedSession]:
     sessions: list[ClosedSession] = []
     asyncio.run(
         evaluate_recordings(
-            config, plan_from(config, only=ONLY), files, lambda _: None, sessions.append, only=ONLY
+            config, plan_from(config, only=ONLY), files, lambda _: None, sessions.append
         )
     )
     return sessions

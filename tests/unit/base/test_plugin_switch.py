@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collector.reading.plugin_switch import SHORTER, STRIKES, WINDOW, PluginSwitch
+from collector.base.plugin_switch import SHORTER, STRIKES, WINDOW, PluginSwitch
 
 NAME = "mine/broken"
 

@@ -5,6 +5,7 @@ from collections import deque
 STRIKES = 3  # deaths and time-outs in WINDOW that switch an evaluator off: one may be chance, and each costs a process
 WINDOW = 600.0  # seconds in which they count, and for which it is off
 SHORTER = 4  # how much shorter its time is after a strike: three whole ones would hold up the sessions that wait for it
+WHY_OFF = f"it ended its process or took too long {STRIKES} times in {WINDOW / 60:g} min"
 
 
 class PluginSwitch:

@@ -1,0 +1,233 @@
+"""What third parties' evaluators declare, each plug-in asked in a process of its own: importing one may do anything.
+
+python -m collector.config.declaring FD
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from functools import lru_cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import msgspec
+
+from collector.base.heap import limit_plugins
+from evaluators.declare import Spec
+from evaluators.errors import PluginError, PluginNotFound, SettingsError
+from evaluators.plan import Settings, check_block
+from evaluators.registry import GROUP, Registry, package_of
+
+IMPORT_TIMEOUT = 30.0
+"""Seconds, once for all of them: a large library of models takes ten on a busy machine, and the start waits."""
+_HERE_ALONE = ("resources", "annotations", "function", "sketch")
+"""Fields of a declaration that only the processes which run it have."""
+_log = logging.getLogger(__name__)
+
+
+class Plugin(msgspec.Struct, frozen=True, kw_only=True):
+    """One third party: a file or a module of `plugins`, or the name of an installed package's entry point."""
+
+    name: str
+    is_installed: bool
+    settings: dict[str, Settings]
+    """Of evaluators of any third party."""
+
+
+class Declared(msgspec.Struct, kw_only=True):
+    """What it declares."""
+
+    specs: list[dict[str, Any]] = []
+    given: dict[str, dict[str, Any]] = {}
+    """By evaluator, the options of the settings as their types take them."""
+    wrong: list[str] = []
+    """Settings that do not fit, a line each."""
+    error: str | None = None
+    is_missing: bool = False
+
+
+class ThirdParties(msgspec.Struct, kw_only=True):
+    """All of them, without those that are broken."""
+
+    specs: list[Spec]
+    broken: dict[str, PluginError]
+    """By the name before the `/` of their evaluators."""
+    declared: list[Declared]
+    plugins: tuple[str, ...]
+    installed: tuple[str, ...]
+
+
+def third_parties(plugins: Sequence[str], settings: Mapping[str, Settings]) -> ThirdParties:
+    """Ask every installed package and every one of `plugins` at once; without any no process is started.
+
+    They are asked again only when a file or a setting has changed.
+    """
+    theirs = {name: each for name, each in settings.items() if "/" in name}
+    stamps = tuple((each, _stamp(each)) for each in plugins)
+    installed = tuple(
+        (each.name, each.dist and (each.dist.version, str(each.dist.locate_file(""))))
+        for each in entry_points(group=GROUP)
+    )
+    return _found(stamps, installed, msgspec.json.encode(theirs))
+
+
+def _stamp(plugin: str) -> tuple[int, int] | None:
+    try:
+        status = Path(plugin).stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=4)
+def _found(
+    stamps: tuple[tuple[str, object], ...], packages: tuple[tuple[str, object], ...], packed: bytes
+) -> ThirdParties:
+    theirs = msgspec.json.decode(packed, type=dict[str, Settings])
+    plugins = [name for name, _ in stamps]
+    installed = dict.fromkeys(name for name, _ in packages)
+    every = [
+        *(Plugin(name=name, is_installed=True, settings=theirs) for name in installed),
+        *(Plugin(name=name, is_installed=False, settings=theirs) for name in plugins),
+    ]
+    found = ThirdParties(specs=[], broken={}, declared=[], plugins=(), installed=())
+    for plugin, answer in zip(every, _asked(every), strict=True):
+        package = plugin.name if plugin.is_installed else package_of(plugin.name)
+        if answer.error is not None:
+            kind = PluginNotFound if answer.is_missing else PluginError
+            found.broken[package] = kind(answer.error)
+            continue
+        found.declared.append(answer)
+        found.specs += map(_spec, answer.specs)
+        if plugin.is_installed:
+            found.installed += (plugin.name,)
+        else:
+            found.plugins += (plugin.name,)
+    return found
+
+
+def _asked(plugins: Sequence[Plugin]) -> Iterator[Declared]:
+    started = [(each, *_start(each)) for each in plugins]
+    deadline = IMPORT_TIMEOUT
+    for plugin, process, answer in started:
+        what = f"{'entry point' if plugin.is_installed else 'plugin'} `{plugin.name}`"
+        with answer:
+            try:
+                code = process.wait(deadline)
+            except subprocess.TimeoutExpired:
+                deadline = 0.1  # the others have had as long
+                yield Declared(error=f"{what}: its import took more than {IMPORT_TIMEOUT:g} s")
+                continue
+            finally:
+                with suppress(ProcessLookupError):  # also what it has started
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            answer.seek(0)
+            try:
+                yield msgspec.json.decode(answer.read(), type=Declared)
+            except msgspec.DecodeError:
+                yield Declared(error=f"{what}: its import ended the process (exit code {code})")
+
+
+def _start(plugin: Plugin) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+    answer = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe would wait for every process that has it
+    with tempfile.TemporaryFile() as question:
+        question.write(msgspec.json.encode(plugin))
+        question.seek(0)
+        process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-P", "-m", "collector.config.declaring", str(answer.fileno())],
+            stdin=question,
+            stdout=2,
+            pass_fds=(answer.fileno(),),
+            start_new_session=True,
+        )
+    return process, answer
+
+
+def _spec(declared: dict[str, Any]) -> Spec:
+    known: dict[str, Any] = {
+        **declared,
+        "needs": tuple(declared["needs"]),
+        "reads": frozenset(declared["reads"]),
+    }
+    types = dict.fromkeys(declared["options"], Any)
+    return Spec(**known, resources={}, annotations=types, function=_elsewhere)
+
+
+def _elsewhere(*_: object, **__: object) -> NoReturn:
+    raise RuntimeError("third parties' evaluators run in processes of their own")
+
+
+# --- in the child -------------------------------------------------------------------------------------------------
+
+
+def declare(plugin: Plugin) -> Declared:
+    """Import it here."""
+    points = entry_points(group=GROUP, name=plugin.name) if plugin.is_installed else ()
+    files = () if plugin.is_installed else (plugin.name,)
+    try:
+        registry = Registry.discover(points, plugins=files)
+    except PluginNotFound as error:
+        return Declared(error=str(error), is_missing=True)
+    except BaseException as error:  # noqa: BLE001 - also a Ctrl-C of its own
+        is_ours = isinstance(error, PluginError)
+        return Declared(error=str(error) if is_ours else f"plugin `{plugin.name}`: {error!r}")
+    found = Declared()
+    for spec in registry:
+        if spec.method == "custom":
+            found.specs.append(_described(spec))
+            if chosen := plugin.settings.get(spec.name):
+                _check(spec, chosen, found)
+    return found
+
+
+def _described(spec: Spec) -> dict[str, Any]:
+    kept = {each.name: getattr(spec, each.name) for each in fields(spec)}
+    return {name: value for name, value in kept.items() if name not in _HERE_ALONE}
+
+
+def _check(spec: Spec, chosen: Settings, found: Declared) -> None:
+    given: dict[str, Any] = {}
+    try:
+        for name, value in chosen.options.items():
+            given[name] = spec.option(name, value)
+        for kind in spec.resources.values():
+            check_block(spec.name, kind, {**spec.options, **given})
+    except SettingsError as error:
+        found.wrong.append(str(error))
+    found.given[spec.name] = given
+
+
+def given(settings: Mapping[str, Settings], found: ThirdParties) -> dict[str, Settings]:
+    """The settings, those of third parties as the types of their options take them.
+
+    Raises:
+        SettingsError: one does not fit.
+    """
+    if wrong := [line for each in found.declared for line in each.wrong]:
+        raise SettingsError("\n".join(wrong))
+    options = {name: each for declared in found.declared for name, each in declared.given.items()}
+    return {
+        name: replace(each, options=options[name]) if name in options else each
+        for name, each in settings.items()
+        if name.partition("/")[0] not in found.broken
+    }
+
+
+def main() -> None:
+    """Answer the question on stdin in the file of this descriptor."""
+    limit_plugins()
+    answer = declare(msgspec.json.decode(sys.stdin.buffer.read(), type=Plugin))
+    os.write(int(sys.argv[1]), msgspec.json.encode(answer))
+    os._exit(0)  # it may have left threads behind
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""What third parties declare is found out in other processes: whatever an import does, it stays there."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from collector.base.errors import ConfigError
+from collector.config import declaring
+from collector.config.plan import plan_from, plan_settings, registry_from
+from collector.config.tree import Config
+from evaluators.errors import PluginError, PluginNotFound
+from tests.support.bad_plugins import IMPORTS
+
+pytestmark = pytest.mark.process
+GOOD = """
+from evaluators import Score, Session, Trace, evaluator
+
+@evaluator(version="7", threshold=0.25)
+def loud(trace: Trace, *, most: float = 0.5) -> Score:
+    '''How loud it is.'''
+    return Score(value=most)
+
+@evaluator(version="1")
+def long(session: Session) -> Score:
+    return Score(value=1.0)
+"""
+
+
+def written(folder: Path, source: str, name: str = "mine") -> str:
+    file = folder / f"{name}.py"
+    file.write_text(source)
+    return str(file)
+
+
+def config(*plugins: str, **evaluators: object) -> Config:
+    named = {name.replace("__", "/"): each for name, each in evaluators.items()}
+    return Config.model_validate({"plugins": plugins, "evaluators": named})
+
+
+def test_what_it_declares_is_known_and_it_is_not_imported(tmp_path: Path) -> None:
+    chosen = config(written(tmp_path, GOOD), mine__loud={"most": 1})
+
+    registry = registry_from(chosen)
+    plan = plan_from(chosen, registry=registry)
+
+    (loud,) = registry.named("mine/loud")
+    assert (loud.scope, loud.version, loud.threshold, loud.doc) == (
+        *("trace", "7", 0.25),
+        "How loud it is.",
+    )
+    (configured,) = [each for each in plan.plugins if each.spec.name == "mine/loud"]
+    assert repr(configured.options) == "{'most': 1.0}"  # as the type of the option takes it
+    assert {each.spec.name for each in plan.plugins} == {"mine/loud", "mine/long"}
+    assert not [name for name in sys.modules if name.startswith("spanwise_plugins")]
+
+
+def test_what_it_declares_anew_is_seen(tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD)
+    assert registry_from(config(file)).named("mine/loud")
+    written(tmp_path, GOOD.replace("loud", "silent"))
+
+    assert registry_from(config(file)).named("mine/silent")
+
+
+@pytest.mark.parametrize(
+    ("evaluators", "message"),
+    [
+        ({"mine__loud": {"most": "much"}}, "evaluators.mine/loud.most"),
+        ({"mine__loud": {"least": 1}}, "evaluators.mine/loud.least: no such option"),
+        ({"mine__quiet": {"enabled": True}}, "evaluators.mine/quiet: no evaluator of that name"),
+    ],
+)
+def test_a_wrong_setting_is_an_error(
+    tmp_path: Path, evaluators: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        plan_from(config(written(tmp_path, GOOD), **evaluators))
+
+
+def test_a_bad_import_stops_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(declaring, "IMPORT_TIMEOUT", 15.0)  # the good ones are imported in it
+    files = [written(tmp_path, source, name) for name, source in IMPORTS.items()]
+    prints = written(tmp_path, "print('as it is imported')\n" + GOOD, "import_prints")
+    chosen = config(*files, prints, written(tmp_path, GOOD), import_raises__gone={"threshold": 0.1})
+
+    registry = registry_from(chosen, strict=False)
+
+    assert {name: str(error).split("`: ")[1] for name, error in registry.broken.items()} == {
+        "import_raises": "RuntimeError('not today')",
+        "import_exits": "its import ended the process (exit code 5)",
+        "import_interrupts": "KeyboardInterrupt()",
+        "import_hangs": "its import took more than 15 s",
+    }
+    assert registry.named("import_prints/loud")
+    assert registry.named("mine/loud")
+    settings = plan_settings(chosen)
+    assert [Path(each).stem for each in settings.plugins] == ["import_prints", "mine"]
+    assert not settings.evaluators  # no process of ours meets the name of what is left out
+    output, errors = capfd.readouterr()
+    assert output == ""
+    assert "as it is imported" in errors
+    with pytest.raises(PluginError, match="not today"):
+        registry_from(chosen)
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(PluginNotFound, match="no such file"):
+        registry_from(config(str(tmp_path / "gone.py")), strict=False)
