@@ -117,7 +117,7 @@ CONVERSATIONS = 200
 """That the good release has had before the story begins, so to say: they are sent fast."""
 FAST, LIVE = 0.05, 0.6  # seconds between two conversations
 HISTORY = 150  # conversations that a history must hold before it is compared with
-STANDS = 60.0  # seconds for which the newest drop must have stood before the agent is fixed
+STANDS = 80.0  # seconds for which the newest drop must have stood before the agent is fixed: the fault pages after 60
 PATIENCE = 300.0  # seconds after which the story goes on in any case
 LOOKS = 1.0  # seconds between two looks at the service
 

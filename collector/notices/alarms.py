@@ -17,6 +17,7 @@ from collector.notices.conditions import FoundAlert
 from collector.notices.series import GAP, Growth, Series
 from collector.records.codec import encode
 from collector.records.notices import AlarmRecord, Labels, Sent, State, alarm_key
+from collector.slo.alerts import DROP, FAULT, Alert
 from collector.slo.words import AlertQuery, Words
 
 UNKNOWN = "unknown"
@@ -106,6 +107,7 @@ MOST_WAITING = 256  # notices of one target that wait at the same time
 class RaisedAlert:
     labels: Labels
     since: float  # log time from which its expression holds
+    fires: float = 0.0  # log time at which its `for` is over
     start: float | None = None  # when it began to fire; None: its `for` is not over
     end: float | None = None
     summary: str = ""
@@ -168,7 +170,12 @@ class Alarms:
     def due(self, target: str) -> list[RaisedAlert]:
         """What the target is to be sent, ends first, then in the order in which they began."""
         alarms = [each for each in self._alarms.values() if self._is_due(target, each)]
-        return sorted(alarms, key=lambda each: (each.end is None, each.start, each.labels))
+        return sorted(alarms, key=lambda each: (_place(each), each.start, each.labels))
+
+    def wait(self, now: float, most: float) -> float:
+        """Seconds until something that holds begins to fire, `most` at most."""
+        waits = (each.fires - now for each in self._alarms.values() if each.start is None)
+        return min((each for each in waits if 0 < each < most), default=most)
 
     def known(self, target: str) -> list[RaisedAlert]:
         return [
@@ -225,13 +232,17 @@ class Alarms:
         words = LiveWords(series, found.labels, found.value)
         own = {"alertname": found.alert.name, "severity": found.alert.severity(words)}
         labels = tuple(sorted({**found.labels, **own}.items()))
-        alarm = self._alarms.setdefault(labels, RaisedAlert(labels=labels, since=now))
+        since = now if found.since is None else min(now, found.since)
+        alarm = self._alarms.setdefault(labels, RaisedAlert(labels=labels, since=since))
         alarm.summary = found.alert.summary(words)
         alarm.description = found.alert.description(words)
         alarm.page = found.alert.page(words)
         if alarm.end is not None:
             self._go_on(alarm, now)
-        elif alarm.start is None and now - alarm.since >= found.alert.hold * 60:
+        elif alarm.start is None:
+            alarm.fires = alarm.since + found.alert.hold * 60
+            if now < alarm.fires:
+                return labels
             alarm.start = now
             self._changed.add(labels)
         return labels
@@ -253,7 +264,20 @@ class Alarms:
                 if self._is_due(target, alarm) and target not in alarm.sending:
                     self._supersede(target, alarm)
             alarm.end = now
+            self._give_way(alarm)
             self._changed.add(alarm.labels)
+
+    def _give_way(self, drop: RaisedAlert) -> None:
+        """The end of a drop names the faults of its agent that fire instead."""
+        ended = dict(drop.labels)
+        faults = [
+            each.summary
+            for each in self._alarms.values()
+            if each.start is not None and each.end is None and is_of(each, FAULT, ended)
+        ]
+        if faults and ended["alertname"] == DROP.name:
+            drop.summary = f"{drop.summary}. It is now: {'; '.join(sorted(faults))}"
+            drop.description = f"{drop.description} It is now: {'; '.join(sorted(faults))}."
 
     def _supersede(self, target: str, alarm: RaisedAlert) -> None:
         alarm.waits.pop(target, None)
@@ -282,6 +306,20 @@ class Alarms:
     def _is_settled(self, alarm: RaisedAlert) -> bool:
         is_over = alarm.end is not None and not alarm.sending
         return is_over and not any(self._is_due(target, alarm) for target in self._targets)
+
+
+def is_of(alarm: RaisedAlert, alert: Alert, of: Mapping[str, str]) -> bool:
+    """Whether it is this alert, of the same agent as what has the labels `of`."""
+    labels = {**dict(alarm.labels)}
+    same = all(labels.get(name) == of.get(name) for name in ("service", "agent"))
+    return same and labels["alertname"] == alert.name
+
+
+def _place(alarm: RaisedAlert) -> int:
+    """A fault first, then the end of the drop that gives way to it, then what fires."""
+    if alarm.end is not None:
+        return 1
+    return 0 if dict(alarm.labels)["alertname"] == FAULT.name else 2
 
 
 def _record(alarm: RaisedAlert) -> bytes | None:

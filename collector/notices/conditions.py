@@ -52,6 +52,9 @@ class FoundAlert(NamedTuple):
     alert: Alert
     labels: Mapping[str, str]  # those of `alert.labels` that are not empty
     value: float
+    since: float | None = (
+        None  # log time from which it holds, where that is known: of a fault its first session
+    )
 
 
 def _faults(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
@@ -59,10 +62,20 @@ def _faults(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
     yield from ((labels, value) for labels, value in detected.items() if value > 0)
 
 
+def _began(series: Series) -> Mapping[tuple[str, ...], float]:
+    """When each fault began."""
+    return series.largest("spanwise_fault_since_timestamp_seconds", FAULT.labels, {}, within=GAP)
+
+
 def _drops(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
     dropped = series.largest("spanwise_drift_detected", DROP.labels, {}, within=GAP)
     strong = series.largest("spanwise_drift_strong", DROP.labels, {}, within=GAP)
-    paged = {labels[:2] for labels, _ in _faults(series) if labels[2] in FAULTS_THAT_PAGE}
+    began, fires = _began(series), series.now - 60 * FAULT.hold
+    paged = {
+        labels[:2]
+        for labels, _ in _faults(series)
+        if labels[2] in FAULTS_THAT_PAGE and began.get(labels, 0.0) <= fires
+    }
     for labels in {**strong, **dropped}:
         value = 2 * strong.get(labels, 0.0) or dropped.get(labels, 0.0)
         if value > 0 and labels[:2] not in paged:
@@ -115,7 +128,9 @@ LIVE: Mapping[Alert, Callable[[Series], Iterator[tuple[tuple[str, ...], float]]]
 
 
 def found_in(series: Series, names: tuple[str, ...]) -> Iterator[FoundAlert]:
+    began = _began(series)
     for alert, holding in LIVE.items():
         for labels, value in holding(series) if alert.name in names else ():
             given = {name: text for name, text in zip(alert.labels, labels, strict=True) if text}
-            yield FoundAlert(alert, given, value)
+            since = began.get(labels) if alert is FAULT else None
+            yield FoundAlert(alert, given, value, since)

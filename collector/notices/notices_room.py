@@ -7,10 +7,11 @@ per target, at most once a second: what it was not sent yet -> sent -> topic `wi
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import get_args
 
 from collector.base import watch
-from collector.base.clock import Clock, next_tick
+from collector.base.clock import Clock, until_tick
 from collector.base.errors import Undecodable
 from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
@@ -83,7 +84,9 @@ class NoticesRoom:
         while not stopping.is_set():
             if self._caught_up():
                 await self.look()
-            await next_tick(EVERY, stopping)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._alarms.wait(self._clock(), until_tick(EVERY))):
+                    await stopping.wait()
 
     async def look(self) -> None:
         samples: list[SeriesSample] = []

@@ -120,10 +120,14 @@ max by ({T}) (last_over_time(spanwise_window_upper_bound_ratio[5m])) < 1 - agent
 and
 max by ({T}) (last_over_time(spanwise_window_samples[5m])) >= 20"""
 
-_PAGING_FAULT = f"""\
+_PAGING = "|".join(sorted(FAULTS_THAT_PAGE))
+_STANDING_FAULT = f"""\
 max by (service, agent) (
-    last_over_time(spanwise_fault_detected{{fault=~"{"|".join(sorted(FAULTS_THAT_PAGE))}"}}[5m])
-  ) > 0"""
+    last_over_time(spanwise_fault_detected{{fault=~"{_PAGING}"}}[5m]) > 0
+    and
+    last_over_time(spanwise_fault_detected{{fault=~"{_PAGING}"}}[5m] offset 1m) > 0
+  )"""
+"""A fault that has fired: until it has, the drop goes on, so that no end of it is sent before the fault."""
 FAULT = f"{FAULTS} > 0"
 DROP = f"""\
 (
@@ -132,7 +136,7 @@ DROP = f"""\
   {DROPPED} > 0
 )
 unless on (service, agent)
-  {_PAGING_FAULT}"""
+  {_STANDING_FAULT}"""
 """2: strong. A fault that wakes somebody says more, and says it alone."""
 RUNAWAY = f"{RUNAWAYS} > 0"
 BLIND = f"""\

@@ -86,6 +86,15 @@ FEW = 3
 """Failures below which nothing is explained by them."""
 EXPLAINS = 16.0
 """Evidence from which a fault explains that scores dropped."""
+NEW = 6.0
+"""Evidence, of uses after one that did not fail alone, from which what never failed before is a fault.
+
+It is asked once, until the first failure is learned, so that e^6 does for it what e^16 does for every use: .01 false
+alarms for ten tools more, none of them in clumps. From 40 uses without failure, half of which then fail, it is named
+after 8 failures (94 % within 15), instead of 34.
+"""
+MANY = 6
+"""Failures below which nothing is new."""
 OVER = log(100_000.0)
 """Evidence at which a fault is over."""
 NEW_NORMAL = 7 * 86400.0
@@ -133,10 +142,12 @@ class RatioSum(msgspec.Struct, array_like=True):
     failures: int = 0
     uses_before: int = 0
     failures_before: int = 0
+    tries: int = 0  # uses after a use that did not fail
+    times: int = 0  # that one of them failed
 
     def begin(self, since: float, before: SessionCounts) -> None:
         """The sum leaves 0 with a use that was seen then, if that one failed."""
-        self.since, self.uses, self.failures = since, 0, 0
+        self.since, self.uses, self.failures, self.tries, self.times = since, 0, 0, 0, 0
         self.uses_before, self.failures_before = before.uses, before.failures
 
 
@@ -269,10 +280,14 @@ class FaultWatch:
             if each.total == 0:
                 each.begin(seen, self.state.sessions)
             _count(each, failed, earlier, each.since)
+            each.tries += not self.state.has_failed
+            each.times += failed and not self.state.has_failed
             step = (step_of_failure if failed else 0.0) - log(1 + before * (ratio - 1))
             each.total = min(LIMIT, max(0.0, each.total + step))
             if each.total >= LIMIT:
                 raised.append(each)
+        if not raised and failed and _is_new(self.state.sums[0]):
+            return self.state.sums[0]
         return max(raised, key=lambda each: each.failures / each.uses, default=None)
 
     def _raise(self, raised: RatioSum, now: float) -> FaultAlarm:
@@ -328,6 +343,16 @@ class FaultWatch:
             sessions = state.sessions
             state.sessions = SessionCounts(sessions.uses // 2, sessions.failures // 2)
         state.has_failed = failed
+
+
+def _is_new(each: RatioSum) -> bool:
+    """Whether what never failed before fails again and again.
+
+    Failures right after another one are left out: without any in the past, it is not known how long a clump is.
+    """
+    if each.failures_before or each.failures < MANY:
+        return False
+    return evidence(each.tries, each.times, each.uses_before, 0) >= NEW
 
 
 def _count(

@@ -92,7 +92,7 @@ def test_two_replicas_with_the_same_fault_are_one_alert(tmp_path: Path) -> None:
         for each in replicas:
             each.wait_for("the fault", lambda each=each: each.metrics().get(series("detected")))
 
-        alerts = scraping.wait_for("the alert", lambda: scraping.alerts("AgentFault"), 60)
+        alerts = scraping.wait_for("the alert", lambda: scraping.alerts("AgentFault"), 120)
         of_tool = [each for each in alerts if each["labels"]["tool"] == "lookup"]
         assert len(of_tool) == len({each["labels"]["fault"] for each in of_tool}) > 0
         assert not any({"instance", "pod"} & each["labels"].keys() for each in alerts)

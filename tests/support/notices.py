@@ -12,8 +12,9 @@ from collector.notices.series import Series, SeriesSample
 from collector.slo.alerts import DROP, FAULT
 
 PLACE = {"service": "shop", "agent": "clerk"}
-BROKEN = FoundAlert(FAULT, {**PLACE, "fault": "tool_failed", "tool": "find_order"}, 1.0)
-SLOW = FoundAlert(FAULT, {**PLACE, "fault": "tool_slow", "tool": "find_order"}, 1.0)
+BEGAN = -60.0  # the faults have stood for a minute when a test begins
+BROKEN = FoundAlert(FAULT, {**PLACE, "fault": "tool_failed", "tool": "find_order"}, 1.0, BEGAN)
+SLOW = FoundAlert(FAULT, {**PLACE, "fault": "tool_slow", "tool": "find_order"}, 1.0, BEGAN)
 DROPPED = FoundAlert(DROP, {**PLACE, "scope": "session"}, 1.0)
 
 

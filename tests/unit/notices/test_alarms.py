@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collector.notices.alarms import LONGEST, MOST_WAITING, Alarms
-from collector.notices.conditions import FoundAlert
 from collector.notices.series import GAP
 from collector.records.notices import Labels, decode_alarm
-from collector.slo.alerts import FAULT
 from tests.support.notices import BROKEN, DROPPED, PLACE, SLOW, Looked
 
 FIRES, ENDS = ("AgentFault", "firing"), ("AgentFault", "resolved")
@@ -51,6 +49,46 @@ def test_a_drop_is_sent_when_it_has_held_for_a_minute() -> None:
     chat.look(60, DROPPED)
 
     assert chat.sent_to("chat") == [("AgentScoreDrop", "firing")]
+
+
+def test_a_fault_is_sent_when_it_has_stood_for_a_minute_since_its_first_session() -> None:
+    chat = stand()
+
+    for second in (-20, 0, 30, 39):
+        chat.look(second, BROKEN._replace(since=-20.0))
+        assert chat.sent_to("chat") == []
+    assert chat.alarms.wait(30, 15) == 10
+    assert chat.alarms.wait(0, 15) == 15
+    chat.look(40, BROKEN._replace(since=-20.0))
+
+    assert chat.sent_to("chat") == [FIRES]
+
+
+def test_a_fault_that_is_over_within_a_minute_wakes_nobody() -> None:
+    chat = stand()
+
+    chat.look(0, BROKEN._replace(since=-30.0))
+    chat.look(20)
+    chat.look(60)
+
+    assert chat.sent_to("chat") == []
+
+
+def test_a_drop_that_gives_way_ends_after_its_fault_was_sent_and_names_it() -> None:
+    chat = stand()
+    chat.look(0, DROPPED)
+    chat.look(60, DROPPED)
+    assert chat.sent_to("chat") == [("AgentScoreDrop", "firing")]
+
+    chat.look(75, BROKEN)
+    assert [dict(each.labels)["alertname"] for each in chat.alarms.due("chat")] == [
+        "AgentFault",
+        "AgentScoreDrop",
+    ]
+    end = chat.alarms.due("chat")[1]
+
+    assert end.state == "resolved"
+    assert end.description.endswith("It is now: clerk (shop): find_order fails.")
 
 
 def test_what_ends_before_its_time_is_not_sent() -> None:
@@ -181,7 +219,7 @@ def test_what_could_not_be_sent_for_an_hour_is_dropped_and_so_is_its_end() -> No
 
 def test_at_most_256_notices_wait() -> None:
     chat = stand()
-    many = [FoundAlert(FAULT, {**BROKEN.labels, "tool": f"tool-{n}"}, 1.0) for n in range(300)]
+    many = [BROKEN._replace(labels={**BROKEN.labels, "tool": f"tool-{n}"}) for n in range(300)]
 
     chat.look(0, *many)
 

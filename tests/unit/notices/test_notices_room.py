@@ -57,6 +57,13 @@ class Stand:
             [*LABELS],
             registry=self.telemetry.registry,
         )
+        since = Gauge(
+            "spanwise_fault_since_timestamp_seconds",
+            "As of the exporter.",
+            [*LABELS],
+            registry=self.telemetry.registry,
+        )
+        since.labels(**LABELS).set(log.clock() - 60)
         given = {"to": {"hook": {"webhook": server.url}}, "page": "https://spanwise.example.com/"}
         self.settings = Notify.model_validate({**given, **settings})
         self.room = NoticesRoom(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -127,3 +128,30 @@ def test_sums_stay_between_0_and_the_limit_and_counts_lose_no_use(uses: list[boo
         if watch.state.fault is not None:
             break
         assert watch.state.past.uses + watch.state.waiting.uses == index + 1
+
+
+@for_each("failing", ["01", "0110", "1011", "011"])
+def test_what_never_failed_before_is_raised_within_15_failures(failing: str) -> None:
+    watch = FaultWatch()
+    for index in range(40):
+        watch.feed(False, index, index)
+    pattern = itertools.cycle(failing)
+    failures = 0
+    for index in range(40, 100):
+        failed = next(pattern) == "1"
+        failures += failed
+        if watch.feed(failed, index, index):
+            break
+
+    assert failures <= 15
+    assert watch.shown is not None
+    assert watch.shown.since == 40 + failing.index("1")
+    assert (watch.shown.uses_before, watch.shown.failures_before) == (40 + failing.index("1"), 0)
+    assert watch.shown.failures == failures
+
+
+def test_one_long_clump_of_what_never_failed_before_is_raised_no_sooner_than_any_other() -> None:
+    watch = FaultWatch()
+    events = [watch.feed(index >= 40, index, index) for index in range(50)]
+
+    assert events.index("raised") == 49
