@@ -1,6 +1,7 @@
 """`/api/v1/compare`: may this release go on? Answers come from memory; they read and change nothing."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
@@ -19,7 +20,9 @@ from collector.records.comparison import (
     before,
     comparison,
     in_words,
+    raised_by,
     version_of,
+    with_faults,
 )
 from collector.records.standing import AgentLabels, Standings
 from evaluators.formulas.release_verdict import MARGIN
@@ -66,16 +69,10 @@ class Compare:
     async def compare(self, request: Request) -> Response:
         """The verdict as JSON, 200 whatever it is; one that is decided with what changed."""
         only(request, *PARAMETERS)
-        found = self.compared({name: text_of(request, name) for name in PARAMETERS})
+        found = await self._judged({name: text_of(request, name) for name in PARAMETERS})
         if found["verdict"] == "inconclusive":
             return answer({**found, "changed": None})
-        names = [found[side]["version"] for side in ("baseline", "candidate")]
-        agent = found["service"], found["agent"]
-        try:
-            changed = await self._off_loop.run(lambda: self._changed(agent, *names))
-        except RequestRefused:  # the index is busy or being opened: the verdict does not need it
-            changed = None
-        return answer({**found, "changed": changed})
+        return answer(found)
 
     async def gate(self, request: Request) -> Response:
         """A webhook of Flagger: 200 goes on, 409 does not. The fields of `compare` stand in `metadata`.
@@ -83,10 +80,22 @@ class Compare:
         Inconclusive goes on, except before the promotion (`type: confirm-promotion`), which waits.
         """
         given = await _metadata(request)
-        found = self.compared({name: given.get(name) for name in PARAMETERS})
+        found = await self._judged({name: given.get(name) for name in PARAMETERS})
         waits = given.get("type") == "confirm-promotion"
         goes_on = found["passed"] or (not found["failed"] and not waits)
         return PlainTextResponse(in_words(found), status_code=200 if goes_on else 409)
+
+    async def _judged(self, given: Mapping[str, str | None]) -> dict[str, Any]:
+        """The verdict with `changed`, and with the faults that the index knows of."""
+        found = self.compared(given)
+        names = [found[side]["version"] for side in ("baseline", "candidate")]
+        changed = None
+        if None not in names:
+            agent = found["service"], found["agent"]
+            # Where the index is busy or being opened, what the windows hold decides.
+            with suppress(RequestRefused):
+                changed = await self._off_loop.run(lambda: self._changed(agent, *names))
+        return {**with_faults(found, changed), "changed": changed}
 
     def compared(self, given: Mapping[str, str | None]) -> dict[str, Any]:
         """The verdict of these parameters. Raises Refused: one is wrong or missing, or there is nothing to compare."""
@@ -102,11 +111,12 @@ class Compare:
         taken = versions[candidate].looks if candidate in versions else None
         usual = before(candidate, entries) if taken is None else taken.baseline
         baseline = given.get("baseline") or usual
+        other = VersionSide(None, ())
+        if baseline is not None:
+            other = version_of(baseline, entries.get(baseline, ()))
         found = comparison(
             mine,
-            VersionSide(None, ())
-            if baseline is None
-            else version_of(baseline, entries.get(baseline, ())),
+            other,
             service=agent[0],
             agent=agent[1],
             evaluator=evaluator,
@@ -114,6 +124,9 @@ class Compare:
             threshold=self._threshold(evaluator),
             looks=taken.looks if taken is not None and baseline == usual else None,
         )
+        standing = self._standings().get(agent)
+        faults = () if standing is None else standing.faults
+        found = with_faults(found, None, raised_by(faults, mine.sessions, other.sessions))
         page = urlencode({"service": agent[0], "agent": agent[1]})
         return {**found, "page": f"/agent?{page}"}
 

@@ -23,7 +23,14 @@ from collector.commands.output import find_recordings, note, note_rejected
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.config.values import parse_duration
-from collector.records.comparison import EVALUATOR, ScoredSession, VersionSide, comparison, in_words
+from collector.records.comparison import (
+    EVALUATOR,
+    ScoredSession,
+    VersionSide,
+    comparison,
+    in_words,
+    with_faults,
+)
 from collector.records.moved import EvaluatorScores
 from collector.records.what_changed import in_words as changed_in_words
 from collector.records.what_changed import what_changed
@@ -158,13 +165,13 @@ def _of_recordings(
         margin=margin,
         threshold=specs[0].threshold,
     )
-    if found["verdict"] == "inconclusive":
-        return {**found, "changed": None}
     sides = (
         recorded_side(settings, find(paths).files, _scores(each))
         for paths, each in zip((old, new), signals, strict=True)
     )
-    return {**found, "changed": what_changed(*sides)}
+    changed = what_changed(*sides)
+    found = with_faults(found, changed)
+    return {**found, "changed": None if found["verdict"] == "inconclusive" else changed}
 
 
 def _scored(signals: Sequence[dict[str, Any]], evaluator: str) -> list[dict[str, Any]]:

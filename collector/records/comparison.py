@@ -1,9 +1,10 @@
 """Two versions of an agent, compared: what `/api/v1/compare` and `spanwise compare` say. Pure."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from collector.records.standing import Fault
 from collector.records.windows import ReleaseLook, VersionLooksRecord, WindowEntry
 from evaluators.formulas.distribution import bounds
 from evaluators.formulas.release_verdict import MARGIN, Look, Rank, release_verdict
@@ -101,6 +102,59 @@ def comparison(
             if each.score < low
         ],
     }
+
+
+def with_faults(
+    found: dict[str, Any], changed: Mapping[str, Any] | None, faults: Iterable[Fault] = ()
+) -> dict[str, Any]:
+    """The verdict where the candidate has a fault that the baseline lacks: `fail`, whatever the ranks say.
+
+    Ranks see such a fault late or never: a tool that fails in every session may cost a score little.
+
+    Args:
+        found: The verdict by ranks.
+        changed: What changed between the two (`records.what_changed`); None: unknown.
+        faults: Those that stand and that the candidate's uses raised.
+    """
+    tools = () if changed is None else changed["tools"]
+    reasons = [_reason("tool_failed", each["tool"], **_counts(each)) for each in tools]
+    reasons += [
+        _reason(each.fault, each.tool, **{name: getattr(each, name) for name in _COUNTS})
+        for each in faults
+        if each.pages
+    ]
+    if not reasons:
+        return found
+    fail = {"verdict": "fail", "passed": False, "failed": True, "next_look": None}
+    return {**found, **fail, "reason": reasons[0]}
+
+
+_COUNTS = ("uses", "failures", "uses_before", "failures_before")
+
+
+def _counts(tool: Mapping[str, Any]) -> dict[str, int]:
+    return {name: tool[name] for name in _COUNTS}
+
+
+def _reason(
+    fault: str, tool: str, *, uses: int, failures: int, uses_before: int, failures_before: int
+) -> str:
+    name = f"{fault} {tool}".rstrip()
+    return (
+        f"fault: {name}, {failures} of {uses} sessions, {failures_before} of {uses_before} before"
+    )
+
+
+def raised_by(
+    faults: Iterable[Fault], candidate: Iterable[ScoredSession], baseline: Iterable[ScoredSession]
+) -> list[Fault]:
+    """The faults whose named sessions are the candidate's, and none the baseline's."""
+    mine, others = ({each.session for each in side} for side in (candidate, baseline))
+    return [
+        each
+        for each in faults
+        if not mine.isdisjoint(each.sessions) and others.isdisjoint(each.sessions)
+    ]
 
 
 def in_words(found: Mapping[str, Any]) -> str:

@@ -66,6 +66,7 @@ def two_sides(
             ),
         ],
         "differs": changed["differs"],
+        "changed": changed,
         "pairs": _pairs(reader, names, (points[0], before), (points[1], since)),
     }
 

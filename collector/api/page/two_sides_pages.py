@@ -16,9 +16,9 @@ from collector.api.page.two_sides import AskedSide, two_sides, usual_sides
 from collector.api.session_asked import moment_of
 from collector.api.what_changed import FOR_EVER
 from collector.base.clock import Clock
-from collector.records.comparison import in_words
+from collector.records.comparison import in_words, with_faults
 
-Verdict: TypeAlias = Callable[[Mapping[str, str | None]], Mapping[str, Any]]
+Verdict: TypeAlias = Callable[[Mapping[str, str | None]], dict[str, Any]]
 """The parameters of `/api/v1/compare` in, its verdict out; raises Refused."""
 EVERY = "*"  # the version that stands for all of them, in the address
 
@@ -87,12 +87,13 @@ class TwoSidesPages:
         service: str,
         agent: str,
         sides: tuple[AskedSide, AskedSide],
-        said: tuple[str, str] | None,
+        said: dict[str, Any] | None,
         wrong: list[str],
     ) -> Response:
         with self._index.reading() as reader:
             versions = reader.versions(service, agent)
             view = two_sides(reader, versions, *sides)
+        found = None if said is None else with_faults(said, view["changed"])
         return self._rendering.page(
             "two_sides.html",
             service=service,
@@ -103,7 +104,7 @@ class TwoSidesPages:
             ],
             versions=[each.entry.agent_version or "" for each in versions],
             every=EVERY,
-            verdict=said,
+            verdict=found and (found["verdict"], in_words(found)),
             wrong=wrong,
             view=view,
         )
@@ -111,8 +112,8 @@ class TwoSidesPages:
 
 def _said(
     verdict: Verdict, service: str, agent: str, baseline: AskedSide, candidate: AskedSide
-) -> tuple[str, str] | None:
-    """May this release go on: the verdict, and it in words. Only where two versions are compared, whole."""
+) -> dict[str, Any] | None:
+    """May this release go on: the verdict. Only where two versions are compared, whole."""
     usual = AskedSide()
     whole = all(
         (each.first, each.last) == (usual.first, usual.last) for each in (baseline, candidate)
@@ -120,7 +121,7 @@ def _said(
     if not whole or not baseline.version or not candidate.version:
         return None
     try:
-        found = verdict(
+        return verdict(
             {
                 "service": service,
                 "agent": agent,
@@ -130,7 +131,6 @@ def _said(
         )
     except RequestRefused:
         return None
-    return found["verdict"], in_words(found)
 
 
 def _shown(name: str, side: AskedSide) -> dict[str, Any]:

@@ -10,9 +10,10 @@ import pytest
 
 from collector.api.answers import RequestRefused
 from collector.records.comparison import VersionWindow
-from collector.records.standing import AgentLabels, Standing
+from collector.records.standing import AgentLabels, Fault, Standing
 from collector.records.windows import WindowEntry
 from collector.watch.windows.version_looks import look_at
+from evaluators.formulas.fault_watch import FaultKind
 from evaluators.model import ToolCall
 from tests.support import api_records as make
 from tests.support.api_stand import EVALUATORS, Stand
@@ -228,6 +229,76 @@ async def test_a_decided_verdict_says_what_changed_between_the_versions(stand: S
     assert changed["evaluators"][0]["evaluator"] == "agent_reliability"
     assert {"kind": "version", "value": "1.5", "before": 0.0, "since": 1.0} in changed["differs"]
     assert (undecided["verdict"], undecided["changed"]) == ("inconclusive", None)
+
+
+def take(stand: Stand, version: str, fails: Sequence[bool], first: int) -> None:
+    """Sessions whose scores are the same whatever fails: ranks see no difference."""
+    for number, failed in enumerate(fails, first):
+        of = make.trace(
+            100 * number,
+            service="shop",
+            agent="clerk",
+            agent_version=version,
+            session_id=f"s-{number}",
+            tool_calls=(ToolCall(name="find_order", error="no" if failed else None),),
+        )
+        stand.take_traces(make.trace_value(of))
+        stand.take_signals(make.session_signal(of, "agent_reliability", 0.9))
+
+
+async def test_a_tool_that_fails_fails_the_release_whatever_ranks_say(
+    stand: Stand, windows: Windows
+) -> None:
+    stand.time = make.START + 9_000
+    windows["1.4"] = entries("old", [0.9] * 40)
+    windows["1.5"] = entries("new", [0.9] * 16, first=1_000)
+    take(stand, "1.4", [False] * 40, 1)
+    take(stand, "1.5", [True] * 16, 41)
+
+    _, found = await compared(stand)
+    status, said = await gated(stand, type="rollout")
+
+    reason = "fault: tool_failed find_order, 16 of 16 sessions, 0 of 40 before"
+    assert (found["verdict"], found["failed"], found["passed"]) == ("fail", True, False)
+    assert (found["reason"], found["next_look"]) == (reason, None)
+    assert found["changed"]["tools"][0]["tool"] == "find_order"
+    assert status == 409
+    assert said.startswith(f"fail ({reason})")
+    page = await stand.get("/compare?service=shop&agent=clerk&baseline=1.4&candidate=1.5")
+    assert reason in page.text
+
+
+@pytest.mark.parametrize(
+    ("sessions", "fault", "verdict"),
+    [
+        (("new-3", "new-2"), "model_failed", "fail"),
+        (("new-3", "old-2"), "model_failed", "inconclusive"),
+        (("other",), "model_failed", "inconclusive"),
+        (("new-3", "new-2"), "gave_up", "inconclusive"),
+    ],
+)
+async def test_a_fault_that_the_candidates_uses_raised_fails_the_release(
+    stand: Stand, windows: Windows, sessions: tuple[str, ...], fault: FaultKind, verdict: str
+) -> None:
+    windows["1.5"] = entries("new", [0.9] * 12, first=1_000)
+    raised = Fault(
+        fault=fault,
+        tool="",
+        since=2_000.0,
+        uses=12,
+        failures=9,
+        uses_before=200,
+        failures_before=1,
+        sessions=sessions,
+    )
+    agent = ("shop", "clerk")
+    stand.standings = {agent: Standing(service="shop", agent="clerk", faults=(raised,))}
+
+    _, found = await compared(stand)
+
+    assert found["verdict"] == verdict
+    if verdict == "fail":
+        assert found["reason"] == "fault: model_failed, 9 of 12 sessions, 1 of 200 before"
 
 
 async def test_a_verdict_does_not_need_the_index(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean, variance
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluators.formulas.fault_watch import EXPLAINS, evidence
 from evaluators.formulas.release_verdict import (
     LOOKS,
     ReleaseVerdict,
@@ -126,6 +128,32 @@ def verdicts(kind: str, failing: float, runs: int, seed: int = 7) -> dict[str, f
         for _ in range(runs)
     )
     return {name: counted[name] / runs for name in ("fail", "pass", "inconclusive")}
+
+
+@pytest.mark.parametrize(("clump", "most"), [(1, 0.002), (2, 0.01), (3, 0.035)])
+@pytest.mark.parametrize("failing", [0.05, 0.2])
+def test_the_faults_of_a_release_that_changes_nothing_are_chance_in_few(
+    failing: float, clump: int, most: float
+) -> None:
+    """Asked after each of 160 sessions, in 500 runs; failures come in clumps of this mean."""
+    rng = random.Random(7)
+
+    def uses(count: int) -> Iterator[bool]:
+        fails = rng.random() < failing
+        for _ in range(count):
+            yield fails
+            stays, begins = 1 - 1 / clump, failing / clump / (1 - failing)
+            fails = rng.random() < (failing if clump == 1 else stays if fails else begins)
+
+    def is_failed() -> bool:
+        before, failures = sum(uses(200)), 0
+        for number, fails in enumerate(uses(160), 1):
+            failures += fails
+            if fails and evidence(number, failures, 200, before) >= EXPLAINS:
+                return True
+        return False
+
+    assert sum(is_failed() for _ in range(500)) / 500 <= most
 
 
 @pytest.mark.parametrize("kind", QUANTILES)
