@@ -38,7 +38,11 @@ from collector.commands.output import (
     width_of,
 )
 from collector.commands.signal_table import SignalTable, fails, reason
+from collector.config.forward import Keep
 from collector.config.plan import plan_from, registry_from
+from collector.config.tree import Config
+from collector.forward.recorded import Amount, KeptOfRecordings
+from collector.records.keeping import KEPT_REASONS
 from collector.records.sessions import split_session_key
 from collector.service.evaluation import ClosedSession, evaluate_recordings
 
@@ -102,6 +106,9 @@ def command(  # noqa: PLR0913 - its options, one by one
     ] = None,
     evaluators: Evaluators = None,
     plugins: Plugins = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Print what `forward.keep` would send on, by reason.")
+    ] = False,
     fail_under: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Exit 1 when the mean is below; repeatable."),
@@ -127,6 +134,7 @@ def command(  # noqa: PLR0913 - its options, one by one
             rows=stack.enter_context(csv_rows(csv)),
         )
         cases = JUnitReport() if junit is not None else None
+        kept = KeptOfRecordings(_keep_of(settings))
 
         def closed(session: ClosedSession) -> None:
             bar.scored(session.number, session.of, is_shown=report.is_watched)
@@ -134,6 +142,7 @@ def command(  # noqa: PLR0913 - its options, one by one
                 return
             aggregates.add(session)
             report.add(session)
+            kept.add(map(msgspec.json.decode, session.signals), session.traces if keep else ())
             if cases is not None:
                 cases.add(*split_session_key(session.key), session.signals)
 
@@ -147,6 +156,7 @@ def command(  # noqa: PLR0913 - its options, one by one
         if aggregates.runs:
             summed["tasks"] = passing(aggregates.runs, window=settings.tasks.window)
         report.end(summed)
+    _print_kept(kept.by_reason(done.sizes) if keep else {})
     if summary is not None:
         summary.write_text(json.dumps(summed, indent=2) + "\n")
     missed = {name: _missed(summed, name, limit) for name, limit in limits.items()}
@@ -207,6 +217,24 @@ class Report:
         if self._shape == "table":
             self._table.end()
             summary_table(stream, summed)
+
+
+def _keep_of(settings: Config) -> Keep:
+    """The rules of the configuration, or their defaults where it has none."""
+    return (settings.forward and settings.forward.keep) or Keep()
+
+
+def _print_kept(found: Mapping[str, Amount]) -> None:
+    """On stderr: stdout may be a file of signals."""
+    if not found:
+        return
+    total = Amount()
+    for each in found.values():
+        total.add(each)
+    rows = [*((name, found[name]) for name in (*KEPT_REASONS, "dropped") if name in found)]
+    note(f"{'forward.keep':<14}{'traces':>10}{'spans':>10}{'bytes':>14}")
+    for name, each in (*rows, ("all", total)):
+        note(f"{name:<14}{each.traces:>10}{each.spans:>10}{each.size:>14}")
 
 
 def _limit(text: str) -> tuple[str, float]:

@@ -8,6 +8,9 @@ from collector.config.tree import Config, Section
 from collector.config.values import missing
 from evaluators.providers.litellm import listed_price, missing_library
 
+KAFKA_KEEPS = 7 * 86_400.0
+"""Seconds: Spanwise makes its topics with Kafka's own default, `retention.ms` of a week."""
+
 
 def crosscheck(config: Config) -> list[str]:
     return [
@@ -72,6 +75,7 @@ def _forward(config: Config) -> Iterator[str]:
     if config.forward is None:
         return
     yield from config.forward.conflicts("forward")
+    yield from _kept_too_late(config)
     if "receive" not in config.roles:
         return
     endpoint = config.forward.endpoint
@@ -82,6 +86,19 @@ def _forward(config: Config) -> Iterator[str]:
         for each in (receiver.grpc, receiver.http)
     ):
         yield f"forward.endpoint: {endpoint} is this receiver itself; name another backend"
+
+
+def _kept_too_late(config: Config) -> Iterator[str]:
+    """A trace is sent whole from the log, if need be `late` after its decision."""
+    keep = config.forward and config.forward.keep
+    if not keep or config.log.kind != "kafka":  # elsewhere bytes decide how long spans are kept
+        return
+    trace = config.windows.trace
+    if trace.max_age + keep.wait + trace.late > KAFKA_KEEPS:
+        yield (
+            "forward.keep.wait: with windows.trace.max_age and windows.trace.late above the 7 days that topic `spans`"
+            " is kept, traces would expire before they are sent; shorten one of them"
+        )
 
 
 def _answers(listener: str, host: str) -> bool:

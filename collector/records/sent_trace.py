@@ -23,6 +23,7 @@ class KeptFields(msgspec.Struct, frozen=True, kw_only=True):
     start_time_unix_nano: int = 0
     end_time_unix_nano: int = 0
     root_span_id: str | None = None
+    spans: int = 0  # how many it has
     model_calls: tuple[msgspec.Raw, ...] = ()
     tool_calls: tuple[msgspec.Raw, ...] = ()
     steps: tuple[msgspec.Raw, ...] = ()

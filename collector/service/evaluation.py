@@ -17,6 +17,7 @@ from collector.log.port import SIGNALS, Record
 from collector.otlp.split import Piece
 from collector.records.sessions import session_key
 from collector.records.signal_batch import signals_in
+from collector.records.trace_summary import packed_outline
 from collector.records.trace_views import TraceUsage, decode_report
 from collector.records.traces import RunRecord, SessionRecord, VerdictRecord
 from collector.service.offline_service import OfflineService
@@ -40,8 +41,23 @@ class ClosedSession:
     run: RunRecord | None = None  # None: the session was not a run of a task
     verdicts: list[VerdictRecord] = field(default_factory=list[VerdictRecord])
     """What the judge answered about its traces and about itself."""
+    traces: list[Record] = field(default_factory=list[Record])  # their records, without spans
     signals: list[bytes] = field(default_factory=list[bytes])
     """JSON of its final signals, one for each (trace or session, evaluator): of its traces, then its own."""
+
+    def take(self, record: Record) -> None:
+        """A record of topic `traces` that is about it."""
+        match decode_report(record.value):
+            case SessionRecord() as found:
+                self.record = found
+            case RunRecord() as found:
+                self.run = found
+            case VerdictRecord() as found:
+                self.verdicts.append(found)
+            case _ if packed_outline(record.headers) is not None:
+                self.traces.append(record)
+            case _:
+                pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +65,7 @@ class EvaluationResult:
     """What is known when all sessions have closed."""
 
     traces: Sequence[TraceUsage]  # the newest revision of every trace
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])  # bytes of spans, by trace id
     rejected: int = 0  # spans that the receiver would have rejected
     reasons: Sequence[str] = ()  # why the first few were
 
@@ -73,7 +90,10 @@ async def evaluate_recordings(
         await recorded.read(service, files, progress)
         await score_sessions(service, recorded.closed, closed)
         return EvaluationResult(
-            traces=recorded.closed.usages, rejected=recorded.rejected, reasons=recorded.reasons
+            traces=recorded.closed.usages,
+            sizes=recorded.sizes,
+            rejected=recorded.rejected,
+            reasons=recorded.reasons,
         )
 
 
@@ -139,15 +159,9 @@ def _complete(sessions: Mapping[bytes, ClosedSession], written: Iterable[Record]
                     key = session_key(about.service, about.session_id)
                     signals[key][subject] = each.json
             continue
-        session, report = sessions.get(record.key), decode_report(record.value)
-        if session is None:  # what a replay says about the spend before it is of no session
-            continue
-        if isinstance(report, SessionRecord):
-            session.record = report
-        elif isinstance(report, RunRecord):
-            session.run = report
-        elif isinstance(report, VerdictRecord):
-            session.verdicts.append(report)
+        session = sessions.get(record.key)
+        if session is not None:  # what a replay says about the spend before it is of no session
+            session.take(record)
     for key, session in sessions.items():
         session.signals = [*signals[key].values()]
 

@@ -54,6 +54,10 @@ class PieceSpool:
     def add(self, piece: Piece) -> None:
         self._places.setdefault(piece.key, array("Q")).extend(self._spool.add(piece.value))
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {trace_id.hex(): sum(places[1::2]) for trace_id, places in self._places.items()}
+
     def of(self, trace_id: bytes) -> Iterator[bytes]:
         numbers = iter(self._places.get(trace_id, ()))
         for offset, size in zip(numbers, numbers, strict=True):
@@ -121,6 +125,11 @@ class RecordedTraces:
     def every_piece(self) -> Iterator[Piece]:
         """All spans as they were taken in: what `put` takes."""
         return chain.from_iterable(self._pieces.batches())
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of raw spans, by trace id."""
+        return self._pieces.sizes
 
     def pieces(self, trace_id: str) -> Iterator[bytes]:
         return self._pieces.of(bytes.fromhex(trace_id))

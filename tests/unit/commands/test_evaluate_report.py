@@ -82,3 +82,20 @@ def test_a_file_that_cannot_be_written_is_one_line(
 ) -> None:
     assert main(["evaluate", recording, "--csv", "/no/such/file"]) == 1
     assert capsys.readouterr().err.startswith("--csv: /no/such/file: No such file")
+
+
+def test_keep_says_what_would_be_forwarded_and_leaves_stdout_alone(
+    capsys: pytest.CaptureFixture[str], recording: str
+) -> None:
+    rules = ["--set", "forward.endpoint=backend:4317", "--set", "forward.keep.share=0"]
+    rules += ["--set", "forward.keep.new_versions=0"]
+    names = ["--evaluators", "tool_correctness,confidence"]
+    assert main(["evaluate", recording, "--format", "jsonl", "--keep", *rules, *names]) == 0
+    said = capsys.readouterr()
+
+    rows = [
+        line.split() for line in said.err.splitlines() if line.startswith(("failed", "dropped"))
+    ]
+    assert [row[0] for row in rows] == ["failed", "dropped"]
+    assert all(int(number) > 0 for row in rows for number in row[1:])
+    assert "dropped" not in said.out

@@ -182,3 +182,31 @@ def test_so_is_an_address_of_the_pod_where_the_receiver_listens_there(
 @pytest.mark.parametrize("endpoint", ["backend:4317", "https://otel.example.org", "127.0.0.1:4327"])
 def test_forwarding_elsewhere_is_fine(endpoint: str) -> None:
     assert crosscheck(Config.model_validate({"forward": {"endpoint": endpoint}})) == []
+
+
+def test_spans_that_expire_before_they_may_be_sent_are_a_configuration_error() -> None:
+    def lines(late: str, kind: str) -> list[str]:
+        return crosscheck(
+            Config.model_validate(
+                {
+                    "log": {"kind": kind, "kafka": {"bootstrap_servers": "kafka:9092"}},
+                    "windows": {"trace": {"late": late}},
+                    "forward": {"endpoint": "backend:4317", "keep": {}},
+                }
+            )
+        )
+
+    assert [line.partition(":")[0] for line in lines("7d", "kafka")] == ["forward.keep.wait"]
+    assert lines("6d", "kafka") == []
+    assert lines("7d", "disk") == []
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1])
+def test_a_share_is_between_none_and_all(share: float) -> None:
+    with pytest.raises(ValueError, match="share"):
+        Config.model_validate({"forward": {"endpoint": "backend:4317", "keep": {"share": share}}})
+
+
+def test_rules_without_a_backend_are_a_configuration_error() -> None:
+    with pytest.raises(ValueError, match="endpoint"):
+        Config.model_validate({"forward": {"keep": {}}})
