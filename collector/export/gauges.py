@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from collector.records.signal import HEADLINES
-from collector.records.standing import AgentLabels, OpenRunaway
+from collector.records.standing import AgentLabels, LookedAt, OpenRunaway
 from collector.watch.drift.detectors import DriftDetectors
 from collector.watch.faults.faults import Faults
 from collector.watch.task_runs import TaskRuns
@@ -121,7 +121,7 @@ DRIFT = {
     ),
     "drift_history_samples": ("Scores in the past that is compared with.", _T),
     "drift_cause": (
-        "1 for the fault that explains the agent's drop, `unknown` where none does. While alarmed only.",
+        "1 for what explains the agent's drop, else `unknown`; `not_known_yet`: uses looked at. While alarmed only.",
         _FAULT,
     ),
 }
@@ -234,7 +234,10 @@ def drift(detectors: DriftDetectors, *, is_detailed: bool) -> Iterator[GaugeSamp
             yield GaugeSample("drift_mean_rank_ratio", labels, alarm.mean_rank)
             yield GaugeSample("drift_since_timestamp_seconds", labels, alarm.since)
     for agent, cause in detectors.causes().items():
-        yield GaugeSample("drift_cause", (*agent, *(cause or UNKNOWN)), 1)
+        if isinstance(cause, LookedAt):
+            yield GaugeSample("drift_cause", (*agent, "not_known_yet", cause.tool), cause.uses)
+        else:
+            yield GaugeSample("drift_cause", (*agent, *(cause or UNKNOWN)), 1)
 
 
 def faults(watched: Faults) -> Iterator[GaugeSample]:

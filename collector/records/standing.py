@@ -36,6 +36,23 @@ class VersionStanding(msgspec.Struct, frozen=True, kw_only=True):
     last_session: float  # `spanwise_version_last_session_timestamp_seconds`: log time, Unix seconds
 
 
+LOOKED_AT = (
+    20  # uses of everything that is watched, from which on it is said that nothing explains a drop
+)
+
+
+class LookedAt(msgspec.Struct, frozen=True, kw_only=True):
+    """What of an agent has not been used often enough since its scores dropped."""
+
+    tool: str  # empty: of the agent
+    uses: int  # below LOOKED_AT
+
+    @property
+    def words(self) -> str:
+        of = f"uses of {self.tool}" if self.tool else "sessions"
+        return f"cause not known yet: {self.uses} of {LOOKED_AT} {of} looked at"
+
+
 class Drop(msgspec.Struct, frozen=True, kw_only=True):
     """Scores that rank otherwise than in the agent's own past, from the alarm until it clears."""
 
@@ -47,7 +64,10 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     mean_rank: float  # mean rank since then, 0 to 1; .5 means no change, less is worse
     sessions: int  # scores since then
     strong: bool = False  # `spanwise_drift_strong`: it wakes somebody
-    cause: Cause | None = None  # what explains it; None: nothing fails more than before
+    cause: Cause | None = (
+        None  # what explains it; None: nothing fails more than before, or see `looked_at`
+    )
+    looked_at: LookedAt | None = None  # why the cause is not known yet
 
 
 class WatchedScores(msgspec.Struct, frozen=True, kw_only=True):

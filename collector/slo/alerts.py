@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from collector.records.standing import FAULT_WORDS, FAULTS_THAT_PAGE
+from collector.records.standing import FAULT_WORDS, FAULTS_THAT_PAGE, LOOKED_AT
 from collector.slo import expressions as promql
 from collector.slo.words import AlertQuery, Text, Words
 
@@ -109,7 +109,11 @@ def _drop(w: Words) -> str:
         unknown = "The cause is unknown: no tool, model call or loop fails more than before."
         tool = row.given("tool", f" of {row.label('tool')}")
         known = f"It is explained by the fault {row.label('fault')}{tool}."
-        return row.when("fault", {"unknown": unknown}, known)
+        of = row.given("tool", f"uses of {row.label('tool')}", "sessions")
+        looked = (
+            f"The cause is not known yet: {row.value('%.0f')} of {LOOKED_AT} {of} are looked at."
+        )
+        return row.when("fault", {"unknown": unknown, "not_known_yet": looked}, known)
 
     def dropped(row: Words) -> str:
         return f" {row.label('evaluator')} dropped {row.value('humanizeTimestamp')}."

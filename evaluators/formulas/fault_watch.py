@@ -263,9 +263,20 @@ class FaultWatch:
 
         0: they do not, the past is too short, or there are less than FEW of them.
         """
-        past = self.state.past
         uses, failures = self._recent.since(since)
-        return evidence(uses, failures, past.uses, past.failures)
+        return evidence(uses, failures, *self._before)
+
+    def used_since(self, since: float) -> tuple[int, int]:
+        """Uses since log time `since`, and how many of them failed; of many uses, about."""
+        return self._recent.since(since)
+
+    @property
+    def _before(self) -> tuple[float, float]:
+        """Uses and failures that what may be a fault is no part of."""
+        found = self.state.fault or self.state.sums[0]
+        if isinstance(found, FaultAlarm) or found.total:
+            return found.uses_before, found.failures_before
+        return self.state.past.uses, self.state.past.failures
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

@@ -41,6 +41,8 @@ def fault_row(fault: Fault, now: float) -> dict[str, Any]:
 
 
 def explanation(drop: Drop) -> str:
+    if drop.cause is None and drop.looked_at is not None:
+        return drop.looked_at.words
     if drop.cause is None:
         return "cause unknown: no tool, model call or loop fails more than before"
     fault, tool = drop.cause

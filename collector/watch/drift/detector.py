@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from collector.records.drift import DriftState, SettlingScore
+from collector.records.standing import LookedAt
 from collector.watch.entered import Entered
 from collector.watch.settling import Settling, Update, digest_of
 from collector.watch.windows.target import Labels
@@ -94,6 +95,9 @@ class DriftDetector:
         )
         self.past = OwnPast(limits, state.past if state else None, parts)
         self.trail = Trail(state.trail if state else ())
+        self.looked_at: LookedAt | None = (
+            None  # of the fall that stands, while its cause is not known
+        )
 
     # --- scores ------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from collector.base.telemetry import OTHER, short
 from collector.log.state_table import Parts
 from collector.records.drift import DriftState
 from collector.records.signal_batch import SignalHeader
-from collector.records.standing import AgentLabels, Drop, WatchedScores
+from collector.records.standing import AgentLabels, Drop, LookedAt, WatchedScores
 from collector.watch.comparisons import Comparisons
 from collector.watch.drift.detector import DriftDetector
 from collector.watch.faults.faults import Faults
@@ -58,6 +58,7 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
                     sessions=alarm.sessions,
                     strong=direction == "worse" and watch.is_strong,
                     cause=watch.past.cause if direction == "worse" else None,
+                    looked_at=watch.looked_at if direction == "worse" else None,
                 )
                 found[service, agent] = (*found.get((service, agent), ()), drop)
         return found
@@ -77,20 +78,17 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
         return found
 
     def explain(self, faults: Faults) -> Iterator[None]:
-        """Name the fault that explains a fall; one whose named cause is over is over.
-
-        One fall with each step, of those that anything was said of since they were stored last.
-        """
-        for labels in tuple(self.table.changed):
-            watch = self._watches.get(labels)
-            if watch is None or watch.past.worse is None:
-                continue
+        """Name the fault that explains a fall, one fall with each step; one whose named cause is over is over."""
+        for labels, watch in tuple(self._watches.items()):
             past, alarm = watch.past, watch.past.worse
+            if alarm is None:
+                continue
             yield
             agent = labels[:2]
             cause = faults.cause(agent, alarm.since)
             if cause is not None and past.explain(cause):
                 self.table.change(labels)
+            watch.looked_at = None if past.cause else faults.looked_at(agent, alarm.since)
             named = past.cause
             if named is not None and faults.is_over(agent, named, alarm.began):
                 past.end_worse()
@@ -102,12 +100,13 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
         change = watch and (watch.past.worse or watch.past.better)
         return faults.since(labels[:2]) if change is None else change.since
 
-    def causes(self) -> dict[AgentLabels, Cause | None]:
-        """Of each agent whose scores have dropped, what explains it; None: nothing does."""
-        found: dict[AgentLabels, Cause | None] = {}
+    def causes(self) -> dict[AgentLabels, Cause | LookedAt | None]:
+        """Of each agent whose scores have dropped, what explains it, or why that is not known; None: nothing does."""
+        found: dict[AgentLabels, Cause | LookedAt | None] = {}
         for labels, watch in sorted(self._watches.items()):
-            if watch.alarm is not None:
-                found[labels[:2]] = found.get(labels[:2]) or watch.past.cause
+            known = found.get(labels[:2])
+            if watch.alarm is not None and not isinstance(known, tuple):
+                found[labels[:2]] = watch.past.cause or watch.looked_at or known
         return found
 
     def is_compared(self, watch: DriftDetector) -> bool:

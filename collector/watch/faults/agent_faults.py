@@ -12,7 +12,14 @@ from typing import get_args
 from collector.base.slots import Slots
 from collector.base.telemetry import OTHER, short
 from collector.records.faults import AgentFaultsState, SettlingUses, WatchState
-from collector.records.standing import FAULTS_THAT_PAGE, AgentLabels, FailingTool, Fault
+from collector.records.standing import (
+    FAULTS_THAT_PAGE,
+    LOOKED_AT,
+    AgentLabels,
+    FailingTool,
+    Fault,
+    LookedAt,
+)
 from collector.watch.entered import Entered
 from collector.watch.settling import Settling, digest_of
 from evaluators.formulas.durations import Durations
@@ -125,10 +132,23 @@ class AgentFaults:
         A fault that pages explains before one that may follow from it: an agent gives up because a tool fails.
         """
         evidence = {key: each.watch.evidence(since) for key, each in self._in_order()}
-        explaining = [key for key, found in evidence.items() if found >= EXPLAINS]
+        explaining = [
+            key
+            for key, found in evidence.items()
+            if found >= EXPLAINS or (found and self._watches[key].is_raised)
+        ]
         return max(
             explaining, key=lambda key: (key[0] in FAULTS_THAT_PAGE, evidence[key]), default=None
         )
+
+    def looked_at(self, since: float) -> LookedAt | None:
+        """Of the watches without enough uses since then, the one with the most failures; None: all have enough."""
+        used = [(*each.watch.used_since(since), key[1]) for key, each in self._in_order()]
+        few = [(failures, -uses, tool) for uses, failures, tool in used if uses < LOOKED_AT]
+        if not few:
+            return None
+        _, uses, tool = max(few, key=lambda each: each[:2])
+        return LookedAt(tool=tool, uses=-uses)
 
     def is_over(self, fault: FaultKind, tool: str, alarm: float) -> bool:
         """Whether a fault that had begun by log time `alarm` is over."""

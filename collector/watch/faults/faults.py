@@ -10,12 +10,16 @@ from collections.abc import Mapping, Sequence
 from collector.base.telemetry import OTHER, short
 from collector.log.state_table import Parts
 from collector.records.faults import AgentFaultsState, SettlingUses
-from collector.records.standing import AgentLabels, Fault
+from collector.records.standing import AgentLabels, Fault, LookedAt
 from collector.records.traces import WorkRecord
 from collector.watch.comparisons import Comparisons
 from collector.watch.faults.agent_faults import ENTERED, AgentFaults
 from collector.watch.settling import Update, bounded, digest_of
 from evaluators.formulas.fault_watch import Cause
+
+LOOKED_AT_LEAST = (
+    900.0  # seconds after which a drop has no cause, though some tool was used rarely since
+)
 
 
 class Faults(Comparisons[AgentLabels, AgentFaults]):
@@ -49,6 +53,13 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         """What explains best that the agent's scores dropped at log time `since`; None: nothing does."""
         watches = self._watches.get(labels)
         return None if watches is None else watches.cause(since)
+
+    def looked_at(self, labels: AgentLabels, since: float) -> LookedAt | None:
+        """What of the agent has been used too rarely since then to say that nothing explains a drop."""
+        watches = self._watches.get(labels)
+        if watches is None or self.log_time.passed - since >= LOOKED_AT_LEAST:
+            return None
+        return watches.looked_at(since)
 
     def is_over(self, labels: AgentLabels, cause: Cause, alarm: float) -> bool:
         """Whether a fault that had begun by log time `alarm` is over."""

@@ -49,6 +49,7 @@ async def test_an_agents_numbers_are_those_of_the_gauges(stand: Stand) -> None:
             "sessions": 63,
             "strong": False,
             "cause": None,
+            "looked_at": None,
         }
     ]
     assert "<b>0.14</b>" in page

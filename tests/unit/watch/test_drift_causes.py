@@ -194,3 +194,34 @@ def test_recent_uses_are_bounded_and_exact_for_the_newest() -> None:
     assert failures == 10
     assert 85 <= uses <= 100
     assert RecentUses(recent.buckets).since(9_900.0) == (uses, failures)
+
+
+async def test_no_drop_is_without_a_cause_before_20_uses_of_everything_or_15_minutes() -> None:
+    drops, watcher = watched(), await faults_of(*[FINE] * 300)
+    began = 300
+    live(drops, [*GOOD, *[0.0] * 20])
+    for number in range(began, began + 15):
+        explain(drops, watcher)
+        looked = shown(drops).looked_at
+        assert (looked.tool, looked.uses) == ("find_order", number - began)
+        assert looked.words == (
+            f"cause not known yet: {number - began} of 20 uses of find_order looked at"
+        )
+        assert drops.causes() == {AGENT: looked}
+        await watcher.live(FINE, begin=number)
+
+    await watcher.live(FINE, begin=began + 15)
+    explain(drops, watcher)
+
+    assert shown(drops).looked_at is None
+    assert drops.causes() == {AGENT: None}
+
+
+async def test_a_drop_has_no_cause_once_20_uses_are_looked_at() -> None:
+    drops, watcher = watched(), await faults_of(*[FINE] * 300)
+    live(drops, [*GOOD, *[0.0] * 20])
+
+    await watcher.live(*[FINE] * 20, begin=300, every=20)
+    explain(drops, watcher)
+
+    assert drops.causes() == {AGENT: None}
