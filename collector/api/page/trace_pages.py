@@ -1,6 +1,9 @@
 """One trace: its page, its recording and its case as files."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
@@ -13,16 +16,199 @@ from collector.api.held_feedback import said_by_people
 from collector.api.page.feedback_pages import said_view
 from collector.api.page.rendering import Rendering
 from collector.api.page.session_view import TRACES
-from collector.api.page.sheet import PAGE, Sheet, left_out
+from collector.api.page.sheet import OPENING, PAGE, Sheet, left_out, plain
 from collector.api.page.signal_rows import failing, runs_away, signal_rows, why_no_scores
-from collector.api.page.span_tree import span_rows, span_shown
-from collector.api.page.talk import talk
 from collector.api.traces import FullTrace, Traces
 from collector.base.frames import LENGTH
 from collector.config.strict_yaml import in_yaml
 from evaluators.dialects.exchanged import read_exchanged
 from evaluators.dialects.reading_order import Line, reading_order
 from evaluators.expectations import case_of
+from evaluators.matching.first_failure import first_failure
+from evaluators.model import ModelCall, ToolCall, Trace
+
+# A trace as a conversation: each line with its texts, what it took, and where the trace went wrong first. Pure.
+
+_OPENINGS = {"system": 200}
+"""Characters of what somebody said that are seen at once: the same instructions begin every trace of an agent."""
+LINES = 400  # lines that the page shows; the API has the rest
+
+
+def talk(trace: Trace, lines: Sequence[Line], sheet: Sheet) -> list[dict[str, Any]]:
+    """The lines in groups: what was said in former turns is together, to be folded."""
+    maker = _Maker(trace, sheet)
+    rows = sheet.rows(lines, maker.row, cost=700, most=LINES)
+    return [
+        {"is_earlier": is_earlier, "rows": list(group)}
+        for is_earlier, group in groupby(rows, key=lambda row: row["is_earlier"])
+    ]
+
+
+class _Maker:
+    def __init__(self, trace: Trace, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._began = trace.start_time_unix_nano
+        self._has_agents = len(trace.agents) > 1
+        failure = first_failure(trace)
+        self._failed = None if failure is None else failure.call
+        self._led_to = None if failure is None else failure.span_id
+        self._made: Counter[str] = Counter()
+        self._number = 0
+
+    def row(self, line: Line) -> dict[str, Any]:
+        self._number += 1
+        timed = line.call or line.model
+        return {
+            "id": f"line-{self._number}",
+            "speaker": line.speaker,
+            "agent": line.agent and self._sheet.name(line.agent),
+            "is_earlier": line.is_earlier,
+            "span_id": line.span_id,
+            "text": self._sheet.long(
+                (line.text or "").strip(), opening=_OPENINGS.get(line.speaker, OPENING)
+            ),
+            "wanted": [
+                {"name": self._sheet.name(each.name), "arguments": self._sheet.text(each.arguments)}
+                for each in line.wanted
+            ],
+            "asks": line.asks,
+            "at": None if timed is None else _seconds(self._began, timed.start_time_unix_nano),
+            "seconds": None if timed is None else _took(timed),
+            **self._of_model(line.model),
+            **self._of_call(line.call),
+        }
+
+    def _of_model(self, call: ModelCall | None) -> dict[str, Any]:
+        if call is None:
+            return {"model": None, "led_to_failure": False}
+        name = self._sheet.name
+        return {
+            "model": {
+                "name": call.model and name(call.model),
+                "agent": self._agent(call),
+                "error": self._sheet.text(call.error),
+                "input": call.tokens.input,
+                "output": call.tokens.output,
+            },
+            "led_to_failure": self._led_to is not None and call.span_id == self._led_to,
+        }
+
+    def _agent(self, call: ModelCall | ToolCall) -> str | None:
+        return self._sheet.name(call.agent) if call.agent and self._has_agents else None
+
+    def _of_call(self, call: ToolCall | None) -> dict[str, Any]:
+        if call is None:
+            return {"call": None, "is_first_failure": False}
+        same = f"{call.name} {plain(call.arguments)}"
+        self._made[same] += 1
+        return {
+            "call": {
+                "name": self._sheet.name(call.name),
+                "agent": self._agent(call),
+                "arguments": self._sheet.long(call.arguments),
+                "result": self._sheet.long(None if call.error else call.result),
+                "error": self._sheet.long(call.error),
+                "rejected": call.rejected,
+                "times": self._made[same],
+            },
+            "is_first_failure": call is self._failed,
+        }
+
+
+def _took(call: ModelCall | ToolCall) -> float:
+    return _seconds(call.start_time_unix_nano, call.end_time_unix_nano)
+
+
+def _seconds(since: int, until: int) -> float:
+    return max(0, until - since) / 1e9
+
+
+# The spans of a trace as a tree on a time axis. Pure.
+
+WIDTH = 1000.0  # of the time axis, in the units of its drawing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanRow:
+    span: dict[str, Any]
+    number: int  # its place in the tree, from 1: what the page calls it
+    depth: int
+    left: float
+    width: float
+    seconds: float
+
+    @property
+    def indent(self) -> int:
+        return min(self.depth, 12)
+
+
+def span_rows(spans: Sequence[dict[str, Any]]) -> list[SpanRow]:
+    if not spans:
+        return []
+    starts = [int(span["startTimeUnixNano"]) for span in spans]
+    ends = [int(span["endTimeUnixNano"]) for span in spans]
+    first, length = min(starts), max(1, max(ends) - min(starts))
+    rows: list[SpanRow] = []
+    for number, (span, depth) in enumerate(_in_tree_order(spans), 1):
+        start, end = int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])
+        left = (start - first) / length * WIDTH
+        rows.append(
+            SpanRow(
+                span=span,
+                number=number,
+                depth=depth,
+                left=round(min(left, WIDTH - 4), 2),
+                width=round(max(4.0, min(WIDTH - left, (end - start) / length * WIDTH)), 2),
+                seconds=max(0, end - start) / 1e9,
+            )
+        )
+    return rows
+
+
+def _in_tree_order(spans: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:
+    """Depth first. A span whose parent is missing is a root; spans that go round in circles come last."""
+    known = {span["spanId"] for span in spans}
+    children: dict[str, list[dict[str, Any]]] = {}
+    for span in spans:
+        parent = span["parentSpanId"]
+        children.setdefault(parent if parent in known else "", []).append(span)
+    ordered: list[tuple[dict[str, Any], int]] = []
+    waiting = [(span, 0) for span in reversed(children.pop("", []))]
+    while waiting:
+        span, depth = waiting.pop()
+        ordered.append((span, depth))
+        below = reversed(children.pop(span["spanId"], []))
+        waiting += [(child, depth + 1) for child in below]
+    seen = {span["spanId"] for span, _ in ordered}
+    return ordered + [(span, 0) for span in spans if span["spanId"] not in seen]
+
+
+def span_shown(row: SpanRow, tree: Sheet, said: Sheet) -> dict[str, Any]:
+    """A row of the tree with its texts, which have room of their own: attributes and events without it are counted."""
+    span = row.span
+    attributes = said.rows(
+        span["attributes"].items(),
+        lambda each: (said.name(each[0]), said.text(each[1])),
+        cost=30,
+    )
+    events = said.rows(
+        span["events"],
+        lambda event: f"{said.name(event['name'])} {said.text(event['attributes'])}",
+        cost=40,
+    )
+    return {
+        "row": row,
+        "id": tree.name(span["spanId"]),
+        "name": tree.name(span["name"]),
+        "failed": span["status"]["code"] == "error",
+        "message": said.text(span["status"]["message"]),
+        "attributes": attributes,
+        "attributes_left_out": len(span["attributes"]) - len(attributes),
+        "events": events,
+        "events_left_out": left_out(span["events"], events),
+        "scope": tree.name(span["scope"]),
+    }
+
 
 SPANS = 400  # spans that the tree shows; the API has the rest
 GAPS = 20

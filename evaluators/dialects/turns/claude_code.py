@@ -1,7 +1,6 @@
 """Claude Code's log events, and its beta spans."""
 
-from evaluators.dialects.turns.agent import LogAgent
-from evaluators.dialects.turns.attributes import text
+from evaluators.dialects.turns.agent import LogAgent, text
 from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 
 NOTIFICATION = "<task-notification>"

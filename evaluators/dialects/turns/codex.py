@@ -1,7 +1,6 @@
 """OpenAI Codex: log events of a conversation; helpers have conversations of their own on the same machine."""
 
-from evaluators.dialects.turns.agent import LogAgent
-from evaluators.dialects.turns.attributes import from_resource, text
+from evaluators.dialects.turns.agent import LogAgent, from_resource, text
 from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 
 NOT_TYPED = (

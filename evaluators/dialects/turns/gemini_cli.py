@@ -1,7 +1,6 @@
 """Gemini CLI: log events and, beside them, a trace for every model call and every batch of tools."""
 
-from evaluators.dialects.turns.agent import LogAgent
-from evaluators.dialects.turns.attributes import from_resource, text
+from evaluators.dialects.turns.agent import LogAgent, from_resource, text
 from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 
 _WORK = frozenset(

@@ -2,8 +2,7 @@
 
 import re
 
-from evaluators.dialects.turns.agent import LogAgent
-from evaluators.dialects.turns.attributes import text
+from evaluators.dialects.turns.agent import LogAgent, text
 from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 
 _WORK = frozenset(

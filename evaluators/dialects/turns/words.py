@@ -4,8 +4,7 @@ import hashlib
 
 from evaluators.dialects.decoding.event_names import DETAILS, carries_messages
 from evaluators.dialects.decoding.values import as_dict, as_list, unwrap
-from evaluators.dialects.turns.agent import LogAgent
-from evaluators.dialects.turns.attributes import from_resource, text
+from evaluators.dialects.turns.agent import LogAgent, from_resource, text
 from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 from evaluators.digest import canonical
 from evaluators.model import JSON

@@ -16,8 +16,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from collector.api.about import About
+from collector.api.admin import Errors
 from collector.api.answers import RequestRefused
-from collector.api.errors import Errors
 from collector.api.page.service_view import catalogue_view, health_view, judge_view
 from collector.api.vitals import PREFIX, Vitals, numbers, vitals
 from collector.base.telemetry import Telemetry

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from collector.api.page.sheet import LONG, OPENING, Sheet
 from collector.api.page.signal_rows import verdict
-from collector.api.page.talk import talk
+from collector.api.page.trace_pages import talk
 from collector.api.page.views import MARKED, prose
 from evaluators.dialects.reading_order import Line
 from tests.support import api_records as make

@@ -9,9 +9,9 @@ from functools import partial
 
 import pytest
 
+from collector.api.feed import OwnThread
 from collector.base import watch
 from collector.base.lifecycle import Stages
-from collector.base.own_thread import OwnThread
 from collector.base.watch import PartEnded
 
 
