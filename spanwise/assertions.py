@@ -1,7 +1,5 @@
 """An assertion for tests: every session, or trace, scores at least so much."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

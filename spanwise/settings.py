@@ -1,7 +1,5 @@
 """The configuration of a call of the library: the same tree as `spanwise.yaml`, from the same sources."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Coroutine, Mapping, Sequence

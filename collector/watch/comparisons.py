@@ -7,8 +7,6 @@ depend on how partitions interleave, nor on what a restart reads again.
 How it is stored: `collector/log/state_table.py`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeVar
@@ -16,8 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from collector.log.state_table import Parts, StateTable
 from collector.watch.settling import Settling, Update
 
-HOLD = 120.0
-"""Seconds by which log time may lag behind for a partition that was lost: another process may keep it."""
+HOLD = 120.0  # seconds by which log time may lag behind for a partition that was lost: another process may keep it
 
 
 class LogTime:
@@ -52,8 +49,6 @@ class LogTime:
 
 
 class Comparison(Protocol):
-    """What is kept for one key."""
-
     @property
     def settling(self) -> Settling[Any]: ...
 
@@ -83,8 +78,6 @@ W = TypeVar("W", bound=Comparison)
 
 
 class Comparisons(ABC, Generic[K, W]):
-    """Every comparison of one kind."""
-
     def __init__(self, kind: str, key: Any, state: Any) -> None:
         """Its table in topic `windows` is of this kind, with keys and states of these types."""
         self.table: StateTable[K, Any] = StateTable(
@@ -98,8 +91,7 @@ class Comparisons(ABC, Generic[K, W]):
         )
         self.log_time = LogTime()
         self._watches: dict[K, W] = {}
-        self._services: dict[Hashable, dict[K, W]] = {}
-        """Those that may hold the same subjects."""
+        self._services: dict[Hashable, dict[K, W]] = {}  # those that may hold the same subjects
 
     @abstractmethod
     def _service(self, key: K) -> Hashable:
@@ -125,7 +117,6 @@ class Comparisons(ABC, Generic[K, W]):
                 yield
 
     def expire(self) -> None:
-        """End what is old, as the next subject that enters would."""
         passed = self.log_time.passed
         for key, watch in self._watches.items():
             if watch.expire(passed):
@@ -152,7 +143,6 @@ class Comparisons(ABC, Generic[K, W]):
     # --- storing -----------------------------------------------------------------------------------------------------
 
     def clear(self) -> None:
-        """Forget everything, to read it back with the partitions, each from its commit."""
         self._services.clear()
         self._watches.clear()
         self.table.clear()

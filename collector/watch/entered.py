@@ -6,10 +6,8 @@ import struct
 from array import array
 from bisect import bisect_left, insort
 
-MOST = 4096
-"""Subjects that are remembered: the newest. One that was forgotten and says something again enters again."""
-TAIL = 128
-"""Subjects that the state names by itself before the part must be written."""
+MOST = 4096  # subjects that are remembered: the newest. One that was forgotten and says something again enters again.
+TAIL = 128  # subjects that the state names by itself before the part must be written
 _NUMBER = struct.Struct("<Q")
 
 
@@ -21,13 +19,8 @@ class Entered:
     """
 
     def __init__(self, count: int = 0, newest: bytes = b"", part: bytes = b"") -> None:
-        """As they were stored; the part may be older than the rest, or missing.
-
-        Raises:
-            ValueError: they were not.
-        """
-        self.count = count
-        """How many have entered, those that were forgotten too."""
+        """As they were stored; the part may be older than the rest, or missing. Raises ValueError: they were not."""
+        self.count = count  # how many have entered, those that were forgotten too
         tail = _unpacked(newest)
         self._written, self._subjects = _unpacked_part(part)
         if self._written > count:  # of a state before this one, which could not be read
@@ -71,7 +64,6 @@ def _packed(subjects: array[int]) -> bytes:
 
 
 def _unpacked_part(part: bytes) -> tuple[int, array[int]]:
-    """How many had entered, and the newest of them."""
     if not part:
         return 0, array("Q")
     return *_NUMBER.unpack_from(part), _unpacked(part[_NUMBER.size :])

@@ -4,8 +4,6 @@ A trace is one from its first finding until its final outcome. A trace whose out
 could not be written or expired, is forgotten once it must have closed.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator
 
@@ -18,8 +16,7 @@ from evaluators.trace.runaway import USUAL
 RUNAWAY = "runaway"
 MAX_TRACES = 1000
 """Open traces that run away, of all agents."""
-MAX_CLOSED = 4096
-"""Traces that closed last: what is found of one of them by then came too late."""
+MAX_CLOSED = 4096  # traces that closed last: what is found of one of them by then came too late
 
 
 class OpenRunaways:
@@ -38,8 +35,7 @@ class OpenRunaways:
     def take(self, subject: SubjectHeader, header: SignalHeader, json: memoryview) -> str | None:
         """Take in a signal of `runaway`, its `json` to be read only if need be; returns as `find` does.
 
-        Raises:
-            Undecodable: as `find`.
+        Raises Undecodable: as `find`.
         """
         if subject.trace_id is None:
             return None
@@ -51,8 +47,7 @@ class OpenRunaways:
     def find(self, signal: Signal) -> str | None:
         """Take in what is said of a trace that is open; returns the reason for which one was forgotten to make room.
 
-        Raises:
-            Undecodable: its time cannot be read.
+        Raises Undecodable: its time cannot be read.
         """
         trace_id = signal.trace_id
         if trace_id is None or signal.score != 0:

@@ -5,8 +5,6 @@ subject enters at the log time at which it has settled, in the order of (that ti
 changes nothing.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -16,10 +14,8 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from collector.base.telemetry import LONGEST_LABEL
 from collector.watch.entered import Entered
 
-MAX_SETTLING = 4096
-"""Size of what may settle at the same time."""
-FEW = 64
-"""Stale dues that are never worth a sweep."""
+MAX_SETTLING = 4096  # size of what may settle at the same time
+FEW = 64  # stale dues that are never worth a sweep
 
 
 class Held(Protocol):
@@ -43,16 +39,11 @@ H = TypeVar("H", bound=Held)
 
 
 class Update(NamedTuple):
-    """A record about a subject."""
-
     subject: str
     digest: int
-    rank: tuple[int, bool]
-    """As `Held.rank`."""
-    time: float
-    """The record's log time."""
-    seen: float
-    """Log time at which the subject's newest span was first seen."""
+    rank: tuple[int, bool]  # as `Held.rank`
+    time: float  # the record's log time
+    seen: float  # log time at which the subject's newest span was first seen
     partition: int
     offset: int
 

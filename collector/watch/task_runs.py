@@ -3,8 +3,6 @@
 The state depends on the set of runs taken in, never on their order, as long as no task is evicted.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,18 +13,14 @@ from collector.records.traces import RunRecord
 from collector.records.windows import TaskRun
 from evaluators.formulas.task_runs import KS, Run, TaskPassing, decided, newest, passing
 
-Agent: TypeAlias = tuple[str, str]
-"""(service, agent), as label values."""
+Agent: TypeAlias = tuple[str, str]  # (service, agent), as label values
 
 Said: TypeAlias = Callable[[str, str], bool | None]
 """(service, session id) in; whether feedback says that it succeeded, None where no one says so."""
-MAX_TASKS = 4096
-"""Tasks that are remembered, of all agents together."""
+MAX_TASKS = 4096  # tasks that are remembered, of all agents together
 
 
 class TaskRuns:
-    """Every task's window."""
-
     def __init__(self, *, window: int, most: int = MAX_TASKS, said: Said | None = None) -> None:
         """`window` newest runs of a task count; at most `most` tasks are remembered.
 
@@ -92,7 +86,6 @@ class TaskRuns:
             self.table.change((service, agent, task))
 
     def newest(self) -> dict[Agent, float]:
-        """Of each agent with tasks, the end of its newest run."""
         return {
             agent: max(runs[-1].ended for runs in tasks.values())
             for agent, tasks in self._agents.items()
@@ -100,7 +93,6 @@ class TaskRuns:
         }
 
     def passing(self) -> Iterator[tuple[Agent, tuple[TaskPassing, ...]]]:
-        """Each agent's pass@k and pass^k."""
         for agent, tasks in self._agents.items():
             if agent not in self._passing:
                 counts = [decided(runs) for runs in tasks.values()]
@@ -113,7 +105,6 @@ class TaskRuns:
         return tuple(stored) or None
 
     def _restore(self, key: tuple[str, str, str], runs: tuple[TaskRun, ...], _parts: Parts) -> None:
-        """Take a task back, cut to today's window."""
         if not runs:
             raise ValueError("a task without runs")
         service, agent, task = key

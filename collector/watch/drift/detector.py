@@ -1,7 +1,5 @@
 """The comparison of one label set with its own past: scores that settle, then enter once. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
@@ -15,12 +13,9 @@ from evaluators.formulas.own_history import OTHER as ENTERED
 from evaluators.formulas.own_past import OwnPast
 from evaluators.formulas.past_limits import PastLimits
 
-MOST = 64
-"""Points: at most 600 bytes in the stored state."""
-AGE = 30 * 86_400
-"""Seconds of log time that are remembered."""
-STEPS = 1_000
-"""Progress is kept in steps of 1 / STEPS."""
+MOST = 64  # points: at most 600 bytes in the stored state
+AGE = 30 * 86_400  # seconds of log time that are remembered
+STEPS = 1_000  # progress is kept in steps of 1 / STEPS
 
 
 class Trail:
@@ -44,7 +39,6 @@ class Trail:
 
     @property
     def packed(self) -> tuple[tuple[int, int], ...]:
-        """The points, for the state and for what shows them."""
         return tuple(self._points)
 
     def _merge_one(self) -> None:
@@ -62,13 +56,10 @@ BOTH = frozenset({"work_baseline"})
 """Evaluators whose scores should neither fall nor rise: what an agent gives up early is less work."""
 TICKETS = frozenset({"work_baseline", "task_agreement"})
 """Session evaluators whose falls never wake anybody."""
-_DIGESTS = 2**64
-"""A digest as a number below 1 breaks the ties between equal scores."""
+_DIGESTS = 2**64  # a digest as a number below 1 breaks the ties between equal scores
 
 
 class DriftDetector:
-    """One label set."""
-
     def __init__(
         self,
         labels: Labels,
@@ -78,8 +69,7 @@ class DriftDetector:
     ) -> None:
         """`state` and `parts` as they were stored; a part may be older than the state, or missing.
 
-        Raises:
-            ValueError: they were not.
+        Raises ValueError: they were not.
         """
         parts = dict(parts or {})
         self.labels = labels
@@ -120,7 +110,6 @@ class DriftDetector:
         return self.past.expire(now)
 
     def alarms(self) -> Iterator[tuple[Literal["worse", "better"], Change]]:
-        """What is raised now."""
         if self.past.worse is not None:
             yield "worse", self.past.worse
         if self.past.better is not None:

@@ -4,8 +4,6 @@ A session's score enters once: when the session has been quiet for `windows.agen
 enters at its first final outcome.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from collector.base.telemetry import OTHER, short
@@ -30,8 +28,6 @@ TRACES = frozenset({"tool_correctness", "confidence", "task_completion"})
 
 
 class DriftDetectors(Comparisons[Labels, DriftDetector]):
-    """Every label set."""
-
     def __init__(self, limits: PastLimits, *, settle: float) -> None:
         """`settle` is in seconds of log time."""
         super().__init__("drift", Labels, DriftState)
@@ -45,7 +41,6 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
         return DriftDetector(key, self._limits, state, parts)
 
     def by_agent(self) -> dict[AgentLabels, tuple[Drop, ...]]:
-        """What ranks otherwise than it was, in both directions, of each agent of which anything does."""
         found: dict[AgentLabels, tuple[Drop, ...]] = {}
         for (service, agent, evaluator, scope), watch in sorted(self._watches.items()):
             for direction, alarm in watch.alarms():
@@ -64,7 +59,6 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
         return found
 
     def watched(self) -> dict[AgentLabels, tuple[WatchedScores, ...]]:
-        """Every comparison of each agent that has any."""
         found: dict[AgentLabels, tuple[WatchedScores, ...]] = {}
         for (service, agent, evaluator, scope), watch in sorted(self._watches.items()):
             each = WatchedScores(
@@ -110,7 +104,6 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
         return found
 
     def is_compared(self, watch: DriftDetector) -> bool:
-        """Whether the label set's history is long enough for a comparison, or its alarm is active."""
         return watch.alarm is not None or watch.past.history_samples >= self._limits.least
 
     # --- scores ------------------------------------------------------------------------------------------------------

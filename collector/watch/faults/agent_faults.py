@@ -33,22 +33,16 @@ from evaluators.formulas.fault_watch import (
 )
 from evaluators.uses import ToolUse
 
-MAX_TOOLS = 32
-"""Tools of an agent with watches of their own: those that are used most lately."""
+MAX_TOOLS = 32  # tools of an agent with watches of their own: those that are used most lately
 MAX_LATELY = 4096
 """Entries of sessions in watches that are remembered, 60 kB: one that is forgotten may enter again too soon."""
 MAX_SETTLING = 4800
 """Turns of an agent that may wait to enter at the same time, each counted as 2 and its tools: 0.7 MB at most."""
-ENDED_SHOWN = 3600.0
-"""Seconds for which the gauge of a fault that is over says 0, so that an alert ends at once."""
-ERRORS = 16
-"""Newest failures whose class of error is remembered."""
-SESSIONS = 3
-"""Newest failed sessions that are named."""
-SEEN = 10
-"""Uses of a tool from which on it is said that it always fails."""
-MOSTLY = 0.5
-"""The share of them that failed."""
+ENDED_SHOWN = 3600.0  # seconds for which the gauge of a fault that is over says 0, so that an alert ends at once
+ERRORS = 16  # newest failures whose class of error is remembered
+SESSIONS = 3  # newest failed sessions that are named
+SEEN = 10  # uses of a tool from which on it is said that it always fails
+MOSTLY = 0.5  # the share of them that failed
 _MARKUP = re.compile(r"[^\w .:/@+-]")
 """What has no place in a tool's name, which is in alerts: they are shown as HTML and as Markdown."""
 _ORDER = {fault: place for place, fault in enumerate(get_args(FaultKind))}
@@ -68,8 +62,7 @@ class AgentFaults:
     ) -> None:
         """`settle`: seconds after which a session that goes on enters a watch again. The rest as it was stored.
 
-        Raises:
-            ValueError: it was not.
+        Raises ValueError: it was not.
         """
         state = state or AgentFaultsState()
         self.labels = labels
@@ -188,7 +181,6 @@ class AgentFaults:
             self.settling.entered.written(packed)
 
     def _in_order(self) -> list[tuple[Cause, _Watch]]:
-        """The watches as people read them: what fails first, then what it leads to."""
         return sorted(self._watches.items(), key=lambda each: (_ORDER[each[0][0]], each[0][1]))
 
     # --- inside ------------------------------------------------------------------------------------------------------
@@ -309,7 +301,6 @@ class _Watch:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing speaks for a fault."""
         return self.watch.is_quiet
 
     def feed(
@@ -361,7 +352,6 @@ def _plain(tool: str) -> str:
 
 
 def _both(one: ToolUse, other: ToolUse) -> ToolUse:
-    """Two tools that share a label."""
     return ToolUse(
         tool=one.tool,
         calls=one.calls + other.calls,

@@ -1,7 +1,5 @@
 """What fault watches export about themselves."""
 
-from __future__ import annotations
-
 from collector.base.telemetry import Telemetry
 
 

@@ -7,8 +7,6 @@ Exactly one process runs it (role `publish`), because the watches of an agent sp
 know what they have read, so that a crash between the records and the commit changes nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from collector.base.clock import Clock
@@ -31,8 +29,6 @@ EVERY = 10.0
 
 
 class FaultReader(Consumer):
-    """See the module."""
-
     def __init__(
         self,
         *,
@@ -61,8 +57,7 @@ class FaultReader(Consumer):
         self._stored = clock()
         self._slice = TimeSlice()
         self._is_restored = False
-        self.caught_up = False
-        """Whether every record written before the start has been read."""
+        self.caught_up = False  # whether every record written before the start has been read
 
     # --- the steps of the loop ---------------------------------------------------------------------------------------
 
@@ -92,12 +87,10 @@ class FaultReader(Consumer):
         self.caught_up = self.caught_up or bool(batch.ends)
 
     async def commit(self) -> None:
-        """Every 10 seconds."""
         if self._clock() - self._stored >= EVERY:
             await self.finish()
 
     async def finish(self) -> None:
-        """Store the watches that changed, with the commits."""
         self._stored = self._clock()
         self._faults.expire()
         for agent in self._faults:

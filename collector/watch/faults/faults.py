@@ -3,8 +3,6 @@
 What a turn used enters when its trace has closed, in the order of (log time, trace id).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from collector.base.telemetry import OTHER, short
@@ -23,8 +21,6 @@ LOOKED_AT_LEAST = (
 
 
 class Faults(Comparisons[AgentLabels, AgentFaults]):
-    """By the labels of agents."""
-
     def __init__(self, *, settle: float) -> None:
         """`settle`: seconds of log time after which a session that goes on enters a watch again."""
         super().__init__("faults", tuple[str, str], AgentFaultsState)
@@ -37,7 +33,6 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         return AgentFaults(key, self._settle, state, parts.get(ENTERED, b""))
 
     def by_agent(self) -> dict[AgentLabels, tuple[Fault, ...]]:
-        """What is shown of each agent of which anything is."""
         found = {labels: tuple(watches.faults()) for labels, watches in self._watches.items()}
         return {labels: faults for labels, faults in found.items() if faults}
 

@@ -1,7 +1,5 @@
 """The metric families of the room that ranks sessions."""
 
-from __future__ import annotations
-
 from collector.base.telemetry import Telemetry
 
 

@@ -1,7 +1,5 @@
 """A bounded number of histories, by service and name. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from functools import lru_cache
@@ -29,8 +27,7 @@ class Histories(Generic[H]):
             encode=lambda key: None if (found := self.get(*key)) is None else pack(found),
             restore=lambda key, packed, _: self._put(*key, unpack(packed)),
         )
-        self.evicted = 0
-        """Since this was last set to 0."""
+        self.evicted = 0  # since this was last set to 0
         self._most = most
         self._services: dict[str, dict[str, H]] = {}
         self._count = 0
@@ -39,11 +36,9 @@ class Histories(Generic[H]):
         return self._count
 
     def get(self, service: str, name: str) -> H | None:
-        """The history, if there is one."""
         return self._services.get(service, {}).get(name)
 
     def put(self, service: str, name: str, history: H) -> None:
-        """Set the newest history."""
         self._put(service, name, history)
         self.table.change((service, name))
 

@@ -8,8 +8,6 @@ The order of records decides, as it is the order of closing. A session never ran
 replaces its own entry when it closes.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -31,36 +29,22 @@ from evaluators.resources import EarlierRuns, EarlierSessions
 from evaluators.run import NO_TURN, not_applicable, rank_session
 from evaluators.session.repeated_calls import with_usual_calls
 
-MAX_AGENTS = 1000
-"""Agents whose sessions are remembered, 56 kB each."""
-MAX_TASKS = 4096
-"""Tasks whose runs are remembered."""
-RECENT = 1024
-"""Newest closed sessions and possible runaways of which another record is known to be a repeat."""
+MAX_AGENTS = 1000  # agents whose sessions are remembered, 56 kB each
+MAX_TASKS = 4096  # tasks whose runs are remembered
+RECENT = 1024  # newest closed sessions and possible runaways of which another record is known to be a repeat
 
 
 class RankedSession(NamedTuple):
-    """What became of a record."""
-
     signals: tuple[Signal, ...] = ()
-    is_closed: bool = False
-    """Whether it was put into the histories."""
-    call: ModelCallCount | None = None
-    """What was put into a history of traces."""
+    is_closed: bool = False  # whether it was put into the histories
+    call: ModelCallCount | None = None  # what was put into a history of traces
     is_first: bool | None = None
     """Whether the signals are the first final ones of their subject; None: the final ones of a session are."""
-    start: int = 0
-    """Of the trace that was scored, unix nanoseconds; 0 for a session."""
+    start: int = 0  # of the trace that was scored, unix nanoseconds; 0 for a session
 
 
 class Ranker:
-    """The histories of all agents and tasks, and the evaluators that rank.
-
-    Args:
-        ranked: The evaluators.
-        max_agents: Agents that are remembered.
-        max_tasks: Tasks that are remembered.
-    """
+    """The histories of all agents and tasks, and the evaluators that rank."""
 
     def __init__(
         self,
@@ -130,7 +114,6 @@ class Ranker:
         return RankedSession(signals, is_closed)
 
     def put(self, record: WorkRecord) -> None:
-        """Remember a session that closed."""
         if not record.work.turns:
             return
         session = _number(record.service, record.session_id)
@@ -150,13 +133,11 @@ class Ranker:
         return self._agents.table, self._tasks.table, self._calls.table
 
     def evicted(self) -> dict[str, int]:
-        """How many histories were evicted since it was asked last, by kind."""
         found = {"agents": self._agents.evicted + self._calls.evicted, "tasks": self._tasks.evicted}
         self._agents.evicted = self._calls.evicted = self._tasks.evicted = 0
         return found
 
     def restore_recent(self, marks: Sequence[str]) -> None:
-        """Take back which sessions closed last."""
         self._recent = dict.fromkeys(marks)
 
     # --- inside ----------------------------------------------------------------------------------------------------

@@ -9,8 +9,6 @@ it, in one record, and who finds the batch without its commit writes all of it a
 is read again was ranked in one history only, and its signal is the same byte for byte.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -44,13 +42,10 @@ from evaluators.plan import Configured
 GROUP = "ranking"
 MAX_RECORDS = 64
 """Records of one poll: they and their signals are written at once."""
-LINGER = 0.5
-"""Seconds that a record may wait for others: a history is written once for all of them."""
+LINGER = 0.5  # seconds that a record may wait for others: a history is written once for all of them
 
 
 class RankingRoom(Consumer):
-    """See the module."""
-
     def __init__(
         self,
         *,
@@ -130,7 +125,6 @@ class RankingRoom(Consumer):
             await self._slice.give_way()
 
     async def commit(self) -> None:
-        """Write what was decided with the commits of the records that it was decided for."""
         commits = self._offsets.commits()
         records: list[New] = []
         if self._signals or self._closed or self._calls:

@@ -16,8 +16,7 @@ class ModelCallCount(NamedTuple):
     """The model calls of a trace, as its history keeps them."""
 
     service: str
-    name: str
-    """Of the history."""
+    name: str  # of the history
     trace: int
     model_calls: int
 
@@ -28,11 +27,7 @@ class ModelCallCount(NamedTuple):
 
 
 class Runaways:
-    """The histories of model calls, and the signals that depend on them.
-
-    Args:
-        histories: By service and name, bounded.
-    """
+    """The histories of model calls, and the signals that depend on them. `histories`: by service and name, bounded."""
 
     def __init__(self, histories: Histories[TraceCallsHistory]) -> None:
         self.histories = histories
@@ -66,7 +61,6 @@ class Runaways:
 
     @staticmethod
     def mark(record: RunawayRecord) -> str:
-        """What a repeat of the record has in common with it."""
         subject = record.subject
         closed, revision = str(subject.closed), str(subject.revision)
         return digest_of(

@@ -4,15 +4,11 @@ The sum is an integer, in units of the smallest float: nothing is rounded, so th
 alone, and is the one that `math.fsum` gives.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from typing import TypeAlias
 
-Age: TypeAlias = tuple[int, str]
-"""As `WindowEntry.age`."""
-_BITS = 1074
-"""The smallest float above 0 is 2 ** -1074."""
+Age: TypeAlias = tuple[int, str]  # as `WindowEntry.age`
+_BITS = 1074  # the smallest float above 0 is 2 ** -1074
 _UNITS = 1 << _BITS
 
 
@@ -39,7 +35,6 @@ class RunningMean:
             self._subtract(ages[older - 1])
 
     def drop(self, age: Age) -> None:
-        """Forget a session that was put."""
         ages = self._ages
         index, older = bisect_left(ages, age), len(ages) - self._limit
         del ages[index]

@@ -1,7 +1,5 @@
 """A subject (session or trace) of signals as the metrics see it: what all its signals have in common, computed once."""
 
-from __future__ import annotations
-
 from collector.base.telemetry import OTHER, short
 from collector.records.sessions import session_key
 from collector.records.signal import unix_seconds
@@ -16,15 +14,10 @@ class Seen:
     __slots__ = ("_fed", "_shared", "arrived", "is_trace", "session", "subject", "time", "version")
 
     def __init__(self, subject: SubjectHeader, time: float) -> None:
-        """`time` is the record's log time.
-
-        Raises:
-            Undecodable: the subject's time cannot be read.
-        """
+        """`time` is the record's log time. Raises Undecodable: the subject's time cannot be read."""
         self.subject = subject
         self.time = time
-        self.arrived = unix_seconds(subject.time)
-        """Log time at which its newest span arrived."""
+        self.arrived = unix_seconds(subject.time)  # log time at which its newest span arrived
         self.is_trace = subject.scope == "trace"
         self.session = bounded(subject.session_id)
         """The session's name in the windows of a service's own agents."""
@@ -34,7 +27,6 @@ class Seen:
 
     @property
     def fed(self) -> tuple[str, int]:
-        """The subject (session or trace) in the comparisons with the past, and its digest."""
         if self._fed is None:
             subject = self.subject
             name = bounded((subject.trace_id if self.is_trace else None) or subject.session_id)

@@ -1,7 +1,5 @@
 """The states of agents, from the targets of their headline evaluators. Pure: time is an argument."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,13 +13,9 @@ from collector.watch.windows.window import Stats, Window
 
 
 class Headline(NamedTuple):
-    """The target of a headline evaluator."""
-
     target: Target
-    current: frozenset[str] | None
-    """The versions of its agent that count; None: all."""
-    since: float | None
-    """When what is now began to change; None: nothing has changed."""
+    current: frozenset[str] | None  # the versions of its agent that count; None: all
+    since: float | None  # when what is now began to change; None: nothing has changed
 
 
 def standing_of(headlines: Iterable[Headline], now: float) -> Standing:

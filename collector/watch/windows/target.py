@@ -16,8 +16,7 @@ from collector.watch.windows.versions import MAX_VERSIONS
 from collector.watch.windows.window import Stats, Window
 from evaluators.formulas.objective_missed import Detector
 
-MAX_FED = 256
-"""Signals that a detector remembers: repeats come soon after a crash."""
+MAX_FED = 256  # signals that a detector remembers: repeats come soon after a crash
 
 
 ServiceKey: TypeAlias = tuple[str, str, str]
@@ -38,20 +37,17 @@ class Target:
 
     def __init__(self, labels: Labels, limits: AgentWindow) -> None:
         self.labels = labels
-        self.last_score = 0.0
-        """Log time of the newest score; 0 before the first."""
+        self.last_score = 0.0  # log time of the newest score; 0 before the first
         self._limits = limits
         self._window = self._empty()
         self._versions: dict[str, Window] = {}
-        self.looks: dict[str, VersionLooksRecord] = {}
-        """By version, the looks that were taken."""
+        self.looks: dict[str, VersionLooksRecord] = {}  # by version, the looks that were taken
         self._detector = Detector()
         self.next_offsets: dict[int, int] = {}
         """By partition, the offset below which every signal was taken in, perhaps before a restart."""
         self._fed = RecentIds(MAX_FED)
 
     def offer(self, entry: WindowEntry, version: str) -> None:
-        """Take in a session's score, under the version of the agent that it names."""
         self._window.offer(entry)
         if self.labels.evaluator not in COMPARED:
             return
@@ -116,7 +112,6 @@ class Target:
 
     @classmethod
     def of(cls, labels: Labels, record: WindowRecord, limits: AgentWindow) -> Target:
-        """The target of a record, cut to today's limits."""
         target = cls(labels, limits)
         target.last_score = record.last_score
         target._window = target._empty(record.entries)

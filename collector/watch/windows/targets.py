@@ -1,7 +1,5 @@
 """All label sets that role `publish` exports, within their caps. Pure: time is an argument."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -25,15 +23,13 @@ from collector.watch.windows.target import Labels, ServiceKey, Target
 from collector.watch.windows.versions import VersionsOfAgents
 from evaluators.coverage import is_low
 
-Agent = tuple[str, str]
-"""(service, agent)."""
+Agent = tuple[str, str]  # (service, agent)
 Objectives: TypeAlias = Callable[[str], float | None]
 """By evaluator; None: it has no objective, so no drift is looked for and no burn rate computed."""
 
 MAX_AGENTS = 64
 """(service, agent) pairs with a name of their own: those with the most traces lately."""
-MAX_EVALUATORS = 64
-"""Evaluators with a name of their own: those with the most signals lately."""
+MAX_EVALUATORS = 64  # evaluators with a name of their own: those with the most signals lately
 
 MAX_DETAILED_AGENTS = 12
 """(service, agent) pairs up to which every evaluator has its histogram and its window on /metrics.
@@ -54,8 +50,7 @@ class TargetPlace:
     tally: NameVolume | None
     """Of its evaluator, while agent and evaluator have label values of their own."""
     version: str = ""
-    moment: int = -1
-    """The last (version, moment) in which the agent had a session: once seen, it changes nothing again."""
+    moment: int = -1  # the last (version, moment) in which the agent had a session: once seen, it changes nothing again
 
 
 class Admitted(NamedTuple):
@@ -67,8 +62,6 @@ class Admitted(NamedTuple):
 
 
 class Targets:
-    """Every target."""
-
     def __init__(self, limits: AgentWindow, objectives: Objectives) -> None:
         """`objectives` gives an evaluator's objective by its name."""
         self._limits = limits
@@ -86,8 +79,7 @@ class Targets:
             "slots", str, SlotsRecord, encode=self._slots_now, restore=self._restore_slots
         )
         self._slots_written = b""
-        self.generation = 0
-        """Changes when a place that was found no longer holds."""
+        self.generation = 0  # changes when a place that was found no longer holds
 
     def count_trace(self, service: str, agent: str, now: float) -> Agent | None:
         """Count a trace of the agent at log time `now`; returns the agent that lost its slot to it, if one did."""
@@ -233,7 +225,6 @@ class Targets:
     def by_version(
         self, agent: AgentLabels, evaluator: str, now: float
     ) -> Mapping[str, VersionWindow]:
-        """What is held of each version of an agent, also of versions that have ended."""
         target = self._targets.get(Labels(*agent, evaluator, "session"))
         if target is None:
             return {}
@@ -250,11 +241,9 @@ class Targets:
         return self._slots, self._versions.table, self._table
 
     def slots_record(self) -> New:
-        """The slots as they are now."""
         return self._slots.record("", self._slots_now(""))
 
     def note_slots(self) -> None:
-        """Write the slots if they are others than those that were written last."""
         slots = encode(self._slots_now(""))
         if slots != self._slots_written:
             self._slots_written = slots
@@ -297,7 +286,6 @@ class Targets:
 
     @property
     def is_detailed(self) -> bool:
-        """Whether there are few enough agents for the histograms and windows of all evaluators."""
         return len(self._agents) <= MAX_DETAILED_AGENTS
 
     def has_histogram(self, labels: Labels) -> bool:

@@ -5,8 +5,6 @@ version's 20th, 40th, 80th and 160th session, beside what the other version had 
 go on and their oldest sessions leave the windows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from collector.records.comparison import before, looks_in, version_of

@@ -9,8 +9,6 @@ that time are all current, and an agent that is idle keeps the versions that it 
                   |<-silence->|
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -19,8 +17,7 @@ from collector.records.standing import AgentLabels
 
 Seen: TypeAlias = dict[str, tuple[float, ...]]
 """By version, log times: the newest one, and those that decide which other versions have ended."""
-MAX_VERSIONS = 8
-"""Versions of an agent that can be current: the newest so many."""
+MAX_VERSIONS = 8  # versions of an agent that can be current: the newest so many
 MOMENTS = 60
 """Moments that are distinguished in one `silence`: a version ends at most one moment early."""
 
@@ -78,8 +75,6 @@ def _needed(moments: frozenset[int]) -> frozenset[int]:
 
 
 class VersionsOfAgents:
-    """Every agent's versions."""
-
     def __init__(self, silence: float, holds: Callable[[AgentLabels, float], bool]) -> None:
         """`holds`: whether an agent has label values of its own, where it was last seen at a log time."""
         self.table: StateTable[AgentLabels, Seen] = StateTable(

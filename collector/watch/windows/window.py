@@ -1,7 +1,5 @@
 """The newest sessions of one label set, each with its latest score. Pure: time is an argument."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 from heapq import nlargest
@@ -14,8 +12,7 @@ from collector.records.windows import WindowEntry
 from collector.watch.windows.running_mean import Age, RunningMean
 from evaluators.formulas.distribution import ConfidenceInterval, bounds
 
-MOST_WAITING = 256
-"""Sessions whose latest score waits."""
+MOST_WAITING = 256  # sessions whose latest score waits
 
 
 class Stats(NamedTuple):
@@ -49,10 +46,8 @@ class Window:
         self._max_age = max_age
         self._waiting: dict[str, WindowEntry] = {}
         self._held: dict[str, WindowEntry] = {}
-        self._ages: list[Age] = []
-        """Of what is held, sorted."""
-        self._since = inf
-        """No entry is older than this log time."""
+        self._ages: list[Age] = []  # of what is held, sorted
+        self._since = inf  # no entry is older than this log time
         self._mean: RunningMean | None = None
         """Of the entries that are not gone; None until the mean is asked for."""
         for entry in entries:
@@ -121,7 +116,6 @@ class Window:
         return self._mean.value
 
     def counting(self, now: float, current: frozenset[str] | None = None) -> list[WindowEntry]:
-        """The sessions that count now, also those of which too little is seen for a score."""
         self._settle()
         here = [each for each in self._held.values() if not each.gone]
         if current is not None:
