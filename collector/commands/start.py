@@ -17,6 +17,8 @@ def begin() -> None:
     own = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - pathlib takes its time
     if not sys.flags.safe_path and sys.path[0] != own and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109
         del sys.path[0]
+    if os.path.expanduser("~") == "~":  # noqa: PTH111 - a uid without an entry: libraries ask for a home as they begin
+        os.environ["HOME"] = "/"
     if os.getpid() == 1:  # the kernel keeps from it every signal without a handler
         signal.signal(signal.SIGTERM, _end)
     # the image's entry point blocks it until here

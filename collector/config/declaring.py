@@ -1,21 +1,19 @@
 """What third parties' evaluators declare, each plug-in asked in a process of its own: importing one may do anything.
 
-python -m collector.config.declaring FD
+python -m collector.config.declaring
 """
 
-import logging
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -29,7 +27,6 @@ IMPORT_TIMEOUT = 30.0
 """Seconds, once for all of them: a large library of models takes ten on a busy machine, and the start waits."""
 _HERE_ALONE = ("resources", "annotations", "function", "sketch")
 """Fields of a declaration that only the processes which run it have."""
-_log = logging.getLogger(__name__)
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,41 +111,44 @@ def _found(
 
 
 def _asked(plugins: Sequence[Plugin]) -> Iterator[Declared]:
-    started = [(each, *_start(each)) for each in plugins]
-    deadline = IMPORT_TIMEOUT
-    for plugin, process, answer in started:
+    started = [(each, _start(each)) for each in plugins]
+    within = IMPORT_TIMEOUT
+    for plugin, process in started:
         what = f"{'entry point' if plugin.is_installed else 'plugin'} `{plugin.name}`"
-        with answer:
-            try:
-                code = process.wait(deadline)
-            except subprocess.TimeoutExpired:
-                deadline = 0.1  # the others have had as long
-                yield Declared(error=f"{what}: its import took more than {IMPORT_TIMEOUT:g} s")
-                continue
-            finally:
-                with suppress(ProcessLookupError):  # also what it has started
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            answer.seek(0)
-            try:
-                yield msgspec.json.decode(answer.read(), type=Declared)
-            except msgspec.DecodeError:
-                yield Declared(error=f"{what}: its import ended the process (exit code {code})")
+        why = "its import ended the process (exit code {})"
+        try:
+            answer, _ = process.communicate(timeout=within)
+        except subprocess.TimeoutExpired:
+            within = 0.1  # the others have had as long
+            why = f"its import took more than {IMPORT_TIMEOUT:g} s"
+            _kill(process)
+            answer, _ = process.communicate()
+        _kill(process)  # what it has started
+        try:
+            yield msgspec.json.decode(answer, type=Declared)
+        except msgspec.DecodeError:
+            yield Declared(error=f"{what}: {why.format(process.returncode)}")
 
 
-def _start(plugin: Plugin) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    answer = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe would wait for every process that has it
-    with tempfile.TemporaryFile() as question:
-        question.write(msgspec.json.encode(plugin))
-        question.seek(0)
-        process = subprocess.Popen(  # noqa: S603 - our own module
-            [sys.executable, "-P", "-m", "collector.config.declaring", str(answer.fileno())],
-            stdin=question,
-            stdout=2,
-            pass_fds=(answer.fileno(),),
-            start_new_session=True,
-        )
-    return process, answer
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(
+        ProcessLookupError, PermissionError
+    ):  # macOS says the second of one that has ended
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _start(plugin: Plugin) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "collector.config.declaring"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdin is not None  # noqa: S101 - it is a pipe
+    with suppress(BrokenPipeError), process.stdin:
+        process.stdin.write(msgspec.json.encode(plugin))
+    process.stdin = None  # `communicate` has nothing to send
+    return process
 
 
 def _spec(declared: dict[str, Any]) -> Spec:
@@ -222,10 +222,13 @@ def given(settings: Mapping[str, Settings], found: ThirdParties) -> dict[str, Se
 
 
 def main() -> None:
-    """Answer the question on stdin in the file of this descriptor."""
+    """Answer the question on stdin in what was stdout: what others' code prints goes to stderr."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
     limit_plugins()
-    answer = declare(msgspec.json.decode(sys.stdin.buffer.read(), type=Plugin))
-    os.write(int(sys.argv[1]), msgspec.json.encode(answer))
+    declared = declare(msgspec.json.decode(sys.stdin.buffer.read(), type=Plugin))
+    with os.fdopen(answer, "wb") as link:
+        link.write(msgspec.json.encode(declared))
     os._exit(0)  # it may have left threads behind
 
 

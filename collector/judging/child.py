@@ -7,6 +7,7 @@ import asyncio
 import faulthandler
 import logging
 import socket
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -82,10 +83,11 @@ class _Process:
             api_key=setup.api_key,
             price=judge.price and (judge.price.input, judge.price.output),
         )
+        folder = Path(config.data_dir) / (PLUGIN_CACHE if setup.plugins else CACHE)
+        _ensure_temporary_folder(folder)
         provider.load()
         self._gate = BudgetGate(self._send)
-        folder = PLUGIN_CACHE if setup.plugins else CACHE
-        cache = AnswerCache(Path(config.data_dir) / folder, judge.cache, self._cache_failed)
+        cache = AnswerCache(folder, judge.cache, self._cache_failed)
         self._clients = JudgeClientPool(
             provider=provider,
             gate=self._gate,
@@ -150,6 +152,15 @@ async def receive_frame(reader: asyncio.StreamReader) -> bytes:
     """The next payload. Raises asyncio.IncompleteReadError: the stream has ended."""
     (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
     return await reader.readexactly(length)
+
+
+def _ensure_temporary_folder(folder: Path) -> None:
+    """Litellm cannot be imported without one, and a container's root may be read-only."""
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.tempdir = str(folder)
 
 
 def _vectors(config: Config, setup: Setup) -> LiteLlmEmbedder | None:

@@ -40,11 +40,13 @@ class Service:
         tree: Path = ROOT,
         safe_path: bool = False,
         measured: bool = False,
+        inside: Sequence[str] = (),
     ) -> None:
         """Settings are `path=value`; `says` names the lines that make it ready: its roles serve no more than those.
 
         `tree`: the checkout whose packages it runs. `measured`: its memory or its CPU is the matter, so it imports what
-        it needs itself; it is forked otherwise, see `warm.py`.
+        it needs itself; it is forked otherwise, see `warm.py`. `inside`: a command that becomes the service, in a place
+        of its own.
         """
         self.data = data
         self._command = command
@@ -53,8 +55,8 @@ class Service:
         self._module = module
         self._cwd = cwd
         self._tree = tree
-        self._python = [sys.executable, *(["-P"] if safe_path else [])]
-        self._by_exec = measured or safe_path or tree != ROOT or module != MODULE
+        self._python = [*inside, sys.executable, *(["-P"] if safe_path else [])]
+        self._by_exec = bool(inside) or measured or safe_path or tree != ROOT or module != MODULE
         self._settings = [
             f"data_dir={data}",
             "receiver.grpc.port=0",

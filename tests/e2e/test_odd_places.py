@@ -1,0 +1,75 @@
+"""Places that a container may be: it takes spans, scores them, asks a judge, runs a plug-in and stops, as elsewhere."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support.asking import asked
+from tests.support.openai_server import OpenAiServer
+from tests.support.sender import send
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+PLUGIN = """
+from evaluators import Score, Trace, evaluator
+
+@evaluator(version="1")
+def fine(trace: Trace) -> Score:
+    return Score(value=1.0)
+"""
+ROOT = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
+NO_HOME = ("env", "-u", "HOME", "-u", "USER", "-u", "LOGNAME")
+READ_ONLY = (
+    'mount --bind "$0" "$0" && mount -o remount,bind,ro / && ! touch /tmp/written && exec "$@"'
+)
+
+
+def read_only_root(folder: Path) -> Sequence[str]:
+    """Nothing can be written but in the folder: not below /tmp either."""
+    return (*ROOT, READ_ONLY, str(folder))
+
+
+def no_shared_memory(folder: Path) -> Sequence[str]:
+    """As if there were none: nothing can be written there."""
+    return (*ROOT, 'mount -t tmpfs -o ro none /dev/shm && exec "$@"', str(folder))
+
+
+def unknown_user(folder: Path) -> Sequence[str]:
+    """A uid that /etc/passwd does not have, without HOME: as OpenShift and `docker run --user` start it."""
+    folder.chmod(0o777)
+    return ("unshare", "--user", "--map-user=54321", "--map-group=54321", *NO_HOME)
+
+
+@pytest.mark.parametrize("place", [read_only_root, no_shared_memory, unknown_user])
+def test_it_works_there(tmp_path: Path, place: Callable[[Path], Sequence[str]]) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    with (
+        OpenAiServer() as judge,
+        Service(
+            folder,
+            f'plugins=["{tmp_path / "mine.py"}"]',
+            "windows.trace.root_grace=300ms",
+            "judge.model=openai/test",
+            f"judge.base_url={judge.url}",
+            "judge.api_key=none",
+            inside=place(folder),
+        ) as service,
+    ):
+        send(service.grpc, asked("s1", "hello"))
+        service.wait_for("all kinds of scores", lambda: kinds(service) >= KINDS)
+        assert service.stop() == 0
+    said = service.output.read_text()
+    assert "Traceback" not in said
+    assert "ERROR" not in said
+
+
+KINDS = {("mine/fine", "custom"), ("task_completion", "llm_judge"), ("coherence", "embedding")}
+
+
+def kinds(service: Service) -> set[tuple[str, str]]:
+    """Evaluator and method of what was scored."""
+    scored = [each for each in service.signals() if each["outcome"] != "failed"]
+    return {(each["evaluator"], each["method"]) for each in scored}
