@@ -18,7 +18,7 @@ from collector.notices.series import GAP, Growth, Series
 from collector.records.codec import encode
 from collector.records.notices import AlarmRecord, Labels, Sent, State, alarm_key
 from collector.slo.alerts import DROP, FAULT, Alert
-from collector.slo.words import AlertQuery, Words
+from collector.slo.words import CLOCK, AlertQuery, Words
 
 UNKNOWN = "unknown"
 
@@ -49,7 +49,10 @@ class LiveWords:
             return shown(grown.get(tuple(self._labels.values()), 0.0), shape)
         match = {**self._labels, **query.labels}
         value = self._series.largest(query.family, (), match).get(())
-        return UNKNOWN if value is None else shown(value, shape)
+        if value is None:
+            return UNKNOWN
+        ago = max(0, int(self._series.now - value))
+        return shown(value, shape) + (f", {_duration(ago)} ago" if shape == CLOCK else "")
 
     def each(
         self,
@@ -79,8 +82,8 @@ class LiveWords:
 
 
 def shown(value: float, shape: str) -> str:
-    if shape == "humanizeTimestamp":
-        return f"{datetime.fromtimestamp(int(value), UTC):%Y-%m-%d %H:%M:%S} +0000 UTC"
+    if shape == CLOCK:
+        return f"{datetime.fromtimestamp(int(value), UTC):%H:%M} UTC"
     if shape == "humanizeDuration":
         return _duration(int(value))
     return shape % value

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from collector.records.standing import FAULT_WORDS, FAULTS_THAT_PAGE, LOOKED_AT
 from collector.slo import expressions as promql
-from collector.slo.words import AlertQuery, Text, Words
+from collector.slo.words import CLOCK, AlertQuery, Text, Words
 
 SCORED = ("service", "agent", "evaluator", "scope")
 
@@ -94,7 +94,7 @@ def _fault_since(w: Words) -> str:
             AlertQuery(family=f"spanwise_fault_{family}", labels={"period": period}), "%.0f"
         )
 
-    since = w.ask(AlertQuery(family="spanwise_fault_since_timestamp_seconds"), "humanizeTimestamp")
+    since = w.ask(AlertQuery(family="spanwise_fault_since_timestamp_seconds"), CLOCK)
     return (
         f"{_fault(w)} in {count('failures', 'since')} of {count('uses', 'since')} sessions since {since},"
         f" in {count('failures', 'before')} of {count('uses', 'before')} before."
@@ -116,7 +116,7 @@ def _drop(w: Words) -> str:
         return row.when("fault", {"unknown": unknown, "not_known_yet": looked}, known)
 
     def dropped(row: Words) -> str:
-        return f" {row.label('evaluator')} dropped {row.value('humanizeTimestamp')}."
+        return f" {row.label('evaluator')} dropped {row.value(CLOCK)}."
 
     def mean(row: Words) -> str:
         return f" The mean of {row.label('evaluator')} over its window is {row.value('%.2f')}."
@@ -162,9 +162,7 @@ def _incomplete(w: Words) -> str:
 
 
 def _not_delivered(w: Words) -> str:
-    oldest = w.ask(
-        AlertQuery(family="spanwise_outbox_oldest_timestamp_seconds"), "humanizeTimestamp"
-    )
+    oldest = w.ask(AlertQuery(family="spanwise_outbox_oldest_timestamp_seconds"), CLOCK)
     waiting = w.ask(AlertQuery(family="spanwise_outbox_records"), "%.0f")
     lost = AlertQuery(family="spanwise_signals_total", labels={"result": "lost"}, is_increase=True)
     return (

@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+CLOCK = "clock"
+"""The shape of a moment, in Unix seconds: `06:41 UTC`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertQuery:
@@ -35,11 +38,14 @@ class Words(Protocol):
         ...
 
     def value(self, shape: str) -> str:
-        """The alert's value. `shape` is `%.0f`, `%.2f`, or the name of a function of Prometheus's templates."""
+        """The alert's value. `shape` is `%.0f`, `%.2f`, CLOCK, or the name of a function of Prometheus's templates."""
         ...
 
     def ask(self, query: AlertQuery | str, shape: str) -> str:
-        """The value of a query; `unknown` where it has none. A text as `query` is PromQL: only Prometheus knows it."""
+        """The value of a query; `unknown` where it has none. A text as `query` is PromQL: only Prometheus knows it.
+
+        Of a moment (CLOCK) it also says how long ago that is.
+        """
         ...
 
     def each(
@@ -79,14 +85,19 @@ class RuleWords:
         return f"{{{{ {self._labels_at}.{name} | urlquery }}}}"
 
     def value(self, shape: str) -> str:
-        return f"{{{{ {self._value_at} | {_shown(shape)} }}}}"
+        return f"{{{{ {_shown(self._value_at, shape)} }}}}"
 
     def ask(self, query: AlertQuery | str, shape: str) -> str:
         asked = query if isinstance(query, str) else _promql(query)
-        return (
+        value = ". | first | value"
+        text = (
             f"{self._asking('with', asked, self._labels)}"
-            f"{{{{ . | first | value | {_shown(shape)} }}}}{{{{ else }}}}unknown{{{{ end }}}}"
+            f"{{{{ {_shown(value, shape)} }}}}{{{{ else }}}}unknown{{{{ end }}}}"
         )
+        if shape != CLOCK:
+            return text
+        ago = self._asking("with", f"clamp_min(time() - {asked}, 0)", self._labels)
+        return f"{text}{ago}, {{{{ {_shown(value, 'humanizeDuration')} }}}} ago{{{{ end }}}}"
 
     def each(
         self,
@@ -132,5 +143,7 @@ def _otherwise(text: str) -> str:
     return f"{{{{ else }}}}{text}{{{{ end }}}}" if text else "{{ end }}"
 
 
-def _shown(shape: str) -> str:
-    return f'printf "{shape}"' if shape.startswith("%") else shape
+def _shown(value: str, shape: str) -> str:
+    if shape == CLOCK:
+        return f'({value} | toTime).Format "15:04 UTC"'
+    return f'{value} | printf "{shape}"' if shape.startswith("%") else f"{value} | {shape}"

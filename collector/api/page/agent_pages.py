@@ -96,7 +96,7 @@ class AgentPages:
             newest = max((each.entry.last / 1e6 for each in placed), default=None)
             seen = [each for each in (oldest, newest) if each is not None]
             span = timespan(length, now=now, seen=seen, since=None, parts=PARTS)
-            rows = overview(reader, placed, standings, span, found)
+            rows = overview(reader, placed, standings, span, found, now)
         return self._rendering.page(
             "overview.html",
             agents=rows,

@@ -29,10 +29,11 @@ def overview(
     standings: Standings,
     span: Timespan,
     badges: Mapping[str, Badge],
+    now: float,
 ) -> list[dict[str, Any]]:
     """A row for each agent: those that run away first, then those that fail or got worse, then the latest seen.
 
-    `span`: the time that the charts show. `badges`: by service, what the doctor found.
+    `span`: the time that the charts show, whose end is later than `now`. `badges`: by service, what the doctor found.
     """
     found: list[dict[str, Any]] = []
     detailed = 0
@@ -40,7 +41,7 @@ def overview(
         standing = standing_of(versions[0].entry, standings)
         is_detailed = standing is not None and bool(standing.drops) and detailed < ALARMS
         detailed += is_detailed
-        row = _row(reader, versions, standings, standing, span, is_detailed=is_detailed)
+        row = _row(reader, versions, standings, standing, span, now, is_detailed=is_detailed)
         found.append({**row, "badge": badges.get(versions[0].entry.service)})
     return sorted(found, key=lambda row: (not row["runaways"], not row["needs_attention"]))
 
@@ -58,12 +59,13 @@ def _row(
     standings: Standings,
     standing: Standing | None,
     span: Timespan,
+    now: float,
     *,
     is_detailed: bool,
 ) -> dict[str, Any]:
     rows = [each.row for each in versions]
     drops = headline_first(standing.drops) if standing else ()
-    alarms = [_alarm(reader, rows, each, span.last, is_detailed=is_detailed) for each in drops]
+    alarms = [_alarm(reader, rows, each, now, is_detailed=is_detailed) for each in drops]
     runaways = standing.runaways if standing else ()
     faults = standing.faults if standing else ()
     shown = [_version(reader, each, standings) for each in versions]
@@ -75,9 +77,9 @@ def _row(
         "spark": chart.line(means, 1.0),
         "said": series.summary(f"reliability of the last {span.name}", means, score),
         "detector": _detector(standing, span),
-        "faults": [fault_row(each, span.last) for each in faults],
+        "faults": [fault_row(each, now) for each in faults],
         "alarms": alarms,
-        "runaways": [_runaway(each, span.last) for each in runaways[:RUNAWAYS]],
+        "runaways": [_runaway(each, now) for each in runaways[:RUNAWAYS]],
         "more_runaways": len(runaways[RUNAWAYS:]),
         "needs_attention": bool(runaways or faults) or any(each["is_bad"] for each in alarms),
         "coverage": reader.coverage(rows),

@@ -4,7 +4,6 @@ Source: Microsoft's documentation of incoming webhooks: a message with one attac
 `application/vnd.microsoft.card.adaptive`, below 28 KB.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -16,7 +15,6 @@ from collector.notices.targets.port import NoticeRequest, cut
 from collector.notices.targets.slack import title
 
 LARGEST = 27_000  # bytes of a message
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&])")
 
 
 class Teams:
@@ -69,4 +67,6 @@ def _blocks(notice: Notice, most: int) -> list[dict[str, Any]]:
 
 
 def _text(text: str, **style: str) -> dict[str, Any]:
-    return {"type": "TextBlock", "text": _MARKDOWN.sub(r"\\\1", text), "wrap": True, **style}
+    """Plain text: a `TextBlock` would be Markdown, whose escapes Microsoft's renderer shows as backslashes."""
+    run = {"type": "TextRun", "text": text, **style}
+    return {"type": "RichTextBlock", "inlines": [run]}

@@ -62,6 +62,18 @@ async def test_the_overview_says_what_fails_in_how_many_sessions_and_before(stan
     assert "What changed" in urgent
 
 
+@pytest.mark.parametrize("length", ["15m", "12h", "30d"])
+async def test_a_fault_lasts_from_its_beginning_to_now_whatever_time_the_charts_show(
+    stand: Stand, length: str
+) -> None:
+    stand.time = make.START + 832
+    stand.standings = failing(fault(), drops=(drop(since=make.START),))
+
+    page = (await stand.get(f"/?range={length}")).text
+
+    assert page.count("13 min 52 s") == 2
+
+
 async def test_the_agents_page_begins_with_it_links_to_its_sessions_and_compares_since_then(
     stand: Stand,
 ) -> None:

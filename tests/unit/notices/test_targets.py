@@ -82,16 +82,19 @@ def test_teams_has_one_adaptive_card() -> None:
         "application/vnd.microsoft.card.adaptive",
     )
     assert (card["type"], card["version"]) == ("AdaptiveCard", "1.4")
-    assert [each["color"] for each in card["body"] if "color" in each] == ["Attention", "Good"]
+    runs = [run for block in card["body"] for run in block["inlines"]]
+    assert [each["color"] for each in runs if "color" in each] == ["Attention", "Good"]
     assert card["actions"][0]["url"] == FIRING.page
 
 
 def test_teams_reads_no_name_as_markup() -> None:
     sent = body(Teams("https://teams.example/x"), notice(summary=HOSTILE))
 
-    text = sent["attachments"][0]["content"]["body"][0]["text"]
-    assert r"\[x\]\(http://evil\)" in text
-    assert r"\*bold\*" in text
+    blocks = sent["attachments"][0]["content"]["body"]
+    assert {each["type"] for each in blocks} == {"RichTextBlock"}, "a TextBlock is Markdown"
+    (run,) = blocks[0]["inlines"]
+    assert run["type"] == "TextRun"
+    assert HOSTILE in run["text"]
 
 
 def test_teams_stays_within_its_limit() -> None:

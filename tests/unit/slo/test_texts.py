@@ -117,14 +117,14 @@ def test_every_text_is_whole(said: dict[str, str], name: str) -> None:
             [
                 "scores of its sessions are worse than before",
                 "It is explained by the fault tool_slow of find_order.",
-                "agent_reliability dropped 2023-11-14 22:13:20 +0000 UTC.",
+                "agent_reliability dropped 22:13 UTC.",
                 "The mean of agent_reliability over its window is 0.52.",
             ],
         ),
         (
             "AgentFault",
             [
-                "find_order is slower than it was in 38 of 75 sessions since 2023-11-14 22:13:20",
+                "find_order is slower than it was in 38 of 75 sessions since 22:13 UTC, 0s ago",
                 ", in 1 of 160 before.",
             ],
         ),
@@ -140,7 +140,7 @@ def test_every_text_is_whole(said: dict[str, str], name: str) -> None:
         ),
         ("JudgeBudgetLow", ["5% of the judge", "0.50 of 10.00 USD"]),
         ("AgentTracesIncomplete", ["traces closed before their end", "spans came too late"]),
-        ("AgentSignalsNotDelivered", ["1970-01-01 00:01:00 +0000 UTC, 41 wait", "30 minutes: 7"]),
+        ("AgentSignalsNotDelivered", ["00:01 UTC, 1h 39m 0s ago, 41 wait", "30 minutes: 7"]),
         ("AgentEvaluatorBlind", ["90% of its evaluations"]),
         (
             "AgentJudgeByChance",
