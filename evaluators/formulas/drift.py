@@ -20,7 +20,7 @@ class Change(NamedTuple):
     """What an alarm says."""
 
     began: float  # log time of the score that raised it
-    since: float  # when the change began: `seen` of the first score after the sum that raised the alarm was 0
+    since: float  # when the change began: `seen` of the first score that moved the alarm's sum after it was 0
     sessions: int  # scores that were ranked since then
     mean_rank: float  # their mean rank; .5 means no change, below it worse, above it better
 
@@ -32,17 +32,22 @@ class Sum(msgspec.Struct, array_like=True):
     since: float = 0.0
     sessions: int = 0
     ranks: float = 0.0  # their sum
+    has_moved: bool = (
+        False  # whether any of them was worse than usual, not only ranked low among equals
+    )
 
-    def feed(self, rank: float, seen: float, slack: float) -> None:
+    def feed(self, rank: float, seen: float, slack: float, *, is_worse: bool = True) -> None:
         """Take in the next rank, of a session whose newest span was first seen at log time `seen`."""
         total = self.total + MIDDLE - rank - slack
         if total > 0:
-            self.since = self.since if self.total > 0 else seen
+            if not self.has_moved:
+                self.since, self.sessions, self.ranks, self.has_moved = seen, 0, 0.0, is_worse
             self.total = total
             self.sessions += 1
             self.ranks += rank
         else:
             self.total, self.since, self.sessions, self.ranks = 0.0, 0.0, 0, 0.0
+            self.has_moved = False
 
 
 class Alarm(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -66,12 +71,14 @@ class Falls(msgspec.Struct, kw_only=True, omit_defaults=True):
     sums: list[Sum] = []
     alarm: Alarm | None = None
 
-    def feed(self, rank: float, seen: float, version: str, limits: PastLimits) -> None:
+    def feed(
+        self, rank: float, seen: float, version: str, limits: PastLimits, *, is_worse: bool
+    ) -> None:
         """Take in the next rank, of a session seen at log time `seen`; it may end the alarm."""
         if self.alarm is None:
             self.sums = self.sums or [Sum() for _ in limits.slacks]
             for each, slack in zip(self.sums, limits.slacks, strict=True):
-                each.feed(rank, seen, slack)
+                each.feed(rank, seen, slack, is_worse=is_worse)
         elif _is_over(self.alarm, rank, version, limits):
             self.clear()
         else:

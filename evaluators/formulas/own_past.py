@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from evaluators.formulas.drift import Alarm, Change, Falls, Sum
+from evaluators.formulas.drift import MIDDLE, Alarm, Change, Falls, Sum
 from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.own_history import HistoryState, OwnHistory
 from evaluators.formulas.past_limits import PastLimits
@@ -71,13 +71,14 @@ class OwnPast:
         frozen = state.worse.alarm is not None or state.better.alarm is not None
         tie = tie_break(session) if tie is None else tie
         rank = self._history.rank(score, tie, time, frozen=frozen)
+        middle = self._history.rank(score, MIDDLE, time, frozen=True)
         if not frozen:
             self._history.insert(score, time)
-        if rank is None:
+        if rank is None or middle is None:
             return
         state.ranked += 1
-        for falls, each in ((state.worse, rank), (state.better, 1 - rank)):
-            falls.feed(each, seen, version, self._limits)
+        state.worse.feed(rank, seen, version, self._limits, is_worse=middle < MIDDLE)
+        state.better.feed(1 - rank, seen, version, self._limits, is_worse=middle > MIDDLE)
         state.versions.pop(version, None)
         state.versions[version] = state.ranked
         if len(state.versions) > self._limits.versions:

@@ -47,6 +47,12 @@ def settled(service: Service) -> int:
     return max((int(value) for key, value in found.items() if key.startswith(name)), default=0)
 
 
+def closed(service: Service) -> int:
+    """Traces that were scored."""
+    name = 'spanwise_traces_closed_total{reason="root_ended",service="shop"}'
+    return int(service.metrics().get(name, 0))
+
+
 def raised(service: Service) -> Iterator[str]:
     """Faults and drops that are shown now."""
     for name, value in service.metrics().items():
@@ -57,19 +63,20 @@ def raised(service: Service) -> Iterator[str]:
 def test_a_tool_that_begins_to_fail_is_named_within_15_sessions_with_its_first(
     tmp_path: Path,
 ) -> None:
-    with Service(tmp_path / "data", *SETTINGS) as service:
+    with Service(tmp_path / "data", *SETTINGS, "windows.agent.settle=5m") as service:
         for _ in range(PAST):
             serve(service, fails=False)
-        service.wait_for("the past", lambda: settled(service) >= PAST)
+        service.wait_for("the past", lambda: closed(service) >= PAST)
         times = [time.time()]  # noqa: TID251 - log time is the machine's
         for _ in range(15):
             serve(service, fails=True)
             times.append(time.time())  # noqa: TID251
-            time.sleep(0.2)  # together they take longer than windows.agent.settle
         service.wait_for("the fault", lambda: service.metrics().get(series("detected")))
         found = service.metrics()
 
     assert found[series("uses", 'period="since",')] <= 15
+    assert found[series("uses", 'period="before",')] == PAST
+    assert found[series("failures", 'period="before",')] == 0
     since = found[series("since_timestamp_seconds")]
     assert times[0] - 0.5 <= since <= times[1] + 0.5
 

@@ -224,3 +224,20 @@ def test_versions_are_bounded() -> None:
     assert len(state.versions) == PastLimits().versions
     assert state.worse.alarm is not None
     assert len(state.worse.alarm.versions) == PastLimits().versions
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_drop_begins_with_the_first_worse_session_not_with_a_good_one_of_before(
+    seed: int,
+) -> None:
+    """Good sessions that are all equal rank by chance, and the last of them may rank low."""
+    past, time = OwnPast(), START
+    for number in range(100):
+        time += MINUTE
+        past.feed(f"{seed} {number}", 1.0, time, "1")
+    began = time + 7 * MINUTE
+    for number in range(60):
+        past.feed(f"{seed} worse {number}", 0.2, began + number, "1")
+
+    assert past.worse is not None
+    assert past.worse.since == began
