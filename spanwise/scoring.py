@@ -1,7 +1,5 @@
 """Scoring traces that were read from recordings."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager

@@ -44,7 +44,6 @@ class RuntimeFamilies:
         )
 
     def show_off(self, evaluators: Iterable[str], off: Callable[[], Collection[str]]) -> None:
-        """Ask at every scrape which of these evaluators are switched off."""
         for name in evaluators:
             self.evaluator_off.labels(name).set_function(lambda name=name: float(name in off()))
 

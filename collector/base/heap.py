@@ -22,7 +22,6 @@ _EVERY = 1.0  # seconds between two looks
 
 
 def limit_plugins() -> None:
-    """No plug-in takes the memory of the others, and the kernel ends this process before any other of ours."""
     with contextlib.suppress(OSError, ValueError):  # a lower limit holds already; not Linux
         resource.setrlimit(resource.RLIMIT_DATA, (PLUGIN_MEMORY, PLUGIN_MEMORY))
     with contextlib.suppress(OSError):

@@ -29,7 +29,6 @@ class PluginSwitch:
         return now < self._off_until.get(evaluator, 0.0)
 
     def off(self, now: float) -> frozenset[str]:
-        """Every evaluator that is off."""
         return frozenset(each for each in self._off_until if self.is_off(each, now))
 
     def limit(self, evaluator: str, timeout: float, now: float) -> float:

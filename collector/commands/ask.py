@@ -14,8 +14,7 @@ from collector.base.errors import ConfigError
 
 TIMEOUT = 10.0  # seconds for an answer of a service that may be at its limit
 
-LONGEST = 60.0
-"""Seconds for the whole of it: the largest at 1 MB/s."""
+LONGEST = 60.0  # seconds for the whole of it: the largest at 1 MB/s
 
 MOST = 64 << 20
 """Bytes of an answer: more than any of ours has, and what a terminal's machine can hold."""

@@ -222,7 +222,6 @@ def _only(names: set[Any]) -> str | None:
 
 
 def _said(found: Mapping[str, Any], shape: str) -> int:
-    """Print it; the exit code of its verdict."""
     code = CODES[found["verdict"]]
     _say(found, shape)
     return code

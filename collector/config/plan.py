@@ -92,11 +92,9 @@ def keys_from(config: Config) -> Keys:
 def registry_from(config: Config, *, strict: bool = True) -> Registry:
     """Every evaluator there is: ours, installed packages', those of `plugins`, which are not imported here.
 
-    Not `strict`: one line in the log for a third party that cannot be imported, and all the others.
-
-    Raises:
-        PluginError: a third party cannot be imported; where not `strict`, its file is not there.
-        DuplicateEvaluatorError: two declare the same name and method.
+    Not `strict`: one line in the log for a third party that cannot be imported, and all the others. Raises PluginError:
+    a third party cannot be imported; where not `strict`, its file is not there. Raises DuplicateEvaluatorError: two
+    declare the same name and method.
     """
     chosen = {name: _settings(each) for name, each in config.evaluators.items()}
     found = third_parties(config.plugins, chosen)

@@ -25,13 +25,11 @@ from collector.otlp.items import halves, keys_of
 from collector.otlp.signal import TRACE_SERVICE, OtlpSignal
 from collector.records.otlp_signals import LOGS, TRACES
 
-MOST = 4 << 20
-"""Bytes of one request: what a stock gRPC server takes, such as a Collector's."""
+MOST = 4 << 20  # bytes of one request: what a stock gRPC server takes, such as a Collector's
 TIMEOUT = 10.0
 GRACE = 5.0
 """Seconds that a stop leaves to the request in hand."""
-LONGEST_PAUSE = 5.0
-"""Seconds between two tries at most: a backend that is back gets the first request within them."""
+LONGEST_PAUSE = 5.0  # seconds between two tries at most: a backend that is back gets the first request within them
 INLINE = 1 << 16
 """Bytes of a request that is read on the event loop; larger ones are read in a thread."""
 
@@ -77,11 +75,7 @@ class Backend:
     def configured(
         cls, settings: OtlpTarget, signal: OtlpSignal, *, families: ForwardFamilies
     ) -> Backend:
-        """The backend under `forward`, for this signal.
-
-        Raises:
-            ConfigError: `forward.endpoint` is not an endpoint.
-        """
+        """The backend under `forward`, for this signal. Raises ConfigError: `forward.endpoint` is not an endpoint."""
         kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
         transport = kind(
             settings.endpoint.rstrip("/").removesuffix(TRACE_SERVICE.path),
@@ -95,8 +89,7 @@ class Backend:
     async def deliver(self, requests: Sequence[Part], stopping: asyncio.Event) -> int:
         """Bring these requests there, joined or cut as they fit; returns how many were refused for good, in parts.
 
-        Raises:
-            StopCameFirst: `stopping` is set, and the backend does not take them now.
+        Raises StopCameFirst: `stopping` is set, and the backend does not take them now.
         """
         waiting = deque(_joined(requests))
         refused = 0
@@ -136,11 +129,7 @@ class Backend:
         self._requests.labels(result).inc(count)
 
     async def _send(self, request: Part, stopping: asyncio.Event) -> None:
-        """Until it is taken.
-
-        Raises:
-            Permanent: it never will be.
-        """
+        """Until it is taken. Raises Permanent: it never will be."""
         while True:
             try:
                 rejected, words = await self._export(request.body, stopping)

@@ -1,7 +1,5 @@
 """What is counted of forwarding."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias, get_args
 
 from collector.base.telemetry import Telemetry
@@ -16,8 +14,6 @@ expired: records that the log dropped before they were forwarded, which is a los
 
 
 class ForwardFamilies:
-    """Made once per process."""
-
     def __init__(self, telemetry: Telemetry) -> None:
         self.requests = telemetry.counter(
             "forward_requests",

@@ -6,8 +6,6 @@ Nothing waits for it. While the backend is away the commit stays, and what it ha
 as the log keeps it. A crash sends at most the requests since the last commit again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from functools import partial
@@ -33,10 +31,7 @@ class Forwarder(Consumer):
     """One member of the group that forwards.
 
     Args:
-        log: Read from and committed to.
         backends: Where it goes.
-        telemetry: For what is counted.
-        clock: The log's.
         has_begun: Set once the partitions that it has got first are committed: what is written from then on is
             forwarded.
         drains: The process will not come back: a stop forwards what the log holds.
@@ -129,7 +124,6 @@ class Forwarder(Consumer):
         return True
 
     async def finish(self) -> None:
-        """A log that ends with the process is forwarded to its end."""
         self._at_end.clear()
         while self._drains and not self._has_read_all:
             await self.step()

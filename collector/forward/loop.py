@@ -1,26 +1,18 @@
 """What was forwarded a moment ago and has come back: it is not forwarded a second time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from collector.base.clock import Clock
 
-KEPT = 60.0
-"""Seconds for which an item is remembered at least, while there is room."""
-ROOM = 1 << 17
-"""Items of one generation; there are two, of 8 MiB each at most."""
+KEPT = 60.0  # seconds for which an item is remembered at least, while there is room
+ROOM = 1 << 17  # items of one generation; there are two, of 8 MiB each at most
 
 
 class Forwarded:
     """The keys of items (`collector/otlp/items.py`), in two generations: the older one is forgotten as a whole.
 
     What comes back is read behind all that waits in the log. So a generation ends when the records that are read were
-    written a minute after it began, however late they are read.
-
-    Args:
-        clock: That of the log: when items are sent.
-        room: Items of one generation.
+    written a minute after it began, however late they are read. `clock`: that of the log: when items are sent.
     """
 
     def __init__(self, clock: Clock, *, room: int = ROOM) -> None:

@@ -15,18 +15,14 @@ from collector.otlp.trace_state import randomness_of
 from collector.records.keeping import Decision
 from collector.records.sent_trace import SentTrace, decode_sent
 
-_FOREVER = 1e18
-"""Seconds: no recording is as long, and every decision may still change."""
+_FOREVER = 1e18  # seconds: no recording is as long, and every decision may still change
 
 
 @dataclass(slots=True)
 class Amount:
-    """How much of it."""
-
     traces: int = 0
     spans: int = 0
-    size: int = 0
-    """Bytes of raw spans."""
+    size: int = 0  # bytes of raw spans
 
     def add(self, other: Amount) -> None:
         self.traces += other.traces
@@ -71,7 +67,6 @@ class KeptOfRecordings:
         return found
 
     def decisions(self) -> list[Decision]:
-        """Of every trace."""
         keeping = Keeping(self.settings, late=_FOREVER)
         found: list[Decision] = []
         for ended, trace, _ in sorted(self._traces, key=lambda each: each[0]):

@@ -57,11 +57,9 @@ class Budget:
 
     @property
     def waiting(self) -> frozenset[str]:
-        """Services whose subjects wait to be begun."""
         return frozenset(each for services in self._waiting.values() for each in services)
 
     def waits(self, room: object, services: frozenset[str]) -> None:
-        """Of which services subjects wait in a room that has this budget."""
         self._waiting[room] = services
 
     def is_restored(self, partition: int, offset: int) -> bool:

@@ -120,7 +120,6 @@ class JudgeProcess:
 
     @property
     def off(self) -> frozenset[str]:
-        """The third parties' evaluators, while they are switched off."""
         is_off = self._switch.is_off(_ALL, time.monotonic())
         return self._plugins if is_off else frozenset()
 

@@ -74,7 +74,6 @@ class MemoryLog:
         return self._write(records, commits)
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
-        """See `port.Log.read`. Raises ValueError: the group reads the topic already."""
         if any((r.group, r.topic) == (group, topic) for r in self._readers):
             raise ValueError(f"group `{group}` reads `{topic}` already")
         if self._joining:

@@ -63,7 +63,6 @@ def _faults(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
 
 
 def _began(series: Series) -> Mapping[tuple[str, ...], float]:
-    """When each fault began."""
     return series.largest("spanwise_fault_since_timestamp_seconds", FAULT.labels, {}, within=GAP)
 
 

@@ -56,8 +56,7 @@ class PlacedEvent:
     span: Span
     place: Place
     scope: InstrumentationScope
-    schema_url: str = ""
-    """Of the scope."""
+    schema_url: str = ""  # of the scope
 
 
 def carry_logs(request: bytes) -> Carried:

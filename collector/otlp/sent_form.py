@@ -7,8 +7,6 @@
 The field's number is not one of OTLP's, so whoever reads spans passes over it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from google.protobuf.message import DecodeError, Message
@@ -22,10 +20,8 @@ from collector.otlp.made_spans import BODY_KEY
 
 _FIELD = 47_107
 """Far above the numbers of OTLP's fields, which are below 20, and below those that protobuf keeps for itself."""
-_TAG = bytes((0x9A, 0x80, 0x17))
-"""`_FIELD << 3 | 2` as a varint."""
-_MARK = b"spanwise.sent:"
-"""Its value begins with this: a search for it tells the few records that hold the field."""
+_TAG = bytes((0x9A, 0x80, 0x17))  # `_FIELD << 3 | 2` as a varint
+_MARK = b"spanwise.sent:"  # its value begins with this: a search for it tells the few records that hold the field
 _RECORD, _SPAN, _UNREAD = b"r", b"s", b"u"
 
 
@@ -46,7 +42,6 @@ def keep_record(span: Span, record: LogRecord) -> None:
 
 
 def keep_span(span: Span) -> None:
-    """Keep in a span the trace id and the trace state that it was sent with, before they are changed."""
     _keep(
         span,
         _SPAN + Span(trace_id=span.trace_id, trace_state=span.trace_state).SerializeToString(),

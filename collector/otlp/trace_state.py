@@ -4,8 +4,6 @@ A span is sampled where its randomness is at least its threshold, both of 56 bit
 threshold) spans. Source: OpenTelemetry, "TraceState: Probability Sampling".
 """
 
-from __future__ import annotations
-
 import re
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -50,7 +48,6 @@ def with_threshold(trace_state: str, threshold: int) -> str:
 
 
 def marked(request: bytes, *, threshold: int, reason: str, root: bytes | None) -> tuple[bytes, int]:
-    """The request with the threshold in each span and the reason at the root, and how many spans it has."""
     message = ExportTraceServiceRequest.FromString(request)
     count = 0
     for group in message.resource_spans:

@@ -20,8 +20,6 @@ KNOWN = 256  # services without a job whose worker time is remembered: those tha
 
 
 class Queued(Protocol):
-    """A job in the queue."""
-
     @property
     def service(self) -> str: ...
 
@@ -64,9 +62,8 @@ class _Line(Generic[T]):
 class JobQueue(Generic[T]):
     """The jobs that wait. It is bounded by those who put jobs, and wait for their answers.
 
-    Args:
-        share: Of the worker time that it and another one use, what one service may have while the other one waits;
-            0 to 1, where 1 is the order of arrival and less than a half is a half.
+    `share`: of the worker time that it and another one use, what one service may have while the other one waits; 0 to
+    1, where 1 is the order of arrival and less than a half is a half.
     """
 
     def __init__(self, share: float) -> None:

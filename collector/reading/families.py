@@ -4,8 +4,6 @@ from collector.base.telemetry import Telemetry
 
 
 class PoolFamilies:
-    """Evaluator workers that were replaced."""
-
     def __init__(self, telemetry: Telemetry) -> None:
         self.worker_restarts = telemetry.counter(
             "worker_restarts", "Evaluator workers replaced, by reason.", "reason"

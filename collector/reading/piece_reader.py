@@ -10,8 +10,6 @@ from collector.records.span_refs import Piece, SpanRef
 
 
 class PieceReader:
-    """Owned by one worker process."""
-
     def __init__(self, log: str | None) -> None:
         """The map of the log in this folder is opened when the first job names spans; None: there is no such log."""
         self._map = None if log is None else MapReader(Path(log))

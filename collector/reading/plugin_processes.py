@@ -50,7 +50,6 @@ class PluginProcesses(Processes):
 
     @property
     def off(self) -> frozenset[str]:
-        """The evaluators that are switched off now."""
         return self._switch.off(time.monotonic())
 
     async def plugin(self, job: PluginJob) -> Outcome:
@@ -107,21 +106,17 @@ class WorkersAndPlugins:
 
     @property
     def off(self) -> frozenset[str]:
-        """See the port."""
         return self._pools[1].off
 
     async def watch(self) -> None:
-        """No keeper of either pool ends."""
         async with asyncio.TaskGroup() as watching:
             for pool in self._pools:
                 watching.create_task(pool.watch())
 
     def hasten(self) -> None:
-        """See the port."""
         for pool in self._pools:
             pool.hasten()
 
     async def close(self) -> None:
-        """See the port."""
         for pool in self._pools:
             await pool.close()

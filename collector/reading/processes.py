@@ -83,7 +83,6 @@ class Task:
         return not self.call.future.done()
 
     def resolve(self, answer: bytes | None) -> None:
-        """It is answered, or given up."""
         if not self.is_wanted:  # its caller was cancelled meanwhile
             return
         self.answer = answer
@@ -133,7 +132,6 @@ class Processes:
         ]
 
     async def watch(self) -> None:
-        """A child that ends is replaced, by a task that does not."""
         await ends(self._keepers)
 
     def hasten(self, within: float = STOP_GRACE) -> None:
@@ -178,8 +176,7 @@ class Processes:
         """Keep one worker: start it, send it jobs, replace it when it ends.
 
         A worker that has answered a job, or that a plug-in ended, is replaced at once, another one after a growing
-        wait. The service whose
-        job ended a worker is charged until another one is up.
+        wait. The service whose job ended a worker is charged until another one is up.
         """
         loop = asyncio.get_running_loop()
         restarts = restart_backoff()
@@ -275,7 +272,6 @@ class Processes:
         return False
 
     def _is_tried_again(self, task: Task, *, hung: bool) -> bool:
-        """Whether a job on which a process died or hung is sent again, maybe changed."""
         raise NotImplementedError
 
     def _note_end(self, number: int, child: Child, reason: str) -> None:
@@ -300,8 +296,6 @@ class Processes:
 
 
 class ProcessWorkers(Processes):
-    """Reads traces and runs our evaluators."""
-
     def __init__(
         self,
         config: Config,
@@ -313,7 +307,6 @@ class ProcessWorkers(Processes):
         up: Callable[[], None] = lambda: None,
         down: Callable[[], None] = lambda: None,
     ) -> None:
-        """See `Processes`."""
         super().__init__(
             config, count=count, telemetry=telemetry, job_timeout=job_timeout, up=up, down=down
         )
@@ -321,7 +314,6 @@ class ProcessWorkers(Processes):
         self._summariser = Summariser(config.tasks.read_only)
 
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace]:
-        """A job that its workers died on is answered with a bare trace."""
         tasks = await self._answered(jobs)
         return [
             self._died_on(job) if each.answer is None else _packed(each.answer)

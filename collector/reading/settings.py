@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Of every job of a worker."""
-
     plan: PlanSettings
     keys: Keys
     read_only: tuple[str, ...]  # tools that change nothing: `tasks.read_only`

@@ -13,13 +13,7 @@ from evaluators.sketches import sketches_of
 
 
 class TraceScoring:
-    """Runs evaluators of the plan.
-
-    Args:
-        plan: What is due.
-        embedder: None where no evaluator embeds.
-        expectations: Of traces.
-    """
+    """Runs evaluators of the plan. `embedder`: None where no evaluator embeds."""
 
     def __init__(self, plan: Plan, embedder: Embedder | None, expectations: Expectations) -> None:
         self._sketched = [each for each in plan.trace if each.spec.sketch is not None]
@@ -79,7 +73,6 @@ class TraceScoring:
 
 
 def session_outcome(evaluator: Configured, session: Session) -> Outcome:
-    """The outcome of an evaluator of a third party for a closed session."""
     scorer = SessionScorer(Plan(session=(evaluator,)))
     for turn in session.turns:
         scorer.put(turn)

@@ -98,7 +98,6 @@ class JobRunner:
         return self._read(job, pieces)
 
     def read_packed(self, job: ReadJob) -> PackedTrace:
-        """The same, packed and scored, with all that the main process looks at beside it."""
         trace, changed = job.kept(self.read(job))
         outcomes = self.outcomes(trace, is_scored=job.is_scored)
         return packed(trace, outcomes, job, self._summariser, session_changed=changed)
@@ -122,7 +121,6 @@ class JobRunner:
             return bare_trace(job.trace_id, job.closed, "undecodable")
 
     def plugin(self, job: PluginJob) -> Outcome:
-        """The outcome of one evaluator of a third party."""
         evaluator = self._plugins[job.evaluator]
         if job.session is not None:
             return session_outcome(evaluator, job.session)
@@ -251,7 +249,6 @@ class InlineWorkers:
 
     @property
     def off(self) -> frozenset[str]:
-        """See the port."""
         return frozenset()
 
     async def watch(self) -> None:
@@ -278,9 +275,8 @@ def main() -> None:
 def work(link: socket.socket) -> None:
     """Answer every job of the socket, in order.
 
-    Raises:
-        ConnectionError: the main process ended before it had its answer.
-        IncompleteFrameError: the main process ended while it sent a job.
+    Raises ConnectionError: the main process ended before it had its answer. Raises IncompleteFrameError: the main
+    process ended while it sent a job.
     """
     with link.makefile("rb", buffering=1 << 16) as stream:
         payloads = read_frames(stream)

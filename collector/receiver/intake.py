@@ -258,8 +258,6 @@ class Intake:
     async def _split(
         self, plain: bytes, decode: Decode, signal: OtlpSignal
     ) -> tuple[SplitRequest, FoundFeedback]:
-        """The request in pieces, and what is written beside them."""
-
         def split() -> tuple[SplitRequest, FoundFeedback]:
             decoded = decode.to_protobuf(plain)
             if self._redact is not None:

@@ -1,7 +1,5 @@
 """Log records that nothing here reads, written for the backend under `forward` alone."""
 
-from __future__ import annotations
-
 import zlib
 
 from collector.log.port import New

@@ -109,12 +109,9 @@ def with_faults(
 ) -> dict[str, Any]:
     """The verdict where the candidate has a fault that the baseline lacks: `fail`, whatever the ranks say.
 
-    Ranks see such a fault late or never: a tool that fails in every session may cost a score little.
-
-    Args:
-        found: The verdict by ranks.
-        changed: What changed between the two (`records.what_changed`); None: unknown.
-        faults: Those that stand and that the candidate's uses raised.
+    Ranks see such a fault late or never: a tool that fails in every session may cost a score little. `found`: the
+    verdict by ranks. `changed`: what changed between the two (`records.what_changed`); None: unknown. `faults`: those
+    that stand and that the candidate's uses raised.
     """
     tools = () if changed is None else changed["tools"]
     reasons = [_reason("tool_failed", each["tool"], **_counts(each)) for each in tools]

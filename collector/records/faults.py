@@ -19,11 +19,9 @@ class SettlingUses(msgspec.Struct, frozen=True, array_like=True):
     closed: bool
     seen: float  # log time at which its newest span was first seen
     uses: SessionUses
-    is_named: bool = True
-    """Whether `session` is its id; False: a digest, as the id is long."""
+    is_named: bool = True  # whether `session` is its id; False: a digest, as the id is long
     session: str = ""
-    is_revised: bool = False
-    """Whether an earlier revision of the turn has closed."""
+    is_revised: bool = False  # whether an earlier revision of the turn has closed
 
     @property
     def rank(self) -> tuple[int, bool]:

@@ -36,9 +36,7 @@ class VersionStanding(msgspec.Struct, frozen=True, kw_only=True):
     last_session: float  # `spanwise_version_last_session_timestamp_seconds`: log time, Unix seconds
 
 
-LOOKED_AT = (
-    20  # uses of everything that is watched, from which on it is said that nothing explains a drop
-)
+LOOKED_AT = 20  # uses of everything that is watched, before a drop is said to have no cause
 
 
 class LookedAt(msgspec.Struct, frozen=True, kw_only=True):

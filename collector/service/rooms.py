@@ -56,7 +56,6 @@ class PluginJudges:
 
 
 def plugin_job(evaluator: str, job: Job) -> PluginJob:
-    """The job of one evaluator."""
     if isinstance(job, TraceJob):
         return PluginJob(
             evaluator=evaluator,
@@ -112,7 +111,6 @@ class Rooms:
 
     @property
     def off(self) -> frozenset[str]:
-        """Third parties' evaluators that are switched off now."""
         judge = self._judge_of_plugins
         return self._workers.off if judge is None else self._workers.off | judge.off
 

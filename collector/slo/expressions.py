@@ -6,15 +6,12 @@ Gauges that survive a restart are read over five minutes: the gap of a restart n
 `for`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from collector.records.standing import FAULTS_THAT_PAGE
 from evaluators.formulas.people_agreement import USELESS
 
-T = "service, agent, evaluator, scope"
-"""The labels of the families about scores."""
+T = "service, agent, evaluator, scope"  # the labels of the families about scores
 
 _FAILED = 'spanwise_evaluations_total{sample="random",outcome="fail"}'
 _VALID = 'spanwise_evaluations_total{sample="random",outcome=~"pass|fail"}'
@@ -46,7 +43,6 @@ def fail_ratio(window: str) -> str:
 
 
 def valid_increase(window: str) -> str:
-    """Passed and failed scores of the random sample."""
     return f"sum by ({T}) (increase({_VALID}[{window}]))"
 
 

@@ -1,7 +1,5 @@
 """The rules as Prometheus reads them. `spanwise slo`, the docs and the tests take them from here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
@@ -9,10 +7,8 @@ from collector.slo import expressions as promql
 from collector.slo.alerts import ALERTS, Alert
 from collector.slo.words import RuleWords
 
-PAGE = "http://127.0.0.1:4390"
-"""Where the page is by default."""
-HELP = "/help"
-"""Behind the page's address: what each alert means and what to do."""
+PAGE = "http://127.0.0.1:4390"  # where the page is by default
+HELP = "/help"  # behind the page's address: what each alert means and what to do
 Rule = TypedDict(
     "Rule",
     {
@@ -67,7 +63,6 @@ def rules(
 
 
 def recordings(objective: float | None, evaluators: Mapping[str, float]) -> list[Rule]:
-    """The recording rules, each before those that read it."""
     ratios = {
         f"agent:quality_fail:ratio_rate{window}": promql.fail_ratio(window)
         for window in ("5m", "30m", "1h", "6h", "3d")

@@ -24,21 +24,17 @@ import msgspec
 Bucket: TypeAlias = tuple[int, int, int]
 """(log time of its first use in whole seconds, uses, failures)."""
 
-SAME = 6
-"""Buckets of one size; of more the two oldest are joined."""
-LARGEST = 256
-"""Uses of the largest bucket: of that size the oldest is forgotten."""
+SAME = 6  # buckets of one size; of more the two oldest are joined
+LARGEST = 256  # uses of the largest bucket: of that size the oldest is forgotten
 
 
 class RecentUses:
     """Uses by when they were seen."""
 
     def __init__(self, buckets: Iterable[Bucket] = ()) -> None:
-        self.buckets: list[Bucket] = list(buckets)
-        """Oldest first."""
+        self.buckets: list[Bucket] = list(buckets)  # oldest first
 
     def add(self, seen: float, *, failed: bool) -> None:
-        """One more use."""
         buckets = self.buckets
         buckets.append((int(seen), 1, int(failed)))
         at, size = len(buckets) - 1 - SAME, 1  # the oldest of this size, if there are too many
@@ -78,14 +74,11 @@ RATIOS = (2.0, 8.0, 64.0)
 _LOGS = tuple(map(log, RATIOS))
 LIMIT = 16.0
 """Of a sum: an alarm at most once in e^16 uses while the rate of failure stays below the bound."""
-LEAST = 20
-"""Uses in the past below which nothing is compared."""
+LEAST = 20  # uses in the past below which nothing is compared
 MOST = 8000
 """Uses in the past at which all counts are halved, so that the past follows slow changes."""
-FEW = 3
-"""Failures below which nothing is explained by them."""
-EXPLAINS = 16.0
-"""Evidence from which a fault explains that scores dropped."""
+FEW = 3  # failures below which nothing is explained by them
+EXPLAINS = 16.0  # evidence from which a fault explains that scores dropped
 NEW = 6.0
 """Evidence, of uses after one that did not fail alone, from which what never failed before is a fault.
 
@@ -93,10 +86,8 @@ It is asked once, until the first failure is learned, so that e^6 does for it wh
 alarms for ten tools more, none of them in clumps. From 40 uses without failure, half of which then fail, it is named
 after 8 failures (94 % within 15), instead of 34.
 """
-MANY = 6
-"""Failures below which nothing is new."""
-OVER = log(100_000.0)
-"""Evidence at which a fault is over."""
+MANY = 6  # failures below which nothing is new
+OVER = log(100_000.0)  # evidence at which a fault is over
 NEW_NORMAL = 7 * 86400.0
 """Seconds after which a fault that is still raised is the new normal, and the past starts over."""
 
@@ -128,8 +119,7 @@ class SessionCounts(msgspec.Struct, array_like=True):
 class EarlierUse(NamedTuple):
     """The use before, of the same session."""
 
-    seen: int
-    """Log time in whole seconds."""
+    seen: int  # log time in whole seconds
     failed: bool
 
 
@@ -154,19 +144,13 @@ class RatioSum(msgspec.Struct, array_like=True):
 class FaultAlarm(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An alarm that is not over."""
 
-    began: float
-    """Log time at which it was raised."""
-    since: float
-    """When the first use of it was seen."""
-    uses: int
-    """Since then."""
+    began: float  # log time at which it was raised
+    since: float  # when the first use of it was seen
+    uses: int  # since then
     failures: int
-    before: float
-    """Upper bound on the rate of failure in the past."""
-    rate: float
-    """Rate of failure at the raise, never below twice the odds of `before`; fixed."""
-    over: float = 0.0
-    """Evidence that the rate is `before` again."""
+    before: float  # upper bound on the rate of failure in the past
+    rate: float  # rate of failure at the raise, never below twice the odds of `before`; fixed
+    over: float = 0.0  # evidence that the rate is `before` again
     uses_before: int = 0
     failures_before: int = 0
 
@@ -175,14 +159,11 @@ class FaultState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What is stored of a watch; about 130 bytes."""
 
     past: UseCounts = msgspec.field(default_factory=UseCounts)
-    waiting: UseCounts = msgspec.field(default_factory=UseCounts)
-    """Not in the past yet."""
-    has_failed: bool = False
-    """Whether the newest use failed."""
+    waiting: UseCounts = msgspec.field(default_factory=UseCounts)  # not in the past yet
+    has_failed: bool = False  # whether the newest use failed
     sums: list[RatioSum] = msgspec.field(default_factory=lambda: [RatioSum() for _ in RATIOS])
     fault: FaultAlarm | None = None
-    recent: list[Bucket] = []
-    """All uses, also while the fault is raised."""
+    recent: list[Bucket] = []  # all uses, also while the fault is raised
     sessions: SessionCounts = msgspec.field(default_factory=SessionCounts)
     """While no fault is raised."""
 
@@ -272,7 +253,7 @@ class FaultWatch:
 
     @property
     def _before(self) -> tuple[float, float]:
-        """Uses and failures that what may be a fault is no part of."""
+        """Uses and failures before and beside what may be a fault."""
         found = self.state.fault or self.state.sums[0]
         if isinstance(found, FaultAlarm) or found.total:
             return found.uses_before, found.failures_before

@@ -149,7 +149,6 @@ class DiskLog:
         await self._callers.watch()
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
-        """See `port.Log.read`. Raises ValueError: the group reads the topic already."""
         if any((r.group, r.topic) == (group, topic) for r in self._readers):
             raise ValueError(f"group `{group}` reads `{topic}` already")
         reader = PollingReader(

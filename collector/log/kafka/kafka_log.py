@@ -105,7 +105,6 @@ class KafkaLog:
         return positions
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> KafkaReader:
-        """See `port.Log.read`. Raises ValueError: the group reads the topic already."""
         self._cluster.name(topic)
         if self._reader(group, topic) is not None:
             raise ValueError(f"group `{group}` reads `{topic}` already")

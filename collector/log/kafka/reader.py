@@ -85,7 +85,6 @@ class KafkaReader:
         return {each: max(low, self._next.get(each, 0)) for each, low in commits.items()}
 
     async def poll(self, *, max_records: int = 256, timeout: float = 1.0) -> Batch:
-        """See `port.Reader.poll`. Raises LogUnavailable: the reader is closed, or Kafka cannot be read now."""
         if not self._open:
             return self._end()
         try:

@@ -15,9 +15,7 @@ from collector.watch.faults.agent_faults import ENTERED, AgentFaults
 from collector.watch.settling import Update, bounded, digest_of
 from evaluators.formulas.fault_watch import Cause
 
-LOOKED_AT_LEAST = (
-    900.0  # seconds after which a drop has no cause, though some tool was used rarely since
-)
+LOOKED_AT_LEAST = 900.0  # seconds after which a drop has no cause, though a tool was used rarely
 
 
 class Faults(Comparisons[AgentLabels, AgentFaults]):
@@ -50,7 +48,6 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         return None if watches is None else watches.cause(since)
 
     def looked_at(self, labels: AgentLabels, since: float) -> LookedAt | None:
-        """What of the agent has been used too rarely since then to say that nothing explains a drop."""
         watches = self._watches.get(labels)
         if watches is None or self.log_time.passed - since >= LOOKED_AT_LEAST:
             return None

@@ -3,8 +3,6 @@
 By types and codes alone, never by the words of a message: frameworks and people write those in every language.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -117,7 +115,6 @@ def exception_of(span: Span) -> str | None:
 
 
 def _exceptions(span: Span) -> Iterator[Event]:
-    """The last one first."""
     return (event for event in reversed(span.events) if event.name == "exception")
 
 

@@ -1,7 +1,5 @@
 """Which spans of a trace somebody stopped: those that say so, and errors without a type around or within them."""
 
-from __future__ import annotations
-
 from evaluators.dialects.content.endings import is_cancelled, raised, timed_out
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.joining.tree import WORK, Tree
@@ -31,7 +29,6 @@ def mark_cancelled(tree: Tree) -> None:
 
 
 def ends_cancelled(tree: Tree) -> bool:
-    """Whether something was stopped after which nothing began."""
     cancelled = [f.span.end_time_unix_nano for f in tree.order if f.is_cancelled]
     return bool(cancelled) and max(cancelled) >= _last_begun(tree)
 

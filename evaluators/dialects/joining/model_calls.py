@@ -72,7 +72,6 @@ class Exchange:
 
     @property
     def ending(self) -> Ending | None:
-        """Why the model stopped, from the first layer that tells."""
         for facts in self.layers:
             if found := ending_on(facts.span):
                 return found
