@@ -28,7 +28,7 @@ from collector.otlp.items import keys_of
 from collector.otlp.sent_form import as_sent
 from collector.otlp.trace_state import marked, randomness_of
 from collector.records.codec import encode
-from collector.records.keeping import KeepingRecord
+from collector.records.keeping import KeepingRecord, ToldRecord
 from collector.records.otlp_signals import LOGS
 from collector.records.sent_trace import SentTrace, SessionStanding, decode_sent
 from collector.records.sessions import session_key
@@ -58,6 +58,14 @@ class _Partition:
     """See `KeepingRecord`."""
     failing: dict[bytes, float | None] = field(default_factory=dict[bytes, float | None])
     committed: tuple[int, int | None] = (0, None)
+    alarms: list[str] = field(default_factory=list[str])
+    """As they were written last."""
+
+    @property
+    def is_changed(self) -> bool:
+        keeping = self.keeping
+        changed = bool(keeping.changed or keeping.changed_said or self.failing)
+        return changed or keeping.state.alarms != self.alarms
 
 
 class Keeper(Consumer):
@@ -125,7 +133,7 @@ class Keeper(Consumer):
             state=state,
         )
         found = self._partitions[number] = _Partition(keeping, since=since)
-        found.read = assigned.offset or 0
+        found.read, found.alarms = assigned.offset or 0, keeping.state.alarms
         found.committed = (assigned.offset or 0, assigned.metadata)
         if assigned.offset is None and isinstance(log, Ends):
             end = await self._retry.log("find its place", lambda: log.end(TRACES, number))
@@ -162,14 +170,14 @@ class Keeper(Consumer):
         for number, each in self._partitions.items():
             oldest = each.keeping.oldest
             offset = each.read if oldest is None else min(each.read, oldest)
-            if each.keeping.changed or each.failing:
+            if each.is_changed:
                 record = self._record(each)
                 new = New(topic=TRACES, key=b"", value=encode(record), partition=number)
                 (position,) = await self._retry.log(
                     "write decisions", lambda new=new: self._log_port.write([new])
                 )
                 each.since = [*record.since, position.offset]
-                each.keeping.changed, each.failing = [], {}
+                each.keeping.changed, each.keeping.changed_said, each.failing = [], {}, {}
             state = each.since[-1] if each.since else None
             if (offset, state) == each.committed or each.begins:
                 continue
@@ -201,19 +209,23 @@ class Keeper(Consumer):
         except Undecodable as error:
             self._poison.unprocessable(record.position, error)
             return []
+        orders: list[Order] = []
         match read:
             case SentTrace():
                 self._recent.put(record)
-                return keeping.closed(await self._closed(read, record), now)
+                orders = keeping.closed(await self._closed(read, record), now)
             case RunawayRecord(subject=subject) if subject.trace_id is not None:
-                return keeping.failed(bytes.fromhex(subject.trace_id), now)
+                orders = keeping.failed(bytes.fromhex(subject.trace_id), now)
             case VerdictRecord(scope="trace") if any(map(_fails, read.outcomes)):
-                return keeping.failed(bytes.fromhex(read.subject), now)
+                orders = keeping.failed(bytes.fromhex(read.subject), now)
+            case ToldRecord():
+                orders = _told(keeping, read, now)
             case SessionStanding():
                 key = session_key(read.service, read.session_id)
-                return self._session(found, key, now, fails=read.failed)
+                orders = self._session(found, key, now, fails=read.failed)
             case _:
-                return []
+                pass
+        return orders
 
     def _session(self, found: _Partition, key: bytes, now: float, *, fails: bool) -> list[Order]:
         session = _session_id(key)
@@ -332,10 +344,16 @@ class Keeper(Consumer):
     # --- what was decided --------------------------------------------------------------------------------------------
 
     def _record(self, each: _Partition) -> KeepingRecord:
+        keeping = each.keeping
+        each.alarms = keeping.state.alarms
         if not each.since or len(each.since) >= DELTAS:
-            return KeepingRecord(state=each.keeping.state)
+            return KeepingRecord(state=keeping.state)
         return KeepingRecord(
-            since=tuple(each.since), decisions=tuple(each.keeping.changed), failing=each.failing
+            since=tuple(each.since),
+            decisions=tuple(keeping.changed),
+            failing=each.failing,
+            said=keeping.changed_said,
+            alarms=tuple(keeping.state.alarms),
         )
 
 
@@ -343,6 +361,17 @@ class Keeper(Consumer):
 class _SentPart:
     part: Part
     is_log: bool = False
+
+
+def _told(keeping: Keeping, told: ToldRecord, now: float) -> list[Order]:
+    if told.alarms is not None:
+        keeping.state.alarms = [*told.alarms]
+    orders: list[Order] = []
+    if told.trace_id is not None:
+        orders += keeping.said(bytes.fromhex(told.trace_id), now)
+    if told.session_key is not None:
+        orders += keeping.said(_session_id(told.session_key), now)
+    return orders
 
 
 def _fails(outcome: Outcome) -> bool:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from collector.config.forward import Keep
 from collector.otlp.trace_state import threshold_of
-from collector.records.keeping import AgentPast, Decision, KeepingState, KeptReason
+from collector.records.keeping import AgentPast, Decision, KeepingState, KeptReason, agent_key
 
 LEAST_DURATIONS = 20
 """Traces of an agent before any is slow: below that a quantile of .98 is its slowest."""
@@ -29,7 +29,7 @@ MOST_AGENTS = 1000
 MOST_VERSIONS = 50
 """Of an agent. The oldest are forgotten, as agents are."""
 MOST_SESSIONS = 20_000
-"""That fail and are remembered; the oldest are forgotten."""
+"""That fail, or that something was said of, and are remembered; the oldest are forgotten."""
 MOST_DECISIONS = 200_000
 """As many closed traces as assembly remembers for late spans."""
 _FALL = 1.5
@@ -100,6 +100,7 @@ class Keeping:
         self.state = state or KeepingState()
         self.changed: list[Decision] = []
         """Decisions that were made or changed, for who writes them."""
+        self.changed_said: dict[bytes, float] = {}
         self._waiting: OrderedDict[bytes, _Waiting] = OrderedDict()
         self._by_session: dict[bytes, set[bytes]] = {}
         """Dropped traces, which are sent when their session fails."""
@@ -151,6 +152,22 @@ class Keeping:
             for order in self._sent_late(self.state.decisions[trace_id], now)
         ]
 
+    def said(self, subject: bytes, now: float) -> list[Order]:
+        """Somebody said something of a trace or a session: its traces that were dropped are sent."""
+        if not self._settings.feedback:
+            return []
+        said = self.state.said
+        said[subject] = self.changed_said[subject] = now
+        while len(said) > MOST_SESSIONS:
+            said.pop(next(iter(said)))
+        found = {*self._by_session.get(subject, ()), *({subject} & self.state.decisions.keys())}
+        decisions = self.state.decisions
+        return [
+            order
+            for each in sorted(found)
+            for order in self._sent_after_all(decisions[each], now, "feedback")
+        ]
+
     def due(self, now: float) -> Iterator[tuple[Decision, Order | None]]:
         """Decide of the traces that have waited until `now`, in order."""
         while self._waiting:
@@ -199,7 +216,7 @@ class Keeping:
         share = self._settings.others if trace.is_other else self._settings.share
         base = 1.0 if reason is not None else share
         named: str = reason or ("other" if trace.is_other else "share")
-        allowed = self._allowed(f"{trace.service}\0{trace.agent}", named)
+        allowed = self._allowed(agent_key(trace.service, trace.agent), named)
         threshold = threshold_of(base * allowed)
         is_kept = trace.randomness >= threshold
         would_be = trace.randomness >= threshold_of(base)
@@ -221,16 +238,19 @@ class Keeping:
     def _reason(self, waiting: _Waiting) -> KeptReason | None:
         """Why it is kept whatever the share."""
         trace, settings = waiting.trace, self._settings
-        past = self.state.agents.get(f"{trace.service}\0{trace.agent}") or AgentPast()
+        past = self.state.agents.get(agent_key(trace.service, trace.agent)) or AgentPast()
         if settings.failed and (waiting.failed or trace.session in self.state.failing):
             return "failed"
         if settings.slow is not None and _is_slow(trace.duration, past.durations, settings.slow):
             return "slow"
+        if settings.alarms and agent_key(trace.service, trace.agent) in self.state.alarms:
+            return "alarm"
         if trace.version is not None and self._first_sessions:
             sessions = past.versions.get(trace.version, [])
             if trace.session in sessions or len(sessions) < self._first_sessions:
                 return "new_version"
-        return None
+        said = self.state.said
+        return "feedback" if trace.trace_id in said or trace.session in said else None
 
     def _revised(self, known: Decision, trace: ClosedTrace, now: float) -> list[Order]:
         if trace.offset <= known.offset:  # read again after a restart
@@ -243,10 +263,14 @@ class Keeping:
         return [Order(decision=decision, after=known.offset, is_new=False)]
 
     def _sent_late(self, known: Decision, now: float) -> list[Order]:
-        if known.is_kept or not self._settings.failed or now - known.decided > self._late:
+        if not self._settings.failed:
             return []
-        decision = self._put(known, is_kept=True, reason="failed_late", threshold=0)
-        return [Order(decision=decision)]
+        return self._sent_after_all(known, now, "failed_late")
+
+    def _sent_after_all(self, known: Decision, now: float, reason: KeptReason) -> list[Order]:
+        if known.is_kept or now - known.decided > self._late:
+            return []
+        return [Order(decision=self._put(known, is_kept=True, reason=reason, threshold=0))]
 
     def _put(self, known: Decision, **changes: Any) -> Decision:
         decision = replace(known, **changes)
@@ -315,7 +339,7 @@ class Keeping:
 
 
 def _agent(decision: Decision) -> str:
-    return f"{decision.service}\0{decision.agent}"
+    return agent_key(decision.service, decision.agent)
 
 
 def _is_slow(duration: float, past: Iterable[float], quantile: float) -> bool:

@@ -71,6 +71,8 @@ class ReadBack:
 def _apply(record: KeepingRecord, keeping: Keeping) -> None:
     for decision in record.decisions:
         keeping.apply(decision)
+    keeping.state.said |= record.said
+    keeping.state.alarms = [*record.alarms]
     for session, since in record.failing.items():
         if since is None:
             keeping.state.failing.pop(session, None)

@@ -48,6 +48,10 @@ class KeepingState(msgspec.Struct, kw_only=True):
     agents: dict[str, AgentPast] = {}
     failing: dict[bytes, float] = {}
     """Sessions whose newest scores did not pass, with the log time of that."""
+    said: dict[bytes, float] = {}
+    """Traces and sessions that somebody said something of, with the log time of that."""
+    alarms: list[str] = []
+    """Agents for which a fault or a drop stands."""
     decisions: dict[bytes, Decision] = {}
     minute: int = 0
     """Of `counts`, in log time."""
@@ -69,3 +73,19 @@ class KeepingRecord(msgspec.Struct, frozen=True, kw_only=True, tag="keeping", om
     decisions: tuple[Decision, ...] = ()
     failing: dict[bytes, float | None] = {}
     """Sessions that changed; None: they pass again."""
+    said: dict[bytes, float] = {}
+    alarms: tuple[str, ...] = ()
+    """All of them."""
+
+
+class ToldRecord(msgspec.Struct, frozen=True, kw_only=True, tag="told", omit_defaults=True):
+    """What the owners of traces are told by others: it is written into every partition that it may be about."""
+
+    trace_id: str | None = None  # somebody said something of it
+    session_key: bytes | None = None  # likewise
+    alarms: tuple[str, ...] | None = None
+    """Every agent, as `agent_key`, for which a fault or a drop stands now; None: this is about something else."""
+
+
+def agent_key(service: str, agent: str) -> str:
+    return f"{service}\0{agent}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from collector.records.codec import decode
-from collector.records.keeping import KeepingRecord
+from collector.records.keeping import KeepingRecord, ToldRecord
 from collector.records.span_refs import Piece
 from collector.records.trace_views import Unread, view
 from collector.records.traces import RunawayRecord, VerdictRecord
@@ -54,10 +54,18 @@ class SessionStanding(msgspec.Struct, frozen=True, kw_only=True, tag="work"):
     failed: bool = False
 
 
-_sent = view(SentTrace, VerdictRecord, RunawayRecord, SessionStanding, KeepingRecord)
+_sent = view(SentTrace, VerdictRecord, RunawayRecord, SessionStanding, KeepingRecord, ToldRecord)
 
 
 def decode_sent(
     value: bytes,
-) -> SentTrace | VerdictRecord | RunawayRecord | SessionStanding | KeepingRecord | Unread:
+) -> (
+    SentTrace
+    | VerdictRecord
+    | RunawayRecord
+    | SessionStanding
+    | KeepingRecord
+    | ToldRecord
+    | Unread
+):
     return decode(_sent, value)

@@ -13,7 +13,7 @@ import msgspec
 from collector.base.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import decode
-from collector.records.keeping import KeepingRecord
+from collector.records.keeping import KeepingRecord, ToldRecord
 from collector.records.span_refs import Piece
 from collector.records.subject import Subject
 from evaluators.matching.text import QUESTION, clip
@@ -157,6 +157,7 @@ TracesTopic: TypeAlias = (
     | WorkRecord
     | RunawayRecord
     | KeepingRecord
+    | ToldRecord
 )
 _decoder = msgspec.msgpack.Decoder(TracesTopic)
 

@@ -11,7 +11,7 @@ import gc
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -26,13 +26,9 @@ from collector.base.supervisor import Supervisor
 from collector.base.telemetry import Telemetry
 from collector.base.time_slice import take_turns
 from collector.base.version import version
-from collector.config.forward import Keep
 from collector.config.plan import plan_from, registry_from
 from collector.config.tree import Config
 from collector.export.metric_push import MetricPush
-from collector.forward.backend import Backends
-from collector.forward.forwarder import Forwarder
-from collector.forward.keeper import Keeper
 from collector.log.port import Lag, Log, Ranges
 from collector.otlp.redaction import RedactionSettings, redactor
 from collector.reading.port import Workers
@@ -43,6 +39,7 @@ from collector.records.feedback import FeedbackRules
 from collector.records.handed import Handed
 from collector.records.otlp_signals import LOGS as OTLP_LOGS
 from collector.service.families import declare_families
+from collector.service.forwarding import Forwarding
 from collector.service.logs import joined_record, lag_meter, open_log
 from collector.service.publishing import Publishing
 from collector.service.rooms import Rooms, ScoreLag, score_lag, start_workers
@@ -54,9 +51,6 @@ from evaluators.registry import listing
 
 _log = logging.getLogger(__name__)
 
-FORWARDING_BEGINS = (
-    5.0  # seconds that a start waits for it, which only a log that cannot be written to uses up
-)
 RECEIVER_GRACE = 5.0  # seconds that a stop leaves to open requests
 GC_THRESHOLDS = 20_000, 20, 50
 """Records are trees: at Python's 700 new objects a collection walks each of them several times over."""
@@ -157,7 +151,16 @@ class App:
                         stages.start(stage, run)
                 self._start_pushing(stages)
                 self._start_rooms(stages, rooms, log, behind)
-                await self._start_forwarding(stages, log)
+                if self._config.forward is not None and "receive" in self._config.roles:
+                    forwarding = Forwarding(
+                        self._config,
+                        self._config.forward,
+                        log=log,
+                        telemetry=self._telemetry,
+                        clock=self._clock,
+                        drains=_drains(self._config),
+                    )
+                    await forwarding.start(stages, self._supervisor)
                 if receiver is not None:
                     await receiver.start()
                 stages.watch(log, workers, receiver)
@@ -221,45 +224,6 @@ class App:
             stages.start("lag", self._supervisor.keep("score_lag", lambda: behind.run))
         if "receive" in roles and self._config.log.kind == "kafka":
             stages.start("logs", self._log_requests(log).run)
-
-    async def _start_forwarding(self, stages: Stages, log: Log) -> None:
-        """On a log of this process alone, forwarding has its place in it before the first request is taken."""
-        target = self._config.forward
-        if target is None or "receive" not in self._config.roles:
-            return
-        has_begun, keeping = asyncio.Event(), asyncio.Event()
-
-        def forwarder() -> Forwarder:
-            return Forwarder(
-                log=log,
-                backends=Backends.configured(target, self._telemetry),
-                telemetry=self._telemetry,
-                clock=self._clock,
-                has_begun=has_begun,
-                drains=_drains(self._config),
-                unread_only=target.keep is not None,
-            )
-
-        def keeper(settings: Keep) -> Keeper:
-            return Keeper(
-                log=log,
-                backends=Backends.configured(target, self._telemetry),
-                settings=settings,
-                late=self._config.windows.trace.late,
-                telemetry=self._telemetry,
-                has_begun=keeping,
-                drains=_drains(self._config),
-            )
-
-        forwarder()  # an endpoint that cannot be one ends the start
-        stages.start("forward", self._supervisor.keep("forward", lambda: forwarder().run))
-        if (keep := target.keep) is not None:
-            stages.start("forward", self._supervisor.keep("forward", lambda: keeper(keep).run))
-        if self._config.log.kind != "kafka":
-            with suppress(TimeoutError):
-                async with asyncio.timeout(FORWARDING_BEGINS):
-                    await has_begun.wait()
-                    await (keeping.wait() if keep is not None else has_begun.wait())
 
     async def _stop(self, stages: Stages, rooms: Rooms, workers: Workers, log: Log) -> None:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""

@@ -12,6 +12,7 @@ from collector.base.supervisor import Supervisor
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.export.exporter import PrometheusExporter
+from collector.forward.telling import AlarmTeller
 from collector.log.port import Log
 from collector.notices.notices_room import NoticesRoom
 from collector.records.comparison import VersionWindow
@@ -62,6 +63,9 @@ class Publishing:
         kept = self._supervisor.keep
         yield "publish", kept("metrics", lambda: self._exporting(log).run)
         yield "rank", kept("ranking", lambda: self.ranking(log).run)
+        keep = self._config.forward and self._config.forward.keep
+        if keep and keep.alarms:
+            yield "publish", kept("forward", lambda: self._alarms(log).run)
         if self._config.notify.to:
             yield "publish", kept("notify", lambda: self._notices(log).run)
         for name in [each.name for each in sinks(self._config)]:
@@ -106,13 +110,19 @@ class Publishing:
         )
         return self._exporter
 
+    def _alarms(self, log: Log) -> AlarmTeller:
+        return AlarmTeller(log=log, standings=self.standings, caught_up=self._has_caught_up)
+
+    def _has_caught_up(self) -> bool:
+        return self._exporter is not None and self._exporter.caught_up
+
     def _notices(self, log: Log) -> NoticesRoom:
         return NoticesRoom(
             self._config.notify,
             log=log,
             telemetry=self._telemetry,
             standings=self.standings,
-            caught_up=lambda: self._exporter is not None and self._exporter.caught_up,
+            caught_up=self._has_caught_up,
             clock=self._clock,
             wall=self._clock.wall,
         )

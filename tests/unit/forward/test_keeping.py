@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from collector.config.forward import Keep
 from collector.forward.keeping import ClosedTrace, Keeping, Order
 from collector.otlp.trace_state import NEVER, threshold_of
-from collector.records.keeping import Decision, KeepingState
+from collector.records.keeping import Decision, KeepingState, agent_key
 
 WAIT, LATE = 30.0, 600.0
 
@@ -276,3 +276,37 @@ def test_replayed_decisions_make_the_same_state() -> None:
         other.apply(replace(each))
 
     assert other.state == it.state
+
+
+def test_while_an_alarm_stands_all_traces_of_its_agent_are_kept() -> None:
+    it = keeping(share=0.0)
+    it.state.alarms = [agent_key("bot", "planner")]
+    one, other = decided(it, closed(1), closed(2, agent="writer"))
+    it.state.alarms = []
+    (after,) = decided(it, closed(3), at=2000.0)
+
+    assert [each.is_kept for each in (one, other, after)] == [True, False, False]
+    assert one.reason == "alarm"
+
+
+@pytest.mark.parametrize("of_session", [False, True])
+def test_what_somebody_spoke_of_is_kept_and_sent_after_all(*, of_session: bool) -> None:
+    it = keeping(share=0.0)
+    session = b"s" * 16
+    first, second = closed(1, session=session), closed(2, session=session)
+    decided(it, first)
+    it.closed(second, 1100.0)
+
+    orders = it.said(session if of_session else first.trace_id, 1101.0)
+
+    assert [each.decision.reason for each in orders] == ["feedback"]
+    assert [each.is_kept for each in decisions(it, 1130.0)] == [of_session]
+
+
+def test_feedback_and_alarms_may_be_off() -> None:
+    it = keeping(share=0.0, feedback=False, alarms=False)
+    it.state.alarms = [agent_key("bot", "planner")]
+    (decision,) = decided(it, closed(1))
+
+    assert not decision.is_kept
+    assert it.said(closed(1).trace_id, 1100.0) == []

@@ -1,0 +1,110 @@
+"""What the owners of traces must know and cannot see in their partition: feedback, and alarms of agents.
+
+Whoever knows it writes it into every partition of `traces` that it may be about, so that decisions follow from the
+records of one partition, in their order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+
+from collector.base.errors import Undecodable
+from collector.base.retry import Retry
+from collector.base.telemetry import Telemetry
+from collector.log.consumer import Consumer
+from collector.log.port import BACKGROUND_LINGER, FEEDBACK, TRACES, Batch, Log, New, partition_of
+from collector.records.codec import encode
+from collector.records.feedback import Feedback, decode_feedback
+from collector.records.keeping import ToldRecord, agent_key
+from collector.records.sessions import session_key
+from collector.records.standing import Standings
+
+GROUP = "forward.feedback"
+EVERY = 5.0
+"""Seconds between two looks at the alarms: a fault lasts for hours."""
+
+
+class FeedbackTeller(Consumer):
+    """One member of the group that tells of feedback."""
+
+    def __init__(self, *, log: Log, telemetry: Telemetry) -> None:
+        super().__init__(
+            log=log,
+            group=GROUP,
+            topic=FEEDBACK,
+            retry=Retry("Telling of feedback"),
+            telemetry=telemetry,
+            linger=BACKGROUND_LINGER,
+        )
+
+    async def take(self, batch: Batch) -> None:
+        """Every record of the batch is told of when this returns."""
+        new: list[New] = []
+        for record in batch.records:
+            try:
+                new += _told(decode_feedback(record.value), self._log_port.partitions(TRACES))
+            except Undecodable as error:
+                self._poison.unprocessable(record.position, error)
+            self._offsets.done(record.position)
+        if new:
+            await self._retry.log("tell of feedback", lambda: self._log_port.write(new))
+
+
+class AlarmTeller:
+    """Tells which agents have a fault or a drop, whenever that changes and once at its start.
+
+    Args:
+        log: Written to.
+        standings: Of every agent now.
+        caught_up: Whether they are those of before a restart at least.
+    """
+
+    def __init__(
+        self, *, log: Log, standings: Callable[[], Standings], caught_up: Callable[[], bool]
+    ) -> None:
+        self._log_port = log
+        self._standings = standings
+        self._caught_up = caught_up
+        self._retry = Retry("Telling of alarms")
+        self._told: tuple[str, ...] | None = None
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Look every EVERY seconds until `stopping` is set."""
+        self._retry.stopping = stopping
+        while not stopping.is_set():
+            if self._caught_up():
+                await self.look()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), EVERY)
+
+    async def look(self) -> None:
+        alarms = tuple(sorted(_alarmed(self._standings())))
+        if alarms == self._told:
+            return
+        value = encode(ToldRecord(alarms=alarms))
+        new = _everywhere(value, self._log_port.partitions(TRACES))
+        await self._retry.log("tell of alarms", lambda: self._log_port.write(new))
+        self._told = alarms
+
+
+def _alarmed(standings: Standings) -> Iterator[str]:
+    for each in standings.values():
+        if each.faults or any(drop.direction == "worse" for drop in each.drops):
+            yield agent_key(each.service, each.agent)
+
+
+def _told(said: Feedback, partitions: int) -> list[New]:
+    """A session is in one partition; which one a trace is in, its id does not say."""
+    if said.session_id is not None and said.service is not None:
+        key = session_key(said.service, said.session_id)
+        value = encode(ToldRecord(session_key=key))
+        return [New(topic=TRACES, key=key, value=value, partition=partition_of(key, partitions))]
+    if said.trace_id is None:
+        return []
+    return _everywhere(encode(ToldRecord(trace_id=said.trace_id)), partitions)
+
+
+def _everywhere(value: bytes, partitions: int) -> list[New]:
+    return [New(topic=TRACES, key=b"", value=value, partition=at) for at in range(partitions)]
