@@ -1,7 +1,9 @@
 """Places that a container may be: it takes spans, scores them, asks a judge, runs a plug-in and stops, as elsewhere."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,6 +66,60 @@ def test_it_works_there(tmp_path: Path, place: Callable[[Path], Sequence[str]]) 
     said = service.output.read_text()
     assert "Traceback" not in said
     assert "ERROR" not in said
+
+
+GREEDY = """
+from evaluators import Score, Trace, evaluator
+
+@evaluator(version="1")
+def greedy(trace: Trace) -> Score:
+    return Score(value=len(b"x" * (700 << 20)) / (700 << 20))
+"""
+
+
+@pytest.fixture
+def full_at_400_mb() -> Iterator[Path]:
+    """A cgroup of its own, of version 1 or 2."""
+    top = Path("/sys/fs/cgroup")
+    folder = (top / "memory" if (top / "memory").is_dir() else top) / f"spanwise-{os.getpid()}"
+    limit = "memory.limit_in_bytes" if folder.parent != top else "memory.max"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"a test of a container's memory: no cgroup can be made here: {error}")
+    try:
+        (folder / limit).write_text(str(400 << 20))
+    except OSError as error:
+        folder.rmdir()
+        pytest.skip(f"a test of a container's memory: no limit can be set here: {error}")
+    yield folder
+    folder.rmdir()
+
+
+def test_at_the_end_of_its_memory_the_kernel_ends_the_plug_in(
+    tmp_path: Path, full_at_400_mb: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(GREEDY)
+    with Service(
+        tmp_path / "data",
+        f'plugins=["{tmp_path / "mine.py"}"]',
+        "windows.trace.root_grace=300ms",
+        "embedder.kind=none",
+        inside=("sh", "-c", 'echo $$ > "$0" && exec "$@"', str(full_at_400_mb / "cgroup.procs")),
+    ) as service:
+        send(service.grpc, *(asked(f"s{n}", "hello") for n in range(10)))
+        service.wait_for("ours of all", lambda: len(said_of(service, "confidence")) == 10)
+        service.wait_for("theirs of all", lambda: len(said_of(service, "mine/greedy")) == 10)
+        ends = [each["error"]["type"] for each in said_of(service, "mine/greedy").values()]
+        assert set(ends) == {"worker_died", "switched_off"}
+        died = service.metrics()['spanwise_worker_restarts_total{reason="died"}']
+        assert died == ends.count("worker_died")
+        assert service.stop() == 0
+
+
+def said_of(service: Service, evaluator: str) -> dict[str, dict[str, Any]]:
+    """Of an evaluator, by trace."""
+    return {each["trace_id"]: each for each in service.signals() if each["evaluator"] == evaluator}
 
 
 KINDS = {("mine/fine", "custom"), ("task_completion", "llm_judge"), ("coherence", "embedding")}
