@@ -10,7 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import grpc
 
 from collector.base.heap import QUIET
 from tests.bench.measure import (
@@ -22,8 +25,12 @@ from tests.bench.measure import (
     settled,
     spans_in,
 )
+from tests.support.agents import request
+from tests.support.asking import span
+from tests.support.sender import EXPORT
 from tests.support.service import ROOT, Service, children
 
+SESSIONS, SENDERS = 30, 6
 HEAVY = ("litellm", "numpy", "scipy", "sklearn", "wordllama")
 _IMPORTED = """
 import json, sys
@@ -103,6 +110,44 @@ def minutes_megabytes(minutes: int, *, rate: int) -> list[float]:
             base = 1 + minute * passes
             send(it.grpc, file, "--rate", str(rate), passes=passes, base=base)
             found.append(all_megabytes(it))
+        return found
+
+
+def endless_megabytes(minutes: int, *settings: str) -> list[float]:
+    """RssAnon of the main process at the end of each minute of 300 spans a second in 30 sessions that never close."""
+    text = "word " * 120
+    with (
+        tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
+        Service(
+            Path(folder) / "data",
+            "embedder.kind=none",
+            "windows.trace.root_grace=1s",
+            *settings,
+            measured=True,
+        ) as it,
+        grpc.insecure_channel(it.grpc) as channel,
+        ThreadPoolExecutor(SENDERS) as pool,
+    ):
+        call = channel.unary_unary(EXPORT, request_serializer=bytes, response_deserializer=bytes)
+        began = time.monotonic()
+
+        def send_turns(sender: int) -> None:
+            """One turn of ten spans a second for each of its sessions."""
+            for number in range(60 * minutes):
+                for session in range(sender, SESSIONS, SENDERS):
+                    name, said = f"s{session}", f"{number} {text}"
+                    spans = [span(name, said, said, number=number)]
+                    spans += [span(name, "", number=number, child=f"tool{n}") for n in range(9)]
+                    call(request("desk-bot", spans), timeout=60)
+                time.sleep(max(0.0, began + number + 1 - time.monotonic()))
+
+        sending = [pool.submit(send_turns, each) for each in range(SENDERS)]
+        found: list[float] = []
+        for minute in range(1, minutes + 1):
+            time.sleep(max(0.0, began + 60 * minute - time.monotonic()))
+            found.append(anonymous_bytes(it.pid) / (1 << 20))
+        for each in sending:
+            each.result()
         return found
 
 

@@ -45,10 +45,16 @@ def _signed_by_itself(folder: Path, name: str) -> Pair:
     return pair
 
 
-def _signed(folder: Path, name: str, ca: Pair) -> Pair:
+def of_another_name(folder: Path) -> tuple[Pair, Pair]:
+    """An authority, and a server that is not on 127.0.0.1."""
+    ca = _signed_by_itself(folder, "ca")
+    return ca, _signed(folder, "server", ca, "DNS:elsewhere.example")
+
+
+def _signed(folder: Path, name: str, ca: Pair, names: str = "IP:127.0.0.1,DNS:localhost") -> Pair:
     pair = Pair(cert=folder / f"{name}.pem", key=folder / f"{name}.key")
     wish, extra = folder / f"{name}.csr", folder / f"{name}.ext"
-    extra.write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
+    extra.write_text(f"subjectAltName={names}\n")
     _openssl(
         *("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
         *("-keyout", str(pair.key), "-out", str(wish), "-subj", f"/CN={name}"),
