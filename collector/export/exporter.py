@@ -25,6 +25,7 @@ from collector.export import gauges
 from collector.export.counted_ids import CountedIds
 from collector.export.families import AgentFamilies
 from collector.export.known_names import KnownLabels, KnownNames
+from collector.export.session_costs import SessionCosts
 from collector.export.trace_metrics import TraceMetrics
 from collector.log.consumer import Consumer
 from collector.log.port import (
@@ -111,6 +112,7 @@ class PrometheusExporter(Consumer):
             clock=clock,
         )
         self._runaways = OpenRunaways(trace_age)
+        self._costs = SessionCosts(windows.sessions)
         self._recent = CountedIds(32_768)
         self._known = KnownNames(self._targets, self._families, telemetry.label_overflow)
         self._now = 0.0
@@ -168,6 +170,11 @@ class PrometheusExporter(Consumer):
             ),
             gauges.Gauges(gauges.RUNAWAYS, lambda: gauges.runaways(self._open_runaways()), here),
             gauges.Gauges(gauges.RANKS, lambda: gauges.ranks(targets), here),
+            gauges.Gauges(
+                gauges.COSTS,
+                lambda: gauges.costs(self._costs.per_success(targets.holds_agent)),
+                here,
+            ),
             gauges.Gauges(
                 gauges.FAULTS,
                 lambda: gauges.faults(self._faults),
@@ -318,6 +325,8 @@ class PrometheusExporter(Consumer):
         seen = Seen(subject, time)
         known = self._known.of(subject)
         lag = max(0.0, time - seen.arrived)
+        if not seen.is_trace:
+            self._costs.take(self._targets.agent_labels(subject.service, subject.agent), group)
         offset, at = group.first, 0
         for header in group.headers:
             is_new = offset >= counted

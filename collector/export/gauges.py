@@ -142,6 +142,13 @@ FAULTS = {
     "fault_failures": ("Those of them that failed. While detected only.", _PERIOD),
 }
 
+COSTS = {
+    "cost_per_success_usd": (
+        "Cost of the newest sessions in USD, over those of them that passed agent_reliability.",
+        ("service", "agent"),
+    )
+}
+
 RUNAWAYS = {
     "runaway_traces": (
         "Open traces that are running away, by reason.",
@@ -258,6 +265,11 @@ def runaways(shown: Mapping[AgentLabels, Sequence[OpenRunaway]]) -> Iterator[Gau
     for agent, some in shown.items():
         for reason, count in sorted(Counter(each.reason for each in some).items()):
             yield GaugeSample("runaway_traces", (*agent, reason), count)
+
+
+def costs(per_success: Iterable[tuple[AgentLabels, float]]) -> Iterator[GaugeSample]:
+    for agent, usd in per_success:
+        yield GaugeSample("cost_per_success_usd", agent, usd)
 
 
 def ranks(targets: Targets) -> Iterator[GaugeSample]:

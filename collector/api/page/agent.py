@@ -214,7 +214,13 @@ def _charts(parts: series.Parts, span: Timespan, standing: Standing | None) -> d
         duration,
     )
     costs = series.per_session(parts, lambda point: point.cost)
-    found["cost"] = series.amounts("Cost per session", {"mean": costs}, parts, span, usd)
+    found["cost"] = series.amounts(
+        "Cost per session",
+        {"mean": costs, "per successful session": series.per_success(parts)},
+        parts,
+        span,
+        usd,
+    )
     taken = {
         "input": series.per_session(parts, lambda point: point.input_tokens),
         "output": series.per_session(parts, lambda point: point.output_tokens),

@@ -20,6 +20,7 @@ Words: TypeAlias = Callable[[float], str]
 ENOUGH = 60  # scores with which 95 % bounds say something
 ALARM = 1_000  # thousandths of progress at which an alarm is raised
 TOGETHER = (1, 2, 3, 4, 6)  # parts that may share their bounds
+PASSED = 0.5  # the reliability from which on a session passed: the threshold of `agent_reliability`
 
 
 def reliability(parts: Parts, span: Timespan, headline: WindowMean | None = None) -> Chart:
@@ -139,6 +140,20 @@ def per_session(parts: Parts, value: Callable[[Point], float | None]) -> list[fl
         known = [each for point in part if (each := value(point)) is not None]
         means.append(math.fsum(known) / len(known) if known else None)
     return means
+
+
+def per_success(parts: Parts) -> list[float | None]:
+    """The cost of all sessions of which cost and reliability are known, over those that passed."""
+    found: list[float | None] = []
+    for part in parts:
+        known = [
+            (point.cost, point.reliability >= PASSED)
+            for point in part
+            if point.cost is not None and point.reliability is not None
+        ]
+        passed = sum(success for _, success in known)
+        found.append(math.fsum(cost for cost, _ in known) / passed if passed else None)
+    return found
 
 
 def at_percentile(
