@@ -147,6 +147,7 @@ class WorkRecord(msgspec.Struct, frozen=True, kw_only=True, tag="work", omit_def
     used: TurnUses | None = None
     """Of the turn that changed the session; None: no turn did."""
     failed: bool = False  # whether a score of the session, as its window stands, did not pass
+    cancelled: bool = False  # whether somebody stopped a turn of it: its work is not what the agent would have done
 
 
 TracesTopic: TypeAlias = (

@@ -21,11 +21,12 @@ WRITE_COST = 150  # bytes of one write of a turn, here and in its state
 class RunningWork:
     """The sums over the turns that were added and not removed."""
 
-    __slots__ = ("_made", "total", "with_text")
+    __slots__ = ("_made", "cancelled", "total", "with_text")
 
     def __init__(self) -> None:
         self.total = Work()
         self.with_text = 0  # turns whose spans carry content
+        self.cancelled = 0  # turns that somebody stopped
         self._made: Counter[int] = Counter()
 
     @property
@@ -41,6 +42,7 @@ class RunningWork:
     def _count(self, turn: Turn, sign: int) -> None:
         self.total = self.total.plus(turn.work, sign)
         self.with_text += sign * turn.has_text
+        self.cancelled += sign * turn.cancelled
         for made in turn.writes:
             self._made[made] += sign
             if not self._made[made]:

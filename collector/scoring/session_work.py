@@ -84,6 +84,7 @@ def session_work(
         trace=_calls_of(changed) if changed is not None and counts_calls else None,
         used=None if changed is None else _used_by(changed, window),
         failed=failed,
+        cancelled=window.work.cancelled > 0,
         ended=0 if subject.closed is None else max((_end(each.turn) for each in window), default=0),
     )
 

@@ -26,7 +26,7 @@ from evaluators.formulas.work import WorkHistory
 from evaluators.model import Outcome, Session
 from evaluators.plan import Configured
 from evaluators.resources import EarlierRuns, EarlierSessions
-from evaluators.run import NO_TURN, not_applicable, rank_session
+from evaluators.run import CANCELLED, NO_TURN, not_applicable, rank_session
 from evaluators.session.repeated_calls import with_usual_calls
 
 MAX_AGENTS = 1000  # agents whose sessions are remembered, 56 kB each
@@ -114,7 +114,7 @@ class Ranker:
         return RankedSession(signals, is_closed)
 
     def put(self, record: WorkRecord) -> None:
-        if not record.work.turns:
+        if not record.work.turns or record.cancelled:
             return
         session = _number(record.service, record.session_id)
         agent, task = _agent(record), _task(record)
@@ -166,6 +166,8 @@ class Ranker:
         final = record.closed is not None
         if not record.work.turns:
             return not_applicable(configured, "not_a_turn", NO_TURN, final=final), ""
+        if record.cancelled:
+            return not_applicable(configured, "nothing_to_judge", CANCELLED, final=final), ""
         earlier = self._earlier(configured, record)
         session = Session(
             service=record.service,

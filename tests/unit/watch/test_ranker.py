@@ -118,6 +118,17 @@ def test_what_cannot_be_compared_says_why(fields: dict[str, Any], reason: str) -
     assert (signal.outcome, signal.reason, signal.score) == ("not_applicable", reason, None)
 
 
+def test_a_session_that_somebody_stopped_is_neither_ranked_nor_remembered() -> None:
+    ranker = after(LEAST_HISTORY)
+    stopped = msgspec.structs.replace(a_session("stopped", 1000), cancelled=True)
+
+    signal = of(ranker.take(stopped).signals, "work_baseline")
+    later = of(ranker.take(a_session("later")).signals, "work_baseline")
+
+    assert (signal.outcome, signal.reason) == ("not_applicable", "nothing_to_judge")
+    assert later.metadata["sessions"] == LEAST_HISTORY
+
+
 def test_a_session_without_turns_is_not_remembered() -> None:
     ranker = Ranker(RANKED)
 
