@@ -212,7 +212,7 @@ class Keeper(Consumer):
         orders: list[Order] = []
         match read:
             case SentTrace():
-                self._recent.put(record)
+                self._recent.put(record, read)
                 orders = keeping.closed(await self._closed(read, record), now)
             case RunawayRecord(subject=subject) if subject.trace_id is not None:
                 orders = keeping.failed(bytes.fromhex(subject.trace_id), now)
@@ -323,12 +323,12 @@ class Keeper(Consumer):
         return parts
 
     async def _trace(self, number: int, offset: int) -> SentTrace | None:
-        value = self._recent.get(number, offset)
-        if value is None:
-            record = await self._read_record(Position(TRACES, number, offset))
-            value = None if record is None else record.value
+        held = self._recent.get(number, offset)
+        if held is not None:
+            return held
+        record = await self._read_record(Position(TRACES, number, offset))
         try:
-            read = None if value is None else decode_sent(value)
+            read = None if record is None else decode_sent(record.value)
         except Undecodable:
             return None
         return read if isinstance(read, SentTrace) else None

@@ -10,7 +10,7 @@ from collector.config.forward import Keep
 from collector.forward.keeping import Keeping
 from collector.log.port import TRACES, Position, Record
 from collector.records.keeping import KeepingRecord, KeepingState
-from collector.records.sent_trace import decode_sent
+from collector.records.sent_trace import SentTrace, decode_sent
 from collector.records.traces import GetRecord
 
 RECENT = 64 << 20
@@ -18,22 +18,26 @@ RECENT = 64 << 20
 
 
 class RecentRecords:
-    """The values of the newest records, within RECENT bytes."""
+    """The newest traces as they were read, within RECENT bytes of records."""
 
     def __init__(self) -> None:
-        self._values: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._traces: OrderedDict[tuple[int, int], tuple[SentTrace, int]] = OrderedDict()
         self._size = 0
 
-    def put(self, record: Record) -> None:
+    def put(self, record: Record, read: SentTrace) -> None:
         _, partition, offset = record.position
-        self._size += len(record.value) - len(self._values.pop((partition, offset), b""))
-        self._values[partition, offset] = record.value
+        self._forget(self._traces.pop((partition, offset), None))
+        self._traces[partition, offset] = read, len(record.value)
+        self._size += len(record.value)
         while self._size > RECENT:
-            _, value = self._values.popitem(last=False)
-            self._size -= len(value)
+            self._forget(self._traces.popitem(last=False)[1])
 
-    def get(self, partition: int, offset: int) -> bytes | None:
-        return self._values.get((partition, offset))
+    def get(self, partition: int, offset: int) -> SentTrace | None:
+        found = self._traces.get((partition, offset))
+        return None if found is None else found[0]
+
+    def _forget(self, held: tuple[SentTrace, int] | None) -> None:
+        self._size -= 0 if held is None else held[1]
 
 
 class ReadBack:

@@ -5,6 +5,7 @@ threshold) spans. Source: OpenTelemetry, "TraceState: Probability Sampling".
 """
 
 import re
+from functools import lru_cache
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -34,6 +35,7 @@ def randomness_of(trace_id: bytes, raw: bytes) -> int:
     return int.from_bytes(trace_id[-BITS // 8 :])
 
 
+@lru_cache(maxsize=1024)
 def with_threshold(trace_state: str, threshold: int) -> str:
     """The trace state with this threshold; one that is higher stays."""
     vendors = _vendors(trace_state)
