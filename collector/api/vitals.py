@@ -19,6 +19,7 @@ _SHOWN = (
     "signals_total",
     "outbox_records",
     "outbox_oldest_timestamp_seconds",
+    "forward_traces_total",
     "log_bytes",
     "log_limit_bytes",
     "log_dropped_records_total",
@@ -101,6 +102,7 @@ def vitals(of: Numbers, *, now: float) -> dict[str, Any]:
         "lag": _lag(of),
         "log_time_ahead": of.value("log_time_ahead_seconds"),
         "sinks": _sinks(of, now),
+        "forwarded": _forwarded(of),
         "storage": _storage(of),
         "judge": _judge(of),
         "evicted": of.by("index_evicted_total", "kind"),
@@ -132,6 +134,15 @@ def _sinks(of: Numbers, now: float) -> list[dict[str, Any]]:
             "oldest": _age(of.value("outbox_oldest_timestamp_seconds", sink=name), now),
         }
         for name in names
+    ]
+
+
+def _forwarded(of: Numbers) -> list[dict[str, Any]]:
+    """What became of traces under `forward.keep` since the process began."""
+    return [
+        {**labels, "traces": count}
+        for labels, count in of.samples.get("forward_traces_total", ())
+        if count
     ]
 
 

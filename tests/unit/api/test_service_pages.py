@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from collector.api.vitals import PREFIX, Vitals, numbers, vitals
 from collector.base.telemetry import Telemetry
 from collector.config.load import load
 from collector.doctor.about import about
+from collector.forward.families import ForwardFamilies
 from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
 from collector.records.moved import EvaluatorScores
@@ -355,6 +357,7 @@ async def test_the_page_of_health_shows_everything_that_can_be_wrong(tmp_path: P
     sinks.outbox_oldest.labels("otlp").set(stand.time - 120)
     log.lag_records.labels("scoring", "traces").set(7)
     log.lag_seconds.labels("scoring", "traces").set(90)
+    ForwardFamilies(stand.telemetry).traces.labels("kept", "new_version").inc(1234)
 
     page = (await stand.get("/health")).text
 
@@ -366,6 +369,7 @@ async def test_the_page_of_health_shows_everything_that_can_be_wrong(tmp_path: P
         "2 of 4 verdicts of the judge failed, the newest with timeout: m",
     ):
         assert said in page
+    assert re.search(r"<td>kept</td><td>new version</td><td class=\"number\">1,234</td>", page)
     stand.close()
 
 
