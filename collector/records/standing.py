@@ -81,11 +81,12 @@ class WatchedScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FAULTS_THAT_PAGE: frozenset[FaultKind] = frozenset(
-    {"tool_failed", "tool_empty", "repeated_calls", "model_failed"}
+    {"server_failed", "tool_failed", "tool_empty", "repeated_calls", "model_failed"}
 )
 
 
 FAULT_WORDS: Mapping[FaultKind, str] = {
+    "server_failed": "the MCP server {tool} fails",
     "tool_failed": "{tool} fails",
     "tool_empty": "{tool} returns nothing",
     "repeated_calls": "{tool} is called again and again with the same result",
@@ -116,6 +117,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     """Commonest class of the newest failures' errors; never an error's text."""
     sessions: tuple[str, ...] = ()  # the newest sessions with it, newest first
+    tools: tuple[str, ...] = ()  # of a server, those that fail
 
     @property
     def words(self) -> str:

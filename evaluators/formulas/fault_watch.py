@@ -53,6 +53,7 @@ class RecentUses:
 
 
 FaultKind: TypeAlias = Literal[
+    "server_failed",
     "tool_failed",
     "tool_empty",
     "repeated_calls",
@@ -64,7 +65,7 @@ FaultKind: TypeAlias = Literal[
     "answer_blocked",
     "cancelled",
 ]
-"""What a fault watch looks at."""
+"""What a fault watch looks at; `server_failed`: what tools of one server that fail together are."""
 Cause: TypeAlias = tuple[FaultKind, str]
 """(fault, tool) of what explains that scores dropped; the tool is empty for a fault of the agent."""
 FaultEvent: TypeAlias = Literal["raised", "over"]

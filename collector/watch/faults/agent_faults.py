@@ -21,6 +21,7 @@ from collector.records.standing import (
     LookedAt,
 )
 from collector.watch.entered import Entered
+from collector.watch.faults.servers import by_server, no_longer
 from collector.watch.settling import Settling, digest_of
 from evaluators.formulas.durations import Durations
 from evaluators.formulas.fault_watch import (
@@ -99,11 +100,12 @@ class AgentFaults:
         return any(changed)
 
     def faults(self) -> Iterator[Fault]:
-        """What is shown, in order of fault and tool."""
-        for _, watch in self._in_order():
-            fault = watch.shown()
-            if fault is not None:
-                yield fault
+        """What is shown, in order of fault and tool; tools of a server that fail together are one fault."""
+        return by_server(self._shown())
+
+    def _shown(self) -> list[Fault]:
+        shown = (watch.shown() for _, watch in self._in_order())
+        return [each for each in shown if each is not None]
 
     def failing_always(self) -> Iterator[FailingTool]:
         """Tools that fail in most of their uses and always did: they do not fail more than before."""
@@ -114,10 +116,12 @@ class AgentFaults:
                 yield FailingTool(tool=tool, uses=round(uses), failures=round(failures))
 
     def ended(self) -> Iterator[Cause]:
-        """(fault, tool) of what was over within the last hour and is not shown again."""
-        for (fault, tool), watch in self._in_order():
-            if watch.record.ended and watch.watch.shown is None:
-                yield fault, tool
+        """(fault, tool) of what was over within the last hour, or is part of another fault now."""
+        ended = [
+            (key, watch.record.ended_since) for key, watch in self._in_order() if watch.is_ended
+        ]
+        yield from (key for key, _ in ended)
+        yield from no_longer(self._shown(), [(*key, since) for key, since in ended])
 
     def cause(self, since: float) -> Cause | None:
         """(fault, tool) of the watch whose failures since then explain best that scores dropped; None: none does.
@@ -298,6 +302,10 @@ class _Watch:
     @property
     def is_raised(self) -> bool:
         return self.watch.state.fault is not None
+
+    @property
+    def is_ended(self) -> bool:
+        return self.record.ended > 0 and not self.is_raised
 
     @property
     def is_quiet(self) -> bool:

@@ -113,6 +113,7 @@ async def test_the_api_has_it(stand: Stand) -> None:
             "failures_before": 1,
             "error": "TimeoutError",
             "sessions": ["s-1", "s-<2>"],
+            "tools": [],
         }
     ]
     assert agent["faults"][0]["since"].endswith("Z")
