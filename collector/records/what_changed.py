@@ -111,15 +111,30 @@ def in_words(changed: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _failing_more(before: Side, since: Side) -> list[dict[str, Any]]:
+class ToolCounts(NamedTuple):
+    """Sessions that used a tool, and those of them in which it failed."""
+
+    uses: int
+    failures: int
+    uses_before: int
+    failures_before: int
+
+
+def tool_counts(before: Side, since: Side) -> dict[str, ToolCounts]:
+    """Of every tool that a session of either side used. The verdict, the pages and the commands count by this alone."""
     (uses_before, failures_before), (uses, failures) = _counts(before), _counts(since)
-    found: list[tuple[float, dict[str, Any]]] = []
-    for tool in uses:
-        counts = uses[tool], failures[tool], uses_before[tool], failures_before[tool]
-        strength = evidence(*counts)
-        if strength >= EXPLAINS:
-            names = ("uses", "failures", "uses_before", "failures_before")
-            found.append((strength, {"tool": tool, **dict(zip(names, counts, strict=True))}))
+    return {
+        tool: ToolCounts(uses[tool], failures[tool], uses_before[tool], failures_before[tool])
+        for tool in (uses | uses_before)
+    }
+
+
+def _failing_more(before: Side, since: Side) -> list[dict[str, Any]]:
+    found = [
+        (strength, {"tool": tool, **counts._asdict()})
+        for tool, counts in tool_counts(before, since).items()
+        if counts.uses and (strength := evidence(*counts)) >= EXPLAINS
+    ]
     return [each for _, each in sorted(found, key=lambda each: -each[0])][:MOST]
 
 

@@ -10,7 +10,7 @@ from collector.api.page.agent import session_card
 from collector.api.page.views import duration, usd
 from collector.api.what_changed import COMPARED, FOR_EVER, session_side
 from collector.records.moved import Moved, moved
-from collector.records.what_changed import SessionSide, what_changed
+from collector.records.what_changed import SessionSide, tool_counts, what_changed
 from evaluators.formulas.differences import words_of
 from evaluators.formulas.distribution import bounds
 
@@ -54,7 +54,7 @@ def two_sides(
             _scores(each, before, since)
             for each in moved([each.scores for each in before], [each.scores for each in since])
         ],
-        "tools": _tools(before, since),
+        "tools": tools_compared(before, since),
         "amounts": [
             (
                 "Time of a session, median",
@@ -89,18 +89,21 @@ def _scores(
     return {"moved": each, "before": interval(before), "since": interval(since)}
 
 
-def _tools(before: Sequence[SessionSide], since: Sequence[SessionSide]) -> list[dict[str, Any]]:
+def tools_compared(
+    before: Sequence[SessionSide], since: Sequence[SessionSide]
+) -> list[dict[str, Any]]:
     """Tools that failed on either side, those first whose share of failing sessions rose most."""
     found: list[tuple[float, dict[str, Any]]] = []
-    for tool in {
-        tool for session in (*before, *since) for tool, failed in session.tools.items() if failed
-    }:
-        sides = [[s.tools[tool] for s in side if tool in s.tools] for side in (before, since)]
-        shares = [sum(side) / len(side) if side else 0.0 for side in sides]
-        counts = [(sum(side), len(side)) for side in sides]
-        found.append(
-            (shares[0] - shares[1], {"tool": tool, "before": counts[0], "since": counts[1]})
+    for tool, counts in tool_counts(before, since).items():
+        sides = (
+            (counts.failures_before, counts.uses_before),
+            (counts.failures, counts.uses),
         )
+        if not any(failed for failed, _ in sides):
+            continue
+        fell = [failed / used if used else 0.0 for failed, used in sides]
+        row = {"tool": tool, "before": sides[0], "since": sides[1]}
+        found.append((fell[0] - fell[1], row))
     return [each for _, each in sorted(found, key=lambda each: (each[0], each[1]["tool"]))][:TOOLS]
 
 
