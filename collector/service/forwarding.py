@@ -15,9 +15,8 @@ from collector.forward.keeper import Keeper
 from collector.forward.telling import FeedbackTeller
 from collector.log.port import Log
 
-BEGINS = (
-    5.0  # seconds that a start waits for it, which only a log that cannot be written to uses up
-)
+BEGINS = 5.0
+"""Seconds that a start waits for it, which only a log that cannot be written to uses up."""
 
 
 class Forwarding:
