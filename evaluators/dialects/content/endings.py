@@ -6,6 +6,7 @@ By types and codes alone, never by the words of a message: frameworks and people
 import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from itertools import islice
 from typing import TypeAlias
 
@@ -96,14 +97,22 @@ class _FinishKeys(KeyQuestion):
 
 _STATED_CODES, _FINISH = _Stated(), _FinishKeys()
 _FINISH_KEYS = frozenset({"finishreason", "finishreasons", "stopreason"})
+_KEY = 64  # characters of a key that are looked at, from its end: all that is remembered of it
+
+
+@lru_cache(maxsize=1024)  # answers have the same keys again and again
+def _says_why(key: str) -> bool:
+    return _plain(key) in _FINISH_KEYS
 
 
 def raised(span: Span) -> str:
     """The type of the last exception on the span, else its `error.type`; empty: none is stated."""
-    for event in _exceptions(span):
-        if kind := string(event.attributes.get("exception.type")):
-            return kind
-    return text_of(span.attributes.get("error.type")) or ""
+    if span.events:  # of most spans there are none, and this is asked of each
+        for event in _exceptions(span):
+            if kind := string(event.attributes.get("exception.type")):
+                return kind
+    stated = span.attributes.get("error.type")
+    return "" if stated is None else text_of(stated) or ""
 
 
 def exception_of(span: Span) -> str | None:
@@ -119,6 +128,8 @@ def _exceptions(span: Span) -> Iterator[Event]:
 
 
 def pauses(span: Span) -> bool:
+    if not (span.events or ask(span.attributes, _STATED_CODES)):
+        return False
     return raised(span).rpartition(".")[2] in PAUSES
 
 
@@ -230,7 +241,8 @@ def ending_in(answer: JSON, depth: int = 0) -> Found:
     if found := _stated_in(item):
         return found
     for key, value in item.items():
-        if key not in _NOT_WITHIN and (found := ending_in(value, depth + 1)):
+        within = isinstance(value, dict | list) and key not in _NOT_WITHIN
+        if within and (found := ending_in(value, depth + 1)):
             return found
     return None
 
@@ -239,7 +251,7 @@ def _stated_in(item: dict[str, JSON]) -> Found:
     if string(item.get("refusal")) or item.get("type") == "refusal":
         return "blocked"
     for key, value in item.items():
-        if value and _plain(key) in _FINISH_KEYS and (found := _ending_of(value)):
+        if value and _says_why(key[-_KEY:]) and (found := _ending_of(value)):
             return found
     # OpenAI's Responses
     return _ending_of(as_dict(item.get("incomplete_details")).get("reason"))

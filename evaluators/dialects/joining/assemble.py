@@ -210,11 +210,10 @@ def _status(
     A pause inside ends what is around it without an error of its own: that states no type.
     """
     status = tree.root.span.status if tree.root else "unset"
-    paused = any(facts.pauses for facts in tree.order)
     for facts in tree.spine:
         if facts.is_cancelled:
             return "cancelled", None
-        if (error := facts.error) and (not paused or raised(facts.span)):
+        if (error := facts.error) and (raised(facts.span) or not _is_paused(tree)):
             return "error", error
     last = exchanges[-1] if exchanges else None
     if last is not None and answer is None and last.error:
@@ -223,7 +222,11 @@ def _status(
         return "cancelled", None
     if answer is None and ends_cancelled(tree):
         return "cancelled", None
-    return ("unset" if paused and status == "error" else status), None
+    return ("unset" if status == "error" and _is_paused(tree) else status), None
+
+
+def _is_paused(tree: Tree) -> bool:
+    return any(facts.pauses for facts in tree.order)
 
 
 # --- sums over the trace ---------------------------------------------------------------------------------------------
