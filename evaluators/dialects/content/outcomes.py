@@ -28,7 +28,7 @@ _HEAD = 2_048  # where a wrapping shows itself: a result is only parsed when its
 _WRAPPED = re.compile(
     r'tool_call_id|"lc"|"outputs?"|ToolMessage|"toolResult"|["\']is_?[eE]rror|"raw_output"'
 )
-_FIRST_KEY = re.compile(r"""[\[{\s]*["'](\w+)["']\s*:|(?:[A-Z]\w*\()?([A-Za-z_]\w*)=""")
+_FIRST_KEY = re.compile(r"""[\[{\s]*["'](\$?\w+)["']\s*:|(?:[A-Z]\w*\()?([A-Za-z_]\w*)=""")
 """The first key of an object, of the first object of a list, or of what Python shows of one."""
 _BODIES = (
     "content",
@@ -43,6 +43,12 @@ _BODIES = (
     "tool_result",
     "value",
     "data",
+    "functionResponse",
+    "function_response",
+    "toolResponse",
+    "toolResult",
+    "tool_call_result",
+    "payload",
 )
 _GIVEN = ("arguments", "args", "input", "parameters", "tool_input", "tool_args", "kwargs")
 _CALL_IDS = frozenset(
@@ -58,7 +64,16 @@ _TIMES = frozenset(
     )
 )
 """How long a call took: no tool returns that of itself."""
-_IS_ERROR = ("isError", "is_error", "IsError", "iserror")
+_IS_ERROR = ("isError", "is_error", "IsError", "iserror", "tool_call_error")
+_ERROR_PARTS = ("error-text", "error-json")  # of the AI SDK
+_PARTS = frozenset(
+    {
+        *_ERROR_PARTS,
+        *("tool_call_response", "function_result", "functionResult", "tool_result", "tool-result"),
+        *("toolresult", "function_call_output"),
+    }
+)
+"""Types of the parts in which the convention, .NET, Anthropic, the AI SDK, Rig and OpenAI put what a tool returned."""
 _STATES = ("status", "state", "outcome")
 _FAILED = frozenset({"error", "failed", "failure", "ERROR", "FAILED", "FAILURE"})
 _DONE = ("success", "ok", "succeeded")
@@ -75,14 +90,17 @@ _AROUND = frozenset(
             r"\w+",
             """id type role kind error jsonrpc metadata meta _meta created_at createdAt timestamp time tool_kwargs
             additional_kwargs response_metadata artifact usage_metadata structuredContent structured_content index
-            stream is_last is_interrupted will_continue scheduling parts attempt run_id trace_id return_direct""",
+            stream is_last is_interrupted will_continue scheduling parts attempt run_id trace_id return_direct exception
+            part_kind content_type metrics origin ref runId from""",
         ),
+        "$type",
     }
 )
-_ERRORS = ("error", "Error", "errors", "errorMessage", "error_message")
+_ERRORS = ("error", "Error", "errors", "errorMessage", "error_message", "exception")
 _OF_ERROR = frozenset(
     {*_ERRORS, "error_code", "errorCode", "error_type", "errorType", "stackTrace"}
 )
+_OF_CALL = frozenset({*_CALL_IDS, *_IS_ERROR, "origin"})
 _SAYS_ERROR = frozenset({*_ERRORS, *_IS_ERROR})
 _KNOWN = frozenset({*_BODIES, *_AROUND, *_OF_ERROR, "description", "text"})
 _SCHEMAS = (*SCHEMAS, "args_schema", "params_json_schema")
@@ -192,7 +210,7 @@ def _opened(
         failed = UNSAID if last.is_error or _says_failed(item) else None
         return ToolOutcome(result=last.content, id=last.id, error=failed, name=last.name)
     if not item:
-        return _of_blocks(as_list(value))
+        return _of_blocks(as_list(value), name, call_id)
     return _in_envelope(item, name, call_id) or _of_callback(item)
 
 
@@ -210,13 +228,18 @@ def _in_envelope(
         _names_call(item, name, call_id)
         or not _TIMES.isdisjoint(item)
         or not _CALL_IDS.isdisjoint(item)
-        or any(key in item for key in (*_IS_ERROR, "jsonrpc"))
+        or any(key in item for key in (*_IS_ERROR, "jsonrpc", "origin"))
         or _are_texts(content)
+        or (item.get("type") or item.get("$type")) in _PARTS
+        or _is_envelope(body, name, call_id)
     ):
         return None
     are_blocks = bodies[0] == "content" and all(is_block(as_dict(each)) for each in content)
     text = read_content(content).text if content and are_blocks else None
-    failed, error = UNSAID if _says_failed(item) else None, item.get("error")
+    failed, error = (
+        UNSAID if _says_failed(item) else None,
+        item.get("error") or item.get("exception"),
+    )
     if _is_error(error) and body in (None, "", [], {}):
         failed, body = _words(error), error
     ids = (string(item.get(key)) for key in (*sorted(_CALL_IDS), "id"))
@@ -225,6 +248,23 @@ def _in_envelope(
         id=next(filter(None, ids), None),
         error=failed,
     )
+
+
+def _is_envelope(body: JSON, name: str | None, call_id: str | None) -> bool:
+    """Whether a call's whole result is inside, or only an error, below nothing but one key each."""
+    for _ in range(_DEPTH):
+        items = as_list(body)
+        inner = as_dict(items[0] if len(items) == 1 else body)
+        if (
+            not _OF_CALL.isdisjoint(inner)
+            or _names_call(inner, name, call_id)
+            or _error_in(inner, None, None) is not None
+        ):
+            return True
+        if len(inner) != 1:
+            return False
+        body = next(iter(inner.values()))
+    return False
 
 
 def _names_call(item: dict[str, JSON], name: str | None, call_id: str | None) -> bool:
@@ -238,6 +278,7 @@ def _says_failed(item: dict[str, JSON]) -> bool:
         any(_is_true(item.get(key)) for key in _IS_ERROR)
         or any(item.get(key) in _FAILED for key in _STATES if isinstance(item.get(key), str))
         or any(item.get(key) is False for key in _DONE)
+        or item.get("type") in _ERROR_PARTS
     )
 
 
@@ -252,8 +293,10 @@ def _are_texts(blocks: list[JSON]) -> bool:
     )
 
 
-def _of_blocks(blocks: list[JSON]) -> ToolOutcome | None:
-    """Texts as blocks with ids and times of their own."""
+def _of_blocks(blocks: list[JSON], name: str | None, call_id: str | None) -> ToolOutcome | None:
+    """The result of one call in a list, or texts as blocks with ids and times of their own."""
+    if len(blocks) == 1 and not _are_texts(blocks):
+        return _in_envelope(as_dict(blocks[0]), name, call_id)
     of_call = _are_texts(blocks) and any(as_dict(each).keys() > {"type", "text"} for each in blocks)
     return ToolOutcome(result=read_content(blocks).text) if of_call else None
 

@@ -39,6 +39,13 @@ TEXT = [{"type": "text", "text": "bay 4 is locked"}]
         {"jsonrpc": "2.0", "id": 7, "error": {"code": -32602, "message": "bay 4 is locked"}},
         {"content": [{"type": "text", "text": '{"error": "bay 4 is locked"}'}], "isError": False},
         {"errors": ["bay 4 is locked"], "data": None},
+        {"result": {"content": TEXT, "isError": True}},
+        {"response": {"result": {"content": TEXT, "isError": True}}},
+        {"result": {"error": "bay 4 is locked"}},
+        [{"content": TEXT, "isError": True}],
+        {"type": "error-text", "value": "bay 4 is locked"},
+        {"tool_name": NAME, "tool_call_error": True, "result": "bay 4 is locked"},
+        {"type": "function_result", "call_id": ID, "result": "", "exception": "bay 4 is locked"},
     ],
 )
 def test_a_failure_is_told_by_its_structure_however_it_is_spelled(result: JSON) -> None:
@@ -94,6 +101,12 @@ def test_a_result_with_an_error_among_others_is_no_failure_and_stays_as_it_is(re
         {"content": [{"type": "text", "text": "12"}], "isError": False},
         "content='12' name='count_pallets' id='m1' tool_call_id='c1'",
         "ToolMessage(content='12', name='count_pallets', id='m1', tool_call_id='c1')",
+        {"functionResponse": {"id": ID, "name": NAME, "response": "12"}},
+        {"result": {"tool_call_id": ID, "name": NAME, "content": "12"}},
+        [{"tool_call_id": ID, "name": NAME, "content": "12"}],
+        {"type": "tool_call_response", "id": "x", "response": "12"},
+        {"$type": "functionResult", "callId": "x", "result": "12", "exception": None},
+        {"tool_name": NAME, "content": "12", "timestamp": "x", "part_kind": "tool-return"},
     ],
 )
 def test_what_is_of_the_call_is_not_of_the_result(envelope: JSON) -> None:
