@@ -44,6 +44,26 @@ def test_sigterm_ends_the_first_process(tmp_path: Path, when: Callable[[str], bo
             outer.kill()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_sigterm_ends_it_in_every_tenth_of_the_first_three_seconds(tmp_path: Path) -> None:
+    *entry, _ = json.loads(ENTRY)
+    ports = [f"{each}.port=0" for each in ("receiver.grpc", "receiver.http", "admin")]
+    for tenth in range(31):
+        settings = [f"data_dir={tmp_path / str(tenth)}", *ports]
+        chosen = [part for each in settings for part in ("--set", each)]
+        run = (sys.executable, "-m", "collector.commands.start", "run", *chosen)
+        with subprocess.Popen([*OWN, *entry, *run]) as outer:
+            try:
+                # From when `env` has blocked it; in the millisecond before, the kernel drops it.
+                first = first_process(outer.pid, lambda each: is_blocked(each) or is_handled(each))
+                time.sleep(tenth / 10)
+                os.kill(first, signal.SIGTERM)
+                assert outer.wait(10) in {0, 128 + signal.SIGTERM}, tenth
+            finally:
+                outer.kill()
+
+
 def has_sigterm(mask: str, status: str) -> bool:
     (bits,) = re.findall(rf"{mask}:\s*(\w+)", status)
     return bool(int(bits, 16) >> (signal.SIGTERM - 1) & 1)
