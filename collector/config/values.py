@@ -1,6 +1,7 @@
 """The kinds of values that settings have beyond pydantic's: durations, sizes, addresses. Each has its bounds here."""
 
 import ipaddress
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -187,5 +188,5 @@ Servers = Annotated[str, AfterValidator(check_servers)]
 
 
 def missing(path: str, file: Path | None) -> Iterator[str]:
-    if file is not None and not file.is_file():
+    if file is not None and not os.path.isfile(file):  # noqa: PTH113 - Path's raises where a name is too long
         yield f"{path}: no such file: {file}"

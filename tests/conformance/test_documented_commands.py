@@ -99,7 +99,7 @@ NOT_SETTINGS = {
     "judge.cost_usd": "a signal's field",
 }
 ENDLESS = {"run", "demo"}
-"""They serve until they are stopped: tests/e2e/test_documented_live.py; here their lines are only read."""
+"""They serve until they are stopped: here their lines are only read, and tests/e2e starts them."""
 BASE: Mapping[str, Sequence[str]] = {
     "cases": ("--url", NOWHERE),
     "compare": ("--url", NOWHERE, "--service", "shop", "--candidate", "1"),

@@ -118,6 +118,13 @@ def test_no_text_holds_a_nul_or_half_a_character(
     assert all(line.isprintable() for line in lines)
 
 
+@for_each("name", ["receiver.tls.cert_file", "receiver.tls.key_file", "sinks.datadog.ca_file"])
+def test_a_file_whose_name_is_too_long_is_said_with_its_setting(tmp_path: Path, name: str) -> None:
+    lines = said(SETTINGS[name], "x" * 5_000, tmp_path, "file")
+
+    assert any(line.startswith(f"{name}: ") for line in lines), lines
+
+
 @for_each("name", ADDRESSES)
 def test_every_address_is_parsed(name: str) -> None:
     checks = [each.func for each in SETTINGS[name].bounds if isinstance(each, AfterValidator)]
