@@ -195,8 +195,7 @@ class Trace:
     cost_usd: float | None = None
     models: tuple[str, ...] = ()
     tools_offered: tuple[ToolDefinition, ...] = ()
-    tool_calls: tuple[ToolCall, ...] = ()
-    """In order of start time."""
+    tool_calls: tuple[ToolCall, ...] = ()  # in order of start time
     model_calls: tuple[ModelCall, ...] = ()
     """In order of start time."""
     steps: tuple[AgentStep, ...] = ()
