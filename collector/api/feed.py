@@ -30,7 +30,7 @@ from collector.base.watch import PartEnded
 from collector.log.consumer import Consumer
 from collector.log.port import BACKGROUND_LINGER, FEEDBACK, SIGNALS, TRACES, Batch, Log, Record
 
-# One thread that does work in order. Where it ends its callers hear of it; an executor's would wait for ever.
+# One thread that does work in order. Where it ends its callers hear of it; an executor's would wait forever.
 
 _T = TypeVar("_T")
 _Work = tuple[Callable[[], Any], "asyncio.Future[Any]"]
@@ -57,7 +57,7 @@ class OwnThread:
         try:
             while (given := self._queue.get()) is not None:
                 self._do(*given)
-        except BaseException as error:  # noqa: BLE001 - else its callers would wait for ever
+        except BaseException as error:  # noqa: BLE001 - else its callers would wait forever
             self._callers.ended(error)
 
     def _do(self, work: Callable[[], Any], future: asyncio.Future[Any]) -> None:

@@ -18,7 +18,7 @@ def take_turns() -> None:
     """Let other threads of this process have the interpreter soon while the event loop is busy.
 
     Between two slices the loop gives the interpreter away for a microsecond, in which no other thread wakes up, and
-    with which its wait begins again. With Python's 5 ms a thread that waits could wait for ever (docs/decisions/039).
+    with which its wait begins again. With Python's 5 ms a thread that waits could wait forever (docs/decisions/039).
     """
     sys.setswitchinterval(TURN)
 

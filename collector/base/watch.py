@@ -37,7 +37,7 @@ async def together(name: str, stopping: asyncio.Event, *runs: Coroutine[Any, Any
 
 
 async def ends(parts: Collection[asyncio.Task[None]]) -> None:
-    """Wait until one of the parts has ended; for ever where there is none. Raises PartEnded: that one."""
+    """Wait until one of the parts has ended; forever where there is none. Raises PartEnded: that one."""
     await until(asyncio.Event(), parts)
 
 

@@ -131,7 +131,7 @@ class DiskWriter:
     def _run(self) -> None:
         try:
             self._serve()
-        except BaseException as error:  # noqa: BLE001 - else every caller would wait for ever
+        except BaseException as error:  # noqa: BLE001 - else every caller would wait forever
             self._ended(error)
 
     def _serve(self) -> None:

@@ -26,7 +26,7 @@ from collector.config.tree import KafkaSecurity
 # A write to a connection that was just lost, made to fail as aiokafka expects it to.
 #
 # On uvloop it raises RuntimeError, and aiokafka expects OSError (aio-libs/aiokafka#1038): the task that keeps a
-# client's metadata then ends, and whatever waits for a new leader or coordinator waits for ever.
+# client's metadata then ends, and whatever waits for a new leader or coordinator waits forever.
 
 _WRITES = ("send", "_send_sasl_token")
 
@@ -147,7 +147,7 @@ def check_membership(consumer: AIOKafkaConsumer) -> None:
 def is_lost(client: AIOKafkaClient) -> bool:
     """Whether its metadata stays as it is: aiokafka's task for it ends at an error that it does not expect.
 
-    Whatever asks for a new leader or coordinator then waits for ever, without a word.
+    Whatever asks for a new leader or coordinator then waits forever, without a word.
     """
     task = client._sync_task  # noqa: SLF001
     return task is not None and task.done()
