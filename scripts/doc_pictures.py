@@ -7,8 +7,6 @@ part of the page of each trace, its scores and its conversation, as a WebP file.
 A page without a recording has no picture.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -1,7 +1,5 @@
 """The generated pages of docs/: `python -m scripts.docs [FOLDER]` writes them, a test fails when one is stale."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 `python -m scripts.frameworks [FOLDER]` writes them, a test fails when one is stale.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

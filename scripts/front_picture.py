@@ -3,8 +3,6 @@
 python -m scripts.front_picture [FILE]
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page's own help: docs/alerting.md as a template of the page. `python -m scripts.docs` writes it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

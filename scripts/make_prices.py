@@ -3,8 +3,6 @@
 Run at build time, where litellm is installed: `python scripts/make_prices.py [DATE]`. Nothing imports litellm later.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import sys

@@ -3,8 +3,6 @@
 Everything happens in a temporary folder: a clone of this checkout's last commit, its own `.venv`, its own data.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

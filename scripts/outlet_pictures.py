@@ -7,8 +7,6 @@ Each tool is started over a temporary folder. A service sends it the spans of a 
 (`sinks.<tool>`); then Chromium opens the trace. The files are committed: docs/outlets/pictures.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import sys

@@ -7,8 +7,6 @@ then a worse one), recordings of real frameworks, spans without content and a tr
 each address of `PAGES`. A page is added by a line there.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

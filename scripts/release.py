@@ -8,8 +8,6 @@ The sources are those of the newest commit: what is not committed is not in it. 
 `make release` makes of locks/requirements-release.lock, beside the runtime that the list of components describes.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import shutil

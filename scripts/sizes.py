@@ -3,8 +3,6 @@
 Counted are the files that each distribution's own list names, and the bytecode that stands beside them here.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from importlib import metadata

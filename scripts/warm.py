@@ -5,8 +5,6 @@
 `make install` runs it: with the bytecode of every file of every library, an installation is a quarter larger.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 

@@ -1,7 +1,5 @@
 """A page of Chromium as a small picture for the documentation."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Fixtures that need something outside Python: a real Kafka broker. And each test's tier and turn."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`python -m scripts.chart [FOLDER]` writes the generated files of helm/; a test fails when one is stale."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

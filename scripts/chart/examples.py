@@ -1,7 +1,5 @@
 """The examples of the chart as Helm renders them, and the pods with a sidecar."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, cast
 

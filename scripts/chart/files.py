@@ -1,7 +1,5 @@
 """What the chart is made of and another part of the repository knows: one source for each."""
 
-from __future__ import annotations
-
 import json
 
 from collector.commands.slo import HEAD, written

@@ -4,8 +4,6 @@ A comment that begins with `# --` belongs to the key below it and goes on in the
 comment is one row, with all that is below it as its default; a mapping without one is looked into.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """values.schema.json: helm/values.schema.yaml with the JSON Schema of the settings in it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """The dashboard as Grafana imports it: classic JSON schema, for Grafana 10 and later. Pure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from collector.slo.rules import PAGE

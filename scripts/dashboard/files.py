@@ -1,7 +1,5 @@
 """The generated files of the dashboard and of the mixin, by their path below helm/."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where panels stand: lines of panels of one height, from left to right, a row's below its title. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

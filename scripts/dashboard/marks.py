@@ -1,7 +1,5 @@
 """What is marked on every panel: alerts that fire, since when something is worse, and releases. Pure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scripts.dashboard.panels import SOURCE

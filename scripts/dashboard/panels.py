@@ -3,8 +3,6 @@
 A panel has no place and no id yet: `layout.py` gives both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias

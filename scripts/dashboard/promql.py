@@ -1,7 +1,5 @@
 """The PromQL of the dashboard: the expressions of the alerts, narrowed to what its reader has chosen. Pure text."""
 
-from __future__ import annotations
-
 import re
 
 PROCESS = ("job",)

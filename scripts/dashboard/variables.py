@@ -1,7 +1,5 @@
 """The choices at the top of the dashboard, as Grafana's template variables. Pure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scripts.dashboard.panels import SOURCE

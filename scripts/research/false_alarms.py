@@ -4,8 +4,6 @@
 FOLDER/STACK/SCENARIO.logs.otlp of log records; without it, those of the tests.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections import Counter, defaultdict

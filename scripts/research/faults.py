@@ -5,8 +5,6 @@
 sessions are drawn again and again and in which faults are planted.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import defaultdict

@@ -6,8 +6,6 @@ For each recording: traces of failed sessions and how many of them are kept, the
 count of all traces that is estimated from what was kept is from the truth.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Sequence

@@ -4,8 +4,6 @@
 an object with `success`, `set`, `domain` and `task_id`. Recordings without task ids get those of the labels.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

@@ -1,7 +1,5 @@
 """`make docs`: the site below build/site. Nothing is fetched; a link that leads nowhere is an error."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pages as the site's generator reads them: copies of docs/, lists of folders, and no link that leaves the site."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -6,8 +6,6 @@ The machine's load stands beside each figure: what other processes do adds more 
 transport. docs/cost.md says what the figures mean for the size of a machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 

@@ -5,8 +5,6 @@ recordings of every dialect, and the bench's own traces between them; each pass 
 earlier tree is checked out by git below `.cache/bench`, and runs in this environment.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import subprocess

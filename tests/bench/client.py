@@ -5,8 +5,6 @@ python -m tests.bench.client TARGET FILE --passes N --inflight 16 [--gzip] [--ra
 A request that is refused is sent again, unless `--drop`: what is counted was acknowledged.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import itertools

@@ -3,8 +3,6 @@
 Each request is a whole trace, and a refused one is not sent again: what is scored is what was taken.
 """
 
-from __future__ import annotations
-
 import contextlib
 import pickle
 import subprocess

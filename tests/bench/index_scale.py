@@ -6,8 +6,6 @@ One-trace sessions of four services and a thousand agents, and one agent with fi
 requests go through the application, from its URL to the bytes of its answer.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import itertools

@@ -6,8 +6,6 @@ Receiver: CPU per million spans against a transport-only server. Assembly and sc
 was filled before, by one process from disk, by one from Kafka and by three from Kafka.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import shutil

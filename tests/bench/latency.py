@@ -1,7 +1,5 @@
 """How long a sender waits for its answer while the workers are busy, beside a service that evaluates nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from collections.abc import Generator

@@ -4,8 +4,6 @@ Every trace id begins with TRACE_MARK and every session id ends with SESSION_MAR
 new traces and sessions by replacing these bytes.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -3,8 +3,6 @@
 Measured is RssAnon, what the system cannot take back.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

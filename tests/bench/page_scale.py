@@ -7,8 +7,6 @@ them have an alarm. One more session has a thousand traces. The requests go thro
 bytes of its answer.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import statistics

@@ -8,8 +8,6 @@ and a pass of its outcomes when they hold a word of one outcome's explanation. S
 itself, its id or its numbers, is not a pass, while to look for one field in the record of a whole trace is one.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections import Counter

@@ -3,8 +3,6 @@
 Every ratio is of CPU seconds per million spans inside one round; a round measures its transport again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a service takes while nothing is sent to it."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import time

@@ -6,8 +6,6 @@ Shown per signal, and over what msgspec takes to encode the same signals, measur
 threads of this process, kernel included; scoring the traces and placing them in their sessions is left out.
 """
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from collections.abc import Generator, Mapping, Sequence

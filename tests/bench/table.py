@@ -1,7 +1,5 @@
 """The table that `make bench` prints: what was measured, its mark, whether it held, and the machine's load."""
 
-from __future__ import annotations
-
 import os
 
 _WIDE = 52

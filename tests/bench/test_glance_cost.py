@@ -1,7 +1,5 @@
 """What looking at open traces costs: bytes that workers read of them beside the bytes of the traces."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What the index costs: CPU per trace beside one encoding of the same records, and bytes per session."""
 
-from __future__ import annotations
-
 import gc
 import random
 import tempfile

@@ -1,7 +1,5 @@
 """Load at a fixed rate: memory is level once what is bounded is full (`make soak`)."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.bench.memory import endless_megabytes, minutes_megabytes

@@ -3,8 +3,6 @@
 Its records are 1.3 KB on average, its spans 0.9 KB. Reached: 1.2 to 1.4.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A record of an owner with many open turns costs what it costs with few: placing it looks only at what it may move."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """What `evaluate` holds of a recording: a few sessions, however many there are."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

@@ -1,7 +1,5 @@
 """What costs CPU and memory and can be counted, which is the same on every machine: passes over a trace, imports."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.bench.memory import heavy_imports

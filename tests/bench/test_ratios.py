@@ -6,8 +6,6 @@ What others do on the machine lasts for a minute or two, and adds more to a larg
 three rounds of half a minute were once all within such a time.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What reading a trace costs beside a bare protobuf parse of the same bytes, in one run."""
 
-from __future__ import annotations
-
 import gc
 import json
 import statistics

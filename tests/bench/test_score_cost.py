@@ -1,7 +1,5 @@
 """What scoring a trace costs, in calls of functions: a count that no other process on the machine changes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Bytes of an open session that is not awake, with the traces of the bench's load and all of their outcomes."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A session's update costs the same however long its window is."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

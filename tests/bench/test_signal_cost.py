@@ -3,8 +3,6 @@
 CPU time says the same only on a quiet machine, these counts are the same everywhere.
 """
 
-from __future__ import annotations
-
 import asyncio
 import cProfile
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 python -m tests.bench.transport PORT
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

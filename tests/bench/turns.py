@@ -6,8 +6,6 @@ An acknowledgement waits for the turn of the loop and for the transaction that a
 disk's doing and that of everybody else on the machine; in CPU time it is ours alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

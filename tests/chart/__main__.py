@@ -1,7 +1,5 @@
 """`make chart`: a table of what was rendered and how each check of it went; exit 1 when something is wrong."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 

@@ -1,7 +1,5 @@
 """The rendered settings as the service in the pod reads them: the mounted file, and the container's environment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

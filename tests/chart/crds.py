@@ -5,8 +5,6 @@ version of a CRD, without descriptions and without the status, and closed, so th
 Rules in CEL (`x-kubernetes-validations`) are left out.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

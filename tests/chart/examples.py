@@ -1,7 +1,5 @@
 """What is checked of each example: every check says what is wrong, and in a word what it looked at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,7 +1,5 @@
 """What the kubelet makes of a container of the chart: its environment, with secrets that the test invents."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Objects checked against the schemas of Kubernetes, unknown fields refused, and of the custom resources."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from typing import cast

@@ -1,7 +1,5 @@
 """The chart rendered for a test: values in YAML, objects by kind, pods wherever they stand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 

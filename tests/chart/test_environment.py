@@ -1,7 +1,5 @@
 """What the chart sets reaches Spanwise: file and environment of every container load, and say what the values say."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

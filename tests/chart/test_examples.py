@@ -1,7 +1,5 @@
 """Every example, the defaults among them, passes every check; `make chart` prints the same as a table."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

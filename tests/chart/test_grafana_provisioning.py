@@ -1,7 +1,5 @@
 """What compose.yaml's Grafana is set up with: one Prometheus, the chart's dashboard, points that lead to traces."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The mixin, evaluated as jsonnet users do: it gives the alerts, the rules and the dashboard of every other way."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

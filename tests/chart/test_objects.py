@@ -1,7 +1,5 @@
 """Names, labels, annotations, services, the policy of the network and the scaling of every rendering."""
 
-from __future__ import annotations
-
 import pytest
 
 from scripts.chart.examples import NAMESPACE, Manifest, manifests, names, rendered, values_of

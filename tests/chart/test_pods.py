@@ -1,7 +1,5 @@
 """What every pod of the chart keeps to: security, probes and graces, secrets only by reference."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

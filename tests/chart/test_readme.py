@@ -1,7 +1,5 @@
 """The chart's README: every value with its meaning, and the metadata that Artifact Hub shows."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from typing import Any

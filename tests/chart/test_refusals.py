@@ -1,7 +1,5 @@
 """Values that are refused, each with the words that its user reads."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.chart.support import KAFKA, SCALED, refusal

@@ -1,7 +1,5 @@
 """The examples of release gates are what the tools that read them take, and ask what Spanwise answers."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Rules and dashboard in the chart are those of the program, with what the values change."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

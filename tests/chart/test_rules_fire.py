@@ -1,7 +1,5 @@
 """The rules of the rendered PrometheusRule, run by promtool: what fires is what the program's own rules fire."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.chart.support import one, render

@@ -1,7 +1,5 @@
 """Autoscaling of the scaled form by what waits in Kafka; and values that fit no cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

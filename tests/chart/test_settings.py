@@ -1,7 +1,5 @@
 """The rendered settings under the command itself, as a user would check them in the pod."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The check of upgrades sees what the API server would refuse, and only that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any

@@ -1,7 +1,5 @@
 """The values say what they are: each has its comment and its place in the schema, and the schema is closed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """An upgrade from one rendering to another: what the API server would refuse to change in place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """The admin API over a log and an index of a test's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The admin endpoints of the contract, on a real port with a log behind them."""
 
-from __future__ import annotations
-
 import json
 
 import httpx

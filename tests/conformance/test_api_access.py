@@ -1,7 +1,5 @@
 """Who may read what at the admin port, and what is refused."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How the index behind the API fills, and what bounds it."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import random

@@ -1,7 +1,5 @@
 """The live stream of signals: who gets what, who is let go, and where a client that comes again goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

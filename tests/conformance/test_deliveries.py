@@ -1,7 +1,5 @@
 """`validate --connect` tries every sink and the backend of `forward`, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import contextlib
 import uuid
 from collections.abc import Callable

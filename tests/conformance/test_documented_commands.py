@@ -1,7 +1,5 @@
 """Each command line, option and variable that a page names is taken; each option at its type's edges is no fault."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

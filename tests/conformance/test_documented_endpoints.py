@@ -1,7 +1,5 @@
 """Each endpoint and parameter that a page names, at the edges of its type, alone and beside each other one."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping

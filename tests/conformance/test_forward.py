@@ -1,7 +1,5 @@
 """Forwarding against a real second OTLP server: gRPC and HTTP, there and away."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable

@@ -1,7 +1,5 @@
 """What every way out makes of an answer that is not its tool's, or that means harm: not delivered, and bounded."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

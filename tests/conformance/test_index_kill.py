@@ -1,7 +1,5 @@
 """An index whose process is killed has everything that it had synced, each trace with its signals."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

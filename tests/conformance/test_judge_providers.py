@@ -1,7 +1,5 @@
 """A judge's provider fails in every way known: each verdict that can arrive does, each other has a reason in words."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections.abc import Sequence

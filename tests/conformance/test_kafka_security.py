@@ -1,7 +1,5 @@
 """SASL over TLS to the log's Kafka, and one clear line when it refuses us."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Notices as their vendors read them: a real Alertmanager, and the models of Slack, Teams and the webhook standards."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """What goes out over OTLP takes the proxy of the environment on both transports alike, and none to loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator

@@ -1,7 +1,5 @@
 """Scores for Datadog, which is hosted: the bodies fit the type of its SDK."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

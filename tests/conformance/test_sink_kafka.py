@@ -1,7 +1,5 @@
 """The Kafka sink against a real broker that is paused, killed, absent, or refuses."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

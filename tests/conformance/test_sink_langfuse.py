@@ -1,7 +1,5 @@
 """Scores for Langfuse, whose server cannot run here: the bodies fit the models of its SDK."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import AsyncIterator
 from typing import Any, cast

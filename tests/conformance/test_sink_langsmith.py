@@ -1,7 +1,5 @@
 """Scores for LangSmith, which is hosted: the bodies fit the model of its SDK."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Scores in a real MLflow, read back from it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path

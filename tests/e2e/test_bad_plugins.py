@@ -1,7 +1,5 @@
 """Evaluators of third parties that exit, die, hang, print and worse: every score of ours arrives all the same."""
 
-from __future__ import annotations
-
 import json
 import time
 import urllib.request

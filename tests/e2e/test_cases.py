@@ -1,7 +1,5 @@
 """`spanwise cases` over a running service: what went wrong becomes a file that new recordings are scored against."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 from collections.abc import Iterator

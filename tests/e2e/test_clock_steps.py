@@ -1,7 +1,5 @@
 """The real process goes on scoring when the machine's clock is set, with restarts between, and says so."""
 
-from __future__ import annotations
-
 import itertools
 import time
 import urllib.request

@@ -1,7 +1,5 @@
 """The real Codex, its log exporter pointed at the real process; only the model is a script on loopback."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

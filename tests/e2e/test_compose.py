@@ -3,8 +3,6 @@
 The demo, its Prometheus and the alert run in test_demo.py, with the same files.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What must not get out: message texts with `redaction.content: drop`, anything at all without a token."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.request

@@ -1,7 +1,5 @@
 """kill -9 at any moment loses no acknowledged span, changes no score, and every repeat is byte for byte the same."""
 
-from __future__ import annotations
-
 import random
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The demo beside a real Prometheus with the rules and settings of compose.yaml: a drop is noticed, alerts, is over."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """`python -m scripts.doc_pictures` takes the pictures of docs/pictures of recordings, over a running service."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`spanwise evaluate` beside what others run: third parties' evaluators, and a judge that answers rubbish once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

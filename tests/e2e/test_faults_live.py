@@ -1,7 +1,5 @@
 """A tool that begins to fail is named by the real process after some sessions; ordinary failures are not."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import time

@@ -1,7 +1,5 @@
 """Feedback and the real process: 10,000 at once, kill -9 between the answer and the join, scores that do not change."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 from pathlib import Path

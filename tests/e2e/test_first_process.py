@@ -1,7 +1,5 @@
 """SIGTERM to the first process of a container, early in its start: the kernel ignores it where there is no handler."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The first five minutes: the README's commands, its small agent, no network, a signal, a gauge."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

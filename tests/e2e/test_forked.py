@@ -1,7 +1,5 @@
 """A command that is forked is the command: `warm.py` may spare the imports and change nothing else."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

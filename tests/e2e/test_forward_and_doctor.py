@@ -1,7 +1,5 @@
 """The real process passes requests on to a second OTLP server, and `spanwise doctor` reads what it holds."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The real process forwards what it should over an outage of its backend and `kill -9`, with `keep` and without."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

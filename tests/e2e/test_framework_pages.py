@@ -1,7 +1,5 @@
 """Each Python page of docs/frameworks, as it stands: its framework asks a scripted model, and the service reads it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

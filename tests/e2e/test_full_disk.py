@@ -1,7 +1,5 @@
 """A log that is full tells senders to come back, counts it, and loses nothing once assembly runs."""
 
-from __future__ import annotations
-
 import random
 import string
 import urllib.error

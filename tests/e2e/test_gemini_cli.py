@@ -1,7 +1,5 @@
 """The real Gemini CLI, its log events and spans pointed at the real process; only the model is a script on loopback."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

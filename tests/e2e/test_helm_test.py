@@ -1,7 +1,5 @@
 """What `helm test` runs, against a service with the environment that the chart gives it: mutual TLS and tokens."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Embeddings from a model behind a real HTTP server: the judging room gives them, no worker waits for the network."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path

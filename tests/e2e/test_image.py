@@ -4,8 +4,6 @@ SPANWISE_TEST_IMAGE_BASE names another base image than the Dockerfile's; `stand-
 files, for where images cannot be pulled.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

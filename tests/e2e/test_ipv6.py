@@ -1,7 +1,5 @@
 """The service on every address of IPv6 and IPv4, by the variables that the chart sets."""
 
-from __future__ import annotations
-
 import socket
 import urllib.request
 from pathlib import Path

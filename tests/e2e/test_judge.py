@@ -1,7 +1,5 @@
 """The service with a judge behind a real HTTP server, asked through real litellm."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A judge that answers rubbish, then none at all: no session has a score anywhere, and everything says why."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 from collections.abc import Iterator, Sequence

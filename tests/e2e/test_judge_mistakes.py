@@ -1,7 +1,5 @@
 """Mistakes about judges, as the user meets them: one line that names the setting."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

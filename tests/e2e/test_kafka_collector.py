@@ -1,7 +1,5 @@
 """A stock OpenTelemetry Collector as the receiver: its Kafka exporter's records, and one that nobody can read."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A stock OpenTelemetry Collector's records of logs on Kafka: any key, any partition, one that nobody can read."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from pathlib import Path

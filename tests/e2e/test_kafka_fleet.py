@@ -1,7 +1,5 @@
 """Processes come and go on a Kafka log: nothing is lost, no score changes, every repeat is byte for byte the same."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

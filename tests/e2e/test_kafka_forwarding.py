@@ -1,7 +1,5 @@
 """Three members forward from a Kafka log: one is killed, all are restarted, and every kept trace arrives whole."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

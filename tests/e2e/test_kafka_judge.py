@@ -1,7 +1,5 @@
 """Judging in processes of its own: verdicts stand beside their traces, and another judge goes on where one died."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The broker is away at the start, dies under load, comes back: receivers say so, nothing is lost or changed."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

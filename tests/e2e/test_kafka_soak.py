@@ -1,7 +1,5 @@
 """Ten minutes of load on a Kafka log while processes die, hang, leave and come back, and the broker dies once."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

@@ -1,7 +1,5 @@
 """Lag and readiness of the real process: traces that no room scores, a worker that cannot start, one that hangs."""
 
-from __future__ import annotations
-
 import os
 import signal
 import urllib.error

@@ -1,7 +1,5 @@
 """Spans that come after their trace was closed: a revision, a duplicate, or ignored, and every one counted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

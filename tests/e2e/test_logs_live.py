@@ -3,8 +3,6 @@
 `SPANWISE_LOG_CAPTURES` names another folder of recordings.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

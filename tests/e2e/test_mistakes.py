@@ -1,7 +1,5 @@
 """Errors of the user's making, as the user meets them: one clear line each, exit 1 or 2, never a traceback."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The real process tells a real Alertmanager and a webhook that an agent runs away, and that it is over."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

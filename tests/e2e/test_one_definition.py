@@ -1,7 +1,5 @@
 """The page, /api/v1/agents and /metrics show the same number for the same thing, while spans come and after it."""
 
-from __future__ import annotations
-
 import re
 import threading
 import urllib.request

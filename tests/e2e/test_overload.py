@@ -1,7 +1,5 @@
 """Twice the load that can be scored, against the real process."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.bench.goodput import goodput_ratio

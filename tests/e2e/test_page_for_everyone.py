@@ -1,7 +1,5 @@
 """Every page for everyone: axe has no finding, the keyboard reaches everything, nothing needs JavaScript."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """The page over a running service that the demo's agent talks to, in a real browser."""
 
-from __future__ import annotations
-
 import os
 import re
 import urllib.request

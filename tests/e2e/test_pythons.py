@@ -1,7 +1,5 @@
 """Every supported Python that this machine has installs the lock file, scores a recording and passes the tests."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Sessions are ranked by the real process: on the page's API and in the sinks, after kill -9, and the same offline."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What README.md shows works: its first commands are run as they stand, its other command lines exist."""
 
-from __future__ import annotations
-
 import os
 import re
 import runpy

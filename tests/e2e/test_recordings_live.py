@@ -3,8 +3,6 @@
 `SPANWISE_CAPTURES` names another folder of recordings.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections import defaultdict

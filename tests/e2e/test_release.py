@@ -1,7 +1,5 @@
 """`make release`: what it makes is whole, and works where no checkout is."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

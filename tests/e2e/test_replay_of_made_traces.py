@@ -1,7 +1,5 @@
 """Traces that were made of log records, scored again from the log: the ids and scores that were given live."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A service that is sent nothing looks for everything that time brings in two wake-ups a second."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.bench.rest import at_rest

@@ -1,7 +1,5 @@
 """The scaled form on a real broker, its pods replaced under load: nothing is refused, lost or changed."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

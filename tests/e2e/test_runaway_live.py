@@ -1,7 +1,5 @@
 """The real process reports an open trace that loops: gauge, page, stream; after kill -9; and its closing decides."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What Prometheus itself thinks of /metrics: promtool finds nothing to say, a real server has the series."""
 
-from __future__ import annotations
-
 import subprocess
 import urllib.request
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Signals that leave the real process: to a real Kafka broker, also one that comes late, and to an OTLP backend."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import uuid

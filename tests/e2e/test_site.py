@@ -1,7 +1,5 @@
 """`make docs`: the site is built without a network and without a warning, and fetches nothing when it is read."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """SIGTERM: a durable log keeps what is open, a memory log and `drain_on_stop` hand it over; always within seconds."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The live stream of the real process under load: every reader gets every signal, or learns that it does not."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket

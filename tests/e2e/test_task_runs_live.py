@@ -1,7 +1,5 @@
 """Task runs end to end: the SDK's spans, the real process, kill -9, and the same offline."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

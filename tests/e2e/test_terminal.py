@@ -1,7 +1,5 @@
 """What commands write fits a terminal: no line is broken by it, and what is there to be copied is whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

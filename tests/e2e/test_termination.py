@@ -1,7 +1,5 @@
 """SIGTERM as a kubelet sends it: readiness drops first, then the ports close, and nothing that was taken is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

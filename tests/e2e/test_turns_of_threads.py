@@ -1,7 +1,5 @@
 """The service, once it has started, gives its threads the interpreter within less than a slice of its event loop."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

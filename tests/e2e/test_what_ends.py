@@ -1,7 +1,5 @@
 """Whatever ends for good in the process ends the process: no probe is green over a standstill, no request hangs."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

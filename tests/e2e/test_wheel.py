@@ -1,7 +1,5 @@
 """The wheel: three packages at its top level and the files that they read."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

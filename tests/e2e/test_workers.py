@@ -1,7 +1,5 @@
 """Workers that die or hang on a trace, as a bug of ours would make them: real processes."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

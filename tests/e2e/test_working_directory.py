@@ -1,7 +1,5 @@
 """What stands in the working directory is the user's, and never imported: commands start, score and stop beside it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

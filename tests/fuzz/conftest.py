@@ -1,7 +1,5 @@
 """How long the fuzzers run: a few dozen inputs each in `make test-all`, FUZZ_SECONDS over all in `make fuzz`."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The rooms between the receiver and the signals over a log whose clock the fuzzer sets, and what must hold of all."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

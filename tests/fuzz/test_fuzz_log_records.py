@@ -1,7 +1,5 @@
 """Log records of agents, changed, torn and mixed with their spans: every record is counted, every trace is scored."""
 
-from __future__ import annotations
-
 import asyncio
 from random import Random
 from typing import get_args

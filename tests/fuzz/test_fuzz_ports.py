@@ -1,7 +1,5 @@
 """Whatever comes to a port: an answer of the declared ones, and every span that was sent is counted once."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine, Iterator

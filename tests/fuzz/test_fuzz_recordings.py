@@ -1,7 +1,5 @@
 """Recordings offline: whatever the file, it is scored or one error; the service says the same live."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator

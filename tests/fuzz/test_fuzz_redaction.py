@@ -1,7 +1,5 @@
 """Secrets planted anywhere in any request are gone from it, and nothing else is: the spans, their ids, valid JSON."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 

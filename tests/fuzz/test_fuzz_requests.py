@@ -1,7 +1,5 @@
 """Whatever arrives as a request: only declared errors, nothing lost or counted twice, every trace can be read."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

@@ -1,7 +1,5 @@
 """Any sequence of requests, pauses, restarts and damaged records: every trace is scored, every signal is valid."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress

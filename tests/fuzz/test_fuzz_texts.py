@@ -1,7 +1,5 @@
 """Texts that nobody means well with: a judge's answers, reprs, schemas, settings. Only declared errors come out."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 from random import Random

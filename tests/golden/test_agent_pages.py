@@ -1,7 +1,5 @@
 """docs/agents: what the pages show of a trace is what the recording that they name gives."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 `SPANWISE_CAPTURES` names one more folder of recordings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

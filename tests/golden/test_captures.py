@@ -3,8 +3,6 @@
 `SPANWISE_CAPTURES` names another folder of recordings with expectations.
 """
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from functools import cache

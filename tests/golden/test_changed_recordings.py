@@ -3,8 +3,6 @@
 `SPANWISE_CAPTURES` names another folder of recordings.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache

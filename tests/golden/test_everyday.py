@@ -1,7 +1,5 @@
 """Everyday sessions: healthy ones are not red, those in trouble are. The bounds are those of the recordings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

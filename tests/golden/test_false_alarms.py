@@ -3,8 +3,6 @@
 `SPANWISE_CAPTURES` and `SPANWISE_LOG_CAPTURES` name other folders of recordings; those in the tree hold every kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path

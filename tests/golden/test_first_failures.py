@@ -3,8 +3,6 @@
 `SPANWISE_CAPTURES` names another folder of recordings.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from evaluators.trace.tool_correctness import tool_correctness

@@ -3,8 +3,6 @@
 `SPANWISE_GOLDEN` names another folder of files of the same kinds. See the README beside the vectors.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

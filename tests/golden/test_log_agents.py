@@ -3,8 +3,6 @@
 `SPANWISE_LOG_CAPTURES` names another folder of recordings.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@
 their vendors' prompts and are not kept here.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter, defaultdict
 from functools import cache

@@ -3,8 +3,6 @@
 A trace that reads the same has the same scores. `SPANWISE_CAPTURES` names another folder of recordings.
 """
 
-from __future__ import annotations
-
 import re
 
 import msgspec

@@ -3,8 +3,6 @@
 `SPANWISE_CAPTURES` names another folder of recordings with expectations.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """A schema's compiled check says nothing but what jsonschema would: the same answer, and the same steps."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Whatever arrives: nothing raises, nothing is invented, and the order of arrival changes nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

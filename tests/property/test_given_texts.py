@@ -1,7 +1,5 @@
 """Where the tree wants a text, a text that is given is that text, whatever it looks like in YAML."""
 
-from __future__ import annotations
-
 from typing import Any, get_args, get_origin
 
 import pytest

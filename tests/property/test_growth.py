@@ -1,7 +1,5 @@
 """Reading and scoring a trace takes time in proportion to it: every kind of input is doubled, and twice is enough."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial

@@ -3,8 +3,6 @@
 Signals of one session stand in one partition and come in order; those of different sessions interleave in any way.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from hypothesis import given, settings

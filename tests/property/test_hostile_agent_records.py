@@ -1,7 +1,5 @@
 """Whatever coding agents' log records and spans hold, a trace is read from them, the same in every order."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Whatever comes in whatever order, the numbers for charts are those of the traces and signals in the index."""
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from collections.abc import Iterable

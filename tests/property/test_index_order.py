@@ -1,7 +1,5 @@
 """Whatever the order in which signals come, the index keeps the same ones and the same sums."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One record per request: the pieces of a request joined, and what its receiver says of it without being asked."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from typing import Any

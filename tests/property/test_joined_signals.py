@@ -1,7 +1,5 @@
 """Signals in records of many show and deliver what they do in records of their own; after a crash, too."""
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from collections.abc import Iterable, Sequence

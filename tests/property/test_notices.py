@@ -1,7 +1,5 @@
 """Whatever holds, whoever is away, wherever the process ends: each target hears beginnings and ends by turns."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,8 +5,6 @@ without text, several turns in one trace. Each value is written once and is unli
 says where it was read.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

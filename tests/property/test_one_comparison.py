@@ -1,7 +1,5 @@
 """Over random histories, every place says the same of what fails: "n of m since, k of l before"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

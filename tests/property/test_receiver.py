@@ -1,7 +1,5 @@
 """What holds for any request: nothing is lost or invented, whatever the bytes, however they are grouped."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import itertools

@@ -1,7 +1,5 @@
 """What holds for any request and any text: the walk changes what a parser would change, once, and nothing else."""
 
-from __future__ import annotations
-
 import json
 
 from google.protobuf.message import Message

@@ -1,7 +1,5 @@
 """Redacting a text takes time in proportion to it, and a request at most about as long as its steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Scores depend on the set of traces, never on arrival; a crash changes no signal and no score."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The list of sessions: its order, its pages, its filters, beside the same said in Python; and what it reads."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass

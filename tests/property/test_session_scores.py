@@ -1,7 +1,5 @@
 """Session scores are a function of the set of turns: any order, any detour, to the bit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

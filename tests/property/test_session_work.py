@@ -1,7 +1,5 @@
 """What of a session is ranked is a function of the set of its traces, never of their arrival."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

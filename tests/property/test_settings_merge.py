@@ -1,7 +1,5 @@
 """Merging settings, whatever they are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, cast
 

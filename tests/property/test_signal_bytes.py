@@ -1,7 +1,5 @@
 """The JSON that is put together of what a subject shares and of what an outcome says is that of the whole signal."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

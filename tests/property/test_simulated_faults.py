@@ -4,8 +4,6 @@ The simulation runs the service's own watches with fixed seeds. `SPANWISE_LABELL
 sessions are drawn again and again.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Verdicts: each due (subject, evaluator) ends in one final outcome, the first verdict's, whatever crashes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The history of an agent's work ranks as the definition says, whatever closes and is opened again."""
 
-from __future__ import annotations
-
 from statistics import median
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Log records of coding agents as the spans that they come in as."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.dialect_spans import SpanSpec

@@ -1,7 +1,5 @@
 """A scripted agent as OTLP requests, the same in every run: turns of model and tool calls (OTel GenAI keys)."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

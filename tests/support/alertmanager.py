@@ -1,7 +1,5 @@
 """A real Alertmanager, of the Debian package `prometheus-alertmanager`, whose receiver is a webhook of the test."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Records of `traces` and `signals` as the rooms before would write them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """A whole API over a log of the tests: records in, requests answered, no clock and no network."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The smallest trace of an agent: one model call, a question and an answer."""
 
-from __future__ import annotations
-
 import json
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span

@@ -1,7 +1,5 @@
 """Assembly over a `FaultyLog`, stepped by the test: no wall clock anywhere."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Texts that try to make a judge give 0.99: instructions, broken fences, fake verdicts, hidden characters."""
 
-from __future__ import annotations
-
 import base64
 
 from tests.support.judging import MARKER

@@ -1,7 +1,5 @@
 """Evaluators of third parties that go wrong, each in its own way; the way is the name of the evaluator."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 SOURCE = """

@@ -1,7 +1,5 @@
 """What a Service of Kubernetes does for its pods, on loopback: one address, connections spread over what is ready."""
 
-from __future__ import annotations
-
 import itertools
 import socket
 import threading

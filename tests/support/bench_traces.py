@@ -1,7 +1,5 @@
 """The traces of the bench's load, as jobs for a worker."""
 
-from __future__ import annotations
-
 from collector.otlp.split import split_by_trace
 from collector.reading.port import ReadJob
 from tests.bench.load import requests

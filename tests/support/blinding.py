@@ -1,7 +1,5 @@
 """Recordings without content: what instrumentations send that export names, counts, ids and errors and no more."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The dashboard's queries, asked of a real Prometheus the way Grafana does."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

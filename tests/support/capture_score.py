@@ -5,8 +5,6 @@ hold it. The flags of the expectation files say that a call is there; they do no
 (google-adk without content exports names only).
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

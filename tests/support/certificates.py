@@ -1,7 +1,5 @@
 """Certificates for one test, made with the openssl binary."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path

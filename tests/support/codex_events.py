@@ -1,7 +1,5 @@
 """Log records as Codex sends them, and which turn each of them is of, by the rule itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """The command line as a process of its own, the way a user types it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

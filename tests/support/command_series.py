@@ -1,7 +1,5 @@
 """Many commands in one process of their own: `spanwise` takes a second to import, and a hostile input a millisecond."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

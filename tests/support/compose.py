@@ -1,7 +1,5 @@
 """compose.yaml as its tests read it, and the specification's own schema."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

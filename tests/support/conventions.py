@@ -1,7 +1,5 @@
 """Model calls as the GenAI conventions write them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.dialect_spans import SpanSpec

@@ -1,7 +1,5 @@
 """A bound on CPU time that ends what exceeds it, so that a test of an endless computation ends."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Callable, Generator

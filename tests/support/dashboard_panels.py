@@ -1,7 +1,5 @@
 """The panels and queries of the dashboard, and what Grafana puts in the place of its variables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

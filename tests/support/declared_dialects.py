@@ -1,7 +1,5 @@
 """The dialects that the files of `evaluators/dialects/readers/` declare, found by walking the folder."""
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Every metric family that a process with all roles declares, with its label names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from prometheus_client import CollectorRegistry

@@ -1,7 +1,5 @@
 """What a log must do whose trace records name no spans of its own."""
 
-from __future__ import annotations
-
 import pytest
 
 from collector.base.errors import LogFull

@@ -1,7 +1,5 @@
 """Hand-made OTLP spans for tests: a request from a few short lines."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """A disk log that a test opens, closes and opens again."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 
 from collector.log.disk.disk_log import DiskLog

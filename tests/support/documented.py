@@ -1,7 +1,5 @@
 """What README.md and the pages of docs name: command lines, options, endpoints, variables and settings."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What the detectors of a process hold, and what they must hold by the definition."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any

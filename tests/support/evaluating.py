@@ -1,7 +1,5 @@
 """Traces, turns and the registry, for tests of evaluators."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ What it shows: task runs, spans that come late, gaps, errors of the judge, judge
 spend, signals that wait.
 """
 
-from __future__ import annotations
-
 from itertools import count
 from pathlib import Path
 from types import TracebackType

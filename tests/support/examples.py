@@ -1,7 +1,5 @@
 """How many examples a property is tried with: a third in `make test`, all of them in `make soak`."""
 
-from __future__ import annotations
-
 import os
 
 IS_LONG = os.environ.get("SPANWISE_ALL_EXAMPLES") == "1"

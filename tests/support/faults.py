@@ -4,8 +4,6 @@ The environment variable of `VARIABLE` names a file. While it holds lines `PLACE
 Places are those of the libraries below Spanwise, so that no name of its own is patched.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

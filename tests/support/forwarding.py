@@ -1,7 +1,5 @@
 """A backend of `forward` without a socket, and what it has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest

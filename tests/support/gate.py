@@ -1,7 +1,5 @@
 """A way to a server on loopback that a test shuts and opens: to a client the server goes away and comes back."""
 
-from __future__ import annotations
-
 import selectors
 import socket
 import threading

@@ -1,7 +1,5 @@
 """A scripted model that speaks Gemini's `generateContent`."""
 
-from __future__ import annotations
-
 import json
 from itertools import count
 from typing import Any

@@ -1,7 +1,5 @@
 """How CPU time grows when an input doubles."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 from math import sqrt

@@ -5,8 +5,6 @@ groups`, which `make soak` begins with, runs those that are due and writes the d
 of a guarded file stays untested, whatever a clone is compared with. Run by hand, every test runs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

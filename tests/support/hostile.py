@@ -1,7 +1,5 @@
 """What an attack costs the real process, and how others fare meanwhile: CPU seconds, bytes and waits."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import threading

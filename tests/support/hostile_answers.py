@@ -1,7 +1,5 @@
 """Answers of something that stands where a tool should be, or of a tool that means harm: as bytes on the wire."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gzip

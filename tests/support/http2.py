@@ -1,7 +1,5 @@
 """HTTP/2 by hand, to leave gRPC messages unfinished: no client library does that."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import time

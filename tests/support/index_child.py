@@ -3,8 +3,6 @@
 Prints how many traces are synced to the disk, after each batch: what would have been committed to the log.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

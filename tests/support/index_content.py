@@ -1,7 +1,5 @@
 """Everything that the file of an index says, unpacked."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

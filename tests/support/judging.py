@@ -1,7 +1,5 @@
 """Plans with a judge and judges that follow a script, for tests of judged evaluators."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The judging room over a log of the tests, with judges that a test decides."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 

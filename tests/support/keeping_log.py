@@ -1,7 +1,5 @@
 """The log of the tests as the disk log is: parts of records can be read, and released spans stay."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Log records that name each other: chains, circles, stars, repeats, in any order and in any number of requests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 

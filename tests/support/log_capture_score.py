@@ -4,8 +4,6 @@ The rules are those of the acceptance check of these recordings: a value counts 
 or traces; a trace belongs to the turn during which it started; a turn spread over several traces is their union.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

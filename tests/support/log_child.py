@@ -3,8 +3,6 @@
 Run as `python -m tests.support.log_child FOLDER SEED`; prints one line per acknowledged call: `writer number`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import sys

@@ -5,8 +5,6 @@ What only a log that owns its records can promise (one transaction, its own cloc
 `shared_log_contract.py`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

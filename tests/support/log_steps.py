@@ -1,7 +1,5 @@
 """What tests of a log do again and again: write, poll until something has come, read all."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

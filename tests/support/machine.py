@@ -1,7 +1,5 @@
 """A machine whose clock is set while time goes on."""
 
-from __future__ import annotations
-
 from collector.base.steady_clock import SteadyClock
 
 

@@ -3,8 +3,6 @@
 Records become spans, and turns are put together, in the form in which the receiver and assembly do it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 Without node or npm a test that needs them skips, loudly; SPANWISE_REQUIRE_NODE=1 makes that a failure.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

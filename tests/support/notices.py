@@ -1,7 +1,5 @@
 """Notices and alarms as tests make them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The open traces of a partition, with a log time and an offset that move by themselves."""
 
-from __future__ import annotations
-
 from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces, TakeResult

@@ -1,7 +1,5 @@
 """OpenAI's messages around one tool call."""
 
-from __future__ import annotations
-
 import json
 
 from evaluators.model import Trace

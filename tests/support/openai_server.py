@@ -1,7 +1,5 @@
 """A real HTTP server on loopback that speaks /v1/chat/completions and /v1/embeddings, good or bad as it is set."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

@@ -1,7 +1,5 @@
 """Spans as OpenInference writes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.model import Trace

@@ -1,7 +1,5 @@
 """Small OTLP requests, and the ids in them."""
 
-from __future__ import annotations
-
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 

@@ -1,7 +1,5 @@
 """A raw client of OTLP over HTTP."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """OTLP logs servers on loopback, gRPC and HTTP, that keep what they get and refuse on demand."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import http.server

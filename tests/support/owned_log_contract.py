@@ -1,7 +1,5 @@
 """What a log that owns its records, its clock and its space must do beside `LogContract`: disk and memory."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

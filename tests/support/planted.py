@@ -1,7 +1,5 @@
 """Requests whose every text holds a secret, found by the descriptors of OTLP, not by a list of fields."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

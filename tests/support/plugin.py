@@ -1,7 +1,5 @@
 """A third party's evaluators, installed in a folder: what `pip install --target` would leave there."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager

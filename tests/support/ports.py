@@ -1,7 +1,5 @@
 """Ports for servers that cannot be asked to choose one themselves, or that must come back on the same one."""
 
-from __future__ import annotations
-
 import random
 import socket
 from pathlib import Path

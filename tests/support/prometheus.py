@@ -1,7 +1,5 @@
 """A real Prometheus over a running service: its rules, alerts and exemplars by its HTTP API."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

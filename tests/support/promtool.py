@@ -1,7 +1,5 @@
 """promtool of the Debian package `prometheus`: rules checked and run over series that a test makes up."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A real HTTP server on loopback that fails in the way it is set, as OpenAI, Ollama, Anthropic and Bedrock speak."""
 
-from __future__ import annotations
-
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,7 +1,5 @@
 """Ways in which a provider answers or fails: what it does with the n-th request, and how many verdicts must arrive."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Sessions to rank, the room that ranks them over a log of the tests, and what it published."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Workers that read a trace with the full schema: just enough of a trace for assembly to write."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The log behind a receiver, with its records decoded."""
 
-from __future__ import annotations
-
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 

@@ -1,7 +1,5 @@
 """A receiver on free ports over a list, and raw clients for it."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The signals of recordings, as `spanwise evaluate` writes them."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

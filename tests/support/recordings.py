@@ -1,7 +1,5 @@
 """Recordings on disk (`.otlp`, `.otlp.gz`) without the collector: framed requests, and the traces in them."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 from collections.abc import Iterator

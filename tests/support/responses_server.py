@@ -1,7 +1,5 @@
 """A scripted model that speaks OpenAI's responses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from itertools import count

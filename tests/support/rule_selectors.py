@@ -1,7 +1,5 @@
 """The series that rules read, found in their PromQL."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

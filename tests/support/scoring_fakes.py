@@ -1,7 +1,5 @@
 """Traces to score, evaluators that are plain hashes, and a way to run the room over a log of the tests."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Sequence

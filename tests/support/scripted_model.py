@@ -3,8 +3,6 @@
 It asks for one command whenever a person has spoken last, and says ANSWER to all else.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from abc import ABC, abstractmethod

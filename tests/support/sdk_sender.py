@@ -1,7 +1,5 @@
 """Agents that send with the exporters of the OpenTelemetry SDK, which try again as they see fit and then give up."""
 
-from __future__ import annotations
-
 import threading
 import time
 import urllib.error

@@ -1,7 +1,5 @@
 """An exporter that never gives up: every request is sent again until it is acknowledged."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

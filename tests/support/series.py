@@ -1,7 +1,5 @@
 """promtool's notation of series, as the samples of each minute."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

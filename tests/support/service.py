@@ -1,7 +1,5 @@
 """The real process, started and ended the way a user or a crash does it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A service whose machine's clock is set, before its start and while it runs."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

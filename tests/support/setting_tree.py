@@ -1,7 +1,5 @@
 """Every setting of the tree, found in its types: what is added to it is tested like the others."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a log that several processes share must do beside `LogContract`: Kafka."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

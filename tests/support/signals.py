@@ -1,7 +1,5 @@
 """Signals to score a test with: real bytes and headers, as scoring writes them."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """What every sink promises (collector/sinks/port.py), against the real other side."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Protocol

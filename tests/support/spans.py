@@ -1,7 +1,5 @@
 """OTLP requests for tests, made with the full schema."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The series of a real scrape, with values of a day on which everything goes wrong."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """How an agent stands, as the exporter would say it of the traces of `tests/support/api_records.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from msgspec.structs import replace

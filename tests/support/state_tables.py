@@ -1,7 +1,5 @@
 """Keys of topic `windows`, and records of it given to a table as a restart would."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How much work something is, in lines of Python that run: the same on every machine and under any load."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from types import FrameType

@@ -1,7 +1,5 @@
 """An agent that asks the same again and again and does not come to an end."""
 
-from __future__ import annotations
-
 import json
 
 from collector.base.clock import wall

@@ -1,7 +1,5 @@
 """A table of cases in one test: each item that pytest collects costs every worker some milliseconds."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """A command on a terminal of a given size: what a person would see of it, line by line."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

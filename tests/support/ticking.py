@@ -1,7 +1,5 @@
 """A clock that tests set."""
 
-from __future__ import annotations
-
 
 class SetClock:
     """Stands still until it is set."""

@@ -4,8 +4,6 @@
 skipped, so nothing is missed for want of one. A test that starts a process says so with one of the marks below.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@
 test takes a turn: shared with the others, or alone (marker `bench`). In one process nothing waits.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Generator

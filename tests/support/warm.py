@@ -6,8 +6,6 @@ see `warm_children.py`. Where the beginning of a process is the matter (its impo
 environment), tests start it by exec: see `can_fork`.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import gc

@@ -6,8 +6,6 @@ The service asks its helper in place of `asyncio.create_subprocess_exec`, and ad
 for it, kills it and sees its exit code as ever.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ctypes

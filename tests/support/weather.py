@@ -1,7 +1,5 @@
 """One question about the weather, its tool call and its answer, as the tests of dialects tell them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

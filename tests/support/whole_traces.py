@@ -1,7 +1,5 @@
 """One question, one tool call and its answer, in the spans of one dialect: what every dialect must say of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.model import Trace

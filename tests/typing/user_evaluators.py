@@ -1,7 +1,5 @@
 """What users write; pyright in strict mode is the test (`make check`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, assert_type
 

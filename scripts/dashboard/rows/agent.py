@@ -1,7 +1,5 @@
 """One agent: how well it does, whether it is worse than its own past, and what is not known of it."""
 
-from __future__ import annotations
-
 from collector.slo import expressions as promql
 from scripts.dashboard.layout import Row
 from scripts.dashboard.panels import Panel, Query, link, over_time

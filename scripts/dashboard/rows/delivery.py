@@ -1,7 +1,5 @@
 """From the log to the sinks: what waits, since when, and what is lost."""
 
-from __future__ import annotations
-
 from collector.slo import expressions as promql
 from scripts.dashboard.layout import Row
 from scripts.dashboard.panels import Query, over_time

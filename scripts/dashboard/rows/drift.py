@@ -1,7 +1,5 @@
 """Whether an agent is worse than its own past: the drop detector."""
 
-from __future__ import annotations
-
 from collector.slo import expressions as promql
 from scripts.dashboard.panels import Query, over_time, states, table
 

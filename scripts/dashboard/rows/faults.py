@@ -1,7 +1,5 @@
 """What broke: the tools, model calls and answers of an agent that fail more often than before."""
 
-from __future__ import annotations
-
 from collector.slo import expressions as promql
 from scripts.dashboard.panels import Query, states, table
 

@@ -1,7 +1,5 @@
 """The judge: what it is asked, how it answers, what it costs."""
 
-from __future__ import annotations
-
 from collector.slo import expressions as promql
 from scripts.dashboard.layout import Row
 from scripts.dashboard.panels import Query, over_time

@@ -1,7 +1,5 @@
 """All agents that are chosen: what needs somebody now, and each agent's numbers in one line."""
 
-from __future__ import annotations
-
 from collector.slo import expressions as promql
 from collector.slo.alerts import ALERTS
 from scripts.dashboard.layout import Row

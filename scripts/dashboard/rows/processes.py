@@ -1,7 +1,5 @@
 """The processes: what they receive, what fails inside them, and which versions run."""
 
-from __future__ import annotations
-
 from scripts.dashboard.layout import Row
 from scripts.dashboard.panels import Query, over_time, table
 from scripts.dashboard.promql import PROCESS, events, per_minute

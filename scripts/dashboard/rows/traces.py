@@ -1,7 +1,5 @@
 """Traces and sessions: how they close, what comes late, what they lack, how soon they are scored."""
 
-from __future__ import annotations
-
 from collector.slo import expressions as promql
 from scripts.dashboard.layout import Row
 from scripts.dashboard.panels import Panel, Query, over_time

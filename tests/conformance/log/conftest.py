@@ -1,7 +1,5 @@
 """What the logs of the suite are made with."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A disk log whose file was overwritten: each damaged record is named once, all others are read, writing goes on."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

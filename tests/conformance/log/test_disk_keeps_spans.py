@@ -1,7 +1,5 @@
 """Spans stay in the log as long as the trace records that name them; what somebody waits for is never dropped."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The disk log keeps the contract, and what it holds outlives it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a disk log is after a restart, and folders it does not open."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

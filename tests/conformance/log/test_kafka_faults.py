@@ -1,7 +1,5 @@
 """What only a log that several programs share meets: zombies, gaps, outages, and records that are not ours."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import uuid

@@ -1,7 +1,5 @@
 """The lag gauges over a real broker that hangs."""
 
-from __future__ import annotations
-
 import asyncio
 import uuid
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """The Kafka log keeps the contract, against a real broker."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack

@@ -1,7 +1,5 @@
 """What a worker reads of the log that its parent writes: LMDB takes a file once per process, so a child reads."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,7 +1,5 @@
 """The memory log keeps the contract."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

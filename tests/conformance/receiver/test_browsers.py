@@ -1,7 +1,5 @@
 """Pages that may send (`receiver.http.cors`), and what else comes to the HTTP port by default: metrics, Langfuse."""
 
-from __future__ import annotations
-
 import httpx
 import pytest
 

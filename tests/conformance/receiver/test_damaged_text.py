@@ -1,7 +1,5 @@
 """Text that is not Unicode: that string is repaired and counted, the rest of the request is taken as it is."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

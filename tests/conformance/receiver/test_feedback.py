@@ -1,7 +1,5 @@
 """`POST /v1/feedback` on the receiver's port: durable before it is answered, item by item."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Each field that docs/feedback.md names, at its type's edges, alone and beside each other one: one item's matter."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """A web page cannot post spans while no token is set."""
 
-from __future__ import annotations
-
 from tests.support.otlp_http import JSON, one_span, post
 from tests.support.receiving import serving
 from tests.support.table import for_each

@@ -1,7 +1,5 @@
 """The gRPC port tells HTTP/1 from gRPC: a wrong protocol is an answer that can be read."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import socket

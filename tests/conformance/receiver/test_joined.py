@@ -1,7 +1,5 @@
 """What the log gets of a request where it takes joined records, and what assembly is handed of it."""
 
-from __future__ import annotations
-
 from collector.base.errors import LogUnavailable
 from collector.otlp.scan import scan
 from collector.otlp.split import split_by_trace

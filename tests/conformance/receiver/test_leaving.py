@@ -1,7 +1,5 @@
 """Between the stop and the closed ports: the receiver says that it leaves, and takes what comes all the same."""
 
-from __future__ import annotations
-
 import asyncio
 
 import grpc

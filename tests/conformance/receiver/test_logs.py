@@ -1,7 +1,5 @@
 """Log records keep every rule of spans: what is taken is durable, what is damaged is lost alone and said."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """OTLP over gRPC, what is accepted: rows G1 to G9 of the conformance table, by real exporters and a raw channel."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 

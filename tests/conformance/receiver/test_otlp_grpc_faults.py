@@ -1,7 +1,5 @@
 """OTLP over gRPC, what goes wrong: rows G10 to G15 and G20 to G26 of the conformance table."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 

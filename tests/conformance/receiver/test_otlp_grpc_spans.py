@@ -1,7 +1,5 @@
 """OTLP over gRPC, strange spans: rows G16 to G19 of the conformance table."""
 
-from __future__ import annotations
-
 import grpc
 import pytest
 

@@ -1,7 +1,5 @@
 """OTLP over HTTP: rows H1 to H9 of the conformance table, with the real exporter and a raw client."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import zlib

@@ -1,7 +1,5 @@
 """OTLP/JSON: rows J1 to J6 of the conformance table."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """OTLP over HTTP, clients that are slow, many or not welcome: rows H10 and H11 of the conformance table."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -4,8 +4,6 @@ They are installed from the lock file beside tests/support/node/export.cjs. With
 SPANWISE_REQUIRE_NODE=1 makes that a failure.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What senders hear while scoring is behind or the log is full, and that little is done for it."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 import zlib

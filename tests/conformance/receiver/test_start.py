@@ -1,7 +1,5 @@
 """How the receiver starts and with whom it speaks: ports, TLS, mutual TLS. Certificates are made here."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import shutil

@@ -1,7 +1,5 @@
 """What comes to the wrong port is answered with the right one, counted, and logged once."""
 
-from __future__ import annotations
-
 import asyncio
 
 import grpc

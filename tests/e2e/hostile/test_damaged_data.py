@@ -1,7 +1,5 @@
 """A data folder whose files are cut off or overwritten: named once, never a traceback, never an end by a signal."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """Files and settings that nobody means well with: one clear line, exit 1 or 2, never a traceback, never gigabytes."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import struct

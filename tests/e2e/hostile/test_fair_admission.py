@@ -1,7 +1,5 @@
 """Of the bytes in flight, one sender uses no more than its share (`fairness.share`) while others wait."""
 
-from __future__ import annotations
-
 import http.client
 import socket
 import threading

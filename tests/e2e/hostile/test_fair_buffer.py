@@ -1,7 +1,5 @@
 """While others wait, one service uses no more of `windows.memory` than its share (`fairness.share`)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

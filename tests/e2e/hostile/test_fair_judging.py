@@ -1,7 +1,5 @@
 """While another waits, one service uses no more than its share (`fairness.share`) of the judge's budget."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A web page cannot post spans, a terminal gets no orders out of a trace, the data folder is the user's alone."""
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

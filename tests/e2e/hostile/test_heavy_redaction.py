@@ -1,7 +1,5 @@
 """Small bodies that unfold to millions of what looks like secrets: redacted while everybody else is served."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Small bodies that unfold to millions of elements: refused for good while everybody else is served."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Connections that say nothing, request heads without an end, bodies that trickle: health and other senders go on."""
 
-from __future__ import annotations
-
 import http.client
 import resource
 import socket

@@ -1,7 +1,5 @@
 """Names out of traces as label values: short ones, and no junk keeps real agents from having theirs."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 from pathlib import Path

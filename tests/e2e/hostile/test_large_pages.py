@@ -1,7 +1,5 @@
 """A trace of many megabytes on the page: cut to what a browser can show, rendered where it holds nobody up."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

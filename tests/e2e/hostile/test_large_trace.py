@@ -1,7 +1,5 @@
 """A trace that was acknowledged is scored, though its record, raw and normalised, would be above what the log takes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Measured is what the process cannot give back (RssAnon): pages of the log that t
 The least that any service needs is taken before, after some requests: what is measured then is what more of them add.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

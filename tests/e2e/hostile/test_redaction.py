@@ -1,7 +1,5 @@
 """Planted secrets: with patterns set they leave nowhere; with content dropped, no name carries them."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import gzip

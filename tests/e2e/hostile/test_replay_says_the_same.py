@@ -1,7 +1,5 @@
 """A replay gives the signals that were given live, `revision` apart: it may differ, and the docs say so."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

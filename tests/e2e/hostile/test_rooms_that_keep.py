@@ -4,8 +4,6 @@ While the log cannot be written, senders are asked to come back. An error that s
 process, which can be started again: it reads on from its commits.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import grpc

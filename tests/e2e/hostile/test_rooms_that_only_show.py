@@ -4,8 +4,6 @@ Their disk is full, fails or turns read-only, or an error comes that they do not
 disk that LMDB holds open cannot be remounted read-only: such errors are planted below it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

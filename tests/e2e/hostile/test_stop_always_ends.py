@@ -1,7 +1,5 @@
 """SIGTERM ends the process within its grace, whatever holds a worker, a connection or the event loop."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

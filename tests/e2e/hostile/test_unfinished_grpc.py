@@ -1,7 +1,5 @@
 """gRPC messages that never end: no token, no memory; with one, no more than admission gives."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the metrics say of sessions, deliveries and budgets is so."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Traces that hold a worker: others are scored meanwhile, whoever's worker it is."""
 
-from __future__ import annotations
-
 import json
 import struct
 import time

@@ -1,7 +1,5 @@
 """How a case of each kind of golden file is checked: (input, expected, quirk)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cogitator's evals."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

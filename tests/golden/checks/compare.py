@@ -1,7 +1,5 @@
 """Comparing nested answers with a tolerance on numbers only."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Connexity's judge."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

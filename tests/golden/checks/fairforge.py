@@ -1,7 +1,5 @@
 """Fair Forge's Agentic metric."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """PandaProbe's trace and session metrics."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.matching.text import text_of

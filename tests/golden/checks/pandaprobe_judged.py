@@ -1,7 +1,5 @@
 """PandaProbe's judged metrics: the judge's answers given, what we make of them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

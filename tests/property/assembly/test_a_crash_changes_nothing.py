@@ -1,7 +1,5 @@
 """Whenever the process dies, and however far its reader lags: the same traces, byte for byte, and none lost."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Whatever arrives, the buffer is bounded, and a service within its share loses nothing while another is above it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Only the segments that `learn` names are looked at when more is known: they are all that stand elsewhere now."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

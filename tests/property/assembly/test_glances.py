@@ -1,7 +1,5 @@
 """Open traces are looked at in time, whatever the pace of their spans, and that reads at most twice what they hold."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The turns of agents that speak in logs: the same traces in whatever order, doubled, with whatever crashes."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 

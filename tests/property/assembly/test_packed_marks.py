@@ -1,7 +1,5 @@
 """Packed marks are an ordered dictionary: what is put again is the newest, the oldest leaves first."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections import OrderedDict
 

@@ -1,7 +1,5 @@
 """Any regrouping, order or repetition of the same spans gives the same traces, hence the same signal ids."""
 
-from __future__ import annotations
-
 import asyncio
 from random import Random
 

@@ -4,8 +4,6 @@ Each of the child's writers has a call under way at any moment, so every kill me
 whole or not at all.
 """
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

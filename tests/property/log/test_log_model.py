@@ -1,7 +1,5 @@
 """Whatever is written, committed, released and reopened: a log holds what a dictionary says it holds."""
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,5 @@
 """Whatever is changed, forgotten, cut off or read back: each key has its newest state, with parts of its own."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from typing import NamedTuple

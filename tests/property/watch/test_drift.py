@@ -4,8 +4,6 @@ The simulation runs the service's own code with fixed seeds. `SPANWISE_LABELLED`
 `scripts/research/ranked_sessions.py` reads them, whose scores are resampled as well.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from statistics import median

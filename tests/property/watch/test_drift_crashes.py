@@ -1,7 +1,5 @@
 """Wherever the exporter crashes or loses partitions, each score enters its past once, in the same order."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass

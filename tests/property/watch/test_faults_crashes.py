@@ -1,7 +1,5 @@
 """Wherever the reader of fault watches crashes, each turn enters once, in the same order."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Slots of label values under any arrivals: their number is bounded, and who reports most has one."""
 
-from __future__ import annotations
-
 import itertools
 
 from hypothesis import given, settings

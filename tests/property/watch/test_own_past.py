@@ -1,7 +1,5 @@
 """Scores are compared with their own past as the definition says, and a restart changes nothing, whatever was lost."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import msgspec

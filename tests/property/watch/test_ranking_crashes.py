@@ -1,7 +1,5 @@
 """Wherever the ranking room crashes, every session is ranked, in one history, and nothing is said twice otherwise."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 

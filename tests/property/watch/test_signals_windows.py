@@ -1,7 +1,5 @@
 """Gauges depend on what was published, never on the order of arrival, the batches, or crashes."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass

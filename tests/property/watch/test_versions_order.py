@@ -1,7 +1,5 @@
 """Which versions are current depends on the set of their sessions, never on the order in which they are read."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Everyday sessions as they are written down in `tests/data/everyday`, whoever records them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast

@@ -1,7 +1,5 @@
 """Sessions as OTLP, as two instrumentations send them: by the GenAI conventions and by OpenInference."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """A scripted model that speaks OpenAI's chat completions, to agents that have a tool to find an order."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from itertools import count

@@ -1,7 +1,5 @@
 """The program of a page of docs/frameworks, whole: what the page says, around one turn of an agent."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Mapping

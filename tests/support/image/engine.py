@@ -1,7 +1,5 @@
 """A container engine, Docker or Podman, as a test uses it: the same commands of either."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -5,8 +5,6 @@ passwd and libraries, and this Python in /usr/local with pip and without bytecod
 and another minor version of Python than the Dockerfile's would not do.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Topics of a test broker: make them, say who may use them, read them whole."""
 
-from __future__ import annotations
-
 import asyncio
 
 from aiokafka import AIOKafkaConsumer

@@ -3,8 +3,6 @@
 `check_sdk.py NAME` reads a JSON list of bodies and fails on the first that a model refuses.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Mapping

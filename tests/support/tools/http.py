@@ -1,7 +1,5 @@
 """What a test asks a tool, as its own client would."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.request

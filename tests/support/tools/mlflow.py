@@ -1,7 +1,5 @@
 """MLflow as its users see it: traces go in, assessments are read back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

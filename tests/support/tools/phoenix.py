@@ -1,7 +1,5 @@
 """Phoenix as its users see it: traces go in, annotations are read back."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable, Sequence
 from typing import Any

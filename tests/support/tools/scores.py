@@ -1,7 +1,5 @@
 """Signals on their way into a tool, and the promise that all of them arrive."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An HTTP server on loopback that keeps what it is asked and answers as a test says."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import http.server

@@ -1,7 +1,5 @@
 """The other side of a sink's conformance suite where the tool cannot run here: a stub."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The admin listener and the process's health."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Agents are shown with the numbers of the gauges, and with what changed of them in plain words."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Evaluators beside what people said: the endpoint, the gauges, the page, and a judge that is no better than chance."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Generator
 from pathlib import Path

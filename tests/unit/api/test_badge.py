@@ -1,7 +1,5 @@
 """What the overview says of spans that lack what evaluators look at."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page below a path: every link stays below it and is answered, whatever the proxy does with the prefix."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Charts: where values stand, what a time axis names, and what a point says."""
 
-from __future__ import annotations
-
 import math
 import re
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """While the index is opened again, whoever asks is refused for the moment: that is not a fault of the service."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

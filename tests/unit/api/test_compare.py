@@ -1,7 +1,5 @@
 """`/api/v1/compare` and the gate: verdicts from the windows of versions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn

@@ -1,7 +1,5 @@
 """What fails more often than before: on the overview, on the agent's page and in the API."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Generator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Feedback in the index: before its trace, after, long after, twice, changed; and on the pages, with their thumbs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Generator
 from itertools import count

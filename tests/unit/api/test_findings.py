@@ -1,7 +1,5 @@
 """What the doctor finds for the page of health: few traces in a request, the next one goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path

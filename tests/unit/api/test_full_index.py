@@ -1,7 +1,5 @@
 """An index without room evicts the oldest sessions with the words by which they are searched."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page explains the alerts by itself, and leads to the user's own backend where it is configured."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

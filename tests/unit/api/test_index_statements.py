@@ -1,7 +1,5 @@
 """How SQLite answers every statement of the index: none reads a table of 200,000 rows from end to end."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import re

@@ -1,7 +1,5 @@
 """A damaged entry empties the index; a mistake in what is made of it does not."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 

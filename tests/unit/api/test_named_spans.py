@@ -1,7 +1,5 @@
 """A trace whose record names its spans is shown as one whose record holds them, until they have expired."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers on their way are bounded in bytes and in time, and no client keeps others from theirs."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 

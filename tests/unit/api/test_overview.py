@@ -1,7 +1,5 @@
 """What the overview puts first, how it says it, and what of it the page of an agent keeps."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A page is bounded whatever a trace holds, what it leaves out is said, and nothing ordinary is cut."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import threading

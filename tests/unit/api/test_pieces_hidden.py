@@ -1,7 +1,5 @@
 """A trace that is only a piece of another one's turn stands in no list, and never in the place of that turn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

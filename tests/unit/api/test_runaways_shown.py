@@ -1,7 +1,5 @@
 """What the API and the page show of a trace that is still open and runs away, and once it has closed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the pages say of the service: its evaluators, its health, and addresses that are none."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The parameters of an address, as what they ask for."""
 
-from __future__ import annotations
-
 import pytest
 
 from collector.api.session_asked import asked_of, sort_of

@@ -1,7 +1,5 @@
 """The list of sessions by what they took, and as a file for a spreadsheet."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """Explanations lead to the spans that show them, and a session's verdict is in words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The files that the page of a trace offers are read back by what they are for."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 

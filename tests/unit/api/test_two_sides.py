@@ -1,7 +1,5 @@
 """The page that puts two sides of an agent next to each other: versions, times, tools, sessions that asked alike."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """In the place of a score that a session does not have, the page says why."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 

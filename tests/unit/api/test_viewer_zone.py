@@ -1,7 +1,5 @@
 """Times on the pages are those of who looks, everywhere on a page, and UTC without a word of the browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What changed: the evaluators that moved farthest come first, and chance is not taken for a change."""
 
-from __future__ import annotations
-
 import random
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Open traces are looked at beside everything else: what is written of them, when, and what is passed over."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

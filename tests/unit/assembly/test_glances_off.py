@@ -1,7 +1,5 @@
 """Open traces are looked at for `runaway` alone: without it nothing is read of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from collector.base.clock import wall

@@ -1,7 +1,5 @@
 """Claude's spans in a trace of its caller: they go to the turns of their records, and what is the caller's stays."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Turns of agents that speak in logs: when they close, and what a restart makes of what was placed again."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

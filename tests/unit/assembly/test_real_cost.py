@@ -1,7 +1,5 @@
 """What an open trace is charged against `windows.memory` is what it takes, not the bytes that were sent."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable, Iterator
 

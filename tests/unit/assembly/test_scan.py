@@ -1,7 +1,5 @@
 """Whose trace a piece belongs to, before it is read."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 

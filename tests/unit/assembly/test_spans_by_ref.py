@@ -1,7 +1,5 @@
 """On a log that reads parts of records, a trace holds where its spans stand, and its record names them."""
 
-from __future__ import annotations
-
 import asyncio
 
 from collector.assembly.open_trace import REF_COST

@@ -1,7 +1,5 @@
 """Log records that name each other cost in proportion to their number, whatever they say and in whatever order."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from random import Random
 

@@ -1,7 +1,5 @@
 """What places a segment does not depend on the order in which others were learned of."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 from collector.assembly.low_water import LowWater

@@ -1,7 +1,5 @@
 """Bearer tokens."""
 
-from __future__ import annotations
-
 from pydantic import SecretStr
 
 from collector.base.http_server import BearerTokens

@@ -1,7 +1,5 @@
 """Frames from a socket: however it cuts them, whoever waits, and how long."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Memory is given back after load, and now and then while it lasts, but never to a process that does nothing."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from collections.abc import Callable

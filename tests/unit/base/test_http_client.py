@@ -1,7 +1,5 @@
 """What an answer of a tool means for the signals, and that no message holds a secret."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,7 +1,5 @@
 """uvicorn as a guest of a running loop."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """How many connections a listener takes."""
 
-from __future__ import annotations
-
 import resource
 
 import pytest

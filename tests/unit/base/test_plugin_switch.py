@@ -1,7 +1,5 @@
 """When an evaluator of a third party is switched off, and when it is tried again."""
 
-from __future__ import annotations
-
 from collector.base.plugin_switch import SHORTER, STRIKES, WINDOW, PluginSwitch
 
 NAME = "mine/broken"

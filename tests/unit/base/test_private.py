@@ -1,7 +1,5 @@
 """The modes of the data folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which hosts are reached through the proxy of the environment."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Log time goes on by elapsed seconds, and it is said once when the machine's clock parts from it."""
 
-from __future__ import annotations
-
 import logging
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rooms that only show are made again after a failure, counted and named, and never end the process."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging

@@ -1,7 +1,5 @@
 """Who waits for a tick wakes up with all others that do, and at once when its event is set."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 

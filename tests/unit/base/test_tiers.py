@@ -1,7 +1,5 @@
 """`make test` runs from the lock file alone: what would take more than that fails."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

@@ -1,7 +1,5 @@
 """A part that ends before the process does is seen, however it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable

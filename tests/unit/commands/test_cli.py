@@ -1,7 +1,5 @@
 """The command line: lazy, and one clear line for every mistake."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

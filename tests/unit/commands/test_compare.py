@@ -1,7 +1,5 @@
 """`spanwise compare`: exit codes, forms, and what is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import struct

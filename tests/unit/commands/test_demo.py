@@ -1,7 +1,5 @@
 """What the demo takes from a configuration: ports, workers and the page, nothing that it could harm."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack, suppress
 from pathlib import Path
 

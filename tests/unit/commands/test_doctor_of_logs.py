@@ -1,7 +1,5 @@
 """`spanwise doctor` over a recording of an agent that speaks in logs and exports no text."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.command import spanwise

@@ -1,7 +1,5 @@
 """What `spanwise evaluate` prints: the summary; with `--failed` what failed; with `--csv` every score."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

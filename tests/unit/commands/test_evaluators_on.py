@@ -1,7 +1,5 @@
 """`evaluators --config`: what a configuration turns on, and with which options."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

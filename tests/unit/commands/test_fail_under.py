@@ -1,7 +1,5 @@
 """`spanwise evaluate --fail-under NAME=VALUE`: the mean of final scores against a limit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

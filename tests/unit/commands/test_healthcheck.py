@@ -1,7 +1,5 @@
 """What the image's health check asks, and what it says."""
 
-from __future__ import annotations
-
 import http.server
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`evaluate --junit`: what a CI system shows of a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """No outlet passes on a character that commands a terminal or turns a line around, whoever wrote it."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

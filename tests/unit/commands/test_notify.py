@@ -1,7 +1,5 @@
 """`spanwise notify --test`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """`spanwise replay --since`: digits alone are a date, never seconds."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

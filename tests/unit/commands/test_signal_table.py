@@ -1,7 +1,5 @@
 """The table of `spanwise evaluate`."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

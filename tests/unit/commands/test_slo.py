@@ -1,7 +1,5 @@
 """`spanwise slo`: what it prints and what it refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

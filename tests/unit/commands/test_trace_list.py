@@ -1,7 +1,5 @@
 """`spanwise inspect` for people."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

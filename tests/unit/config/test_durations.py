@@ -1,7 +1,5 @@
 """Durations without a unit are seconds, from wherever they come, and shown with theirs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Rules that hold for every setting of the tree, whatever is added to it: from a file, the environment and `--set`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, get_args, get_origin

@@ -1,7 +1,5 @@
 """Section `notify`: one clear line for each mistake, and no secret printed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`redaction.patterns`: what is taken, and how what is not is refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Loading settings: where values come from, which one wins, and what is said of each that is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast

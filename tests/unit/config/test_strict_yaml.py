@@ -1,7 +1,5 @@
 """YAML: what is far more than its text, or says one thing twice, is refused before anything is built of it."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

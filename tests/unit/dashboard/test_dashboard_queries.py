@@ -1,7 +1,5 @@
 """The dashboard asks for series that there are, by labels that they have, and shows them in their unit."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -3,8 +3,6 @@
 Left out: the linter's rules about a variable `instance`, because replicas are summed here.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import combinations

@@ -1,7 +1,5 @@
 """A backend's scope or type on another instrumentation's span does not hide the content of that one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.dialect_spans import SpanSpec, trace_of

@@ -1,7 +1,5 @@
 """Every row of the table behind docs/dialects.md is true: a span that says it nowhere else is read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which spans are read, and when a trace is marked truncated."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

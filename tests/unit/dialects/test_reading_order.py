@@ -1,7 +1,5 @@
 """A trace reads as a conversation: everything once, in order, whatever its history repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tuple of dialects: it holds every declared one, and its order decides."""
 
-from __future__ import annotations
-
 from evaluators.dialects.decoding.key_sets import shape_of
 from evaluators.dialects.registry import DIALECTS
 from tests.support.declared_dialects import declared, forgotten

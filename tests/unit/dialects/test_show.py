@@ -1,7 +1,5 @@
 """The normalised trace as it is printed."""
 
-from __future__ import annotations
-
 from evaluators.dialects.show import show
 from tests.support.conventions import tool
 from tests.support.dialect_spans import SpanSpec, trace_of

@@ -1,7 +1,5 @@
 """What records say of each other is read in proportion to their number."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

@@ -1,7 +1,5 @@
 """The index of the decisions names each of them once, by its own heading."""
 
-from __future__ import annotations
-
 import re
 
 from scripts.site.stage import DOCS

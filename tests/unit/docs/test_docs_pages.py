@@ -1,7 +1,5 @@
 """The generated pages say what is; `python -m scripts.docs` mends a stale one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

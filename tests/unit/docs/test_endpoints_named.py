@@ -1,7 +1,5 @@
 """Wherever an endpoint is named, its protocol is named too: what exporters speak by default differs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

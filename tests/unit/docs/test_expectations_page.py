@@ -1,7 +1,5 @@
 """The examples of docs/expectations.md are run: its expectations against a recording, its settings by the loader."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

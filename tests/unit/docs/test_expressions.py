@@ -1,7 +1,5 @@
 """Every PromQL expression that a page shows is one of the rules': what people copy is what the tests run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pages of frameworks are made of one file: what each entry says is consistent, and known to `spanwise doctor`."""
 
-from __future__ import annotations
-
 import ast
 import re
 

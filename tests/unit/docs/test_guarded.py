@@ -1,7 +1,5 @@
 """The table of costly tests: every name in it exists, and a change of any guarded file makes its group due."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/operate.md lists every metric that a process exports."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

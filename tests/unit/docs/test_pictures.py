@@ -1,7 +1,5 @@
 """Every page of an agent or a framework that has a recording shows a small picture of its trace."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages have the field's words, and sentences that can be read at once (CONTRIBUTING.md)."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

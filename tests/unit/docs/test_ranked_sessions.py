@@ -1,7 +1,5 @@
 """The command behind the table of ranked sessions."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

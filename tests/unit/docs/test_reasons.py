@@ -1,7 +1,5 @@
 """A number has its reason beside it: a docstring, or a comment."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """SECURITY.md holds the threat model: who reaches which port, what is trusted, and every limit with its number."""
 
-from __future__ import annotations
-
 import re
 from functools import reduce
 from pathlib import Path

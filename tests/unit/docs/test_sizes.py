@@ -1,7 +1,5 @@
 """What an installation brings: its size is bounded, what nothing needs is left out, one file imports litellm."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

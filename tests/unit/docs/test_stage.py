@@ -1,7 +1,5 @@
 """Links that would leave the site become names of files; a page that no list names is listed all the same."""
 
-from __future__ import annotations
-
 from pathlib import PurePosixPath
 
 import pytest

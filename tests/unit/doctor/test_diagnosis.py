@@ -1,7 +1,5 @@
 """What the doctor finds in traces, whom it stops, and what it says to set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

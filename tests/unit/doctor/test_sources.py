@@ -1,7 +1,5 @@
 """Where the doctor looks: recordings, or the running service's API; and what the command prints."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which sessions have no score because too little of them is seen, and why."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

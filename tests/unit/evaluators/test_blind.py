@@ -1,7 +1,5 @@
 """What the spans do not carry is never a score."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

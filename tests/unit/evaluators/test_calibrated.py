@@ -1,7 +1,5 @@
 """What session formulas make of scores: calibrated risks, or the documents' own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A run that somebody stopped: no answer of it is judged, its tool calls are."""
 
-from __future__ import annotations
-
 import pytest
 
 from evaluators.model import Outcome, ToolCall

@@ -1,7 +1,5 @@
 """One thing is not "1 things": counts in explanations and on the terminal."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """An evaluator's signature is its declaration."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

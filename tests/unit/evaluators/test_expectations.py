@@ -1,7 +1,5 @@
 """The expectations file: the first entry whose match fits wins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

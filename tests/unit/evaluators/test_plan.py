@@ -1,7 +1,5 @@
 """Configuration becomes a plan, or one clear error."""
 
-from __future__ import annotations
-
 import pytest
 
 from evaluators.declare import declared, evaluator

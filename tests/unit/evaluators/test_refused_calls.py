@@ -1,7 +1,5 @@
 """A tool call that a person or a rule refused: neither the tool's fault nor the agent's."""
 
-from __future__ import annotations
-
 import pytest
 
 from evaluators.formulas.agreement import writes

@@ -1,7 +1,5 @@
 """What is registered, and what registering costs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import types

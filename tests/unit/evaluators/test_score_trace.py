@@ -1,7 +1,5 @@
 """Every evaluator runs by itself, and what it returns becomes an outcome by one set of rules."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Traces compared by their sketches score as traces compared by their texts, to the digit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What users write also runs: the file that pyright checks, discovered as a third party's."""
 
-from __future__ import annotations
-
 from importlib.metadata import EntryPoint
 
 from evaluators.model import Session

@@ -1,7 +1,5 @@
 """Each id is counted once, in little memory."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 

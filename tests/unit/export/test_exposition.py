@@ -1,7 +1,5 @@
 """The exposition is clean under promtool, and has every family that alerts use."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

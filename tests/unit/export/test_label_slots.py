@@ -1,7 +1,5 @@
 """Who has label values of their own: those that report most, whoever came first; and what becomes of the others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

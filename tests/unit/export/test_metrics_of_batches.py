@@ -1,7 +1,5 @@
 """The metrics say the same of signals whether each has a record or all of a step have one."""
 
-from __future__ import annotations
-
 import asyncio
 
 from collector.log.port import SIGNALS

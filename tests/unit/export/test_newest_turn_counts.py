@@ -1,7 +1,5 @@
 """Gauges say the same whatever the order in which signals came: the newest turn, and the agent a session has now."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Counters, windows and headline gauges: what counts once, what is left out, what survives a restart."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

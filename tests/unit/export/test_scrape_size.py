@@ -1,7 +1,5 @@
 """How large a scrape is: with many agents only what alerts and headlines read has its series."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """What a successful session costs: the cost of all of them, over those that passed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from collector.config.tree import AgentWindow

@@ -1,7 +1,5 @@
 """When the newest score of an agent came: what AgentScoresStale asks."""
 
-from __future__ import annotations
-
 from tests.support.publisher import Publisher
 from tests.support.signals import failed, signal, skipped
 

@@ -1,7 +1,5 @@
 """How a request gets to the backend under `forward`, and what becomes of one that it does not take."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Forwarding reads the log: in order, from its commit; an outage of the backend loses nothing."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Kept traces arrive whole, others never; over restarts, outages and spans that have expired."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable

@@ -1,7 +1,5 @@
 """One decision a trace, by the log alone: for a reason, by share, and never above the limit of a minute."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """What was forwarded is known again when it comes back, however late it is read, and is forgotten in time."""
 
-from __future__ import annotations
-
 from collector.forward.loop import KEPT, Forwarded
 
 

@@ -1,7 +1,5 @@
 """What the rules would keep of recordings, before anyone pays for it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from collector.config.forward import Keep

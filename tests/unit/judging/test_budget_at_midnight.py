@@ -1,7 +1,5 @@
 """The budget's gauges at the turn of the UTC day, without a call: the clock is the test's."""
 
-from __future__ import annotations
-
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.judging.budget import DAY, Budget

@@ -1,7 +1,5 @@
 """Services take turns; nothing that waits is forgotten, and a service's own order is that of the log."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The keeper of the judge process, over children that a test decides."""
 
-from __future__ import annotations
-
 import asyncio
 from types import TracebackType
 from typing import ClassVar, Self

@@ -1,7 +1,5 @@
 """What the room knows of the turns of a session."""
 
-from __future__ import annotations
-
 import pytest
 
 from collector.judging import session_turns

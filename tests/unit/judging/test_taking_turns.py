@@ -1,7 +1,5 @@
 """Services take turns with the judge, and the room's rules of order and crash hold all the same."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 

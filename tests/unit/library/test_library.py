@@ -1,7 +1,5 @@
 """`import spanwise`: what it reads, scores and asserts, in plain code and where an event loop runs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The pages "In a notebook" and "In pytest": what they show runs as it stands."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What aiokafka does on uvloop when a connection has gone, and what ours does."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 

@@ -1,7 +1,5 @@
 """The loop that every room reads with: what it hands to the room, what it commits, how it waits and ends."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

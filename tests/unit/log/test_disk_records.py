@@ -1,7 +1,5 @@
 """What one write transaction remembers of the log is what stands in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """When the lag on Kafka fetches a record for its time, and when it knows enough."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from aiokafka.structs import ConsumerRecord

@@ -1,7 +1,5 @@
 """What the user may do on Kafka, from the broker's answers."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

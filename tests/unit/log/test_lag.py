@@ -1,7 +1,5 @@
 """The gauges of lag: what they say while the log answers, and while it does not."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The check of an LMDB file: a sound one passes, and no page of a damaged one reaches LMDB."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

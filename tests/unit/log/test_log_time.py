@@ -1,7 +1,5 @@
 """Log time never goes back, and an end that was reported is never undercut."""
 
-from __future__ import annotations
-
 from collector.log.embedded.polling import SharedLogTime
 from tests.support.ticking import SetClock
 

@@ -1,7 +1,5 @@
 """Partitions agree with Kafka's default partitioner."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """The quotas add up, and closings fit when spans are full."""
 
-from __future__ import annotations
-
 from collector.log.embedded.retention import Quotas
 from collector.log.port import CLOSINGS, FEEDBACK, MAX_RECORD, SESSIONS, SIGNALS, SPANS, TRACES
 

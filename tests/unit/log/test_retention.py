@@ -1,7 +1,5 @@
 """What somebody still waits for is never dropped, however full the log is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """The tail answers only for segments of which it was given every record."""
 
-from __future__ import annotations
-
 from collector.log.disk.tail import RECORD_COST, Tail
 from collector.log.embedded.prepared_record import PreparedRecord
 from collector.log.port import SPANS, TRACES, Position

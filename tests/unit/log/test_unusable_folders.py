@@ -1,7 +1,5 @@
 """A folder that cannot hold the log: one line that names the setting, and what the file system lacks."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Each target is sent each alert once, whatever comes between."""
 
-from __future__ import annotations
-
 from collector.notices.alarms import LONGEST, MOST_WAITING, Alarms
 from collector.notices.series import GAP
 from collector.records.notices import Labels, decode_alarm

@@ -1,7 +1,5 @@
 """How notices reach one target: over HTTP, again after failures, without a secret in any line."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

@@ -1,7 +1,5 @@
 """From gauges to a target, and over a restart."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The alerts of `notify` and those of `spanwise slo` are the same, over the same series."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

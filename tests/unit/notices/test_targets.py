@@ -1,7 +1,5 @@
 """What each kind of target is sent: as its vendor documents it, within its limits, without markup of others."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """What one request may hold beside its bytes."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

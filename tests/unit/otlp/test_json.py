@@ -1,7 +1,5 @@
 """OTLP/JSON to protobuf; the rows J1 to J6 are held over HTTP in tests/conformance."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Markers in one text: JSON and its escapes, own patterns, identifiers, bounds."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Families as OTLP metrics: sample by sample what `/metrics` holds, as totals or as what was added."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Which names `redaction.content: drop` shows."""
 
-from __future__ import annotations
-
 import pytest
 
 from collector.otlp.names import DROPPED, is_shown, name_shown, span_name_shown

@@ -1,7 +1,5 @@
 """Redaction of whole requests: every text, never an id, nothing decoded that cannot hold a secret."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span

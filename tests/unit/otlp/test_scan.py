@@ -1,7 +1,5 @@
 """Where the piece of each trace stands in a record."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

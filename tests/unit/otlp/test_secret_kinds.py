@@ -1,7 +1,5 @@
 """What the built-in kinds of secrets find, and what they leave alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from collector.otlp.marking import Marking, Steps

@@ -1,7 +1,5 @@
 """A trace state names a segment only where it is one: senders may write what they like there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever stands in `spans`, the backend under `forward` gets what was sent: the same records, the same spans."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

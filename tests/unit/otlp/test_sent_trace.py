@@ -1,7 +1,5 @@
 """Which trace a turn was sent in, whatever the bytes are."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

@@ -1,7 +1,5 @@
 """Ids of a span, without its attributes."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 

@@ -1,7 +1,5 @@
 """Cutting a request into one piece per trace, and the walk over protobuf's wire format that it needs."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

@@ -1,7 +1,5 @@
 """The threshold in a span's trace state: combined, never loosened, beside what others say there."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

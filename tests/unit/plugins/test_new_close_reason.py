@@ -3,8 +3,6 @@
 Records, signals and counters take the word from there. Forgetting it in docs/operate.md or in the schema fails here.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection

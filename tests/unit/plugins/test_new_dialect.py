@@ -1,7 +1,5 @@
 """A new dialect: one file in `evaluators/dialects/readers/`, one line in `registry.DIALECTS`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import replace

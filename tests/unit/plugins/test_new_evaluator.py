@@ -1,7 +1,5 @@
 """A new evaluator is one function in one file: docs, doctor and session formulas read its declaration."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args

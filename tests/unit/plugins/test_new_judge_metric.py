@@ -4,8 +4,6 @@ The families of every room stand in `/metrics` before the first event. A room wh
 a family without its row in docs/operate.md, fails.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A new log adapter is one file and one line: its row in `collector/service/logs.py`."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

@@ -3,8 +3,6 @@
 tests/unit/docs/test_operate_page.py fails while the row is missing. A new room's class is a line in `FAMILIES`.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from importlib import import_module
 

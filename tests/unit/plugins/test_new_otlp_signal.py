@@ -1,7 +1,5 @@
 """A new OTLP signal is one file with its `OtlpSignal`, and one line in `OTLP_SIGNALS`."""
 
-from __future__ import annotations
-
 import pkgutil
 from importlib import import_module
 from pathlib import Path

@@ -3,8 +3,6 @@
 While versions are mixed, a process meets kinds that it does not know. No reader may call them broken, or stop.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable

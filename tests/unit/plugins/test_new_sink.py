@@ -3,8 +3,6 @@
 A sink that is forgotten in one of the places that walk them fails a test of this file, which names the place.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from collections.abc import Iterator, Sequence
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Which job goes next, by an injected clock."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

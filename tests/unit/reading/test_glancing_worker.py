@@ -1,7 +1,5 @@
 """A worker looks at an open trace with the readers and the evaluator of closed ones, and answers only a suspicion."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

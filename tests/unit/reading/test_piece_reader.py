@@ -1,7 +1,5 @@
 """A job may name its spans instead of holding them: who cannot read them says so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pool of workers at a stop: no process is started, or one that Ctrl-C reaches with its parent."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import signal

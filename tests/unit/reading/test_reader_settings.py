@@ -1,7 +1,5 @@
 """A worker gets its settings, not the configuration: the same plan, without what checking a configuration takes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

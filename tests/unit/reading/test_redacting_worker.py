@@ -1,7 +1,5 @@
 """Spans that another program wrote to the log are redacted when they are read."""
 
-from __future__ import annotations
-
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.reading.port import ReadJob

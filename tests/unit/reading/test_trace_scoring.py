@@ -1,7 +1,5 @@
 """What is said of a trace where it is read: all that needs no other trace of its session."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

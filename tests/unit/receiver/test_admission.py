@@ -1,7 +1,5 @@
 """The budget of bytes in flight, and the share of one sender."""
 
-from __future__ import annotations
-
 import pytest
 
 from collector.base.telemetry import Telemetry

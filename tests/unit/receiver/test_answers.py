@@ -1,7 +1,5 @@
 """What senders are answered."""
 
-from __future__ import annotations
-
 import pytest
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status

@@ -1,7 +1,5 @@
 """Decompression with a bound."""
 
-from __future__ import annotations
-
 import gzip
 import tracemalloc
 import zlib

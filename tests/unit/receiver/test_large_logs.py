@@ -1,7 +1,5 @@
 """Where requests of log records are split: every record is decoded, so a few hundred of them would hold the loop."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

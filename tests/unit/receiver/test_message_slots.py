@@ -1,7 +1,5 @@
 """Slots for gRPC messages."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """What is refused before it is parsed: how much, which, and that it ends."""
 
-from __future__ import annotations
-
 from collections import deque
 
 import pytest

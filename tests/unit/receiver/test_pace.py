@@ -1,7 +1,5 @@
 """How fast a body must come."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Where requests are redacted: before the log, off the loop when large, never without patterns."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Feedback as it is sent and as it is kept: what it says, whose it is, and what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

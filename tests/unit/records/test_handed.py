@@ -1,7 +1,5 @@
 """What is known of a record waits for its reader: bounded, and never longer than until it has passed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from collector.log.port import SPANS, Position

@@ -1,7 +1,5 @@
 """Which traces a judge reads: those that scoring takes for turns, so that each due verdict comes from one of them."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

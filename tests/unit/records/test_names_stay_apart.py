@@ -1,7 +1,5 @@
 """NUL in names out of a trace: two services never share a session."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

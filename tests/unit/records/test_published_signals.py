@@ -1,7 +1,5 @@
 """Signals of many records: as a sink has them one by one, and as it has their lines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Records of topic `signals`: many signals in one, or one, read alike."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given, settings

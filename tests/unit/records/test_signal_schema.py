@@ -1,7 +1,5 @@
 """The published schema is the signal: the same fields, the same closed lists, every outcome valid."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints

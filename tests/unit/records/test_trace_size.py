@@ -1,7 +1,5 @@
 """A trace that was acknowledged fits into one record of `traces`: its longest values are cut and marked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Scoring sees of a trace what the worker saw that read it, whoever wrote its record."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

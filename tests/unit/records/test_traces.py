@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collector.base.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
 from collector.records.traces import TraceReader, previous_trace

@@ -1,7 +1,5 @@
 """What changed between two sides: ranked causes first, then differences; nothing where nothing clearly did."""
 
-from __future__ import annotations
-
 from collector.records.moved import EvaluatorScores
 from collector.records.what_changed import SessionSide, in_words, what_changed
 from evaluators.formulas.differences import Fact

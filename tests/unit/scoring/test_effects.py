@@ -1,7 +1,5 @@
 """Where the values that scoring decides become bytes."""
 
-from __future__ import annotations
-
 import msgspec
 from msgspec.structs import replace
 

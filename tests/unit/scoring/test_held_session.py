@@ -1,7 +1,5 @@
 """A packed session takes little, answers what timers and bounds ask, and is itself again when it is woken."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionHead, SessionTurn, session_key
 from collector.records.signal import SessionTraces, Signal

@@ -1,7 +1,5 @@
 """A trace that is only a piece of another one's turn: it is kept, and nothing is said of it or of its session."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scoring publishes the final outcome of `runaway` itself, but where the model calls of other traces decide it."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

@@ -1,7 +1,5 @@
 """Scoring while the log refuses, and records that can never be processed."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 

@@ -1,7 +1,5 @@
 """Open sessions are bounded in bytes (`windows.session.memory`): what they are charged is what they take."""
 
-from __future__ import annotations
-
 import base64
 import gc
 import random

@@ -1,7 +1,5 @@
 """A closed session that named a task leaves a run in `traces`, once its success is decided."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations
 

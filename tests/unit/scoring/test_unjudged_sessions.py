@@ -1,7 +1,5 @@
 """A session whose judge has not answered, or answers nothing, shows no score while it is open, nor when it closes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from msgspec.structs import replace

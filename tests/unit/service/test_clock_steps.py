@@ -1,7 +1,5 @@
 """Traces close at their time on disk and in memory, whatever is done to the machine's clock."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Third parties' evaluators that read the texts of earlier turns: verdicts that workers give."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

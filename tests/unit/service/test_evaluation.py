@@ -1,7 +1,5 @@
 """Recordings as signals: which sessions, in which order, and what of each."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Reading recordings: nothing in a file is believed before it is seen."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import struct

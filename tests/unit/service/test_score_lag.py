@@ -1,7 +1,5 @@
 """How far scoring is behind, as the receiver sees it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from collector.base.errors import LogUnavailable

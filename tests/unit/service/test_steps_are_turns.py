@@ -1,7 +1,5 @@
 """Traces of agents whose model calls left no spans, as Magentic-One's, are scored from end to end."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

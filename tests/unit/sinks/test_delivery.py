@@ -1,7 +1,5 @@
 """One reader per sink: what it counts, what it commits, how it stops."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A sink that sets signals aside: others pass them, and the commit stays at the oldest of them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Feedback on its way to the sinks that hand it on: once it is there it is committed, in order, and nothing is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

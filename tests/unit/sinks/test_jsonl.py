@@ -1,7 +1,5 @@
 """The file stays valid JSONL whatever happens to the process, and never grows beyond its share."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A path at which no file can ever stand is refused at the start; its sink would try it again for ever."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The event `gen_ai.evaluation.result`: exactly the convention's attributes, ours under `spanwise.`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

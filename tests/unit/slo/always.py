@@ -1,7 +1,5 @@
 """Scenarios for the alerts that need no objective."""
 
-from __future__ import annotations
-
 from tests.support.promtool import Scenario
 from tests.unit.slo import worse
 from tests.unit.slo.scenarios import (

@@ -1,7 +1,5 @@
 """Scenarios for rules with an objective of 0.9, of 0.95 for tool_correctness, of 0.3 for work_baseline."""
 
-from __future__ import annotations
-
 from tests.support.promtool import Scenario
 from tests.unit.slo.scenarios import (
     BELOW,

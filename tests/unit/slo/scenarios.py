@@ -1,7 +1,5 @@
 """What happens to agents, and which alerts it raises. Minutes; 0+1x60 counts one event a minute."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 RELIABILITY = {

@@ -1,7 +1,5 @@
 """The rules read what the process exports: families, their labels, and the words that labels have."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """The rules under promtool: every alert is seen firing, and seen silent where nothing is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What an alert says to a person: what, since when, by how much, where to look. Rendered by promtool."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Scenarios of agents that got worse: something fails, or scores drop."""
 
-from __future__ import annotations
-
 from tests.support.promtool import Scenario
 from tests.unit.slo.scenarios import (
     DROP,

@@ -1,7 +1,5 @@
 """Which scores enter the comparison with the past, when, and what the gauges say of it."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """When scores have dropped: the alarm, since when, what ends it, and what is stored of it."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A drop's strength, the fault that explains it, and what is only a mark."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

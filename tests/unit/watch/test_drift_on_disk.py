@@ -1,7 +1,5 @@
 """The exporter over the disk log: a regression is noticed, a kill changes nothing, a fixed version clears it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

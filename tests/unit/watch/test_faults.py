@@ -1,7 +1,5 @@
 """What fault watches are fed with, what they show, and what of it survives."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec.structs import replace
 

@@ -1,7 +1,5 @@
 """Bounds, the drift detector, the memory of ids."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Where the model calls of all traces are known it is said which trace runs away: once, and the same after a crash."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

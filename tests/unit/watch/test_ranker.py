@@ -1,7 +1,5 @@
 """A session is ranked among the earlier sessions of its agent, a run among the earlier runs of its task."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """The gauge of open traces that run away: from the first finding to the final outcome, and never for ever."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from collector.log.port import WINDOWS

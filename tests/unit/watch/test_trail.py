@@ -1,7 +1,5 @@
 """How near an alarm a label set was is remembered in few points, the recent ones close together."""
 
-from __future__ import annotations
-
 import random
 
 from collector.watch.drift.detector import AGE, MOST, Trail

@@ -1,7 +1,5 @@
 """`repeated_calls` flags a session that made far more model calls than its agent usually makes."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

@@ -1,7 +1,5 @@
 """A version of an agent ends when others have sessions and it has none; its sessions leave every window."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

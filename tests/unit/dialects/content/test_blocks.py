@@ -1,7 +1,5 @@
 """Tool calls in the text of a message."""
 
-from __future__ import annotations
-
 from evaluators.model import Trace
 from tests.support.conventions import ROOT, chat, says
 from tests.support.dialect_spans import trace_of

@@ -1,7 +1,5 @@
 """A dialect that has only some of a call's counts does not hide the convention's on the same span."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

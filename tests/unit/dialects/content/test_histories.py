@@ -1,7 +1,5 @@
 """Histories that repeat are read as any list of messages, and each of their messages is parsed once in a trace."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Calls of tools that the provider runs stand in its answer, with their results."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

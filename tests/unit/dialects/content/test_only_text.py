@@ -1,7 +1,5 @@
 """Only text is text: bytes, pictures and files are not words, refusals are, an answer's own JSON is not a message."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a tool returned and was given, and whether it failed, whatever stands around it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What a convention or a model wrote as a tool's arguments is the tool's own, whatever its parameters are called."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.dialect_spans import SpanSpec, trace_of

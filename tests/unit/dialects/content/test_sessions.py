@@ -1,7 +1,5 @@
 """Which session, user and task a trace belongs to."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is remembered of a set of keys: answers that never change, and never without end."""
 
-from __future__ import annotations
-
 from evaluators.dialects.decoding import key_sets
 from evaluators.dialects.decoding.key_sets import (
     Among,

@@ -1,7 +1,5 @@
 """A mask in place of content is no content; a text that speaks of one is."""
 
-from __future__ import annotations
-
 import pytest
 
 from evaluators.dialects.content.tools import read_definitions

@@ -1,7 +1,5 @@
 """Python reprs, read without evaluating them."""
 
-from __future__ import annotations
-
 import pytest
 
 from evaluators.dialects.decoding.reprs import looks_like_object, read_fields, read_repr

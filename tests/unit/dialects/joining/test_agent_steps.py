@@ -1,7 +1,5 @@
 """An agent span that answers without a model call beneath it is a step."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What a provider says instead of an answer is the call's error; AgentCore's root has the turn's words; odd counts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Service, agent and status of a trace."""
 
-from __future__ import annotations
-
 from evaluators.dialects.read import read_trace
 from tests.support.conventions import AGENT, CHAT, tool
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, trace_of

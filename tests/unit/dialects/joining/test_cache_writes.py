@@ -1,7 +1,5 @@
 """Tokens that were written to a provider's cache cost what the provider asks for them, in every spelling."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

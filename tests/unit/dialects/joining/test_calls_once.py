@@ -1,7 +1,5 @@
 """A call counts once and is one that was made: tried again, recorded twice, summed up, or shown as Python shows it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

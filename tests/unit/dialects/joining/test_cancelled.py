@@ -1,7 +1,5 @@
 """A run that somebody stopped did not fail: types and codes say so, never the words of a message."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Why the last model call of a turn stopped: cut at a limit, blocked by a filter or the model, or done."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

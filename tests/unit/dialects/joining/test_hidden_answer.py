@@ -1,7 +1,5 @@
 """An answer that is not exported is a gap of the recording; no answer is the agent's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """One model call, recorded by a vendor's SDK and by an instrumentation beside it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

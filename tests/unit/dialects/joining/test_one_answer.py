@@ -1,7 +1,5 @@
 """One call of a model that two libraries recorded in two branches of a trace counts once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What ends a span in order to wait, or to hand over, is not a failure: its type says so, not its words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Spans of MCP servers, which export their side of a call."""
 
-from __future__ import annotations
-
 from tests.support.conventions import tool
 from tests.support.dialect_spans import SpanSpec, trace_of
 

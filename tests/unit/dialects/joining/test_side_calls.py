@@ -1,7 +1,5 @@
 """Titles, guards, grades and notes for the memory are neither question nor answer of the turn."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

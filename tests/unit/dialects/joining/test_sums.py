@@ -1,7 +1,5 @@
 """Tokens and cost, each call once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

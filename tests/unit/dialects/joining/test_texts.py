@@ -1,7 +1,5 @@
 """The question and the answer of a trace."""
 
-from __future__ import annotations
-
 from tests.support.conventions import AGENT, CHAT, asked, call, said
 from tests.support.dialect_spans import SpanSpec, trace_of
 

@@ -1,7 +1,5 @@
 """Spans and messages joined to tool calls, each once."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

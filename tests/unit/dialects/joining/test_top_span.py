@@ -1,7 +1,5 @@
 """Question and answer that stand on the top span are read, whoever wrote them there, whether or not its parent came."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

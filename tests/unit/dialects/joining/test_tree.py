@@ -1,7 +1,5 @@
 """The root of a trace, wherever parents are missing."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.conventions import CHAT

@@ -1,7 +1,5 @@
 """Several turns in one trace: each has its question and answer, and those of the trace are the last turn's."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

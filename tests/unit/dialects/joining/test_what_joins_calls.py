@@ -1,7 +1,5 @@
 """An id joins whatever clocks and names say; arguments do before time; other arguments are another call."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The bodies of AWS's distribution: words are put back under the keys that their span had them under."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Records of calls whose ids are shared, as some model servers give them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.agent_records import claude, codex

@@ -1,7 +1,5 @@
 """Claude Code's log events, alone and beside its beta spans."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

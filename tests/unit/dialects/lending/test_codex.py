@@ -1,7 +1,5 @@
 """Codex's log events: what follows what in a conversation belongs together."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Gemini CLI's records join its spans; without spans they stand for the calls."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

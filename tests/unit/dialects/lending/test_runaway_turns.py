@@ -1,7 +1,5 @@
 """A made turn that goes round in a circle runs away like any trace."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

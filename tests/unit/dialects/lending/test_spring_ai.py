@@ -1,7 +1,5 @@
 """Prompts and answers that Spring AI 1.x writes with loggers."""
 
-from __future__ import annotations
-
 import pytest
 
 from evaluators.dialects.turns.place import AgentEvent

@@ -1,7 +1,5 @@
 """Words that an SDK sends as log records are read as if their span had carried them, whichever came first."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

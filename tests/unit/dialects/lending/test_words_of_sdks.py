@@ -1,7 +1,5 @@
 """Bodies of legacy message events as the instrumentations of Bedrock, google-genai and Vertex AI write them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """GitHub Copilot CLI: commands that failed, refusals, and the context before a person's words."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results of Gemini CLI's commands: what was printed, not what differs with every call."""
 
-from __future__ import annotations
-
 from evaluators.dialects.readers.gemini_cli import read_result
 
 

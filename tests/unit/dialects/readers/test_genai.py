@@ -1,7 +1,5 @@
 """The GenAI conventions, in their versions and as vendors write them."""
 
-from __future__ import annotations
-
 import pytest
 
 from evaluators.model import Trace

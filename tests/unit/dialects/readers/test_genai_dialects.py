@@ -1,7 +1,5 @@
 """The conventions under scopes with names of their own: Semantic Kernel, Microsoft.Extensions.AI, AgentCore."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

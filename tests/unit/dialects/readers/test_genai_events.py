@@ -1,7 +1,5 @@
 """Content in span events: Azure AI, Strands."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.model import Trace

@@ -1,7 +1,5 @@
 """Genkit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.dialect_spans import SpanSpec, trace_of

@@ -1,7 +1,5 @@
 """Google's ADK, also 1.x."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.model import Trace

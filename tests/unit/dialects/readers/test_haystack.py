@@ -1,7 +1,5 @@
 """Haystack's own tracing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.model import Trace

@@ -1,7 +1,5 @@
 """Koog, whose texts are masks unless it is verbose."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.conventions import chat, tool

@@ -1,7 +1,5 @@
 """Laminar, and OpenHands, which is traced with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Langfuse, also before it had types of observations (3.0 to 3.2)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.model import Trace

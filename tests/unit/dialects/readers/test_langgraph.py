@@ -4,8 +4,6 @@ The spans are those that openinference 0.1.80, langfuse 5.0.4, langsmith 0.15.0,
 export of langchain 1.4.7, without their content.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """LangSmith's export of its runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.model import Trace

@@ -1,7 +1,5 @@
 """A turn as LangWatch 1.4 and Monocle 0.8 write it: question, answer, tool, counts, session and names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.model import Tokens

@@ -1,7 +1,5 @@
 """LiteLLM's own spans, and those of the raw request."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.dialect_spans import SpanSpec, trace_of

@@ -1,7 +1,5 @@
 """logfire before version 5, and its spans of the Agents SDK."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.dialect_spans import SpanSpec, trace_of

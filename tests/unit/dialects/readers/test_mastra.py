@@ -1,7 +1,5 @@
 """Mastra, before 1.0 and since."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.dialect_spans import SpanSpec, trace_of

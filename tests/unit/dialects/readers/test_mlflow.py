@@ -1,7 +1,5 @@
 """MLflow, 2 and 3, and the frameworks whose methods it traces."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.model import Trace

@@ -1,7 +1,5 @@
 """opencode: the call that names a session answers nobody, and a command's exit code stands in its result."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

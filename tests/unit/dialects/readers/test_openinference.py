@@ -1,7 +1,5 @@
 """OpenInference's flattened messages, and what they lose."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.model import Trace

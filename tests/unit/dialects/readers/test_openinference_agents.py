@@ -1,7 +1,5 @@
 """Agents of agno, beeai, LlamaIndex and Haystack under OpenInference."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.dialect_spans import SpanSpec, trace_of

@@ -1,7 +1,5 @@
 """Frameworks under OpenInference that export their own shapes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """openlit, whose messages were one text."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.conventions import ROOT, asks, chat

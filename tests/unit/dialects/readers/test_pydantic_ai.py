@@ -1,7 +1,5 @@
 """pydantic-ai, also before 0.1."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluators.model import Trace

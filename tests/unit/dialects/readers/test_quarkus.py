@@ -1,7 +1,5 @@
 """Quarkus LangChain4j."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.conventions import tool

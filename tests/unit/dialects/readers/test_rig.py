@@ -1,7 +1,5 @@
 """rig."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Spring AI."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """OpenLLMetry's entities, and the frameworks under them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """OpenLLMetry for JS: LangChain's graphs, whose tools are named by their class."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.dialect_spans import SpanSpec, trace_of

@@ -1,7 +1,5 @@
 """The Vercel AI SDK."""
 
-from __future__ import annotations
-
 from evaluators.model import Trace
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.openai_messages import assert_whole

@@ -1,7 +1,5 @@
 """Pipecat and LiveKit Agents."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where Claude Code's records and spans belong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Where Codex's records belong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Where the records and spans of Gemini CLI and Qwen Code belong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

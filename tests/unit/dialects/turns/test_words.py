@@ -1,7 +1,5 @@
 """Where the records of SDKs belong: to the span whose id they carry, else to turns made of their histories."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

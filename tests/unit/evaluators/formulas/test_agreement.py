@@ -1,7 +1,5 @@
 """Runs of one task are compared by what they wrote."""
 
-from __future__ import annotations
-
 from evaluators.formulas.agreement import (
     MOST_RUNS,
     MOST_WRITES,

@@ -1,7 +1,5 @@
 """What differs is listed with both shares; what chance explains is not, and words never fill the list."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection
 

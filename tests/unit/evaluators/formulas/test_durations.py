@@ -1,7 +1,5 @@
 """Which calls are slow, against what calls of the tool usually take."""
 
-from __future__ import annotations
-
 from evaluators.formulas.durations import LEAST, MOST, MOST_WAITING, Durations
 
 

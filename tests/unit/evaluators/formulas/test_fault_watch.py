@@ -1,7 +1,5 @@
 """Fault watches: the vectors that the rule was given with, and what they leave open."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """The mean run of each sum to a false alarm, exactly: the chain of Brook and Evans (1972) over uniform ranks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What an alarm about a label set's own past says, what it freezes, and what ends it."""
 
-from __future__ import annotations
-
 import random
 
 import msgspec

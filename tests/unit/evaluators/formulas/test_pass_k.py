@@ -1,7 +1,5 @@
 """pass@k and pass^k: the document's, the posterior's, and the papers' published numbers."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

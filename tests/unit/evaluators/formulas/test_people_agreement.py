@@ -1,7 +1,5 @@
 """How far an evaluator and people agree: kappa and rank, from 30 pairs on, and who is no better than chance."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

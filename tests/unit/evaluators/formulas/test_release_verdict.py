@@ -1,7 +1,5 @@
 """May a release go on: ranks after DeLong, four looks, and the rows of the table that was simulated."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

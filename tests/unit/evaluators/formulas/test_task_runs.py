@@ -1,7 +1,5 @@
 """Task runs: pass@k and pass^k over the newest runs of each task."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

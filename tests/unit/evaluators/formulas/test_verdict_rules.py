@@ -1,7 +1,5 @@
 """Small rules of Connexity's verdict and Fair Forge's tool match, as their references apply them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

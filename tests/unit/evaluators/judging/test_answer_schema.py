@@ -1,7 +1,5 @@
 """Every judged evaluator's answer is bound by a strict schema, and what fits the schema is read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Judges' answers: tolerant of what stands around, strict about what is said."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Embedding evaluators over vectors that are asked for, not computed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

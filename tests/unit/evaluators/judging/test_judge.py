@@ -1,7 +1,5 @@
 """Judged evaluators: how often a judge is asked, what it is asked, what an outcome says of the cost."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

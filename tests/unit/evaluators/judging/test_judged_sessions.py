@@ -1,7 +1,5 @@
 """agentic and conversation_quality: from a judge's answers to the documents' fields."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A judge that fails, lies or babbles: exactly one outcome each, never a number, a bounded number of calls."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

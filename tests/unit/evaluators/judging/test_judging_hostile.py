@@ -1,7 +1,5 @@
 """Hostile traces against a judge that obeys whatever it reads outside the fence: no score changes."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

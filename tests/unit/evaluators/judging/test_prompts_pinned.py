@@ -4,8 +4,6 @@ When a test here fails: bump `version` of the evaluators named (of all of them f
 new digests down.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any

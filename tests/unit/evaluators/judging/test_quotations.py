@@ -1,7 +1,5 @@
 """A judge's own words are distinguished from those of the recording, however these are put."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

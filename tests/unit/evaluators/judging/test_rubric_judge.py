@@ -1,7 +1,5 @@
 """Judges from configuration: blocks like the built-in ones, clamped as Cogitator promises."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Thinking tags and verdicts in a trace, against judges that quote what they read: the judge's own word counts."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Recordings: within their room, with head, tail, all errors and all tool calls, the same every time."""
 
-from __future__ import annotations
-
 import pytest
 from msgspec import structs
 

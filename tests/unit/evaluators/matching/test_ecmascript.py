@@ -1,7 +1,5 @@
 """Text rules of ECMAScript where Python's differ; every expectation here is what Node 20 answered."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

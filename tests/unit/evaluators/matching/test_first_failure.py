@@ -1,7 +1,5 @@
 """The step before the first tool error is pointed at; without one, nothing is."""
 
-from __future__ import annotations
-
 from msgspec import structs
 
 from evaluators.matching.first_failure import first_failure

@@ -1,7 +1,5 @@
 """Tool schemas that a trace brings along and that would take for ever: a budget ends each, and it is not judged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

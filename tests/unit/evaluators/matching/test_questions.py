@@ -1,7 +1,5 @@
 """Which questions ask for the same."""
 
-from __future__ import annotations
-
 import pytest
 
 from evaluators.matching.questions import asked_again

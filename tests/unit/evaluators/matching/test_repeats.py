@@ -1,7 +1,5 @@
 """One definition of a repeat: the same tool, the same arguments, the same result or error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Beginnings of texts: at most so many bytes, never half a character. Words, also those found the fast way."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

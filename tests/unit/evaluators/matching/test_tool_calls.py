@@ -1,7 +1,5 @@
 """Schemas out of traces are data: nothing is fetched, no pattern of exponential cost runs."""
 
-from __future__ import annotations
-
 import socket
 from typing import Any
 

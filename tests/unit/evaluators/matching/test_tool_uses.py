@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from evaluators.matching.tool_uses import error_class, is_nothing, tool_uses

@@ -1,7 +1,5 @@
 """Directions say of two vectors what the vectors themselves say: their cosine."""
 
-from __future__ import annotations
-
 import math
 
 import numpy

@@ -1,7 +1,5 @@
 """A model on AWS needs a library that the lock file leaves out; the configuration says so."""
 
-from __future__ import annotations
-
 import importlib.util
 from importlib.machinery import ModuleSpec
 

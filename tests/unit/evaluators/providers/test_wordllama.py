@@ -1,7 +1,5 @@
 """The local embedder: no network, no noise, the same vector whatever stands beside a text."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What each trace evaluator sees in a trace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Which traces run away: ten repeats of one call, or far more model calls than other traces of the agent."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

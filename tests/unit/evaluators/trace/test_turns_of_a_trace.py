@@ -1,7 +1,5 @@
 """A conversation that is one trace loops as one of several traces does: each turn is compared with those before it."""
 
-from __future__ import annotations
-
 import pytest
 
 from evaluators.model import InnerTurn, Previous, Score, ToolCall

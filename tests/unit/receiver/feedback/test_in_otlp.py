@@ -1,7 +1,5 @@
 """What OTLP already says of traces and sessions: every row of docs/feedback.md."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

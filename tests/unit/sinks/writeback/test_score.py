@@ -1,7 +1,5 @@
 """What of a signal is written into a tool, on which of its traces or sessions, at which place."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

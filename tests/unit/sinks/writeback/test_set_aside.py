@@ -1,7 +1,5 @@
 """When what a tool cannot place is tried again, and when it is given up."""
 
-from __future__ import annotations
-
 from collector.sinks.writeback.score import ScoreShape, WrittenScore, score_of
 from collector.sinks.writeback.set_aside import SetAside
 from tests.support.signals import signal

@@ -1,7 +1,5 @@
 """What reaches a tool, in which order, and what is remembered of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
