@@ -71,7 +71,7 @@ EDGES: Mapping[str, Sequence[str]] = {
     "--url": URLS,
     "--wait": ("0s", *(each for each in SPANS if each != "24h")),
     "--with": FILES,
-    **dict.fromkeys(("--connect", "--failed", "--test"), ()),
+    **dict.fromkeys(("--connect", "--failed", "--keep", "--test"), ()),
 }
 """Of each option of ours; the first is one that some command takes, and a switch has none."""
 OTHERS: Mapping[str, str] = {
@@ -194,9 +194,15 @@ def lines(words: tuple[str, ...]) -> Iterator[list[str]]:
     yield [*start, "--none-such"]
 
 
-@pytest.mark.parametrize(
-    "words", [each for each in OPTIONS if each[0] not in ENDLESS], ids=" ".join
-)
+def tried() -> Iterator[Any]:
+    """The commands that end; a plug-in of theirs is asked in a process of its own."""
+    for words, options in OPTIONS.items():
+        if words[0] not in ENDLESS:
+            marks = [pytest.mark.process] if "--plugin" in options else []
+            yield pytest.param(words, marks=marks, id=" ".join(words))
+
+
+@pytest.mark.parametrize("words", [*tried()])
 def test_no_option_at_its_edge_is_a_fault(
     words: tuple[str, ...],
     tmp_path: Path,

@@ -102,6 +102,18 @@ async def test_g13_what_cannot_be_decoded_is_invalid_argument_with_bad_request()
         (RecordTooLarge("big"), grpc.StatusCode.RESOURCE_EXHAUSTED),
     ],
 )
+async def test_g14_no_fault_of_the_log_leaks_unknown_or_internal(
+    fault: Exception, code: grpc.StatusCode
+) -> None:
+    """G14: UNKNOWN and INTERNAL make the client throw the batch away."""
+    async with serving() as served:
+        served.log.fails = fault
+
+        said = await export(served.target, body(span()))
+
+        assert said.code is code
+
+
 async def test_g15_every_span_refused_for_a_while_arrives_after_relief() -> None:
     """G15: delays are short enough for the client's 10 s."""
     async with serving() as served:
