@@ -25,9 +25,19 @@ UNSAID = "error"  # the error of a call of which nothing more is known
 _DEPTH = 8
 """Envelopes inside each other that are taken off: frameworks write two, a gateway may add one."""
 _HEAD = 2_048  # where a wrapping shows itself: a result is only parsed when its first characters hint at one
-_WRAPPED = re.compile(
-    r'tool_call_id|"lc"|"outputs?"|ToolMessage|"toolResult"|["\']is_?[eE]rror|"raw_output"'
+_WRAPPED = (
+    *(
+        "tool_call_id",
+        '"lc"',
+        '"output"',
+        '"outputs"',
+        "ToolMessage",
+        '"toolResult"',
+        '"raw_output"',
+    ),
+    *('"isError', '"is_error', '"iserror', "'isError", "'is_error", "'iserror"),
 )
+# Words, not a pattern: a search for one word takes a twentieth of the time.
 _FIRST_KEY = re.compile(r"""[\[{\s]*["'](\$?\w+)["']\s*:|(?:[A-Z]\w*\()?([A-Za-z_]\w*)=""")
 """The first key of an object, of the first object of a list, or of what Python shows of one."""
 _BODIES = (
@@ -189,7 +199,8 @@ def _parsed(value: JSON) -> tuple[JSON, bool]:
     key, field = head.groups()
     if field is not None:
         return (read_repr(value) or read_fields(value) or value) if field in _KNOWN else value, True
-    hinted = _WRAPPED.search(f"{value[:_HEAD]}\n{value[-_HEAD:]}") is not None
+    ends = value if len(value) <= 2 * _HEAD else f"{value[:_HEAD]}\n{value[-_HEAD:]}"
+    hinted = any(map(ends.__contains__, _WRAPPED))
     return unwrap(value) if hinted or key in _KNOWN else value, hinted
 
 
