@@ -33,9 +33,7 @@ def take() -> bytes:
         Service(Path(home) / "unused", command="demo", environment=PORTS) as demo,
         sync_playwright() as playwright,
     ):
-        demo.wait_for(
-            "the alert", lambda: "AgentFault fires" in demo.output.read_text(), timeout=300
-        )
+        demo.wait_for("the fault", lambda: "  fault " in demo.output.read_text(), timeout=300)
         page = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS).new_page(
             viewport={"width": VIEW["width"], "height": VIEW["height"]}
         )

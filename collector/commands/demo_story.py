@@ -24,6 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from collector.commands.demo_agent import AGENT, SERVICE, TENANTS, Agent, Release, Runaway
 from collector.records.standing import FAULTS_THAT_PAGE
+from collector.slo.alerts import FAULT
 from evaluators.counts import amount
 
 TIMEOUT = 2.0  # seconds that an answer of the service may take
@@ -153,6 +154,7 @@ class Story:
         self._drops: dict[str, float] = {}
         self._noticed: float | None = None
         self._faults: dict[Fault, str] = {}
+        self._pages: dict[Fault, float] = {}  # when each that has not yet stood its minute fires
 
     def tell(self) -> None:
         """All of it; the last release works on until the end."""
@@ -215,7 +217,7 @@ class Story:
         if now - self._looked < LOOKS or not self._watch.look():
             return
         self._looked = now
-        self._say_faults()
+        self._say_faults(now)
         before, self._drops = self._drops, dict(self._watch.drops)
         for evaluator in sorted(self._drops.keys() - before.keys()):
             first, self._noticed = self._noticed is None, now
@@ -229,14 +231,18 @@ class Story:
         for evaluator in sorted(before.keys() - self._drops.keys()):
             self._say("cleared", f"{evaluator} is as it was")
 
-    def _say_faults(self) -> None:
+    def _say_faults(self, now: float) -> None:
         before, self._faults = self._faults, dict(self._watch.faults)
         for fault, tool in sorted(self._faults.keys() - before.keys()):
-            numbers = self._faults[fault, tool]
-            self._say("alert", f"AgentFault fires: {fault} {tool}")
-            self._write(f"{'':<18}in {numbers}")
+            self._pages[fault, tool] = now + 60 * FAULT.hold
+            self._say("fault", f"{fault} {tool}")
+            self._write(f"{'':<18}in {self._faults[fault, tool]}")
         for fault, tool in sorted(before.keys() - self._faults.keys()):
-            self._say("alert", f"AgentFault is over: {fault} {tool}")
+            pages = self._pages.pop((fault, tool), None)
+            self._say("fault", f"{fault} {tool} is over{'' if pages is None else ', no alert'}")
+        for fault, tool in [each for each, at in self._pages.items() if at <= now]:
+            del self._pages[fault, tool]
+            self._say("alert", f"AgentFault fires: {fault} {tool}")
 
     def _say(self, what: str, text: str) -> None:
         """One line, with the seconds since the beginning; none once it has ended."""
