@@ -14,11 +14,11 @@ from tests.support.command import Ended, spanwise
 from tests.support.command_series import spanwise_each
 from tests.support.service import ROOT
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
 MB = 1 << 20
 COMMANDS = ("evaluate", "inspect", "doctor")
-PATIENCE = 20.0
+PATIENCE = 40.0
 
 
 def assert_one_line(ended: Ended, *words: str) -> None:

@@ -14,7 +14,7 @@ from tests.support.asking import START, span
 from tests.support.hostile import field_of, post, unreclaimable
 from tests.support.service import Service
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 LIMIT = 16
 COUNT = 80_000
@@ -81,7 +81,7 @@ def send(service: Service, first: int, last: int) -> int:
         most = max(most, unreclaimable(service.pid))
         return taken(service) >= last
 
-    service.wait_for("they are assembled", assembled, timeout=90)
+    service.wait_for("they are assembled", assembled, timeout=150)
     return most
 
 
@@ -122,4 +122,4 @@ def score(service: Service, first: int, last: int) -> None:
         closed = sum(v for k, v in found.items() if "spanwise_sessions_closed_total" in k)
         return found["spanwise_sessions_active"] + closed >= last
 
-    service.wait_for("they are scored", scored, timeout=90)
+    service.wait_for("they are scored", scored, timeout=150)
