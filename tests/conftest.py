@@ -26,8 +26,13 @@ settings.load_profile("spanwise")
 _LIBS = Path(__file__).parent.parent / ".cache" / "kafka"
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     refuse_processes()
+    # pydantic says it of a type of litellm's, in whichever test asks a model first.
+    config.addinivalue_line(
+        "filterwarnings",
+        r"ignore:Item '\w+' on TypedDict class '\w+' is using the `ReadOnly` qualifier:UserWarning",
+    )
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

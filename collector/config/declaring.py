@@ -115,6 +115,9 @@ def _asked(plugins: Sequence[Plugin]) -> Iterator[Declared]:
     within = IMPORT_TIMEOUT
     for plugin, process in started:
         what = f"{'entry point' if plugin.is_installed else 'plugin'} `{plugin.name}`"
+        if process is None:
+            yield Declared(error=f"plugin {plugin.name!a}: not a name in UTF-8", is_missing=True)
+            continue
         why = "its import ended the process (exit code {})"
         try:
             answer, _ = process.communicate(timeout=within)
@@ -137,7 +140,12 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _start(plugin: Plugin) -> subprocess.Popen[bytes]:
+def _start(plugin: Plugin) -> subprocess.Popen[bytes] | None:
+    """None: its name has bytes that are no text."""
+    try:
+        asked = msgspec.json.encode(plugin)
+    except UnicodeEncodeError:
+        return None
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "collector.config.declaring"],
         stdin=subprocess.PIPE,
@@ -146,7 +154,7 @@ def _start(plugin: Plugin) -> subprocess.Popen[bytes]:
     )
     assert process.stdin is not None  # noqa: S101 - it is a pipe
     with suppress(BrokenPipeError), process.stdin:
-        process.stdin.write(msgspec.json.encode(plugin))
+        process.stdin.write(asked)
     process.stdin = None  # `communicate` has nothing to send
     return process
 
