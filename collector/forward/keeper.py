@@ -41,6 +41,8 @@ GROUP = "forward.keep"
 MAX_RECORDS = 256
 AT_ONCE = 8 << 20
 """Bytes of spans that are read before they are sent."""
+MOST_STATE = 8 << 20
+"""Bytes of a record that holds everything: less than half of what the log takes, as names may be long."""
 DELTAS = 64
 """Records between two that hold everything: what a new owner reads back."""
 
@@ -172,7 +174,11 @@ class Keeper(Consumer):
             offset = each.read if oldest is None else min(each.read, oldest)
             if each.is_changed:
                 record = self._record(each)
-                new = New(topic=TRACES, key=b"", value=encode(record), partition=number)
+                value = encode(record)
+                while record.state is not None and len(value) > MOST_STATE:
+                    each.keeping.forget_half()
+                    value = encode(record)
+                new = New(topic=TRACES, key=b"", value=value, partition=number)
                 (position,) = await self._retry.log(
                     "write decisions", lambda new=new: self._log_port.write([new])
                 )

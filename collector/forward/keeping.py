@@ -268,7 +268,7 @@ class Keeping:
         return self._sent_after_all(known, now, "failed_late")
 
     def _sent_after_all(self, known: Decision, now: float, reason: KeptReason) -> list[Order]:
-        if known.is_kept or now - known.decided > self._late:
+        if known.is_kept or not 0 <= now - known.decided <= self._late:  # before: read again
             return []
         return [Order(decision=self._put(known, is_kept=True, reason=reason, threshold=0))]
 
@@ -313,6 +313,14 @@ class Keeping:
             state.minute, state.counts, state.reasons = minute, {}, []
 
     # --- bounds ------------------------------------------------------------------------------------------------------
+
+    def forget_half(self) -> None:
+        """The older half of everything, where all of it would be too much for one record."""
+        for decision in list(self.state.decisions.values())[: len(self.state.decisions) // 2]:
+            self._forget(decision)
+        for each in (self.state.agents, self.state.failing, self.state.said):
+            for key in list(each)[: len(each) // 2]:
+                del each[key]
 
     def _past(self, decision: Decision) -> AgentPast:
         agents, agent = self.state.agents, _agent(decision)

@@ -247,6 +247,39 @@ async def test_a_restart_decides_the_same_and_sends_nothing_twice(moment: str) -
     assert set(it.arrived()) == {*kept, spread(dropped)}
 
 
+async def test_a_session_that_failed_before_a_decision_and_is_read_again_sends_nothing() -> None:
+    it = Stand()
+    async with it.running():
+        await it.close(1)
+        it.now += 10
+        await it.close(2)  # the commit stays here while it waits
+        await it.session(fails=True)
+        await it.session(fails=False)
+        await it.past(25, until=lambda: it.count("dropped", "share") == 1)
+    async with it.running():
+        await it.past(10)
+
+    assert it.arrived() == {}
+    assert it.count("dropped", "share") == 2
+
+
+async def test_a_state_too_large_for_a_record_forgets_the_older_half(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("collector.forward.keeper.MOST_STATE", 4_000)
+    it = Stand()
+    async with it.running():
+        for number in range(1, 101):
+            await it.close(number)
+        await it.past()
+    async with it.running():
+        await it.session(fails=True)
+        await it.past(1)
+
+    assert {*it.arrived()} == set(range(max(it.arrived()) - len(it.arrived()) + 1, 101))
+    assert 10 < len(it.arrived()) < 50
+
+
 async def test_an_outage_of_the_backend_loses_nothing() -> None:
     it = Stand(spans=FakeTransport(answers=[Retryable("away")] * 1_000_000))
     async with it.running():
