@@ -318,9 +318,9 @@ class Keeping:
         """The older half of everything, where all of it would be too much for one record."""
         for decision in list(self.state.decisions.values())[: len(self.state.decisions) // 2]:
             self._forget(decision)
-        for each in (self.state.agents, self.state.failing, self.state.said):
-            for key in list(each)[: len(each) // 2]:
-                del each[key]
+        _drop_half(self.state.agents)
+        _drop_half(self.state.failing)
+        _drop_half(self.state.said)
 
     def _past(self, decision: Decision) -> AgentPast:
         agents, agent = self.state.agents, _agent(decision)
@@ -344,6 +344,11 @@ class Keeping:
     def _forget(self, decision: Decision) -> None:
         del self.state.decisions[decision.trace_id]
         self._unindex(decision)
+
+
+def _drop_half(older: dict[Any, Any]) -> None:
+    for key in list(older)[: len(older) // 2]:
+        del older[key]
 
 
 def _agent(decision: Decision) -> str:
