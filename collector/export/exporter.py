@@ -113,6 +113,7 @@ class PrometheusExporter(Consumer):
         )
         self._runaways = OpenRunaways(trace_age)
         self._costs = SessionCosts(windows.sessions)
+        self._tables = (*self._targets.tables, self._runaways.table, self._costs.table)
         self._recent = CountedIds(32_768)
         self._known = KnownNames(self._targets, self._families, telemetry.label_overflow)
         self._now = 0.0
@@ -230,8 +231,7 @@ class PrometheusExporter(Consumer):
 
     async def restore(self) -> None:
         """Take back the windows and task runs of the topic `windows`."""
-        tables = (*self._targets.tables, self._runs.table, self._runaways.table)
-        await read_back(self._log_port, tables, self._poison)
+        await read_back(self._log_port, (*self._tables, self._runs.table), self._poison)
         for agent, ended in self._runs.newest().items():
             if self._targets.agent_labels(*agent, ended) != agent:
                 self._runs.forget_agent(*agent)
@@ -326,7 +326,8 @@ class PrometheusExporter(Consumer):
         known = self._known.of(subject)
         lag = max(0.0, time - seen.arrived)
         if not seen.is_trace:
-            self._costs.take(self._targets.agent_labels(subject.service, subject.agent), group)
+            labels = self._targets.agent_labels(subject.service, subject.agent)
+            self._costs.take(labels, seen, group)
         offset, at = group.first, 0
         for header in group.headers:
             is_new = offset >= counted
@@ -376,7 +377,8 @@ class PrometheusExporter(Consumer):
             "forgotten", sum(each.past.history_samples for each in forgotten)
         )
         self._targets.note_slots()
-        tables = (*self._targets.tables, self._drops.table, self._runaways.table)
+        self._costs.forget(self._targets.holds_agent)
+        tables = (*self._tables, self._drops.table)
         records = [record for each in tables for record in each.pending()]
         if records or reached != self._durable:
             await self._log_port.write(records, self._commits(reached))

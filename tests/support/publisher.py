@@ -21,7 +21,8 @@ from tests.support.faulty_log import FaultyLog
 from tests.support.signals import hex_of, new
 
 SURVIVING = tuple(
-    f"spanwise_{each}_" for each in ("agent", "window", "version", "drift", "objective", "last")
+    f"spanwise_{each}_"
+    for each in ("agent", "window", "version", "drift", "objective", "last", "cost_per")
 )
 """How the families begin whose values a restart keeps."""
 SHORT = PastLimits(

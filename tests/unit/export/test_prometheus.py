@@ -209,6 +209,7 @@ async def test_windows_are_stored_every_ten_seconds_with_the_commit() -> None:
         state_key("slots", ""),
         state_key("versions", labels[:2]),
         state_key("window", labels),
+        state_key("costs", labels[:2]),
         state_key("drift", labels),
     ]
 

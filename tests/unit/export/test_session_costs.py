@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import pytest
+
 from collector.config.tree import AgentWindow
 from collector.records.signal import Signal
 from tests.support.publisher import Publisher
@@ -58,3 +60,17 @@ async def test_the_newest_sessions_count_each_with_its_latest_signals() -> None:
     )
 
     assert found == 0.04
+
+
+async def test_a_restart_keeps_it() -> None:
+    publisher = Publisher()
+    await publisher.publish(*session("a", 0.02, 0.9), *session("b", 0.03, 0.1))
+    await publisher.exporter.finish()
+
+    after = publisher.successor()
+    await after.step()
+    shown = after.value(FAMILY, service="support-bot", agent="planner")
+    await after.publish(*session("c", 0.01, 0.9))
+
+    assert shown == 0.05
+    assert after.value(FAMILY, service="support-bot", agent="planner") == pytest.approx(0.03)
