@@ -28,7 +28,7 @@ from collector.otlp.items import keys_of
 from collector.otlp.sent_form import as_sent
 from collector.otlp.trace_state import marked, randomness_of
 from collector.records.codec import encode
-from collector.records.keeping import KeepingRecord, ToldRecord
+from collector.records.keeping import BroadcastRecord, KeepingRecord
 from collector.records.otlp_signals import LOGS
 from collector.records.sent_trace import SentTrace, SessionStanding, decode_sent
 from collector.records.sessions import session_key
@@ -224,8 +224,8 @@ class Keeper(Consumer):
                 orders = keeping.failed(bytes.fromhex(subject.trace_id), now)
             case VerdictRecord(scope="trace") if any(map(_fails, read.outcomes)):
                 orders = keeping.failed(bytes.fromhex(read.subject), now)
-            case ToldRecord():
-                orders = _told(keeping, read, now)
+            case BroadcastRecord():
+                orders = _broadcast(keeping, read, now)
             case SessionStanding():
                 key = session_key(read.service, read.session_id)
                 orders = self._session(found, key, now, fails=read.failed)
@@ -369,14 +369,14 @@ class _SentPart:
     is_log: bool = False
 
 
-def _told(keeping: Keeping, told: ToldRecord, now: float) -> list[Order]:
-    if told.alarms is not None:
-        keeping.state.alarms = [*told.alarms]
+def _broadcast(keeping: Keeping, broadcast: BroadcastRecord, now: float) -> list[Order]:
+    if broadcast.alarms is not None:
+        keeping.state.alarms = [*broadcast.alarms]
     orders: list[Order] = []
-    if told.trace_id is not None:
-        orders += keeping.said(bytes.fromhex(told.trace_id), now)
-    if told.session_key is not None:
-        orders += keeping.said(_session_id(told.session_key), now)
+    if broadcast.trace_id is not None:
+        orders += keeping.said(bytes.fromhex(broadcast.trace_id), now)
+    if broadcast.session_key is not None:
+        orders += keeping.said(_session_id(broadcast.session_key), now)
     return orders
 
 

@@ -78,8 +78,10 @@ class KeepingRecord(msgspec.Struct, frozen=True, kw_only=True, tag="keeping", om
     """All of them."""
 
 
-class ToldRecord(msgspec.Struct, frozen=True, kw_only=True, tag="told", omit_defaults=True):
-    """What the owners of traces are told by others: it is written into every partition that it may be about."""
+class BroadcastRecord(
+    msgspec.Struct, frozen=True, kw_only=True, tag="broadcast", omit_defaults=True
+):
+    """What the owners of traces need of others: it is written into every partition that it may be about."""
 
     trace_id: str | None = None  # somebody said something of it
     session_key: bytes | None = None  # likewise

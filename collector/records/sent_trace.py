@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from collector.records.codec import decode
-from collector.records.keeping import KeepingRecord, ToldRecord
+from collector.records.keeping import BroadcastRecord, KeepingRecord
 from collector.records.span_refs import Piece
 from collector.records.trace_views import Unread, view
 from collector.records.traces import RunawayRecord, VerdictRecord
@@ -54,7 +54,9 @@ class SessionStanding(msgspec.Struct, frozen=True, kw_only=True, tag="work"):
     failed: bool = False
 
 
-_sent = view(SentTrace, VerdictRecord, RunawayRecord, SessionStanding, KeepingRecord, ToldRecord)
+_sent = view(
+    SentTrace, VerdictRecord, RunawayRecord, SessionStanding, KeepingRecord, BroadcastRecord
+)
 
 
 def decode_sent(
@@ -65,7 +67,7 @@ def decode_sent(
     | RunawayRecord
     | SessionStanding
     | KeepingRecord
-    | ToldRecord
+    | BroadcastRecord
     | Unread
 ):
     return decode(_sent, value)

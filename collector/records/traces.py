@@ -13,7 +13,7 @@ import msgspec
 from collector.base.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import decode
-from collector.records.keeping import KeepingRecord, ToldRecord
+from collector.records.keeping import BroadcastRecord, KeepingRecord
 from collector.records.span_refs import Piece
 from collector.records.subject import Subject
 from evaluators.matching.text import QUESTION, clip
@@ -158,7 +158,7 @@ TracesTopic: TypeAlias = (
     | WorkRecord
     | RunawayRecord
     | KeepingRecord
-    | ToldRecord
+    | BroadcastRecord
 )
 _decoder = msgspec.msgpack.Decoder(TracesTopic)
 

@@ -10,9 +10,9 @@ from collector.base.telemetry import Telemetry
 from collector.config.forward import Keep
 from collector.config.tree import Config, ForwardConfig
 from collector.forward.backend import Backends
+from collector.forward.broadcasts import FeedbackBroadcaster
 from collector.forward.forwarder import Forwarder
 from collector.forward.keeper import Keeper
-from collector.forward.telling import FeedbackTeller
 from collector.log.port import Log
 
 BEGINS = 5.0
@@ -54,7 +54,7 @@ class Forwarding:
             waits.append(self._keeps)
             stages.start("forward", supervisor.keep("forward", lambda: self._keeper(keep).run))
             if keep.feedback:
-                stages.start("forward", supervisor.keep("forward", lambda: self._teller().run))
+                stages.start("forward", supervisor.keep("forward", lambda: self._broadcaster().run))
         if self._config.log.kind != "kafka":
             with suppress(TimeoutError):
                 async with asyncio.timeout(BEGINS):
@@ -86,5 +86,5 @@ class Forwarding:
             drains=self._drains,
         )
 
-    def _teller(self) -> FeedbackTeller:
-        return FeedbackTeller(log=self._log_port, telemetry=self._telemetry)
+    def _broadcaster(self) -> FeedbackBroadcaster:
+        return FeedbackBroadcaster(log=self._log_port, telemetry=self._telemetry)

@@ -12,7 +12,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config, Role
 from collector.export import exporter, trace_metrics
-from collector.forward import forwarder, keeper, telling
+from collector.forward import broadcasts, forwarder, keeper
 from collector.log.disk.disk_log import DiskLog
 from collector.log.families import LogFamilies
 from collector.log.kafka.kafka_log import KafkaLog
@@ -49,7 +49,7 @@ _ROLES: Mapping[str, Role] = {
     log_requests.GROUP: "receive",
     forwarder.GROUP: "receive",
     keeper.GROUP: "receive",
-    telling.GROUP: "receive",
+    broadcasts.GROUP: "receive",
     ASSEMBLY: "assemble",
     SCORING: "score",
     COMPARING: "score",
@@ -128,7 +128,9 @@ def groups(config: Config) -> Mapping[str, frozenset[str]]:
             }
         ),
         SIGNALS: frozenset({feed.SIGNALS_GROUP, exporter.GROUP, *delivery_groups(config)}),
-        FEEDBACK: frozenset({feed.FEEDBACK_GROUP, *feedback_groups(config), *_told(config)}),
+        FEEDBACK: frozenset(
+            {feed.FEEDBACK_GROUP, *feedback_groups(config), *_broadcasting(config)}
+        ),
     }
 
 
@@ -169,10 +171,10 @@ def _answers_for(group: str, config: Config) -> bool:
     return _ROLES.get(group) in config.roles
 
 
-def _told(config: Config) -> frozenset[str]:
+def _broadcasting(config: Config) -> frozenset[str]:
     """The group that tells the owners of traces of feedback."""
     keep = config.forward and config.forward.keep
-    return frozenset({telling.GROUP}) if keep and keep.feedback else frozenset()
+    return frozenset({broadcasts.GROUP}) if keep and keep.feedback else frozenset()
 
 
 def _holding_nothing(config: Config) -> list[tuple[str, frozenset[str]]]:

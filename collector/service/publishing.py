@@ -12,7 +12,7 @@ from collector.base.supervisor import Supervisor
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.export.exporter import PrometheusExporter
-from collector.forward.telling import AlarmTeller
+from collector.forward.broadcasts import AlarmBroadcaster
 from collector.log.port import Log
 from collector.notices.notices_room import NoticesRoom
 from collector.records.comparison import VersionWindow
@@ -110,8 +110,8 @@ class Publishing:
         )
         return self._exporter
 
-    def _alarms(self, log: Log) -> AlarmTeller:
-        return AlarmTeller(log=log, standings=self.standings, caught_up=self._has_caught_up)
+    def _alarms(self, log: Log) -> AlarmBroadcaster:
+        return AlarmBroadcaster(log=log, standings=self.standings, caught_up=self._has_caught_up)
 
     def _has_caught_up(self) -> bool:
         return self._exporter is not None and self._exporter.caught_up

@@ -85,13 +85,14 @@ def full_at_400_mb() -> Iterator[Path]:
     limit = "memory.limit_in_bytes" if folder.parent != top else "memory.max"
     try:
         folder.mkdir()
-    except OSError as error:
-        pytest.skip(f"a test of a container's memory: no cgroup can be made here: {error}")
-    try:
         (folder / limit).write_text(str(400 << 20))
     except OSError as error:
-        folder.rmdir()
-        pytest.skip(f"a test of a container's memory: no limit can be set here: {error}")
+        if folder.is_dir():
+            folder.rmdir()
+        why = f"THE END OF A CONTAINER'S MEMORY IS NOT TESTED: no cgroup can be made here: {error}"
+        if os.environ.get("SPANWISE_REQUIRE_CGROUP") == "1":
+            pytest.fail(f"{why} (SPANWISE_REQUIRE_CGROUP=1)")
+        pytest.skip(why)
     yield folder
     folder.rmdir()
 

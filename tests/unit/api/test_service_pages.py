@@ -48,9 +48,6 @@ def shown(*samples: Sample, found: Mapping[str, Any] = NOTHING, now: float = 1_0
     return health_view(of, {**LOOKED, **found}, state="ready", roles=("publish",))
 
 
-# --- health ----------------------------------------------------------------------------------------------------------
-
-
 def test_what_keeps_pace_is_no_problem() -> None:
     view = shown(
         sample("log_lag_records", 12, group="scoring", topic="traces"),

@@ -15,14 +15,14 @@ from collector.base.retry import Backoff
 from collector.base.telemetry import Telemetry
 from collector.config.forward import Keep
 from collector.forward.backend import Backend, Backends
+from collector.forward.broadcasts import AlarmBroadcaster, FeedbackBroadcaster
 from collector.forward.families import ForwardFamilies
 from collector.forward.keeper import GROUP, Keeper
-from collector.forward.telling import AlarmTeller, FeedbackTeller
 from collector.log.memory import MemoryLog
 from collector.log.port import TRACES, New, partition_of
 from collector.records.codec import encode
 from collector.records.feedback import Feedback
-from collector.records.keeping import ToldRecord, agent_key
+from collector.records.keeping import BroadcastRecord, agent_key
 from collector.records.otlp_signals import LOGS
 from collector.records.otlp_signals import TRACES as SPANS_SIGNAL
 from collector.records.sent_trace import decode_sent
@@ -341,19 +341,19 @@ async def test_many_restarts_read_back_what_was_decided() -> None:
 async def test_what_owners_are_told_is_known_after_a_restart() -> None:
     it = Stand()
     async with it.running():
-        await it.write(encode(ToldRecord(alarms=(agent_key("support-bot", "planner"),))))
-        await it.write(encode(ToldRecord(session_key=session_key("support-bot", "s-2"))))
+        await it.write(encode(BroadcastRecord(alarms=(agent_key("support-bot", "planner"),))))
+        await it.write(encode(BroadcastRecord(session_key=session_key("support-bot", "s-2"))))
         await it.past(1)
     async with it.running():
         await it.close(1)
         await it.past()
-        await it.write(encode(ToldRecord(alarms=())))
+        await it.write(encode(BroadcastRecord(alarms=())))
         await it.close(2)
         await it.past()
     async with it.running():
         await it.close(3)
         await it.past()
-        await it.write(encode(ToldRecord(trace_id=f"{3:032x}")))
+        await it.write(encode(BroadcastRecord(trace_id=f"{3:032x}")))
         await it.past(1)
 
     assert it.arrived() == {1: 2, 3: 2}
@@ -366,7 +366,7 @@ async def test_feedback_is_told_to_the_owner_of_its_session_or_to_all() -> None:
     of_session = structs.replace(begun, session_id="s-1", service="support-bot")
     of_trace = structs.replace(begun, trace_id=f"{1:032x}")
     stopping = asyncio.Event()
-    run = asyncio.create_task(FeedbackTeller(log=log, telemetry=Telemetry()).run(stopping))
+    run = asyncio.create_task(FeedbackBroadcaster(log=log, telemetry=Telemetry()).run(stopping))
     await log.write([of_session.record, of_trace.record])
     owner = partition_of(KEY, 3)
     ends = [2 if at == owner else 1 for at in range(3)]
@@ -394,7 +394,7 @@ async def test_alarms_are_told_when_they_change() -> None:
     )
     standing = Standing(service="support-bot", agent="planner", faults=(fault,))
     standings: dict[AgentLabels, Standing] = {("support-bot", "planner"): standing}
-    teller = AlarmTeller(log=log, standings=lambda: standings, caught_up=lambda: True)
+    teller = AlarmBroadcaster(log=log, standings=lambda: standings, caught_up=lambda: True)
     for _ in range(3):
         await teller.look()
     standings.clear()
@@ -402,6 +402,6 @@ async def test_alarms_are_told_when_they_change() -> None:
 
     told = [decode_sent(record.value) async for record in log.replay(TRACES, 1)]
     assert told == [
-        ToldRecord(alarms=(agent_key("support-bot", "planner"),)),
-        ToldRecord(alarms=()),
+        BroadcastRecord(alarms=(agent_key("support-bot", "planner"),)),
+        BroadcastRecord(alarms=()),
     ]

@@ -17,7 +17,7 @@ from collector.log.consumer import Consumer
 from collector.log.port import BACKGROUND_LINGER, FEEDBACK, TRACES, Batch, Log, New, partition_of
 from collector.records.codec import encode
 from collector.records.feedback import Feedback, decode_feedback
-from collector.records.keeping import ToldRecord, agent_key
+from collector.records.keeping import BroadcastRecord, agent_key
 from collector.records.sessions import session_key
 from collector.records.standing import Standings
 
@@ -26,34 +26,34 @@ EVERY = 5.0
 """Seconds between two looks at the alarms: a fault lasts for hours."""
 
 
-class FeedbackTeller(Consumer):
-    """One member of the group that tells of feedback."""
+class FeedbackBroadcaster(Consumer):
+    """One member of the group that broadcasts feedback."""
 
     def __init__(self, *, log: Log, telemetry: Telemetry) -> None:
         super().__init__(
             log=log,
             group=GROUP,
             topic=FEEDBACK,
-            retry=Retry("Telling of feedback"),
+            retry=Retry("Broadcasting feedback"),
             telemetry=telemetry,
             linger=BACKGROUND_LINGER,
         )
 
     async def take(self, batch: Batch) -> None:
-        """Every record of the batch is told of when this returns."""
+        """Every record of the batch is broadcast when this returns."""
         new: list[New] = []
         for record in batch.records:
             try:
-                new += _told(decode_feedback(record.value), self._log_port.partitions(TRACES))
+                new += _broadcast(decode_feedback(record.value), self._log_port.partitions(TRACES))
             except Undecodable as error:
                 self._poison.unprocessable(record.position, error)
             self._offsets.done(record.position)
         if new:
-            await self._retry.log("tell of feedback", lambda: self._log_port.write(new))
+            await self._retry.log("broadcast feedback", lambda: self._log_port.write(new))
 
 
-class AlarmTeller:
-    """Tells which agents have a fault or a drop, whenever that changes and once at its start.
+class AlarmBroadcaster:
+    """Broadcasts which agents have a fault or a drop, whenever that changes and once at its start.
 
     Args:
         log: Written to.
@@ -67,8 +67,8 @@ class AlarmTeller:
         self._log_port = log
         self._standings = standings
         self._caught_up = caught_up
-        self._retry = Retry("Telling of alarms")
-        self._told: tuple[str, ...] | None = None
+        self._retry = Retry("Broadcasting alarms")
+        self._broadcast: tuple[str, ...] | None = None
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Look every EVERY seconds until `stopping` is set."""
@@ -81,12 +81,12 @@ class AlarmTeller:
 
     async def look(self) -> None:
         alarms = tuple(sorted(_alarmed(self._standings())))
-        if alarms == self._told:
+        if alarms == self._broadcast:
             return
-        value = encode(ToldRecord(alarms=alarms))
+        value = encode(BroadcastRecord(alarms=alarms))
         new = _everywhere(value, self._log_port.partitions(TRACES))
-        await self._retry.log("tell of alarms", lambda: self._log_port.write(new))
-        self._told = alarms
+        await self._retry.log("broadcast alarms", lambda: self._log_port.write(new))
+        self._broadcast = alarms
 
 
 def _alarmed(standings: Standings) -> Iterator[str]:
@@ -95,15 +95,15 @@ def _alarmed(standings: Standings) -> Iterator[str]:
             yield agent_key(each.service, each.agent)
 
 
-def _told(said: Feedback, partitions: int) -> list[New]:
+def _broadcast(said: Feedback, partitions: int) -> list[New]:
     """A session is in one partition; which one a trace is in, its id does not say."""
     if said.session_id is not None and said.service is not None:
         key = session_key(said.service, said.session_id)
-        value = encode(ToldRecord(session_key=key))
+        value = encode(BroadcastRecord(session_key=key))
         return [New(topic=TRACES, key=key, value=value, partition=partition_of(key, partitions))]
     if said.trace_id is None:
         return []
-    return _everywhere(encode(ToldRecord(trace_id=said.trace_id)), partitions)
+    return _everywhere(encode(BroadcastRecord(trace_id=said.trace_id)), partitions)
 
 
 def _everywhere(value: bytes, partitions: int) -> list[New]:
