@@ -53,11 +53,8 @@ class Stand:
 
     @asynccontextmanager
     async def running(self, *, drains: bool = False) -> AsyncGenerator[None]:
-        families, begun, stopping = (
-            ForwardFamilies(self.telemetry),
-            asyncio.Event(),
-            asyncio.Event(),
-        )
+        families = ForwardFamilies(self.telemetry)
+        begun, stopping = asyncio.Event(), asyncio.Event()
         backoff = Backoff(first=0.001, longest=0.001)
         keeper = Keeper(
             log=self.log,
@@ -110,13 +107,8 @@ class Stand:
     async def past(self, seconds: float = 31.0, until: Callable[[], bool] | None = None) -> None:
         """Time goes on, and everything up to then is decided and committed, or what `until` says."""
         self.now += seconds
-        await self.write(
-            encode(
-                VerdictRecord(
-                    scope="none", service="", session_id="", subject="", digest="", outcomes=()
-                )
-            )
-        )
+        of = {"service": "", "session_id": "", "subject": "", "digest": ""}
+        await self.write(encode(VerdictRecord(scope="none", outcomes=(), **of)))
         end = await self.log.end(TRACES, 0)
         committed = self.log.committed
         await eventually(until or (lambda: (committed(GROUP, TRACES, 0).offset or 0) >= end))
