@@ -36,6 +36,9 @@ from tests.support.forwarding import FakeTransport
 from tests.support.otlp import request, span
 
 KEY = session_key("support-bot", "s-1")
+OF_NO_TRACE = VerdictRecord(
+    scope="none", service="", session_id="", subject="", digest="", outcomes=()
+)
 NOTHING: dict[str, Any] = {"share": 0.0, "new_versions": 0, "slow": None, "wait": 30.0}
 
 
@@ -107,8 +110,7 @@ class Stand:
     async def past(self, seconds: float = 31.0, until: Callable[[], bool] | None = None) -> None:
         """Time goes on, and everything up to then is decided and committed, or what `until` says."""
         self.now += seconds
-        of = {"service": "", "session_id": "", "subject": "", "digest": ""}
-        await self.write(encode(VerdictRecord(scope="none", outcomes=(), **of)))
+        await self.write(encode(OF_NO_TRACE))
         end = await self.log.end(TRACES, 0)
         committed = self.log.committed
         await eventually(until or (lambda: (committed(GROUP, TRACES, 0).offset or 0) >= end))
