@@ -257,9 +257,7 @@ async def test_a_session_that_failed_before_a_decision_and_is_read_again_sends_n
     assert it.count("dropped", "share") == 2
 
 
-async def test_a_state_too_large_for_a_record_forgets_the_older_half(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_state_above_its_limit_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("collector.forward.keeper.MOST_STATE", 4_000)
     it = Stand()
     async with it.running():
