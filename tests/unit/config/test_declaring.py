@@ -38,7 +38,15 @@ def config(*plugins: str, **evaluators: object) -> Config:
     return Config.model_validate({"plugins": plugins, "evaluators": named})
 
 
-def test_what_it_declares_is_known_and_it_is_not_imported(tmp_path: Path) -> None:
+def imported() -> list[str]:
+    return [name for name in sys.modules if name.startswith("spanwise_plugins")]
+
+
+def test_what_it_declares_is_known_and_it_is_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in imported():  # by a test before this one in the same process
+        monkeypatch.delitem(sys.modules, name)
     chosen = config(written(tmp_path, GOOD), mine__loud={"most": 1})
 
     registry = registry_from(chosen)
@@ -52,7 +60,7 @@ def test_what_it_declares_is_known_and_it_is_not_imported(tmp_path: Path) -> Non
     (configured,) = [each for each in plan.plugins if each.spec.name == "mine/loud"]
     assert repr(configured.options) == "{'most': 1.0}"  # as the type of the option takes it
     assert {each.spec.name for each in plan.plugins} == {"mine/loud", "mine/long"}
-    assert not [name for name in sys.modules if name.startswith("spanwise_plugins")]
+    assert not imported()
 
 
 def test_what_it_declares_anew_is_seen(tmp_path: Path) -> None:
