@@ -14,8 +14,7 @@ from collector.api.agreement_routes import Agreements
 from collector.api.answers import RequestRefused
 from collector.api.compare import Compare, Versions
 from collector.api.families import ApiFamilies
-from collector.api.feed import Feed
-from collector.api.feedback_counts import FeedbackCounts, Joined
+from collector.api.feed import Feed, FeedbackCounts, Joined
 from collector.api.findings import Findings
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop

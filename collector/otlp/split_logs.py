@@ -15,8 +15,7 @@ from collector.otlp.carried_logs import Carried, PlacedEvent, add_segment, carry
 from collector.otlp.made_spans import plain_attributes
 from collector.otlp.segment import Segments
 from collector.otlp.split import Piece, SplitRequest, joined_by_trace, split_by_trace
-from evaluators.dialects.turns.agent import LogAgent
-from evaluators.dialects.turns.place import AgentEvent, Place
+from evaluators.dialects.turns.place import AgentEvent, LogAgent, Place
 from evaluators.dialects.turns.registry import SPAN_SCOPES, agent_of_span, place_span
 
 # Claude Code, Gemini CLI and Qwen Code send spans beside their log records, under trace ids that are not those of

@@ -9,24 +9,24 @@ Only here and offline are numpy and the embedder's model imported.
 import contextlib
 import logging
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
+from google.protobuf.message import DecodeError
 from msgspec.structs import replace
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.base.errors import Undecodable
+from collector.base.errors import LogUnavailable, Undecodable
 from collector.base.frames import IncompleteFrameError, pack_frame, parent_socket, read_frames
 from collector.base.heap import limit_plugins, trimmed_heap
-from collector.config.plan import (
-    checked_plan,
-    embedder_from,
-    expectations_from,
-    failed_outcomes,
-)
+from collector.config.plan import checked_plan, embedder_from, expectations_from, failed_outcomes
+from collector.log.disk.map_reader import MapReader
+from collector.log.port import SPANS
 from collector.otlp.redaction import redactor
-from collector.otlp.sent_trace import sent_trace_id
-from collector.reading.piece_reader import PieceReader, only_bytes
+from collector.otlp.segment import segment_of
+from collector.otlp.span_head import head, parse
 from collector.reading.port import (
     SPANS_MISSING,
     GlanceJob,
@@ -40,19 +40,77 @@ from collector.reading.port import (
 )
 from collector.reading.settings import ReaderSettings
 from collector.reading.trace_scoring import TraceScoring, session_outcome
-from collector.records.span_refs import Piece
+from collector.records.span_refs import Piece, SpanRef
 from collector.records.subject import Subject
 from collector.records.trace_outcomes import TraceOutcomes, packed_outcomes
 from collector.records.trace_size import fit_record, room_beside
 from collector.records.trace_summary import Summariser, packed_summary, packed_trace, unpacked
 from collector.records.traces import RunawayRecord
 from evaluators.dialects.read import read_trace
+from evaluators.dialects.turns.registry import TURN_SPANS
 from evaluators.formulas.trace_calls import first_model
 from evaluators.matching.repeats import most_asked
 from evaluators.model import Closed, Failure, Outcome, Trace
 from evaluators.plan import Plan
 from evaluators.run import failed, failure_of, score_trace
 from evaluators.trace.runaway import may_be_found, model_calls, repeats_missing
+
+
+def sent_trace_id(pieces: Iterable[bytes]) -> str | None:
+    """The id of the trace that the first of these turns began, as 32 hex digits; None: no turn among them began one.
+
+    Claude Code sends a trace for each turn beside its log records: the span of the turn is its root. Where a caller has
+    a trace (`TRACEPARENT`), that span has a parent, and several turns may share the caller's trace: that names none.
+    A helper's report begins a trace, too, though no person asked: it belongs to the turn before.
+    """
+    try:
+        found = min(_sent(pieces), default=None)
+    except (DecodeError, Undecodable):
+        return None
+    return None if found is None else found[1].hex()
+
+
+def _sent(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    for piece in pieces:
+        for resource in parse(piece).resource_spans:
+            for scope in resource.scope_spans:
+                for raw in scope.spans:
+                    segment = segment_of(raw)
+                    if segment is None or not segment.has_spans or head(raw).parent_span_id:
+                        continue
+                    span = Span.FromString(raw)
+                    if span.name in TURN_SPANS:
+                        yield from ((span.start_time_unix_nano, each) for each in segment.traces)
+
+
+class PieceReader:
+    def __init__(self, log: str | None) -> None:
+        """The map of the log in this folder is opened when the first job names spans; None: there is no such log."""
+        self._map = None if log is None else MapReader(Path(log))
+
+    def __call__(self, pieces: Sequence[Piece]) -> tuple[bytes, ...] | None:
+        """The bytes of all pieces; None: they cannot all be read here."""
+        refs = [
+            (each.partition, each.offset, each.start, each.end)
+            for each in pieces
+            if isinstance(each, SpanRef)
+        ]
+        if refs and self._map is None:
+            return None
+        try:
+            found = iter(self._map.read(SPANS, refs) if self._map and refs else ())
+        except LogUnavailable:
+            return None
+        read = [next(found) if isinstance(each, SpanRef) else each for each in pieces]
+        whole = tuple(each for each in read if each is not None)
+        return whole if len(whole) == len(read) else None
+
+
+def only_bytes(pieces: Sequence[Piece]) -> tuple[bytes, ...] | None:
+    """The same in the process that holds the log, which must not open its file twice: what came as bytes."""
+    whole = tuple(each for each in pieces if not isinstance(each, SpanRef))
+    return whole if len(whole) == len(pieces) else None
+
 
 ReadPieces: TypeAlias = Callable[[Sequence[Piece]], tuple[bytes, ...] | None]
 NICENESS = 10

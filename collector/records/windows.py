@@ -6,7 +6,10 @@ import msgspec
 
 from collector.base.slots import NameVolume
 from collector.records.traces import WorkRecord
+from evaluators.formulas.fault_watch import FaultKind, FaultState
 from evaluators.formulas.objective_missed import Detector
+from evaluators.formulas.own_past import PastState
+from evaluators.uses import SessionUses
 
 Rank: TypeAlias = tuple[int, str, float, int, bool, str]
 """Of a score among those of its session: (start, trace id, log time, revision, final, signal id)."""
@@ -114,3 +117,86 @@ class RankedBatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """(service, name of the history, number of the trace, model calls) of traces that were put into histories."""
     recent: tuple[str, ...] = ()
     """Digests of the newest closed sessions with their revisions: another record of one of them is a repeat."""
+
+
+class SettlingScore(msgspec.Struct, frozen=True, array_like=True):
+    """The latest score of a subject (session or trace) that has not settled. Stored by order: append only."""
+
+    subject: str
+    due: float  # log time at which it has settled, unless a later score comes before
+    revision: int
+    final: bool
+    score: float
+    version: str  # of the agent
+    seen: float = 0.0
+    """Log time at which the subject's newest span was first seen: a change begins then, not when its sessions settled
+    minutes later. 0 where an older version stored it."""
+
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """Total order of a subject's scores: the highest is the latest, in whatever order they arrive."""
+        return (self.revision, self.final)
+
+
+class DriftState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    past: PastState
+    settling: tuple[SettlingScore, ...] = ()
+    next_offsets: dict[int, int] = {}
+    """By partition of `signals`, the offset below which every signal is taken in."""
+    entered: int = 0  # how many subjects have entered
+    newest: bytes = b""
+    """Digests of the newest of them, 64 bits each: those that their part may lack."""
+    trail: tuple[tuple[int, int], ...] = ()
+    """How near an alarm it was, when: (log time in seconds, thousandths)."""
+
+
+class SettlingUses(msgspec.Struct, frozen=True, array_like=True):
+    """A turn whose uses have not entered. Stored by order: append only."""
+
+    subject: str
+    due: float  # log time at which they enter
+    revision: int
+    closed: bool
+    seen: float  # log time at which its newest span was first seen
+    uses: SessionUses
+    is_named: bool = True  # whether `session` is its id; False: a digest, as the id is long
+    session: str = ""
+    is_revised: bool = False  # whether an earlier revision of the turn has closed
+
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """Total order of what is said of the subject, in whatever order it arrives."""
+        return (self.revision, self.closed)
+
+    @property
+    def size(self) -> int:
+        """What it counts towards the most that may settle at the same time: at most 150 bytes each."""
+        return 2 + len(self.uses.tools)
+
+
+class WatchState(msgspec.Struct, array_like=True):
+    """One watch. Stored by order: append only."""
+
+    fault: FaultKind
+    tool: str  # empty: of the agent
+    state: FaultState
+    errors: list[str] = []  # classes of the newest failures' errors
+    sessions: list[str] = []  # the newest sessions that failed since the sums were 0
+    ended: float = 0.0
+    """Log time at which a fault that was shown was over; 0: there was none lately."""
+    ended_since: float = 0.0  # when that one had begun
+
+
+class AgentFaultsState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    watches: tuple[WatchState, ...] = ()
+    durations: dict[str, tuple[dict[int, int], tuple[float, ...]]] = {}
+    """By tool: `Durations.counts` and `.waiting`."""
+    tools: tuple[tuple[str, NameVolume], ...] = ()
+    """Tools with watches of their own, and how much each is used lately."""
+    tools_waiting: tuple[tuple[str, NameVolume], ...] = ()
+    settling: tuple[SettlingUses, ...] = ()
+    next_offsets: dict[int, int] = {}
+    """By partition of `traces`, the offset below which every record is taken in."""
+    entered: int = 0  # how many turns have entered
+    newest: bytes = b""  # digests of the newest of them, 64 bits each: those that the part may lack
+    lately: dict[int, int] = {}  # what the newest sessions used: `LatelyUsed`

@@ -6,11 +6,11 @@ Fields that a dialect left open are filled from the GenAI attributes of the same
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
+from typing import NamedTuple
 
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import PLAIN, Content, Facts, Wraps
 from evaluators.dialects.content.outcomes import settle
-from evaluators.dialects.content.stamped import Stamped, stamped_in, with_stamped
 from evaluators.dialects.decoding.decode import Attributes, names_of
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.dialect import ANY, Dialect, Reader
@@ -55,6 +55,43 @@ from evaluators.dialects.readers.traceloop import TRACELOOP
 from evaluators.dialects.readers.vercel_ai import VERCEL_AI
 from evaluators.dialects.readers.voltagent import VOLTAGENT
 from evaluators.model import Span
+
+_AGENTCORE_IN = ("agentcore.invocation.user_prompt", "agentcore.invocation.input")
+_AGENTCORE_OUT = ("agentcore.invocation.agent_response", "agentcore.invocation.output")
+"""What AWS's AgentCore puts on the root of an invocation."""
+_INPUTS = ("langfuse.trace.input", "langfuse.observation.input", "input.value", *_AGENTCORE_IN)
+_OUTPUTS = ("langfuse.trace.output", "langfuse.observation.output", "output.value", *_AGENTCORE_OUT)
+_WORK = frozenset({"llm", "tool", "handoff"})
+"""Kinds of spans whose content is a step's own, not the turn's."""
+
+
+class Stamped(NamedTuple):
+    """Question and answer that a program put on its own span for a backend, with a plain `set_attribute`.
+
+    Users of Langfuse and of OpenInference do so on spans of another instrumentation, without the type or kind that
+    marks the spans of those SDKs (langfuse.com/docs/opentelemetry, arize.com/docs/phoenix/tracing).
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def stamped_in(names: AbstractSet[str]) -> Stamped | None:
+    """Those among the attributes of these names; None: there are none."""
+    found = Stamped(*(tuple(key for key in keys if key in names) for keys in (_INPUTS, _OUTPUTS)))
+    return found if any(found) else None
+
+
+def with_stamped(facts: Facts, keys: Stamped) -> Facts:
+    if facts.kind in _WORK:
+        return facts
+    attributes = facts.span.attributes
+    for key in keys.inputs if facts.input is None else ():
+        facts.input = facts.input or Content(attributes.get(key), "input")
+    for key in keys.outputs if facts.output is None else ():
+        facts.output = facts.output or Content(attributes.get(key), "output")
+    return facts
+
 
 DIALECTS: tuple[Dialect, ...] = (
     LANGFUSE,  # backends' SDKs come first: they add attributes to the spans of other instrumentations

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.api.page.agent_rows import fault_row
-from collector.api.page.two_sides import tools_compared
+from collector.api.page.two_sides_pages import tools_compared
 from collector.notices.alarms import LiveWords
 from collector.notices.series import Series, SeriesSample
 from collector.records.comparison import VersionSide, comparison, in_words, with_faults

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from collector.log.port import SIGNALS
-from collector.records.drift import SettlingScore
 from collector.records.signal import Signal, decode_signal, unix_seconds
+from collector.records.windows import SettlingScore
 from collector.watch.drift.detector import DriftDetector
 from collector.watch.drift.detectors import DriftDetectors
 from collector.watch.settling import digest_of

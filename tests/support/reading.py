@@ -8,7 +8,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.reading.piece_reader import only_bytes
 from collector.reading.port import (
     SPANS_MISSING,
     GlanceJob,
@@ -17,7 +16,7 @@ from collector.reading.port import (
     PluginJob,
     ReadJob,
 )
-from collector.reading.worker import bare_trace, packed, trace_id_of
+from collector.reading.worker import bare_trace, only_bytes, packed, trace_id_of
 from collector.records.subject import Subject
 from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.trace_summary import Summariser

@@ -16,8 +16,7 @@ from collector.api.findings import Findings
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.page.agent import BEHIND, AgentAsked, agent_page
-from collector.api.page.badge import Badge, badges
-from collector.api.page.overview import PARTS, overview
+from collector.api.page.overview import PARTS, Badge, badges, overview
 from collector.api.page.rendering import Rendering
 from collector.api.page.timespan import LENGTHS, timespan
 from collector.api.page.views import first_command

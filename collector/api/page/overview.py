@@ -2,18 +2,63 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from collector.api.about import Row
 from collector.api.agents import agent_shown, standing_of
 from collector.api.charts import PlacedVersion, Reader
 from collector.api.page import chart, series
 from collector.api.page.agent import ended, nearest
 from collector.api.page.agent_rows import change, fault_row, headline_first
-from collector.api.page.badge import Badge
+from collector.api.page.sheet import Sheet
 from collector.api.page.timespan import Timespan
-from collector.api.page.views import duration, score
+from collector.api.page.views import duration, score, words
 from collector.records.standing import Drop, OpenRunaway, Standing, Standings
+from evaluators.dialects.dialect import NO_SETTING
 from evaluators.formulas.past_limits import PastLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Badge:
+    text: str  # what is lacking, and how many evaluators say less than they could
+    setting: str | None
+    """The first line of what exports it, in the agent's process; None: nothing is known that does."""
+
+
+def badges(found: Row) -> Mapping[str, Badge]:
+    """By service, of findings as `Findings.now` gives them; a service whose evaluators all see enough has none."""
+    lacks: dict[str, dict[str, None]] = {}
+    blind: dict[str, set[str]] = {}
+    settings: dict[str, str] = {}
+    sheet = Sheet("spanwise doctor")
+    for stack in found["stacks"]:
+        service = stack["service"]
+        for finding in stack["findings"]:
+            if not finding["stops"]:
+                continue
+            says = sheet.text(finding["says"]) if finding["says"] else words(finding["lack"])
+            lacks.setdefault(service, {})[says] = None
+            blind.setdefault(service, set()).update(finding["stops"])
+            for advice in finding["advice"]:
+                if advice["setting"] != NO_SETTING:
+                    settings.setdefault(service, advice["setting"].partition("\n")[0])
+    return {
+        service: Badge(
+            text=f"{next(iter(said))}{_more(len(said) - 1)}: {_blind(len(blind[service]))}",
+            setting=sheet.name(settings[service]) if service in settings else None,
+        )
+        for service, said in lacks.items()
+    }
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count else ""
+
+
+def _blind(count: int) -> str:
+    return f"{count} evaluator{'s' if count != 1 else ''} blind"
+
 
 PARTS = 24  # points of a sparkline
 BEHIND = 25  # sessions of each version behind a point, at most: the newest

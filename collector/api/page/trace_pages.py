@@ -21,8 +21,7 @@ from collector.api.page.signal_rows import failing, runs_away, signal_rows, why_
 from collector.api.traces import FullTrace, Traces
 from collector.base.frames import LENGTH
 from collector.config.strict_yaml import in_yaml
-from evaluators.dialects.exchanged import read_exchanged
-from evaluators.dialects.reading_order import Line, reading_order
+from evaluators.dialects.reading_order import Line, read_exchanged, reading_order
 from evaluators.expectations import case_of
 from evaluators.matching.first_failure import first_failure
 from evaluators.model import ModelCall, ToolCall, Trace

@@ -1,7 +1,9 @@
 """The page that compares two sides of an agent, at `/compare`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from statistics import median
 from typing import Any, TypeAlias
 
 from starlette.requests import Request
@@ -9,14 +11,161 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from collector.api.answers import RequestRefused, text_of
+from collector.api.charts import ChartVersion, Point, Reader
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
+from collector.api.page.agent import session_card
 from collector.api.page.rendering import Rendering
-from collector.api.page.two_sides import AskedSide, two_sides, usual_sides
+from collector.api.page.views import duration, usd
 from collector.api.session_asked import moment_of
-from collector.api.what_changed import FOR_EVER
+from collector.api.what_changed import COMPARED, FOR_EVER, session_side
 from collector.base.clock import Clock
 from collector.records.comparison import in_words, with_faults
+from collector.records.moved import Moved, moved
+from collector.records.what_changed import SessionSide, tool_counts, what_changed
+from evaluators.formulas.differences import words_of
+from evaluators.formulas.distribution import bounds
+
+TOOLS = 12
+PAIRS = 5
+"""Kinds of question of which a session of each side is shown."""
+ALIKE = 0.5  # the share of their words, of all words of both, that two questions have in common to be of one kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedSide:
+    version: str | None = None  # None: of every version; "": of those that name none
+    first: float = 0.0
+    """Of those that changed last from this moment on, Unix seconds, and before `last`."""
+    last: float = FOR_EVER
+
+
+def usual_sides(
+    versions: Sequence[ChartVersion], given: Mapping[str, AskedSide]
+) -> tuple[AskedSide, AskedSide]:
+    """Baseline and candidate: what is given, else the newest version and the one before it."""
+    newest = sorted(versions, key=lambda each: each.first, reverse=True)
+    names = [each.entry.agent_version or "" for each in newest]
+    candidate = given.get("candidate") or AskedSide(version=names[0])
+    others = [name for name in names if name != candidate.version]
+    baseline = given.get("baseline") or AskedSide(version=others[0] if others else names[0])
+    return baseline, candidate
+
+
+def two_sides(
+    reader: Reader, versions: Sequence[ChartVersion], baseline: AskedSide, candidate: AskedSide
+) -> dict[str, Any]:
+    """Scores, tools, time, cost, and sessions of both for the same kind of question; the newest COMPARED of each."""
+    names = reader.names()
+    points = [_points(reader, versions, side) for side in (baseline, candidate)]
+    before, since = ([session_side(reader, point, names) for point in side] for side in points)
+    changed = what_changed(before, since)
+    return {
+        "sessions": (len(before), len(since)),
+        "rows": [
+            _scores(each, before, since)
+            for each in moved([each.scores for each in before], [each.scores for each in since])
+        ],
+        "tools": tools_compared(before, since),
+        "amounts": [
+            (
+                "Time of a session, median",
+                *(_middle((s.seconds for s in side), duration) for side in (before, since)),
+            ),
+            (
+                "Cost of a session, median",
+                *(_middle((s.cost for s in side), usd) for side in (before, since)),
+            ),
+        ],
+        "differs": changed["differs"],
+        "changed": changed,
+        "pairs": _pairs(reader, names, (points[0], before), (points[1], since)),
+    }
+
+
+def _points(reader: Reader, versions: Sequence[ChartVersion], side: AskedSide) -> list[Point]:
+    chosen = [
+        each
+        for each in versions
+        if side.version is None or (each.entry.agent_version or "") == side.version
+    ]
+    return reader.points(chosen, side.first, side.last, COMPARED)
+
+
+def _scores(
+    each: Moved, before: Sequence[SessionSide], since: Sequence[SessionSide]
+) -> dict[str, Any]:
+    def interval(side: Sequence[SessionSide]) -> Any:
+        return bounds([s.scores[each.evaluator].score for s in side if each.evaluator in s.scores])
+
+    return {"moved": each, "before": interval(before), "since": interval(since)}
+
+
+def tools_compared(
+    before: Sequence[SessionSide], since: Sequence[SessionSide]
+) -> list[dict[str, Any]]:
+    """Tools that failed on either side, those first whose share of failing sessions rose most."""
+    found: list[tuple[float, dict[str, Any]]] = []
+    for tool, counts in tool_counts(before, since).items():
+        sides = (
+            (counts.failures_before, counts.uses_before),
+            (counts.failures, counts.uses),
+        )
+        if not any(failed for failed, _ in sides):
+            continue
+        fell = [failed / used if used else 0.0 for failed, used in sides]
+        row = {"tool": tool, "before": sides[0], "since": sides[1]}
+        found.append((fell[0] - fell[1], row))
+    return [each for _, each in sorted(found, key=lambda each: (each[0], each[1]["tool"]))][:TOOLS]
+
+
+def _middle(values: Iterable[float | None], shape: Any) -> str | None:
+    known = [each for each in values if each is not None]
+    return shape(median(known)) if known else None
+
+
+def _pairs(
+    reader: Reader,
+    names: dict[int, str],
+    before: tuple[Sequence[Point], Sequence[SessionSide]],
+    since: tuple[Sequence[Point], Sequence[SessionSide]],
+) -> list[tuple[Any, Any]]:
+    """The worst sessions of the candidate, each of another kind of question, beside the baseline's most alike."""
+    asked = [(point, _words(side)) for point, side in zip(*before, strict=True)]
+    worst = sorted(
+        (
+            (point, _words(side))
+            for point, side in zip(*since, strict=True)
+            if point.reliability is not None
+        ),
+        key=lambda each: each[0].reliability or 0.0,
+    )
+    chosen: list[tuple[Point, Point, frozenset[str]]] = []
+    for point, words in worst:
+        if len(chosen) == PAIRS:
+            break
+        if not words or any(_alike(words, other) >= ALIKE for _, _, other in chosen):
+            continue
+        best = max(asked, key=lambda each: _alike(words, each[1]), default=None)
+        if best is not None and _alike(words, best[1]) >= ALIKE:
+            chosen.append((best[0], point, words))
+    shown = [[reader.shown(point.row, names) for point in pair[:2]] for pair in chosen]
+    return [
+        (session_card(one), session_card(other))
+        for one, other in shown
+        if one is not None and other is not None
+    ]
+
+
+def _words(session: SessionSide) -> frozenset[str]:
+    """Of the question that the card shows: the session's other questions may be of another kind."""
+    return frozenset(words_of(session.question))
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> float:
+    both = len(one | other)
+    return len(one & other) / both if both else 0.0
+
 
 Verdict: TypeAlias = Callable[[Mapping[str, str | None]], dict[str, Any]]
 """The parameters of `/api/v1/compare` in, its verdict out; raises Refused."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from collector.records.drift import DriftState, SettlingScore
 from collector.records.standing import LookedAt
+from collector.records.windows import DriftState, SettlingScore
 from collector.watch.entered import Entered
 from collector.watch.settling import Settling, Update, digest_of
 from collector.watch.windows.target import Labels

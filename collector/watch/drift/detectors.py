@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from collector.base.telemetry import OTHER, short
 from collector.log.state_table import Parts
-from collector.records.drift import DriftState
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels, Drop, LookedAt, WatchedScores
+from collector.records.windows import DriftState
 from collector.watch.comparisons import Comparisons
 from collector.watch.drift.detector import DriftDetector
 from collector.watch.faults.faults import Faults

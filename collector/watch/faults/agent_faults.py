@@ -11,7 +11,6 @@ from typing import get_args
 
 from collector.base.slots import Slots
 from collector.base.telemetry import OTHER, short
-from collector.records.faults import AgentFaultsState, SettlingUses, WatchState
 from collector.records.standing import (
     FAULTS_THAT_PAGE,
     LOOKED_AT,
@@ -20,6 +19,7 @@ from collector.records.standing import (
     Fault,
     LookedAt,
 )
+from collector.records.windows import AgentFaultsState, SettlingUses, WatchState
 from collector.watch.entered import Entered
 from collector.watch.faults.servers import by_server, no_longer
 from collector.watch.settling import Settling, digest_of

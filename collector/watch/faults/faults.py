@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from collector.base.telemetry import OTHER, short
 from collector.log.state_table import Parts
-from collector.records.faults import AgentFaultsState, SettlingUses
 from collector.records.standing import AgentLabels, Fault, LookedAt
 from collector.records.traces import WorkRecord
+from collector.records.windows import AgentFaultsState, SettlingUses
 from collector.watch.comparisons import Comparisons
 from collector.watch.faults.agent_faults import ENTERED, AgentFaults
 from collector.watch.settling import Update, bounded, digest_of

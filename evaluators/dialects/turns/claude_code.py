@@ -1,7 +1,6 @@
 """Claude Code's log events, and its beta spans."""
 
-from evaluators.dialects.turns.agent import LogAgent, text
-from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, LogAgent, Place, text
 
 NOTIFICATION = "<task-notification>"
 """How a prompt begins that a background helper sends when it is done: no one typed it."""

@@ -1,7 +1,13 @@
 """OpenAI Codex: log events of a conversation; helpers have conversations of their own on the same machine."""
 
-from evaluators.dialects.turns.agent import LogAgent, from_resource, text
-from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
+from evaluators.dialects.turns.place import (
+    AgentEvent,
+    Dropped,
+    LogAgent,
+    Place,
+    from_resource,
+    text,
+)
 
 NOT_TYPED = (
     "Generate a concise, single-line task title",

@@ -1,7 +1,13 @@
 """Gemini CLI: log events and, beside them, a trace for every model call and every batch of tools."""
 
-from evaluators.dialects.turns.agent import LogAgent, from_resource, text
-from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
+from evaluators.dialects.turns.place import (
+    AgentEvent,
+    Dropped,
+    LogAgent,
+    Place,
+    from_resource,
+    text,
+)
 
 _WORK = frozenset(
     {

@@ -2,8 +2,7 @@
 
 import re
 
-from evaluators.dialects.turns.agent import LogAgent, text
-from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, LogAgent, Place, text
 
 _WORK = frozenset(
     {

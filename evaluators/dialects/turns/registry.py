@@ -3,11 +3,10 @@
 from functools import lru_cache
 
 from evaluators.dialects.decoding.event_names import EVALUATION
-from evaluators.dialects.turns.agent import LogAgent
 from evaluators.dialects.turns.claude_code import CLAUDE_CODE_LOGS
 from evaluators.dialects.turns.codex import CODEX_LOGS
 from evaluators.dialects.turns.gemini_cli import GEMINI_CLI_LOGS
-from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
+from evaluators.dialects.turns.place import AgentEvent, Dropped, LogAgent, Place
 from evaluators.dialects.turns.qwen_code import QWEN_CODE_LOGS
 from evaluators.dialects.turns.words import WORDS, lends_words
 

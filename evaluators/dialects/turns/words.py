@@ -4,8 +4,14 @@ import hashlib
 
 from evaluators.dialects.decoding.event_names import DETAILS, carries_messages
 from evaluators.dialects.decoding.values import as_dict, as_list, unwrap
-from evaluators.dialects.turns.agent import LogAgent, from_resource, text
-from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
+from evaluators.dialects.turns.place import (
+    AgentEvent,
+    Dropped,
+    LogAgent,
+    Place,
+    from_resource,
+    text,
+)
 from evaluators.digest import canonical
 from evaluators.model import JSON
 

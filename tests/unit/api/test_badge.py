@@ -6,7 +6,7 @@ from typing import Any
 
 from collector.api.about import About
 from collector.api.answers import RequestRefused
-from collector.api.page.badge import Badge, badges
+from collector.api.page.overview import Badge, badges
 from tests.support.api_stand import Stand, filled
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collector.api.families import ApiFamilies
-from collector.api.feedback_counts import MOST_NAMES, FeedbackCounts
+from collector.api.feed import MOST_NAMES, FeedbackCounts
 from collector.api.held_feedback import MOST_OF_A_SUBJECT, WAITS, Matched, Matching
 from collector.base.telemetry import OTHER
 from collector.log.port import FEEDBACK

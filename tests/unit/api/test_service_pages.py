@@ -17,7 +17,7 @@ from starlette.routing import Route
 from collector.api.about import About
 from collector.api.admin import Errors
 from collector.api.answers import RequestRefused
-from collector.api.page.service_view import catalogue_view, health_view, judge_view
+from collector.api.page.service_pages import catalogue_view, health_view, judge_view
 from collector.api.vitals import PREFIX, Vitals, numbers, vitals
 from collector.base.telemetry import Telemetry
 from collector.config.load import load

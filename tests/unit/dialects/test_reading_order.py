@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from evaluators.dialects.content.message_model import Call, Message, Result
-from evaluators.dialects.exchanged import Exchanged, read_exchanged
 from evaluators.dialects.read import read_trace
-from evaluators.dialects.reading_order import Line, reading_order
+from evaluators.dialects.reading_order import Exchanged, Line, read_exchanged, reading_order
 from evaluators.model import AgentStep, ModelCall, ToolCall
 from tests.support import api_records as make
 from tests.support import made_spans

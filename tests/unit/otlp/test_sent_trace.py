@@ -4,8 +4,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.otlp.segment import Segment, trace_state
-from collector.otlp.sent_trace import sent_trace_id
 from collector.otlp.split_logs import carry_spans
+from collector.reading.worker import sent_trace_id
 
 FIRST, SECOND = b"1" * 16, b"2" * 16
 

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from collector.records.drift import DriftState, SettlingScore
 from collector.records.signal import rfc3339
+from collector.records.windows import DriftState, SettlingScore
 from collector.watch.drift.detector import DriftDetector
 from collector.watch.windows.target import Labels
 from evaluators.formulas.own_past import PastState
