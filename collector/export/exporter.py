@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from collector.base import watch
 from collector.base.clock import Clock
@@ -47,7 +48,7 @@ from collector.watch.faults.faults import Faults
 from collector.watch.open_runaways import RUNAWAY, OpenRunaways
 from collector.watch.task_runs import TaskRuns
 from collector.watch.windows.seen import Seen
-from collector.watch.windows.standings import with_facts
+from collector.watch.windows.standings import with_facts, with_worst
 from collector.watch.windows.target import Labels
 from collector.watch.windows.targets import Objectives, Targets
 from evaluators.formulas.past_limits import PastLimits
@@ -194,14 +195,15 @@ class PrometheusExporter(Consumer):
         """
         if not self._caught_up:
             return {}
-        found = self._targets.standings(self._log_time(), self._changed_since)
+        now = self._log_time()
+        found = self._targets.standings(now, self._changed_since)
         facts: dict[str, Mapping[AgentLabels, Sequence[object]]] = {
             "drops": self._drops.by_agent(),
             "watched": self._drops.watched(),
             **(self._faults.facts() if self._fault_reader.caught_up else {}),
             "runaways": self._open_runaways(),
         }
-        return with_facts(found, facts)
+        return with_worst(with_facts(found, facts), partial(self._targets.entries, now=now))
 
     def versions(self, agent: AgentLabels, name: str) -> Mapping[str, VersionWindow]:
         """Of an evaluator; empty until the windows have been read back."""

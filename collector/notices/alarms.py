@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 from urllib.parse import quote_plus
 
-from collector.notices.conditions import FoundAlert
+from collector.notices.conditions import FoundAlert, fires_at
 from collector.notices.series import GAP, Growth, Series
 from collector.records.codec import encode
 from collector.records.notices import AlarmRecord, Labels, Sent, State, alarm_key
@@ -161,7 +161,7 @@ class Alarms:
         """
         now = series.now
         self._kept_until = now + GAP if self._kept_until is None else self._kept_until
-        holding = {self._hold(each, series) for each in found}
+        holding = {self._hold(each, series) for each in found if self._may_hold(each)}
         self._restored -= holding
         kept = self._restored if now < self._kept_until else frozenset[Labels]()
         for labels, alarm in [*self._alarms.items()]:
@@ -230,6 +230,16 @@ class Alarms:
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
+    def _may_hold(self, found: FoundAlert) -> bool:
+        """A drop does not begin to fire beside a fault that will; one that fires goes on until the fault does."""
+        return not found.only_goes_on or any(
+            each.start is not None
+            and each.end is None
+            and is_of(each, found.alert, found.labels)
+            and dict(each.labels).get("scope") == found.labels["scope"]
+            for each in self._alarms.values()
+        )
+
     def _hold(self, found: FoundAlert, series: Series) -> Labels:
         now = series.now
         words = LiveWords(series, found.labels, found.value)
@@ -243,7 +253,8 @@ class Alarms:
         if alarm.end is not None:
             self._go_on(alarm, now)
         elif alarm.start is None:
-            alarm.fires = alarm.since + found.alert.hold * 60
+            hold = found.alert.hold * 60
+            alarm.fires = alarm.since + hold if found.since is None else fires_at(alarm.since)
             if now < alarm.fires:
                 return labels
             alarm.start = now

@@ -46,6 +46,8 @@ GAUGES = frozenset(
 )
 FAMILIES = GAUGES | {each.family for each in GROWTHS}
 """What is looked at."""
+EARLY = 2.0
+"""Seconds before a fault's minute is over at which it is due: a target looks once a second, so it is sent in time."""
 
 
 class FoundAlert(NamedTuple):
@@ -55,11 +57,16 @@ class FoundAlert(NamedTuple):
     since: float | None = (
         None  # log time from which it holds, where that is known: of a fault its first session
     )
+    only_goes_on: bool = False  # it does not begin to fire, but goes on where it fires
 
 
 def _faults(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
     detected = series.largest("spanwise_fault_detected", FAULT.labels, {}, within=GAP)
     yield from ((labels, value) for labels, value in detected.items() if value > 0)
+
+
+def _paging(series: Series) -> Iterator[tuple[str, ...]]:
+    yield from (labels for labels, _ in _faults(series) if labels[2] in FAULTS_THAT_PAGE)
 
 
 def _began(series: Series) -> Mapping[tuple[str, ...], float]:
@@ -69,11 +76,9 @@ def _began(series: Series) -> Mapping[tuple[str, ...], float]:
 def _drops(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
     dropped = series.largest("spanwise_drift_detected", DROP.labels, {}, within=GAP)
     strong = series.largest("spanwise_drift_strong", DROP.labels, {}, within=GAP)
-    began, fires = _began(series), series.now - 60 * FAULT.hold
+    began = _began(series)
     paged = {
-        labels[:2]
-        for labels, _ in _faults(series)
-        if labels[2] in FAULTS_THAT_PAGE and began.get(labels, 0.0) <= fires
+        labels[:2] for labels in _paging(series) if fires_at(began.get(labels, 0.0)) <= series.now
     }
     for labels in {**strong, **dropped}:
         value = 2 * strong.get(labels, 0.0) or dropped.get(labels, 0.0)
@@ -126,10 +131,16 @@ LIVE: Mapping[Alert, Callable[[Series], Iterator[tuple[tuple[str, ...], float]]]
 """The alerts that a process can tell by itself; burn rates need Prometheus."""
 
 
+def fires_at(since: float) -> float:
+    """Log time at which a fault of which the first session was seen at `since` is sent."""
+    return since + 60 * FAULT.hold - EARLY
+
+
 def found_in(series: Series, names: tuple[str, ...]) -> Iterator[FoundAlert]:
     began = _began(series)
+    faulty = {labels[:2] for labels in _paging(series)}
     for alert, holding in LIVE.items():
         for labels, value in holding(series) if alert.name in names else ():
             given = {name: text for name, text in zip(alert.labels, labels, strict=True) if text}
             since = began.get(labels) if alert is FAULT else None
-            yield FoundAlert(alert, given, value, since)
+            yield FoundAlert(alert, given, value, since, alert is DROP and labels[:2] in faulty)

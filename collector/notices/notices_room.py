@@ -8,6 +8,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from typing import get_args
 
 from collector.base import watch
@@ -26,11 +27,10 @@ from collector.notices.messenger import Messenger, TargetLoop
 from collector.notices.notice import Notice
 from collector.notices.series import Series, SeriesSample
 from collector.records.notices import NOTICES, AlarmRecord, Labels, decode_alarm
-from collector.records.standing import Standing, Standings
+from collector.records.standing import WORST, Drop, Standing, Standings
 from collector.slo.rules import HELP
 
 EVERY = 15.0  # seconds between two looks
-SESSIONS = 3  # that a notice names
 
 
 class NoticesRoom:
@@ -170,9 +170,16 @@ def _facts(standing: Standing | None) -> dict[str, float]:
 
 
 def _sessions(standing: Standing | None, labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Those that show a fault, or a drop: those of its cause, else its own; the worst first."""
     if standing is None:
         return ()
-    asked = {(labels.get("fault"), labels.get("tool", ""))}
-    asked |= {each.cause for each in standing.drops if each.cause is not None}
-    faults = [each for each in standing.faults if (each.fault, each.tool) in asked]
-    return tuple(session for each in faults for session in each.sessions)[:SESSIONS]
+    of_scope = (each for each in standing.drops if each.scope == labels.get("scope"))
+    drops = sorted((each for each in of_scope if each.direction == "worse"), key=_rank)
+    asked = {(labels.get("fault"), labels.get("tool", "")), *(each.cause for each in drops)}
+    shown = [each.worst for each in standing.faults if (each.fault, each.tool) in asked]
+    shown += [each.worst for each in drops]
+    return tuple(dict.fromkeys(chain.from_iterable(shown)))[:WORST]
+
+
+def _rank(drop: Drop) -> float:
+    return drop.mean_rank

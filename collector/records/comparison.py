@@ -4,14 +4,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from collector.records.standing import Fault
+from collector.records.standing import WORST, Fault
 from collector.records.windows import ReleaseLook, VersionLooksRecord, WindowEntry
 from evaluators.formulas.distribution import bounds
 from evaluators.formulas.release_verdict import MARGIN, Look, Rank, release_verdict
 
 EVALUATOR = "agent_reliability"  # compared unless another one is named
-WORST = 3
-"""Sessions of the candidate that are named: those that failed, or without a threshold are below the baseline's mean."""
+NEWEST = 3  # failed sessions of a fault that say whose it is
 
 
 class ScoredSession(NamedTuple):
@@ -98,6 +97,7 @@ def comparison(
         "next_look": found.next_look,
         "sessions": [
             each.session
+            # Those that failed, or without a threshold are below the baseline's mean.
             for each in sorted(seen, key=lambda each: (each.score, each.session))[:WORST]
             if each.score < low
         ],
@@ -145,12 +145,12 @@ def _reason(
 def raised_by(
     faults: Iterable[Fault], candidate: Iterable[ScoredSession], baseline: Iterable[ScoredSession]
 ) -> list[Fault]:
-    """The faults whose named sessions are the candidate's, and none the baseline's."""
+    """The faults whose newest sessions are the candidate's, and none the baseline's."""
     mine, others = ({each.session for each in side} for side in (candidate, baseline))
     return [
         each
         for each in faults
-        if not mine.isdisjoint(each.sessions) and others.isdisjoint(each.sessions)
+        if not mine.isdisjoint(each.sessions[:NEWEST]) and others.isdisjoint(each.sessions[:NEWEST])
     ]
 
 

@@ -36,6 +36,7 @@ class VersionStanding(msgspec.Struct, frozen=True, kw_only=True):
     last_session: float  # `spanwise_version_last_session_timestamp_seconds`: log time, Unix seconds
 
 
+WORST = 3  # sessions that a fault or a drop names
 LOOKED_AT = 20  # uses of everything that is watched, before a drop is said to have no cause
 
 
@@ -61,6 +62,7 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     since: float  # log time at which the change began, Unix seconds
     mean_rank: float  # mean rank since then, 0 to 1; .5 means no change, less is worse
     sessions: int  # scores since then
+    worst: tuple[str, ...] = ()  # up to WORST sessions since then, those of the lowest scores first
     strong: bool = False  # `spanwise_drift_strong`: it wakes somebody
     cause: Cause | None = (
         None  # what explains it; None: nothing fails more than before, or see `looked_at`
@@ -117,6 +119,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     """Commonest class of the newest failures' errors; never an error's text."""
     sessions: tuple[str, ...] = ()  # the newest sessions with it, newest first
+    worst: tuple[str, ...] = ()
+    """Up to WORST of these, those of the lowest `agent_reliability` first; of equals the newest."""
     tools: tuple[str, ...] = ()  # of a server, those that fail
 
     @property

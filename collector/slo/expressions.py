@@ -117,23 +117,34 @@ and
 max by ({T}) (last_over_time(spanwise_window_samples[5m])) >= 20"""
 
 _PAGING = "|".join(sorted(FAULTS_THAT_PAGE))
-_STANDING_FAULT = f"""\
+_PAGED = f'spanwise_fault_detected{{fault=~"{_PAGING}"}}[5m]'
+_FAULTY = f"max by (service, agent) (last_over_time({_PAGED}) > 0)"
+_FAULT_FIRES = f"""\
 max by (service, agent) (
-    last_over_time(spanwise_fault_detected{{fault=~"{_PAGING}"}}[5m]) > 0
+    last_over_time({_PAGED}) > 0
     and
-    last_over_time(spanwise_fault_detected{{fault=~"{_PAGING}"}}[5m] offset 1m) > 0
+    last_over_time({_PAGED} offset 1m) > 0
   )"""
-"""A fault that has fired: until it has, the drop goes on, so that no end of it is sent before the fault."""
 FAULT = f"{FAULTS} > 0"
+_ANY_DROP = f"(2 * ({STRONG} > 0) or {DROPPED} > 0)"
 DROP = f"""\
 (
-  2 * ({STRONG} > 0)
-  or
-  {DROPPED} > 0
+  {_ANY_DROP}
+  unless on (service, agent)
+  {_FAULTY}
 )
-unless on (service, agent)
-  {_STANDING_FAULT}"""
-"""2: strong. A fault that wakes somebody says more, and says it alone."""
+or
+(
+  {_ANY_DROP}
+  and on (service, agent, scope)
+  ALERTS{{alertname="AgentScoreDrop",alertstate="firing"}}
+  unless on (service, agent)
+  {_FAULT_FIRES}
+)"""
+"""2: strong. A fault that wakes somebody says more, and says it alone: beside one no drop begins to fire.
+
+One that fires already goes on until the fault fires, so that no end of it is sent before the fault.
+"""
 RUNAWAY = f"{RUNAWAYS} > 0"
 BLIND = f"""\
 {_ERRORS} / {_JUDGED} > 0.2

@@ -36,7 +36,7 @@ def fault_row(fault: Fault, now: float) -> dict[str, Any]:
         f"{fault.failures_before} of {fault.uses_before} before{error}",
         "for": duration(max(0.0, now - fault.since)),
         "is_bad": fault.pages,
-        "sessions": fault.sessions,
+        "sessions": fault.worst,
     }
 
 

@@ -41,7 +41,8 @@ MAX_SETTLING = 4800
 """Turns of an agent that may wait to enter at the same time, each counted as 2 and its tools: 0.7 MB at most."""
 ENDED_SHOWN = 3600.0  # seconds for which the gauge of a fault that is over says 0, so that an alert ends at once
 ERRORS = 16  # newest failures whose class of error is remembered
-SESSIONS = 3  # newest failed sessions that are named
+SESSIONS = 8
+"""Newest failed sessions among which the worst are named: of every watch together at most 280 kB of the state."""
 SEEN = 10  # uses of a tool from which on it is said that it always fails
 MOSTLY = 0.5  # the share of them that failed
 _MARKUP = re.compile(r"[^\w .:/@+-]")

@@ -10,7 +10,7 @@ from collector.records.standing import Fault
 from evaluators.formulas.fault_watch import Cause
 
 TOGETHER = 300.0  # seconds within which the faults of a server's tools begin
-SESSIONS = 3  # newest failed sessions that are named
+SESSIONS = 8  # as many as a tool has
 _NAME = re.compile(r"(?:mcp__)?(?P<server>\w[\w.-]*?)__\w")
 """`mcp__server__tool` of Claude Code, Codex and the OpenAI Agents SDK, `server__tool` of gateways."""
 

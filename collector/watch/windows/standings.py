@@ -1,15 +1,26 @@
 """The states of agents, from the targets of their headline evaluators. Pure: time is an argument."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from collector.base.telemetry import OTHER
 from collector.records.signal import HEADLINES
-from collector.records.standing import AgentLabels, Standing, VersionStanding, WindowMean
+from collector.records.standing import (
+    WORST,
+    AgentLabels,
+    Drop,
+    Standing,
+    VersionStanding,
+    WindowMean,
+)
+from collector.records.windows import WindowEntry
 from collector.watch.windows.target import Target
 from collector.watch.windows.window import Stats, Window
+from evaluators.model import Scope
+
+RELIABILITY = "agent_reliability"  # the evaluator by which a failed session is worse than another
 
 
 class Headline(NamedTuple):
@@ -55,6 +66,42 @@ def with_facts(
             standing = found.get(agent) or Standing(service=agent[0], agent=agent[1])
             found[agent] = replace(standing, **{field: tuple(some)})
     return {agent: each for agent, each in found.items() if OTHER not in agent}
+
+
+def with_worst(
+    standings: Mapping[AgentLabels, Standing],
+    entries: Callable[[AgentLabels, str, Scope], Sequence[WindowEntry]],
+) -> dict[AgentLabels, Standing]:
+    """Each fault and each fall with its worst sessions; `entries`: of a window (agent, evaluator, scope)."""
+
+    def worst_of(agent: AgentLabels, drop: Drop) -> Drop:
+        seen = entries(agent, drop.evaluator, drop.scope)
+        since = [each for each in seen if each.covered and each.time >= drop.since]
+        ordered = sorted(since, key=lambda each: (each.score, -each.time))
+        return replace(drop, worst=tuple(each.session for each in ordered[:WORST]))
+
+    found = {**standings}
+    for agent, standing in standings.items():
+        falls = [each.direction == "worse" for each in standing.drops]
+        if not standing.faults and not any(falls):
+            continue
+        scored = entries(agent, RELIABILITY, "session")
+        scores = {each.session: each.score for each in scored if each.covered}
+        found[agent] = replace(
+            standing,
+            faults=tuple(
+                replace(
+                    each,
+                    worst=tuple(sorted(each.sessions, key=lambda s: scores.get(s, 1.0)))[:WORST],
+                )
+                for each in standing.faults
+            ),
+            drops=tuple(
+                worst_of(agent, drop) if falls[at] else drop
+                for at, drop in enumerate(standing.drops)
+            ),
+        )
+    return found
 
 
 def _version(

@@ -96,6 +96,10 @@ class Target:
             if current is None or version in current:
                 yield version, window
 
+    def counting(self, now: float) -> list[WindowEntry]:
+        """What counts of the window, whatever its version."""
+        return self._window.counting(now)
+
     def is_missing(self, mean: float, objective: float) -> bool:
         return self._detector.alarmed and mean <= objective
 

@@ -1,6 +1,6 @@
 """All label sets that role `publish` exports, within their caps. Pure: time is an argument."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -22,6 +22,7 @@ from collector.watch.windows.standings import Headline, standing_of
 from collector.watch.windows.target import Labels, ServiceKey, Target
 from collector.watch.windows.versions import VersionsOfAgents
 from evaluators.coverage import is_low
+from evaluators.model import Scope
 
 Agent = tuple[str, str]  # (service, agent)
 Objectives: TypeAlias = Callable[[str], float | None]
@@ -221,6 +222,12 @@ class Targets:
                 headline = Headline(target, self.current_versions(labels), changed(labels))
                 headlines.setdefault(labels[:2], []).append(headline)
         return {agent: standing_of(each, now) for agent, each in sorted(headlines.items())}
+
+    def entries(
+        self, agent: AgentLabels, evaluator: str, scope: Scope, now: float
+    ) -> Sequence[WindowEntry]:
+        target = self._targets.get(Labels(*agent, evaluator, scope))
+        return () if target is None else target.counting(now)
 
     def by_version(
         self, agent: AgentLabels, evaluator: str, now: float

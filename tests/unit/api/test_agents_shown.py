@@ -47,6 +47,7 @@ async def test_an_agents_numbers_are_those_of_the_gauges(stand: Stand) -> None:
             "sessions": 63,
             "strong": False,
             "cause": None,
+            "worst": [],
             "looked_at": None,
         }
     ]

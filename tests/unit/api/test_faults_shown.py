@@ -40,6 +40,7 @@ def fault(**fields: Any) -> Fault:
         failures_before=1,
         error="TimeoutError",
         sessions=("s-1", "s-<2>"),
+        worst=("s-<2>", "s-1"),
     )
     return replace(failing, **fields)
 
@@ -111,6 +112,7 @@ async def test_the_api_has_it(stand: Stand) -> None:
             "failures_before": 1,
             "error": "TimeoutError",
             "sessions": ["s-1", "s-<2>"],
+            "worst": ["s-<2>", "s-1"],
             "tools": [],
         }
     ]

@@ -1,6 +1,7 @@
 """Each target is sent each alert once, whatever comes between."""
 
 from collector.notices.alarms import LONGEST, MOST_WAITING, Alarms
+from collector.notices.conditions import EARLY
 from collector.notices.series import GAP
 from collector.records.notices import Labels, decode_alarm
 from tests.support.notices import BROKEN, DROPPED, PLACE, SLOW, Looked
@@ -49,17 +50,43 @@ def test_a_drop_is_sent_when_it_has_held_for_a_minute() -> None:
     assert chat.sent_to("chat") == [("AgentScoreDrop", "firing")]
 
 
-def test_a_fault_is_sent_when_it_has_stood_for_a_minute_since_its_first_session() -> None:
+def test_a_fault_is_sent_within_the_minute_that_begins_with_its_first_session() -> None:
     chat = stand()
 
-    for second in (-20, 0, 30, 39):
+    for second in (-20, 0, 30, 37):
         chat.look(second, BROKEN._replace(since=-20.0))
         assert chat.sent_to("chat") == []
-    assert chat.alarms.wait(30, 15) == 10
+    assert chat.alarms.wait(30, 15) == 40 - EARLY - 30
     assert chat.alarms.wait(0, 15) == 15
-    chat.look(40, BROKEN._replace(since=-20.0))
+    chat.look(40 - EARLY, BROKEN._replace(since=-20.0))
 
     assert chat.sent_to("chat") == [FIRES]
+
+
+def test_a_drop_does_not_begin_to_fire_beside_a_fault_that_will() -> None:
+    chat = stand()
+    beside = DROPPED._replace(only_goes_on=True)
+
+    chat.look(0, DROPPED)
+    chat.look(45, beside, BROKEN._replace(since=20.0))
+    chat.look(60, beside, BROKEN._replace(since=20.0))
+    assert chat.sent_to("chat") == []
+    chat.look(80, BROKEN._replace(since=20.0))
+
+    assert chat.sent_to("chat") == [FIRES]
+
+
+def test_a_drop_that_fires_goes_on_until_its_fault_is_sent() -> None:
+    chat = stand()
+    chat.look(0, DROPPED)
+    chat.look(60, DROPPED)
+    chat.sent_to("chat")
+
+    chat.look(65, DROPPED._replace(only_goes_on=True), BROKEN._replace(since=40.0))
+    assert chat.sent_to("chat") == []
+    chat.look(100, BROKEN._replace(since=40.0))
+
+    assert chat.sent_to("chat") == [FIRES, ("AgentScoreDrop", "resolved")]
 
 
 def test_a_fault_that_is_over_within_a_minute_wakes_nobody() -> None:

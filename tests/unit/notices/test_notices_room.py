@@ -5,16 +5,19 @@ from collections.abc import AsyncIterator
 from typing import Any, Literal
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import Gauge
 
 from collector.base.telemetry import Telemetry
 from collector.config.notify import Notify
 from collector.log.port import WINDOWS
+from collector.notices import notices_room
 from collector.notices.messenger import Messenger, TargetLoop
 from collector.notices.notices_room import NoticesRoom
 from collector.records.notices import NOTICES
 from collector.records.standing import Fault, Standing, WindowMean
 from tests.support.faulty_log import FaultyLog
+from tests.support.standings import drop
 from tests.support.tools.stub import Stub, stub
 
 LABELS = {"service": "shop", "agent": "clerk", "fault": "tool_failed", "tool": "find_order"}
@@ -33,6 +36,7 @@ STANDING = Standing(
             uses_before=60,
             failures_before=0,
             sessions=("s-4", "s-3", "s-2", "s-1"),
+            worst=("s-2", "s-4", "s-1"),
         ),
     ),
 )
@@ -121,7 +125,7 @@ async def test_a_fault_is_sent_with_its_sessions_and_the_window(server: Stub) ->
     data = asked.body["data"]
     assert data["annotations"]["summary"] == "clerk (shop): find_order fails"
     assert data["annotations"]["page"] == "https://spanwise.example.com/?service=shop&agent=clerk"
-    assert data["sessions"] == ["s-4", "s-3", "s-2"]
+    assert data["sessions"] == ["s-2", "s-4", "s-1"]
     assert (data["mean"], data["lower_bound"], data["upper_bound"], data["samples"]) == (
         0.8,
         0.7,
@@ -130,6 +134,20 @@ async def test_a_fault_is_sent_with_its_sessions_and_the_window(server: Stub) ->
     )
     assert stand.count("sent") == 1
     await stand.target_loop._messenger.close()
+
+
+def test_a_drop_names_the_sessions_of_its_cause_else_its_own() -> None:
+    other = drop(evaluator="agent_consistency", mean_rank=0.1, worst=("c-1", "s-4"))
+    unknown = replace(STANDING, drops=(drop(worst=("s-9", "s-8")), other))
+    known = replace(
+        unknown, drops=(drop(worst=("s-9", "s-8"), cause=("tool_failed", "find_order")),)
+    )
+    scope = {"service": "shop", "agent": "clerk", "scope": "session"}
+
+    assert notices_room._sessions(unknown, scope) == ("c-1", "s-4", "s-9")
+    assert notices_room._sessions(known, scope) == ("s-2", "s-4", "s-1")
+    assert notices_room._sessions(unknown, {**scope, "scope": "trace"}) == ()
+    assert notices_room._sessions(None, scope) == ()
 
 
 async def test_a_notice_is_counted_once_a_restart_knows_of_it(server: Stub) -> None:

@@ -42,6 +42,38 @@ FAULTS = (
         },
     ),
     Scenario(
+        name="a fault that stands before the drop's minute is over: the drop never fires beside it",
+        series={
+            of("drift_detected", RELIABILITY): "0x5 1x40",
+            of("fault_detected", BROKEN): "_x7 1x20 0x60",
+            of("fault_since_timestamp_seconds", BROKEN): "_x7 420x20",
+        },
+        fires={
+            "6m": {},
+            "7m": {},
+            "8m": {FAULT: [page(BROKEN)]},
+            "27m": {FAULT: [page(BROKEN)]},
+            "28m": {},
+            "29m": {DROP: [ticket(SESSIONS)]},
+        },
+    ),
+    Scenario(
+        name="a drop that fires already goes on until its fault fires",
+        series={
+            of("drift_detected", RELIABILITY): "0x5 1x40",
+            of("drift_strong", RELIABILITY): "0x5 1x40",
+            of("fault_detected", BROKEN): "_x10 1x20",
+            of("fault_since_timestamp_seconds", BROKEN): "_x10 600x20",
+        },
+        fires={
+            "6m": {},
+            "7m": {DROP: [page(SESSIONS)]},
+            "10m": {DROP: [page(SESSIONS)]},
+            "11m": {FAULT: [page(BROKEN)]},
+            "25m": {FAULT: [page(BROKEN)]},
+        },
+    ),
+    Scenario(
         name="a slow tool and silent sessions are tickets, and take no drop's place",
         series={
             of("fault_detected", SLOW_TOOL): "1x60",

@@ -38,7 +38,7 @@ async def test_a_tool_that_begins_to_fail_is_named_with_its_numbers() -> None:
     assert (fault.uses_before, fault.failures_before) == (40, 0)
     assert fault.since == began
     assert fault.pages
-    assert fault.sessions == ("s-51", "s-50", "s-49")
+    assert fault.sessions == tuple(f"s-{number}" for number in range(51, 43, -1))
     labels = {"service": "bot", "agent": "planner", "fault": "tool_failed", "tool": "find_order"}
     assert watcher.value("detected", **labels) == 1
     assert watcher.value("since_timestamp_seconds", **labels) == began

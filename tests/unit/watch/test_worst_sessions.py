@@ -1,0 +1,60 @@
+"""A fault and a fall name the sessions that show it, the worst first."""
+
+from collector.records.standing import AgentLabels, Fault, Standing
+from collector.records.windows import WindowEntry
+from collector.watch.windows.standings import with_worst
+from evaluators.model import Scope
+from tests.support.standings import drop
+
+AGENT = ("support-bot", "planner")
+
+
+def entry(session: str, time: float, score: float, *, covered: bool = True) -> WindowEntry:
+    return WindowEntry(session, time, 0, False, f"id of {session}", score, covered)
+
+
+ENTRIES = (
+    entry("before", 5.0, 0.0),
+    entry("bad", 20.0, 0.2),
+    entry("worst", 10.0, 0.1),
+    entry("as-bad-and-newer", 30.0, 0.2),
+    entry("good", 40.0, 1.0),
+    entry("unseen", 41.0, 0.0, covered=False),
+)
+
+
+def entries(agent: AgentLabels, evaluator: str, scope: Scope) -> tuple[WindowEntry, ...]:
+    assert (agent, evaluator, scope) == (AGENT, "agent_reliability", "session")
+    return ENTRIES
+
+
+def test_a_fall_names_the_lowest_scores_since_it_began() -> None:
+    fallen = Standing(service=AGENT[0], agent=AGENT[1], drops=(drop(since=10.0),))
+
+    found = with_worst({AGENT: fallen}, entries)[AGENT]
+
+    assert found.drops[0].worst == ("worst", "as-bad-and-newer", "bad")
+
+
+def test_a_rise_names_none() -> None:
+    risen = Standing(service=AGENT[0], agent=AGENT[1], drops=(drop(direction="better"),))
+
+    assert with_worst({AGENT: risen}, entries)[AGENT] == risen
+
+
+def test_a_fault_names_its_failed_sessions_by_their_reliability() -> None:
+    fault = Fault(
+        fault="tool_failed",
+        tool="find_order",
+        since=10.0,
+        uses=9,
+        failures=5,
+        uses_before=40,
+        failures_before=0,
+        sessions=("no-score-yet", "good", "as-bad-and-newer", "bad", "worst"),
+    )
+    faulty = Standing(service=AGENT[0], agent=AGENT[1], faults=(fault,))
+
+    found = with_worst({AGENT: faulty}, entries)[AGENT]
+
+    assert found.faults[0].worst == ("worst", "as-bad-and-newer", "bad")
