@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 # The lock is complete but for locks/requirements-excludes.txt, and only what is imported is compiled (scripts/warm.py).
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q install --no-compile --no-deps
 UV_COMPILE := $(BIN)/uv pip compile -q --excludes locks/requirements-excludes.txt --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
-PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+# Bytecode is written, whatever the shell says: rewriting the asserts of all files takes each process 16 s of CPU.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 # tests/support/tiers.py says which test is `fast`, and that none of these starts a process: they wait for nothing, so two
 # processes are enough. Of the others many wait.
 FAST := $(PYTEST) -n 2 -m fast

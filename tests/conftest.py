@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests.support import guarded
 from tests.support.examples import IS_LONG
 from tests.support.kafka.kafka_node import KafkaNode, KafkaNodeError, fetch
-from tests.support.tiers import is_fast, place, refuse_processes, watched
+from tests.support.tiers import is_fast, is_left_out, place, refuse_processes, watched
 from tests.support.turns import exclusive, turn
 
 # The same examples every time, and none fails for being slow beside other work; the long form has new ones.
@@ -33,6 +33,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "filterwarnings",
         r"ignore:Item '\w+' on TypedDict class '\w+' is using the `ReadOnly` qualifier:UserWarning",
     )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return is_left_out(collection_path, config.option.markexpr) or None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -4,9 +4,11 @@
 skipped, so nothing is missed for want of one. A test that starts a process says so with one of the marks below.
 """
 
+import re
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,11 @@ STARTS = frozenset(
 )
 """Python's audit events of a process that is started."""
 
+NOT_FAST = "not (fast or slow)"
+"""The mark expression of `make test-all`."""
+_MAY_START = re.compile(rf"pytest\.mark\.(?:{'|'.join(MARKS)})\b|kafka")
+"""A file of these folders without any such word holds tests of `make test` alone."""
+
 _running: list[pytest.Item] = []
 """The test of the first tier that runs now."""
 
@@ -37,9 +44,25 @@ def place(item: pytest.Item) -> None:
     """Mark it `kafka` if it uses a broker, and `fast` if `make test` runs it."""
     if any(each.startswith("kafka") for each in getattr(item, "fixturenames", ())):
         item.add_marker("kafka")
-    folder = item.path.relative_to(TESTS).parts[0]
-    if folder in FOLDERS and not any(map(item.get_closest_marker, MARKS)):
+    if item.path.relative_to(TESTS).parts[0] not in FOLDERS:
+        return
+    if not any(map(item.get_closest_marker, MARKS)):
         item.add_marker("fast")
+    elif not may_start(item.path):
+        raise pytest.UsageError(f"{item.nodeid}: no word of its file says that it is not `fast`")
+
+
+def is_left_out(path: Path, marks: str) -> bool:
+    """Whether `make test-all` need not collect a file: seven in eight, and each of its four processes would."""
+    return marks == NOT_FAST and path.name.startswith("test_") and not may_start(path)
+
+
+@cache
+def may_start(path: Path) -> bool:
+    """Whether a file can have a test that `make test` leaves out."""
+    return path.relative_to(TESTS).parts[0] not in FOLDERS or bool(
+        _MAY_START.search(path.read_text())
+    )
 
 
 def is_fast(item: pytest.Item) -> bool:

@@ -2,11 +2,12 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.support.service import ROOT
-from tests.support.tiers import FOLDERS
+from tests.support.tiers import FOLDERS, MARKS, NOT_FAST, TESTS, is_left_out
 
 
 def test_a_process_that_a_test_of_the_first_tier_starts_fails_it() -> None:
@@ -29,3 +30,15 @@ def test_the_makefile_names_every_folder_of_the_first_tier() -> None:
     )
 
     assert set(command.split()[1:]) == {f"tests/{each}" for each in FOLDERS}
+
+
+def test_test_all_leaves_out_no_file_that_may_hold_one_of_its_tests() -> None:
+    """`place` fails every test that is not `fast` in a file that would be left out."""
+    left_out = {each for each in TESTS.rglob("test_*.py") if is_left_out(each, NOT_FAST)}
+
+    assert len(left_out) > 300
+    assert Path(__file__) not in left_out
+    for each in left_out:
+        assert not any(f"pytest.mark.{mark}" in each.read_text() for mark in MARKS), each
+    assert not any(is_left_out(each, "") for each in left_out)
+    assert f'-m "{NOT_FAST}"' in (ROOT / "Makefile").read_text()
