@@ -3,88 +3,61 @@
 from collections.abc import Iterable
 
 from evaluators.dialects import registry
-from evaluators.dialects.dialect import ALL_CONTENT, CAPTURE, NO_SETTING, Advice, Lack
+from evaluators.dialects.dialect import Advice, Lack, advice_of
 
-_SESSION = {
-    "": 'span.set_attribute("session.id", "...")',
-    "python": 'span.set_attribute("session.id", "...")',
-    "nodejs": 'span.setAttribute("session.id", "...")',
-    "java": 'Span.current().setAttribute("session.id", "...")',
-    "go": 'span.SetAttributes(attribute.String("session.id", "..."))',
-    "dotnet": 'Activity.Current?.SetTag("session.id", "...")',
-}
-"""By `telemetry.sdk.language`; the first one for all others."""
-
-_GENERAL: tuple[Advice, ...] = (
-    *(
-        Advice(
-            lacks=("no_session",),
-            setting=setting,
-            note="on the root span; or name your own attribute in Spanwise's attributes.session",
-            source="opentelemetry.io/docs/specs/semconv/general/session",
-            language=language,
-        )
-        for language, setting in _SESSION.items()
-    ),
-    Advice(
-        lacks=("no_version",),
-        setting="OTEL_RESOURCE_ATTRIBUTES=service.version=...",
-        note="or gen_ai.agent.version on the agent's spans: scores are then kept for each release",
-        source="opentelemetry.io/docs/specs/semconv/resource/service",
-    ),
-    Advice(
-        lacks=ALL_CONTENT,
-        setting=f"{CAPTURE}=true",
-        note="the switch of the OTel GenAI conventions; instrumentations of your own set gen_ai.input.messages,"
-        " gen_ai.output.messages, gen_ai.tool.call.arguments",
-        source="opentelemetry.io/docs/specs/semconv/gen-ai",
-    ),
-    Advice(
-        lacks=("not_read",),
-        setting=NO_SETTING,
-        note="no dialect knows this instrumentation: export the attributes of the OTel GenAI conventions as well"
-        " (gen_ai.operation.name, gen_ai.input.messages, gen_ai.output.messages, gen_ai.tool.name), or use an"
-        " instrumentation of docs/dialects.md",
-        source="opentelemetry.io/docs/specs/semconv/gen-ai",
-    ),
-    Advice(
-        lacks=("no_tool_definitions",),
-        setting='span.set_attribute("gen_ai.tool.definitions", json.dumps(tools))',
-        note="on the model call's span, if the instrumentation has no switch for it",
-        source="opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-agent-spans",
-    ),
-    Advice(
-        lacks=("dropped_attributes",),
-        setting="OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=4096",
-        note="the SDK's default is 128, and the Python SDK evicts the oldest: the question goes first",
-        source="opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables",
-    ),
-    Advice(
-        lacks=("truncated",),
-        setting="unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT",
-        note="or SpanLimits(max_attribute_length=...); values are cut in the middle",
-        source="opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables",
-    ),
-    Advice(
-        lacks=("no_root",),
-        setting="tracer_provider.shutdown()",
-        note="before the process ends, and every service of a trace must export to the same Spanwise;"
-        " windows.trace.root_grace must be longer than the slowest exporter's delay",
-        source="opentelemetry.io/docs/specs/otel/trace/sdk",
-    ),
-    Advice(
-        lacks=("late_root",),
-        setting="windows.trace.local_root_grace: 2s",
-        note="in Spanwise's configuration: the caller's span never comes, and each trace waits 30 s for it; better, let"
-        " the caller export here, too",
-        source="opentelemetry.io/docs/specs/otel/trace/api/#isremote",
-    ),
-    Advice(
-        lacks=("no_tokens",),
-        setting='stream_options={"include_usage": True}',
-        note="for streamed answers of OpenAI-like APIs (LangChain: stream_usage=True)",
-        source="platform.openai.com/docs/api-reference/chat/create",
-    ),
+_GENERAL = advice_of(
+    """
+    no_session: span.set_attribute("session.id", "...")
+        on the root span; or name your own attribute in Spanwise's attributes.session
+        opentelemetry.io/docs/specs/semconv/general/session
+    no_session [python]: span.set_attribute("session.id", "...")
+        on the root span; or name your own attribute in Spanwise's attributes.session
+        opentelemetry.io/docs/specs/semconv/general/session
+    no_session [nodejs]: span.setAttribute("session.id", "...")
+        on the root span; or name your own attribute in Spanwise's attributes.session
+        opentelemetry.io/docs/specs/semconv/general/session
+    no_session [java]: Span.current().setAttribute("session.id", "...")
+        on the root span; or name your own attribute in Spanwise's attributes.session
+        opentelemetry.io/docs/specs/semconv/general/session
+    no_session [go]: span.SetAttributes(attribute.String("session.id", "..."))
+        on the root span; or name your own attribute in Spanwise's attributes.session
+        opentelemetry.io/docs/specs/semconv/general/session
+    no_session [dotnet]: Activity.Current?.SetTag("session.id", "...")
+        on the root span; or name your own attribute in Spanwise's attributes.session
+        opentelemetry.io/docs/specs/semconv/general/session
+    no_version: OTEL_RESOURCE_ATTRIBUTES=service.version=...
+        or gen_ai.agent.version on the agent's spans: scores are then kept for each release
+        opentelemetry.io/docs/specs/semconv/resource/service
+    all_content: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true
+        the switch of the OTel GenAI conventions; instrumentations of your own set gen_ai.input.messages,
+        gen_ai.output.messages, gen_ai.tool.call.arguments
+        opentelemetry.io/docs/specs/semconv/gen-ai
+    not_read: (no setting)
+        no dialect knows this instrumentation: export the attributes of the OTel GenAI conventions as well
+        (gen_ai.operation.name, gen_ai.input.messages, gen_ai.output.messages, gen_ai.tool.name), or use an
+        instrumentation of docs/dialects.md
+        opentelemetry.io/docs/specs/semconv/gen-ai
+    no_tool_definitions: span.set_attribute("gen_ai.tool.definitions", json.dumps(tools))
+        on the model call's span, if the instrumentation has no switch for it
+        opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-agent-spans
+    dropped_attributes: OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=4096
+        the SDK's default is 128, and the Python SDK evicts the oldest: the question goes first
+        opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables
+    truncated: unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT
+        or SpanLimits(max_attribute_length=...); values are cut in the middle
+        opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables
+    no_root: tracer_provider.shutdown()
+        before the process ends, and every service of a trace must export to the same Spanwise;
+        windows.trace.root_grace must be longer than the slowest exporter's delay
+        opentelemetry.io/docs/specs/otel/trace/sdk
+    late_root: windows.trace.local_root_grace: 2s
+        in Spanwise's configuration: the caller's span never comes, and each trace waits 30 s for it; better, let the
+        caller export here, too
+        opentelemetry.io/docs/specs/otel/trace/api/#isremote
+    no_tokens: stream_options={"include_usage": True}
+        for streamed answers of OpenAI-like APIs (LangChain: stream_usage=True)
+        platform.openai.com/docs/api-reference/chat/create
+    """
 )
 
 

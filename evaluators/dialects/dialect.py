@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from inspect import cleandoc
 from typing import Literal, get_args
 
 from evaluators.dialects.content.facts import Facts, Kind, Wraps
@@ -71,6 +72,45 @@ class Advice:
             return False
         names = [*scopes, *spoken]
         return not self.speakers or any(name.startswith(self.speakers) for name in names)
+
+
+_ROWS: Mapping[str, tuple[Lack, ...]] = {
+    **{each: (each,) for each in LACKS},
+    "content": CONTENT,
+    "all_content": ALL_CONTENT,
+}
+
+
+def advice_of(table: str) -> tuple[Advice, ...]:
+    """Advice as a table: what spans lack, with a language or the beginnings of scopes, and the setting; then the rest.
+
+        no_session [go] of my.scope, my.other: what to set
+            a note, where there is something to say, in any number of lines
+            the source, in the last line
+
+    Raises KeyError: a line names no lack.
+    """
+    rows: list[list[str]] = []
+    for line in cleandoc(table).splitlines():
+        if line.startswith(" "):
+            rows[-1].append(line.strip())
+        else:
+            rows.append([line])
+    return tuple(_advice(head, note, source) for head, *note, source in rows)
+
+
+def _advice(head: str, note: Sequence[str], source: str) -> Advice:
+    about, _, setting = head.partition(": ")
+    about, _, scopes = about.partition(" of ")
+    names, _, language = about.partition(" [")
+    return Advice(
+        lacks=tuple(each for name in names.split(", ") for each in _ROWS[name]),
+        setting=setting,
+        note=" ".join(note),
+        source=source,
+        language=language.removesuffix("]"),
+        speakers=tuple(scopes.split(", ")) if scopes else (),
+    )
 
 
 Reader = Callable[[Span], Facts]
@@ -206,7 +246,8 @@ class Dialect:
     """How a span without a kind names the function that people wrapped in it; None: they do not."""
     scopes: tuple[str, ...] = ()
     """Beginnings of the scopes to which `advice` also applies where no span was read as this dialect."""
-    advice: tuple[Advice, ...] = ()  # the settings that supply what its spans lack
+    advice: str | tuple[Advice, ...] = ()
+    """The settings that supply what its spans lack; a text is the table of `advice_of`."""
     reads: tuple[Row, ...] = ()  # for docs/dialects.md: the keys that `read` or `finish` looks at
     sample: Sample = Sample(spans={})
     """Spans of this dialect; empty for one without rows, whose spans are read as the conventions."""
@@ -222,7 +263,8 @@ class Dialect:
 
     def own_advice(self) -> tuple[Advice, ...]:
         speakers = (*self.scopes, self.name)
-        return tuple(a if a.speakers else replace(a, speakers=speakers) for a in self.advice)
+        advice = advice_of(self.advice) if isinstance(self.advice, str) else self.advice
+        return tuple(a if a.speakers else replace(a, speakers=speakers) for a in advice)
 
     def reader(self, scope: str, keys: AbstractSet[str]) -> Reader:
         """How spans of this scope and these keys are read.

@@ -10,7 +10,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, integer, string, unwrap
-from evaluators.dialects.dialect import NO_SETTING, Advice, Dialect, Sample, scope
+from evaluators.dialects.dialect import Dialect, Sample, scope
 from evaluators.model import JSON, Rejection
 
 _KINDS: dict[str, Kind] = {
@@ -151,32 +151,20 @@ CODEX = Dialect(
         fields.row("reasoning tokens", "model call", "reasoning_token_count"),
     ),
     scopes=("codex_otel",),
-    advice=(
-        Advice(
-            lacks=("no_content", "no_question"),
-            setting="config.toml: [otel] log_user_prompt = true",
-            note="exports what people type, with whatever they paste; what tools do is exported either way",
-            source=_DOCS,
-        ),
-        Advice(
-            lacks=("no_content",),
-            setting="config.toml: [otel] log_agent_responses = true",
-            note="exports final answers that the model marks as such: other servers than OpenAI's may not",
-            source=_DOCS,
-        ),
-        Advice(
-            lacks=("truncated",),
-            setting=NO_SETTING,
-            note="an answer above 64 KiB is exported without its end",
-            source=_DOCS,
-        ),
-        Advice(
-            lacks=("no_tool_definitions",),
-            setting=NO_SETTING,
-            note="Codex exports no definitions of tools",
-            source=_DOCS,
-        ),
-    ),
+    advice="""
+        no_content, no_question: config.toml: [otel] log_user_prompt = true
+            exports what people type, with whatever they paste; what tools do is exported either way
+            developers.openai.com/codex/config-advanced; recordings of 0.169.0
+        no_content: config.toml: [otel] log_agent_responses = true
+            exports final answers that the model marks as such: other servers than OpenAI's may not
+            developers.openai.com/codex/config-advanced; recordings of 0.169.0
+        truncated: (no setting)
+            an answer above 64 KiB is exported without its end
+            developers.openai.com/codex/config-advanced; recordings of 0.169.0
+        no_tool_definitions: (no setting)
+            Codex exports no definitions of tools
+            developers.openai.com/codex/config-advanced; recordings of 0.169.0
+    """,
     sample=Sample(
         scope="codex_otel.log_only",
         spans={

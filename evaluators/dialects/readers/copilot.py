@@ -2,7 +2,7 @@
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import string
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, sample_by, scope_is
+from evaluators.dialects.dialect import Dialect, sample_by, scope_is
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import Rejection, Span
@@ -35,13 +35,10 @@ COPILOT = Dialect(
         row("result", "tool", "gen_ai.tool.call.result"),
     ),
     scopes=("github.copilot",),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true",
-            note="exports prompts, answers, arguments and results of tools with the contents of files that were read",
-            source="docs.github.com/en/copilot/reference/enterprise-administrators/opentelemetry-reference",
-        ),
-    ),
+    advice="""
+        content: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true
+            exports prompts, answers, arguments and results of tools with the contents of files that were read
+            docs.github.com/en/copilot/reference/enterprise-administrators/opentelemetry-reference
+    """,
     sample=sample_by("gen_ai.operation.name", tool="execute_tool", scope="github.copilot"),
 )

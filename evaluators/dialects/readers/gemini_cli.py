@@ -10,7 +10,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, sample_by, scope_is
+from evaluators.dialects.dialect import By, Dialect, sample_by, scope_is
 from evaluators.dialects.lending.records import EVENT
 from evaluators.model import JSON, Rejection, Span
 
@@ -140,14 +140,11 @@ GEMINI_CLI = Dialect(
     },
     finish=_finish,
     scopes=("gemini-cli",),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting='settings.json: "telemetry": {"enabled": true, "logPrompts": true}',
-            note="exports prompts, answers, arguments, and whole conversations: what commands print and files hold",
-            source="geminicli.com/docs/cli/telemetry",
-        ),
-    ),
+    advice="""
+        content: settings.json: "telemetry": {"enabled": true, "logPrompts": true}
+            exports prompts, answers, arguments, and whole conversations: what commands print and files hold
+            geminicli.com/docs/cli/telemetry
+    """,
     sample=sample_by(
         "gen_ai.operation.name",
         call="llm_call",

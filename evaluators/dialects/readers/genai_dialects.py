@@ -6,11 +6,11 @@ from evaluators.dialects.dialect import (
     ALL_CONTENT,
     ANY,
     CAPTURE,
-    CONTENT,
     OPT_IN,
     Advice,
     Dialect,
     Sample,
+    advice_of,
     has,
     sample_by,
     scope,
@@ -21,14 +21,11 @@ AUTOGEN = Dialect(
     name="autogen",
     speaks=scope("autogen") & genai.SPEAKS,
     read=partial(genai.read, dialect="autogen"),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting="OpenAIInstrumentor().instrument()",
-            note="of opentelemetry-instrumentation-openai: autogen's own spans never hold messages or arguments",
-            source="captures of autogen-agentchat 0.7.5 beside opentelemetry-instrumentation-openai 0.62.4",
-        ),
-    ),
+    advice="""
+        content: OpenAIInstrumentor().instrument()
+            of opentelemetry-instrumentation-openai: autogen's own spans never hold messages or arguments
+            captures of autogen-agentchat 0.7.5 beside opentelemetry-instrumentation-openai 0.62.4
+    """,
 )
 ANTHROPIC_SDK = Dialect(
     name="anthropic_sdk",
@@ -39,27 +36,21 @@ AGENT_FRAMEWORK = Dialect(
     name="agent_framework",
     speaks=scope("agent_framework") & genai.SPEAKS,
     read=partial(genai.read, dialect="agent_framework"),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting="ENABLE_SENSITIVE_DATA=true",
-            source="learn.microsoft.com/agent-framework/agents/observability",
-        ),
-    ),
+    advice="""
+        content: ENABLE_SENSITIVE_DATA=true
+            learn.microsoft.com/agent-framework/agents/observability
+    """,
 )
 SEMANTIC_KERNEL = Dialect(
     name="semantic_kernel",
     speaks=scope("semantic_kernel", "Microsoft.SemanticKernel") & genai.SPEAKS,
     read=partial(genai.read, dialect="semantic_kernel"),
     scopes=("Microsoft.SemanticKernel",),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting="SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true",
-            note="set before semantic_kernel is imported",
-            source="microsoft/semantic-kernel, model_diagnostics/model_diagnostics_settings.py",
-        ),
-    ),
+    advice="""
+        content: SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true
+            set before semantic_kernel is imported
+            microsoft/semantic-kernel, model_diagnostics/model_diagnostics_settings.py
+    """,
 )
 _OFFICIAL = (
     "opentelemetry.instrumentation.openai_v2",
@@ -84,38 +75,20 @@ GENAI = Dialect(
             note="content then stands in the spans; by default it is left out, or sent as log records only",
             source="opentelemetry-python-contrib.readthedocs.io, instrumentation-genai/openai",
         ),
-        Advice(
-            speakers=("gen_ai",),
-            lacks=("no_session",),
-            setting="telemetry: {includeRuntimeContext: {sessionId: true}}, runtimeContext: {sessionId}",
-            note="AI SDK 7; and registerTelemetry(new OpenTelemetry({runtimeContext: true}))",
-            source="source of the package @ai-sdk/otel, src/supplemental-attributes.ts",
-        ),
-        Advice(
-            speakers=("@sentry/",),
-            lacks=CONTENT,
-            setting="Sentry.openAIIntegration({recordInputs: true, recordOutputs: true})",
-            note="also of the other integrations; or sendDefaultPii: true for all",
-            source="recordings of @sentry/node 10.78.0",
-        ),
-        Advice(
-            speakers=("azure.ai",),
-            lacks=CONTENT,
-            setting="AZURE_TRACING_GEN_AI_CONTENT_RECORDING_ENABLED=true",
-            source="azuresdkdocs, azure.ai.projects.telemetry.agents",
-        ),
-        Advice(
-            speakers=("strands",),
-            lacks=("no_tool_definitions",),
-            setting="OTEL_SEMCONV_STABILITYOPT_IN=gen_ai_latest_experimental,gen_ai_tool_definitions",
-            source="strands-agents/sdk-python, pull request 1113",
-        ),
-        Advice(
-            speakers=("strands",),
-            lacks=("no_session",),
-            setting='Agent(trace_attributes={"session.id": "..."})',
-            source="strandsagents.com/docs/user-guide/observability-evaluation/traces",
-        ),
+        *advice_of("""
+        no_session of gen_ai: telemetry: {includeRuntimeContext: {sessionId: true}}, runtimeContext: {sessionId}
+            AI SDK 7; and registerTelemetry(new OpenTelemetry({runtimeContext: true}))
+            source of the package @ai-sdk/otel, src/supplemental-attributes.ts
+        content of @sentry/: Sentry.openAIIntegration({recordInputs: true, recordOutputs: true})
+            also of the other integrations; or sendDefaultPii: true for all
+            recordings of @sentry/node 10.78.0
+        content of azure.ai: AZURE_TRACING_GEN_AI_CONTENT_RECORDING_ENABLED=true
+            azuresdkdocs, azure.ai.projects.telemetry.agents
+        no_tool_definitions of strands: OTEL_SEMCONV_STABILITYOPT_IN=gen_ai_latest_experimental,gen_ai_tool_definitions
+            strands-agents/sdk-python, pull request 1113
+        no_session of strands: Agent(trace_attributes={"session.id": "..."})
+            strandsagents.com/docs/user-guide/observability-evaluation/traces
+        """),
     ),
     sample=Sample(
         spans={

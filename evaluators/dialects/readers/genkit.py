@@ -7,7 +7,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import Advice, By, Dialect, Sample, has
+from evaluators.dialects.dialect import By, Dialect, Sample, has
 from evaluators.model import JSON, Tokens
 
 _TYPE = "genkit:type"
@@ -111,29 +111,17 @@ GENKIT = Dialect(
         fields.row("input tokens", "model call", _OUTPUT),
         fields.row("model", "model call", _NAME),
     ),
-    advice=(
-        Advice(
-            lacks=("no_session",),
-            setting='setCustomMetadataAttributes({sessionId: "..."})',
-            note="from genkit/tracing, first thing in each flow; or an input with a field sessionId",
-            language="nodejs",
-            source="source of the package @genkit-ai/core, tracing",
-        ),
-        Advice(
-            lacks=("no_session",),
-            setting='trace.SpanFromContext(ctx).SetAttributes(attribute.String("session.id", "..."))',
-            note="of go.opentelemetry.io/otel, first thing in each flow; or an input with a field sessionId",
-            language="go",
-            source="source of github.com/firebase/genkit/go, core/tracing",
-        ),
-        Advice(
-            lacks=("no_session",),
-            setting='trace.get_current_span().set_attribute("session.id", "...")',
-            note="of opentelemetry, first thing in each flow; or an input with a field sessionId",
-            language="python",
-            source="opentelemetry.io/docs/languages/python/instrumentation",
-        ),
-    ),
+    advice="""
+        no_session [nodejs]: setCustomMetadataAttributes({sessionId: "..."})
+            from genkit/tracing, first thing in each flow; or an input with a field sessionId
+            source of the package @genkit-ai/core, tracing
+        no_session [go]: trace.SpanFromContext(ctx).SetAttributes(attribute.String("session.id", "..."))
+            of go.opentelemetry.io/otel, first thing in each flow; or an input with a field sessionId
+            source of github.com/firebase/genkit/go, core/tracing
+        no_session [python]: trace.get_current_span().set_attribute("session.id", "...")
+            of opentelemetry, first thing in each flow; or an input with a field sessionId
+            opentelemetry.io/docs/languages/python/instrumentation
+    """,
     sample=Sample(
         spans={
             "model call": {"genkit:type": "action", "genkit:metadata:subtype": "model"},

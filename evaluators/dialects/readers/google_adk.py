@@ -7,9 +7,7 @@ from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
 from evaluators.dialects.dialect import (
     CAPTURE,
-    CONTENT,
     OPT_IN,
-    Advice,
     Dialect,
     has,
     sample_by,
@@ -103,20 +101,14 @@ GOOGLE_ADK = Dialect(
         fields.row("input tokens", "model call", _RESPONSE),
     ),
     scopes=("gcp.vertex.agent",),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting=f"{OPT_IN} {CAPTURE}=SPAN_AND_EVENT",
-            note="google-adk 2.x exports no content without both",
-            source="README of the package opentelemetry-util-genai",
-        ),
-        Advice(
-            lacks=CONTENT,
-            setting="ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true",
-            note="google-adk 1.x; true is its default, so something sets it to false",
-            source="google/adk-python, src/google/adk/telemetry/tracing.py",
-        ),
-    ),
+    advice=f"""
+        content: {OPT_IN} {CAPTURE}=SPAN_AND_EVENT
+            google-adk 2.x exports no content without both
+            README of the package opentelemetry-util-genai
+        content: ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true
+            google-adk 1.x; true is its default, so something sets it to false
+            google/adk-python, src/google/adk/telemetry/tracing.py
+    """,
     sample=sample_by(
         "gen_ai.operation.name",
         call="generate_content",

@@ -11,7 +11,7 @@ from evaluators.dialects.content.blocks import read_content
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind, plain_text
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, has
+from evaluators.dialects.dialect import Dialect, Sample, has
 from evaluators.model import JSON
 
 _COMPONENT = "haystack.component.type"
@@ -168,14 +168,11 @@ HAYSTACK = Dialect(
         ),
     },
     finish=_finish,
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting="HAYSTACK_CONTENT_TRACING_ENABLED=true",
-            note="set before haystack is imported",
-            source="haystack/tracing/tracer.py of the package haystack-ai",
-        ),
-    ),
+    advice="""
+        content: HAYSTACK_CONTENT_TRACING_ENABLED=true
+            set before haystack is imported
+            haystack/tracing/tracer.py of the package haystack-ai
+    """,
     sample=Sample(
         spans={
             "model call": {"haystack.component.type": "OpenAIChatGenerator"},

@@ -9,7 +9,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, integer, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, has, sample_by
+from evaluators.dialects.dialect import By, Dialect, has, sample_by
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON
 
@@ -85,18 +85,12 @@ LAMINAR = Dialect(
     },
     finish=_finish,
     sample=sample_by("lmnr.span.type", call="LLM", tool="TOOL", step="DEFAULT"),
-    advice=(
-        Advice(
-            lacks=("no_session",),
-            setting='Laminar.set_trace_session_id("...")',
-            note="inside the span around each turn",
-            source="source of lmnr 0.8.2, sdk/laminar.py",
-        ),
-        Advice(
-            lacks=CONTENT,
-            setting="@observe(ignore_input=False, ignore_output=False)",
-            note="these are its defaults, so something sets them",
-            source="source of lmnr 0.8.2, sdk/decorators.py",
-        ),
-    ),
+    advice="""
+        no_session: Laminar.set_trace_session_id("...")
+            inside the span around each turn
+            source of lmnr 0.8.2, sdk/laminar.py
+        content: @observe(ignore_input=False, ignore_output=False)
+            these are its defaults, so something sets them
+            source of lmnr 0.8.2, sdk/decorators.py
+    """,
 )

@@ -8,7 +8,13 @@ from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.tools import arguments_of, passed_by_python
 from evaluators.dialects.decoding.values import as_dict, integer, number, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, has, sample_by, scope
+from evaluators.dialects.dialect import (
+    By,
+    Dialect,
+    has,
+    sample_by,
+    scope,
+)
 from evaluators.model import JSON, Tokens
 
 _TYPE = "langfuse.observation.type"
@@ -94,20 +100,14 @@ LANGFUSE = Dialect(
         "other": _SIDES,
     },
     finish=_finish,
-    advice=(
-        Advice(
-            lacks=("no_session",),
-            setting='with propagate_attributes(session_id="..."):',
-            note="from langfuse, around each turn (JS: propagateAttributes({sessionId}, ...))",
-            source="langfuse.com/docs/sessions",
-        ),
-        Advice(
-            lacks=CONTENT,
-            setting="LANGFUSE_OBSERVE_DECORATOR_IO_CAPTURE_ENABLED=true",
-            note="or capture_input=True, capture_output=True of @observe",
-            source="langfuse.com/docs/sdk/python/decorators",
-        ),
-    ),
+    advice="""
+        no_session: with propagate_attributes(session_id="..."):
+            from langfuse, around each turn (JS: propagateAttributes({sessionId}, ...))
+            langfuse.com/docs/sessions
+        content: LANGFUSE_OBSERVE_DECORATOR_IO_CAPTURE_ENABLED=true
+            or capture_input=True, capture_output=True of @observe
+            langfuse.com/docs/sdk/python/decorators
+    """,
     sample=sample_by(
         "langfuse.observation.type", call="generation", tool="tool", agent="agent", step="span"
     ),

@@ -5,7 +5,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, number, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, By, Dialect, Sample, has, scope
+from evaluators.dialects.dialect import By, Dialect, Sample, has, scope
 from evaluators.model import JSON
 
 _TYPE, _INPUT, _OUTPUT = "langwatch.span.type", "langwatch.input", "langwatch.output"
@@ -84,21 +84,15 @@ LANGWATCH = Dialect(
     },
     finish=_finish,
     scopes=("langwatch",),
-    advice=(
-        Advice(
-            lacks=("no_session",),
-            setting='with langwatch.trace(metadata={"thread_id": "..."}):',
-            note="around each turn; user_id beside it names the user, and langwatch.get_current_trace().update(...)"
-            " sets them later",
-            source="source of langwatch 1.4.0, telemetry/tracing.py and attributes.py",
-        ),
-        Advice(
-            lacks=CONTENT,
-            setting="@langwatch.trace(capture_input=True, capture_output=True)",
-            note="and of @langwatch.span; these are its defaults, so something sets them to False",
-            source="source of langwatch 1.4.0, telemetry/tracing.py and span.py",
-        ),
-    ),
+    advice="""
+        no_session: with langwatch.trace(metadata={"thread_id": "..."}):
+            around each turn; user_id beside it names the user, and langwatch.get_current_trace().update(...) sets
+            them later
+            source of langwatch 1.4.0, telemetry/tracing.py and attributes.py
+        content: @langwatch.trace(capture_input=True, capture_output=True)
+            and of @langwatch.span; these are its defaults, so something sets them to False
+            source of langwatch 1.4.0, telemetry/tracing.py and span.py
+    """,
     sample=Sample(
         spans={
             "model call": {_TYPE: "llm", _METRICS: "{}"},

@@ -7,7 +7,7 @@ where an answer goes on after a tool. What people said and what was done has `pi
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.decoding.values import string
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, scope_is
+from evaluators.dialects.dialect import Dialect, Sample, scope_is
 from evaluators.dialects.readers import genai
 
 _TOOL = "lk.function_tool.name"
@@ -55,18 +55,12 @@ LIVEKIT = Dialect(
             "agent": {"gen_ai.operation.name": "invoke_agent"},
         },
     ),
-    advice=(
-        Advice(
-            lacks=("no_session",),
-            setting='set_tracer_provider(provider, metadata={"langfuse.session.id": "..."})',
-            note="from livekit.agents.telemetry, in each job",
-            source="docs.livekit.io/agents/observability",
-        ),
-        Advice(
-            lacks=CONTENT,
-            setting="set_tracer_provider(provider, allow_pii=True)",
-            note="from livekit.agents.telemetry: without it newer versions strip what was said before any exporter",
-            source="source of livekit-agents, telemetry/pii.py",
-        ),
-    ),
+    advice="""
+        no_session: set_tracer_provider(provider, metadata={"langfuse.session.id": "..."})
+            from livekit.agents.telemetry, in each job
+            docs.livekit.io/agents/observability
+        content: set_tracer_provider(provider, allow_pii=True)
+            from livekit.agents.telemetry: without it newer versions strip what was said before any exporter
+            source of livekit-agents, telemetry/pii.py
+    """,
 )

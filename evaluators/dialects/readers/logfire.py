@@ -7,7 +7,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import Advice, Dialect, Sample, has, scope, scope_is
+from evaluators.dialects.dialect import Dialect, Sample, has, scope, scope_is
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
@@ -171,14 +171,11 @@ LOGFIRE = Dialect(
         row("agent", "agent", "name"),
         row("session", "agent", "group_id"),
     ),
-    advice=(
-        Advice(
-            lacks=("scrubbed",),
-            setting="logfire.configure(scrubbing=False)",
-            note="or scrubbing=logfire.ScrubbingOptions(callback=...) that returns match.value for session ids",
-            source="logfire.pydantic.dev/docs/how-to-guides/scrubbing",
-        ),
-    ),
+    advice="""
+        scrubbed: logfire.configure(scrubbing=False)
+            or scrubbing=logfire.ScrubbingOptions(callback=...) that returns match.value for session ids
+            logfire.pydantic.dev/docs/how-to-guides/scrubbing
+    """,
     sample=Sample(
         scope="logfire.openai_agents",
         names={

@@ -6,7 +6,7 @@ Since 1.0 its exporter writes the conventions, and its spans are read as such; o
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
-from evaluators.dialects.dialect import Advice, By, Dialect, has, sample_by, scope_is
+from evaluators.dialects.dialect import By, Dialect, has, sample_by, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.model import JSON
@@ -73,13 +73,10 @@ MASTRA = Dialect(
     finish=_finish,
     reads=(fields.row("tools offered", "step", _STEP),),
     scopes=("@mastra/",),
-    advice=(
-        Advice(
-            lacks=("no_session",),
-            setting='agent.generate(..., {tracingOptions: {metadata: {sessionId: "..."}}})',
-            source="source of the package @mastra/otel-exporter",
-        ),
-    ),
+    advice="""
+        no_session: agent.generate(..., {tracingOptions: {metadata: {sessionId: "..."}}})
+            source of the package @mastra/otel-exporter
+    """,
     sample=sample_by(
         "mastra.span.type",
         call="model_generation",

@@ -8,7 +8,7 @@ from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, number, string, unwrap
-from evaluators.dialects.dialect import Advice, By, Dialect, has, sample_by, scope
+from evaluators.dialects.dialect import By, Dialect, has, sample_by, scope
 from evaluators.model import JSON, Span, Tokens
 
 _TYPE = "mlflow.spanType"
@@ -141,14 +141,11 @@ MLFLOW = Dialect(
     },
     finish=_finish,
     reads=(fields.row("input tokens", "model call", _USAGE),),
-    advice=(
-        Advice(
-            lacks=("no_session",),
-            setting='span.set_attribute("session.id", "...")',
-            note="on the root span: mlflow.trace.session is trace metadata, which is not exported over OTLP",
-            source="mlflow.org/docs/latest/genai/tracing/track-users-sessions; captures of mlflow 3.17.2",
-        ),
-    ),
+    advice="""
+        no_session: span.set_attribute("session.id", "...")
+            on the root span: mlflow.trace.session is trace metadata, which is not exported over OTLP
+            mlflow.org/docs/latest/genai/tracing/track-users-sessions; captures of mlflow 3.17.2
+    """,
     sample=sample_by(
         "mlflow.spanType", call='"CHAT_MODEL"', tool='"TOOL"', agent='"AGENT"', step='"CHAIN"'
     ),

@@ -5,7 +5,12 @@ from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.content.messages import role_of
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, NO_SETTING, Advice, Dialect, has, sample_by, scope
+from evaluators.dialects.dialect import (
+    Dialect,
+    has,
+    sample_by,
+    scope,
+)
 from evaluators.dialects.fields import row
 from evaluators.model import JSON, Span
 
@@ -96,27 +101,18 @@ MONOCLE = Dialect(
         row("output tokens", "model call", "event metadata: completion_tokens"),
     ),
     scopes=("monocle_apptrace",),
-    advice=(
-        Advice(
-            lacks=("no_session",),
-            setting='with monocle_trace_scope("agentic.session", "..."):',
-            note="from monocle_apptrace, around each turn",
-            source="source of monocle_apptrace 0.8.15, instrumentation/common/scope_wrapper.py",
-        ),
-        Advice(
-            lacks=("no_tool_definitions",),
-            setting=NO_SETTING,
-            note="it describes the tool of each call, and none that was only offered",
-            source="captures of monocle_apptrace 0.8.15",
-        ),
-        Advice(
-            lacks=CONTENT,
-            setting=NO_SETTING,
-            note="it writes what is asked and answered as events of its spans, without a switch; its obfuscators"
-            " (MONOCLE_SPAN_OBFUSCATORS) replace secrets in it",
-            source="source of monocle_apptrace 0.8.15, instrumentation/common/span_handler.py",
-        ),
-    ),
+    advice="""
+        no_session: with monocle_trace_scope("agentic.session", "..."):
+            from monocle_apptrace, around each turn
+            source of monocle_apptrace 0.8.15, instrumentation/common/scope_wrapper.py
+        no_tool_definitions: (no setting)
+            it describes the tool of each call, and none that was only offered
+            captures of monocle_apptrace 0.8.15
+        content: (no setting)
+            it writes what is asked and answered as events of its spans, without a switch; its obfuscators
+            (MONOCLE_SPAN_OBFUSCATORS) replace secrets in it
+            source of monocle_apptrace 0.8.15, instrumentation/common/span_handler.py
+    """,
     sample=sample_by(
         _TYPE,
         call="inference.framework",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import as_dict, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, has, scope_is
+from evaluators.dialects.dialect import has, scope_is
 from evaluators.dialects.readers import vercel_ai
 
 _TITLE = "You are a title generator."
@@ -49,12 +49,9 @@ OPENCODE = replace(
             "agent": {"ai.operationId": "ai.streamText"},
         },
     ),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting='opencode.json: "experimental": {"openTelemetry": true}',
-            note="exports prompts, answers, arguments and results of tools with the contents of files that were read",
-            source="recordings of opencode-ai 1.18.33",
-        ),
-    ),
+    advice="""
+        content: opencode.json: "experimental": {"openTelemetry": true}
+            exports prompts, answers, arguments and results of tools with the contents of files that were read
+            recordings of opencode-ai 1.18.33
+    """,
 )

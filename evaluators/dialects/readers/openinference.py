@@ -12,7 +12,7 @@ from evaluators.dialects.content.tools import tools_beside
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.key_sets import unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has, sample_by, scope
+from evaluators.dialects.dialect import Dialect, has, sample_by, scope
 from evaluators.dialects.fields import row, token_rows
 from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.dialects.readers.openinference_frameworks import (
@@ -29,6 +29,7 @@ from evaluators.dialects.readers.openinference_frameworks import (
 )
 from evaluators.model import JSON, Span, Tokens
 
+_HIDE = "OPENINFERENCE_HIDE_"
 MARK = "openinference.span.kind"
 _KINDS: dict[str, Kind] = {"AGENT": "agent", "LLM": "llm", "TOOL": "tool"}
 _SIDES = frozenset({"GUARDRAIL", "EVALUATOR"})
@@ -332,27 +333,17 @@ OPENINFERENCE = Dialect(
         row("model", "model call", "llm.model_name"),
         row("agent", "agent", "agent.name", "graph.node.name", "graph.node.id"),
     ),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting="unset OPENINFERENCE_HIDE_INPUTS OPENINFERENCE_HIDE_OUTPUTS OPENINFERENCE_HIDE_INPUT_MESSAGES"
-            " OPENINFERENCE_HIDE_OUTPUT_MESSAGES",
-            note="or TraceConfig(hide_inputs=False, hide_outputs=False); nothing is hidden by default. AWS's"
-            " distribution sends them as log records to where the logs go (docs/agents/sdk-log-events.md)",
-            source="arize-ai.github.io/openinference/spec/configuration/trace-config",
-        ),
-        Advice(
-            lacks=("no_tool_definitions",),
-            setting="unset OPENINFERENCE_HIDE_LLM_TOOLS OPENINFERENCE_HIDE_INPUTS",
-            note="tools are hidden with the inputs; some instrumentations never export them",
-            source="arize-ai.github.io/openinference/spec/configuration/trace-config",
-        ),
-        Advice(
-            lacks=("no_session",),
-            setting='with using_attributes(session_id="..."):',
-            note="from openinference.instrumentation, around each turn; the openai-agents group_id is not exported",
-            source="README of the package openinference-instrumentation",
-        ),
-    ),
+    advice=f"""
+        content: unset {_HIDE}INPUTS {_HIDE}OUTPUTS {_HIDE}INPUT_MESSAGES {_HIDE}OUTPUT_MESSAGES
+            or TraceConfig(hide_inputs=False, hide_outputs=False); nothing is hidden by default. AWS's distribution
+            sends them as log records to where the logs go (docs/agents/sdk-log-events.md)
+            arize-ai.github.io/openinference/spec/configuration/trace-config
+        no_tool_definitions: unset {_HIDE}LLM_TOOLS {_HIDE}INPUTS
+            tools are hidden with the inputs; some instrumentations never export them
+            arize-ai.github.io/openinference/spec/configuration/trace-config
+        no_session: with using_attributes(session_id="..."):
+            from openinference.instrumentation, around each turn; the openai-agents group_id is not exported
+            README of the package openinference-instrumentation
+    """,
     sample=sample_by("openinference.span.kind", call="LLM", tool="TOOL", agent="AGENT"),
 )

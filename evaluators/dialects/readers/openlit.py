@@ -10,7 +10,7 @@ from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.reprs import read_fields
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, Sample, scope, scope_is
+from evaluators.dialects.dialect import Dialect, Sample, scope, scope_is
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
@@ -132,20 +132,14 @@ OPENLIT = Dialect(
         row("tool call id", "model call", "gen_ai.tool.call.id"),
         row("arguments", "model call", "gen_ai.tool.args", "gen_ai.tool.call.arguments"),
     ),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting="openlit.init(capture_message_content=True)",
-            note="true is its default, so something sets it to false",
-            source="openlit 1.45.0, openlit/__init__.py",
-        ),
-        Advice(
-            lacks=("no_session",),
-            setting='with openlit.using_attributes({"session.id": "..."}):',
-            note="around each turn; since openlit 1.40",
-            source="openlit 1.45.0, openlit/__init__.py",
-        ),
-    ),
+    advice="""
+        content: openlit.init(capture_message_content=True)
+            true is its default, so something sets it to false
+            openlit 1.45.0, openlit/__init__.py
+        no_session: with openlit.using_attributes({"session.id": "..."}):
+            around each turn; since openlit 1.40
+            openlit 1.45.0, openlit/__init__.py
+    """,
     sample=Sample(
         scope="openlit",
         spans={

@@ -5,7 +5,11 @@ A conversation is one trace; the spans named `turn` are its turns. Spans of spee
 
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
-from evaluators.dialects.dialect import CONTENT, NO_SETTING, Advice, Dialect, Sample, scope
+from evaluators.dialects.dialect import (
+    Dialect,
+    Sample,
+    scope,
+)
 from evaluators.dialects.readers import genai
 
 _TOOL = "tool.function_name"
@@ -52,18 +56,12 @@ PIPECAT = Dialect(
             "tool": {"tool.function_name": "some_tool"},
         },
     ),
-    advice=(
-        Advice(
-            lacks=("no_session",),
-            setting='PipelineTask(..., enable_tracing=True, conversation_id="...")',
-            source="docs.pipecat.ai/server/utilities/opentelemetry",
-        ),
-        Advice(
-            lacks=CONTENT,
-            setting=NO_SETTING,
-            note="it writes what its LLM services are sent and answer wherever enable_tracing is on;"
-            " calls of tools stand in the messages of the next call only",
-            source="source of pipecat, utils/tracing/service_attributes.py",
-        ),
-    ),
+    advice="""
+        no_session: PipelineTask(..., enable_tracing=True, conversation_id="...")
+            docs.pipecat.ai/server/utilities/opentelemetry
+        content: (no setting)
+            it writes what its LLM services are sent and answer wherever enable_tracing is on; calls of tools stand
+            in the messages of the next call only
+            source of pipecat, utils/tracing/service_attributes.py
+    """,
 )

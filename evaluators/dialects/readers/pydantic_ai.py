@@ -6,7 +6,7 @@ from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has, sample_by, scope
+from evaluators.dialects.dialect import Dialect, has, sample_by, scope
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON
 
@@ -66,14 +66,11 @@ PYDANTIC_AI = Dialect(
         *fields.token_rows(usage.AGGREGATE, "agent"),
     ),
     scopes=("pydantic-ai",),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting="Agent.instrument_all(InstrumentationSettings(include_content=True))",
-            note="true is its default, so something sets it to false",
-            source="ai.pydantic.dev/api/models/instrumented",
-        ),
-    ),
+    advice="""
+        content: Agent.instrument_all(InstrumentationSettings(include_content=True))
+            true is its default, so something sets it to false
+            ai.pydantic.dev/api/models/instrumented
+    """,
     sample=sample_by(
         "gen_ai.operation.name",
         call="chat",

@@ -5,7 +5,7 @@ Its messages have no roles, so a question can only be recognised where nothing e
 
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import string
-from evaluators.dialects.dialect import NO_SETTING, Advice, Dialect, scope_is
+from evaluators.dialects.dialect import Dialect, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.model import Span
 
@@ -25,29 +25,17 @@ QUARKUS = Dialect(
     name="quarkus",
     speaks=scope_is("io.quarkus.opentelemetry") & genai.SPEAKS,
     read=_read,
-    advice=(
-        Advice(
-            lacks=("no_content",),
-            setting=f"{_SWITCH}prompt=true {_SWITCH}completion=true",
-            source="docs.quarkiverse.io/quarkus-langchain4j/dev/observability.html",
-        ),
-        Advice(
-            lacks=("no_question",),
-            setting='span.setAttribute("input.value", question)',
-            note="on a span around the turn, with output.value for the answer: the prompt is exported as the texts of"
-            " all messages in one, without roles",
-            source="a recording of quarkus-langchain4j under Quarkus 3.33",
-        ),
-        Advice(
-            lacks=("no_tool_arguments", "no_tool_results"),
-            setting=f"{_SWITCH}tool-arguments=true {_SWITCH}tool-result=true",
-            source="docs.quarkiverse.io/quarkus-langchain4j/dev/observability.html",
-        ),
-        Advice(
-            lacks=("no_tool_definitions",),
-            setting=NO_SETTING,
-            note="it never exports the tools that a model was offered",
-            source="a recording of quarkus-langchain4j under Quarkus 3.33",
-        ),
-    ),
+    advice=f"""
+        no_content: {_SWITCH}prompt=true {_SWITCH}completion=true
+            docs.quarkiverse.io/quarkus-langchain4j/dev/observability.html
+        no_question: span.setAttribute("input.value", question)
+            on a span around the turn, with output.value for the answer: the prompt is exported as the texts of all
+            messages in one, without roles
+            a recording of quarkus-langchain4j under Quarkus 3.33
+        no_tool_arguments, no_tool_results: {_SWITCH}tool-arguments=true {_SWITCH}tool-result=true
+            docs.quarkiverse.io/quarkus-langchain4j/dev/observability.html
+        no_tool_definitions: (no setting)
+            it never exports the tools that a model was offered
+            a recording of quarkus-langchain4j under Quarkus 3.33
+    """,
 )

@@ -3,9 +3,6 @@
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.dialect import (
-    CONTENT,
-    NO_SETTING,
-    Advice,
     By,
     Dialect,
     sample_by,
@@ -81,20 +78,14 @@ QWEN_CODE = Dialect(
     },
     finish=_finish,
     scopes=("qwen-code",),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting='settings.json: "telemetry": {"enabled": true, "logPrompts": true}',
-            note="exports prompts, answers, arguments, and whole conversations: what commands print and files hold",
-            source="qwenlm.github.io/qwen-code-docs/en/developers/development/telemetry",
-        ),
-        Advice(
-            lacks=("no_tool_definitions",),
-            setting=NO_SETTING,
-            note="Qwen Code exports no definitions of tools",
-            source="recordings of @qwen-code/qwen-code 0.24.4",
-        ),
-    ),
+    advice="""
+        content: settings.json: "telemetry": {"enabled": true, "logPrompts": true}
+            exports prompts, answers, arguments, and whole conversations: what commands print and files hold
+            qwenlm.github.io/qwen-code-docs/en/developers/development/telemetry
+        no_tool_definitions: (no setting)
+            Qwen Code exports no definitions of tools
+            recordings of @qwen-code/qwen-code 0.24.4
+    """,
     sample=sample_by(
         "gen_ai.operation.name",
         call="chat",

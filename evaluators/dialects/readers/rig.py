@@ -6,7 +6,7 @@ answer and the sums of the counts, and what it calls is beside it.
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import string
-from evaluators.dialects.dialect import NO_SETTING, Advice, Dialect, has
+from evaluators.dialects.dialect import Dialect, has
 from evaluators.dialects.readers import genai
 from evaluators.model import Span
 
@@ -26,18 +26,12 @@ RIG = Dialect(
     name="rig",
     speaks=has(_TARGET) & has("busy_ns", "idle_ns") & genai.SPEAKS,
     read=_read,
-    advice=(
-        Advice(
-            lacks=("no_tool_definitions",),
-            setting=NO_SETTING,
-            note="it never exports the tools that a model was offered",
-            source="a recording of rig under opentelemetry-rust 0.31",
-        ),
-        Advice(
-            lacks=("no_session",),
-            setting='tracing::info_span!("turn", session.id = "...")',
-            note="around each turn: then its steps are one trace as well",
-            source="a recording of rig under opentelemetry-rust 0.31",
-        ),
-    ),
+    advice="""
+        no_tool_definitions: (no setting)
+            it never exports the tools that a model was offered
+            a recording of rig under opentelemetry-rust 0.31
+        no_session: tracing::info_span!("turn", session.id = "...")
+            around each turn: then its steps are one trace as well
+            a recording of rig under opentelemetry-rust 0.31
+    """,
 )

@@ -6,11 +6,12 @@ Micrometer writes every value as a text.
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, is_json, string, unwrap
-from evaluators.dialects.dialect import Advice, By, Dialect, Sample, has, scope_is
+from evaluators.dialects.dialect import By, Dialect, Sample, has, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.model import JSON
 
+_LOG = "spring.ai.chat.client.observations.log-"
 _KIND = "spring.ai.kind"
 _TOOLS = "spring.ai.model.request.tool.names"
 _TOOL = "spring.ai.tool.definition."
@@ -83,35 +84,20 @@ SPRING_AI = Dialect(
     },
     finish=_finish,
     reads=(fields.row("tools offered", "tool", f"{_TOOL}schema"),),
-    advice=(
-        Advice(
-            lacks=("no_content", "no_question"),
-            setting="spring.ai.chat.client.observations.log-prompt=true"
-            " spring.ai.chat.client.observations.log-completion=true",
-            note="Spring AI 1.x: words then come as log records, which are to be exported too (port 4318, /v1/logs)",
-            speakers=("org.springframework.boot 3.",),
-            source="source of Spring AI 1.1, ChatClientAutoConfiguration",
-        ),
-        Advice(
-            lacks=("no_content", "no_question"),
-            setting="@Bean ObservationFilter words() { return context -> ...; }",
-            note="Spring AI 2.x: a filter that adds gen_ai.input.messages and gen_ai.output.messages to the observation"
-            " of the chat client; no property does",
-            speakers=("org.springframework.boot 4.",),
-            source="recordings of Spring AI 2.0 with every switch on",
-        ),
-        Advice(
-            lacks=("no_tool_arguments", "no_tool_results"),
-            setting="spring.ai.tools.observations.include-content=true",
-            source="source of Spring AI, ToolCallingAutoConfiguration and its tests",
-        ),
-        Advice(
-            lacks=("no_session",),
-            setting='chatClient.prompt().advisors(a -> a.param(ChatMemory.CONVERSATION_ID, "..."))',
-            note="with a chat memory among the client's advisors",
-            source="docs.spring.io/spring-ai/reference/observability, spring.ai.chat.client.conversation.id",
-        ),
-    ),
+    advice=f"""
+    no_content, no_question of org.springframework.boot 3.: {_LOG}prompt=true {_LOG}completion=true
+        Spring AI 1.x: words then come as log records, which are to be exported too (port 4318, /v1/logs)
+        source of Spring AI 1.1, ChatClientAutoConfiguration
+    no_content, no_question of org.springframework.boot 4.: @Bean ObservationFilter words() {{ return context -> ...; }}
+        Spring AI 2.x: a filter that adds gen_ai.input.messages and gen_ai.output.messages to the observation of the
+        chat client; no property does
+        recordings of Spring AI 2.0 with every switch on
+    no_tool_arguments, no_tool_results: spring.ai.tools.observations.include-content=true
+        source of Spring AI, ToolCallingAutoConfiguration and its tests
+    no_session: chatClient.prompt().advisors(a -> a.param(ChatMemory.CONVERSATION_ID, "..."))
+        with a chat memory among the client's advisors
+        docs.spring.io/spring-ai/reference/observability, spring.ai.chat.client.conversation.id
+    """,
     sample=Sample(
         scope="org.springframework.boot",
         spans={

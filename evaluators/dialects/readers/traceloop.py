@@ -8,7 +8,7 @@ from evaluators.dialects.content.outcomes import ToolOutcome, outcome_of
 from evaluators.dialects.content.tools import arguments_of, passed_by_python, tools_beside
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, as_list, python_literal, string, unwrap
-from evaluators.dialects.dialect import ALL_CONTENT, Advice, Dialect, Sample, has
+from evaluators.dialects.dialect import Dialect, Sample, has
 from evaluators.dialects.fields import row
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON, Span
@@ -249,19 +249,13 @@ TRACELOOP = Dialect(
         row("tools offered", "model call", "llm.request.functions.N.name"),
         row("tools offered", "agent", "crewai.agent.tools"),
     ),
-    advice=(
-        Advice(
-            lacks=ALL_CONTENT,
-            setting="TRACELOOP_TRACE_CONTENT=true",
-            note="true is its default, so something sets it to false",
-            source="traceloop.com/docs/openllmetry/privacy",
-        ),
-        Advice(
-            lacks=("no_session",),
-            setting='Traceloop.set_association_properties({"session_id": "..."})',
-            source="traceloop.com/docs/openllmetry/tracing/association",
-        ),
-    ),
+    advice="""
+        all_content: TRACELOOP_TRACE_CONTENT=true
+            true is its default, so something sets it to false
+            traceloop.com/docs/openllmetry/privacy
+        no_session: Traceloop.set_association_properties({"session_id": "..."})
+            traceloop.com/docs/openllmetry/tracing/association
+    """,
     sample=Sample(
         spans={
             "model call": {"llm.request.type": "chat", "gen_ai.completion.0.role": "assistant"},

@@ -6,7 +6,7 @@ from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.key_sets import Among, unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import CONTENT, Advice, Dialect, has, sample_by
+from evaluators.dialects.dialect import Dialect, has, sample_by
 from evaluators.model import JSON, Span
 
 _OUTER = ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
@@ -108,19 +108,13 @@ VERCEL_AI = Dialect(
         fields.row("output", "model call", *(key for key in _ANSWERS if not key.endswith("Calls"))),
         fields.row("tools offered", "model call", f"{_FUNCTIONS}N.name"),
     ),
-    advice=(
-        Advice(
-            lacks=CONTENT,
-            setting="experimental_telemetry: {isEnabled: true, recordInputs: true, recordOutputs: true}",
-            note="both are recorded by default, so something turns them off",
-            source="ai-sdk.dev/docs/ai-sdk-core/telemetry",
-        ),
-        Advice(
-            lacks=("no_session",),
-            setting='experimental_telemetry: {isEnabled: true, functionId: "<agent>", metadata: {sessionId: "..."}}',
-            source="ai-sdk.dev/docs/ai-sdk-core/telemetry",
-        ),
-    ),
+    advice="""
+        content: experimental_telemetry: {isEnabled: true, recordInputs: true, recordOutputs: true}
+            both are recorded by default, so something turns them off
+            ai-sdk.dev/docs/ai-sdk-core/telemetry
+        no_session: experimental_telemetry: {isEnabled: true, functionId: "<agent>", metadata: {sessionId: "..."}}
+            ai-sdk.dev/docs/ai-sdk-core/telemetry
+    """,
     sample=sample_by(
         "ai.operationId",
         call="ai.generateText.doGenerate",
