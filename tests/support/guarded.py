@@ -111,6 +111,97 @@ GROUPS: Mapping[str, Group] = {
             *("collector/api/*.py", "evaluators/dialects/**/*.py", "tests/bench/*.py"),
         ],
     ),
+    "brokers": Group(
+        tests=[
+            "tests/conformance/log/test_kafka_faults.py",
+            "tests/conformance/log/test_kafka_lag.py",
+            "tests/conformance/log/test_kafka_log.py",
+            "tests/conformance/test_kafka_security.py",
+            "tests/conformance/test_sink_kafka.py",
+            "tests/e2e/test_kafka_collector_logs.py",
+            "tests/e2e/test_kafka_forwarding.py",
+            "tests/e2e/test_kafka_judge.py",
+        ],
+        guards=[
+            *("collector/log/**/*.py", "collector/sinks/*.py", "collector/forward/*.py"),
+            *("collector/judging/*.py", "collector/service/*.py", "collector/config/tree.py"),
+            *("tests/support/kafka/*", "tests/support/*contract.py", "locks/requirements.lock"),
+        ],
+    ),
+    "judge": Group(
+        tests=[
+            "tests/e2e/test_judge.py",
+            "tests/e2e/test_judge_mistakes.py",
+            "tests/e2e/hostile/test_fair_judging.py",
+        ],
+        guards=[
+            *("collector/judging/*.py", "collector/service/*.py", "collector/scoring/**/*.py"),
+            *("collector/commands/validate.py", "collector/commands/ask.py"),
+            *("evaluators/judging/**/*", "evaluators/providers/*.py", "locks/requirements.lock"),
+        ],
+    ),
+    "pages": Group(
+        tests=[
+            "tests/e2e/test_doc_pictures.py",
+            "tests/e2e/test_page_for_everyone.py",
+            "tests/e2e/test_page_of_the_demo.py",
+            "tests/e2e/test_stream_live.py",
+        ],
+        guards=[
+            *("collector/api/**/*", "collector/commands/demo*.py", "tests/support/axe/*"),
+            *("scripts/pictures.py", "scripts/doc_pictures.py", "docs/pictures/*"),
+        ],
+    ),
+    "memory": Group(
+        tests=[
+            "tests/e2e/hostile/test_heavy_redaction.py",
+            "tests/e2e/hostile/test_real_memory.py",
+        ],
+        guards=[
+            *("collector/receiver/**/*.py", "collector/otlp/**/*.py", "collector/log/**/*.py"),
+            *("collector/assembly/**/*.py", "collector/reading/**/*.py", "collector/records/*.py"),
+            *("collector/scoring/**/*.py", "collector/base/heap.py", "locks/requirements.lock"),
+        ],
+    ),
+    "clocks": Group(
+        tests=["tests/e2e/test_clock_steps.py"],
+        guards=[
+            *("collector/base/clock.py", "collector/base/steady_clock.py", "collector/log/**/*.py"),
+            *("collector/assembly/**/*.py", "collector/service/*.py", "tests/support/set_clock.py"),
+            "tests/support/shifted_clock/*",
+        ],
+    ),
+    "places": Group(
+        tests=["tests/e2e/test_odd_places.py"],
+        guards=[
+            *("collector/base/*.py", "collector/service/*.py", "collector/judging/*.py"),
+            *("collector/scoring/**/*.py", "collector/log/**/*.py", "Dockerfile"),
+            "locks/requirements.lock",
+        ],
+    ),
+    "agents": Group(
+        tests=[
+            "tests/e2e/test_claude_code.py",
+            "tests/e2e/test_codex.py",
+            "tests/e2e/test_gemini_cli.py",
+        ],
+        guards=[
+            *("docs/agents/*.md", "tests/support/claude_code/*", "tests/support/codex/*"),
+            *("tests/support/gemini_cli/*", "collector/otlp/*.py", "collector/receiver/**/*.py"),
+            *("collector/assembly/**/*.py", "evaluators/dialects/**/*.py"),
+        ],
+    ),
+    "outlets": Group(
+        tests=["tests/conformance/test_sink_mlflow.py", "tests/conformance/test_sink_phoenix.py"],
+        guards=[
+            *(
+                "collector/sinks/**/*.py",
+                "collector/base/http_client.py",
+                "collector/base/retry.py",
+            ),
+            *("tests/support/tools/*", "tests/support/sink_contract.py"),
+        ],
+    ),
 }
 
 
@@ -149,27 +240,38 @@ def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 class Reports:
-    """Whether a run has passed tests and left none out."""
+    """How the groups of a run do: one has passed when a test of it has, and none has failed or was skipped."""
 
-    def __init__(self) -> None:
-        self.passed = self.skipped = 0
+    def __init__(self, names: Sequence[str]) -> None:
+        self._passed: set[str] = set()
+        self._failed: set[str] = set()
+        self._names = names
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.passed += report.when == "call" and report.passed
-        self.skipped += report.skipped
+        for name in self._names:
+            if GROUPS[name].has(report.nodeid):
+                if not report.passed:
+                    self._failed.add(name)
+                elif report.when == "call":
+                    self._passed.add(name)
+
+    def passed(self) -> list[str]:
+        return [each for each in self._names if each in self._passed - self._failed]
 
 
 def main(root: Path = ROOT) -> int:
-    """Run the groups that are due, and record each that passes with nothing skipped; the exit code."""
-    failed = 0
-    for name in changed(root):
-        digest, reports = GROUPS[name].digest(root), Reports()
-        options = ["-n", "4", "--dist", "loadfile", "-m", "not slow"]
-        code = pytest.main([*options, *GROUPS[name].tests], plugins=[reports])
-        failed |= code
-        if code == 0 and reports.passed and not reports.skipped:
-            record(name, digest, root)
-    return failed
+    """Run all that are due in one go, and record each group that passes with nothing skipped; the exit code."""
+    digests = {name: GROUPS[name].digest(root) for name in changed(root)}
+    if not digests:
+        return 0
+    reports = Reports(list(digests))
+    tests = [test for name in digests for test in GROUPS[name].tests]
+    options = ["-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "-m", "not slow"]
+    code = pytest.main([*options, *tests], plugins=[reports])
+    if code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        for name in reports.passed():
+            record(name, digests[name], root)
+    return int(code)
 
 
 def record(name: str, digest: str, root: Path = ROOT) -> None:

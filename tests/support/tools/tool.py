@@ -1,6 +1,7 @@
 """A real tool that shows scores, as a server on loopback, out of a virtual environment of its own.
 
 `python -m tests.support.tools.tool` makes those that are missing, below `.cache/tools`; each takes half a gigabyte.
+With SPANWISE_TEST_ONLY_DUE=1 it makes those of which a test is due (`guarded.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from tests.support import guarded
 from tests.support.ports import free_ports
 
 FOLDER = Path(__file__).parent
@@ -76,6 +78,7 @@ MLFLOW = Tool(
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     },
 )
+OUTLETS = (PHOENIX.name, MLFLOW.name)
 
 
 class Server:
@@ -197,6 +200,13 @@ def install(name: str) -> None:
     done.write_text(wanted.read_text())
 
 
+def wanted() -> list[str]:
+    """The environments that tests of this run need."""
+    group = dict.fromkeys(FRAMEWORKS, "frameworks") | dict.fromkeys(OUTLETS, "outlets")
+    not_due = guarded.not_due()
+    return [each for each in (*OUTLETS, SDKS, *FRAMEWORKS) if group.get(each) not in not_due]
+
+
 if __name__ == "__main__":
     with ThreadPoolExecutor() as together:
-        list(together.map(install, (PHOENIX.name, MLFLOW.name, SDKS, *FRAMEWORKS)))
+        list(together.map(install, wanted()))

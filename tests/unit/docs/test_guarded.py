@@ -1,28 +1,40 @@
 """The table of costly tests: every name in it exists, and a change of any guarded file makes its group due."""
 
 import json
-import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from tests.support import guarded
-from tests.support.guarded import GROUPS, ONLY_DUE, RECORD, ROOT, changed, matching
+from tests.support.guarded import GROUPS, ONLY_DUE, RECORD, ROOT, Group, Reports, changed, matching
+from tests.support.tools.tool import FRAMEWORKS, MLFLOW, PHOENIX, SDKS, wanted
 
-ONE = "image"
+ONE, OTHER = "one", "other"
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """A copy of what is guarded, all of it recorded as passed."""
-    for file in {f for each in GROUPS.values() for p in each.patterns for f in matching(p)}:
-        copy = tmp_path / file.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, copy)
-    record = tmp_path / RECORD
-    record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_text(json.dumps({name: each.digest(tmp_path) for name, each in GROUPS.items()}))
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files of two groups, both recorded as passed."""
+    groups = {
+        ONE: Group(tests=["tests/test_one.py::test_x"], guards=["a.yaml", "locks/*.lock"]),
+        OTHER: Group(tests=["tests/test_other.py"], guards=["room/**/*.py"]),
+    }
+    monkeypatch.setattr(guarded, "GROUPS", groups)
+    for name in (*FILES[ONE], *FILES[OTHER], str(RECORD)):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    record = {name: each.digest(tmp_path) for name, each in groups.items()}
+    (tmp_path / RECORD).write_text(json.dumps(record))
     return tmp_path
+
+
+FILES = {
+    ONE: ["tests/test_one.py", "a.yaml", "locks/first.lock", "locks/second.lock"],
+    OTHER: ["tests/test_other.py", "room/top.py", "room/deep/down/low.py"],
+}
 
 
 def test_every_pattern_and_every_test_of_the_table_exists() -> None:
@@ -34,49 +46,43 @@ def test_every_pattern_and_every_test_of_the_table_exists() -> None:
     assert json.loads((ROOT / RECORD).read_text()).keys() <= GROUPS.keys()
 
 
-def test_a_change_of_any_guarded_file_makes_its_group_due(tree: Path) -> None:
-    missed: list[tuple[str, Path]] = []
+def test_a_change_of_any_guarded_file_makes_its_group_due_and_no_other(tree: Path) -> None:
     assert changed(tree) == []
-    for name, group in GROUPS.items():
-        passed = group.digest(tree)
-        for pattern in group.patterns:
-            file = matching(pattern, tree)[0]
-            before = file.read_bytes()
-            file.write_bytes(before + b" ")
-            if group.digest(tree) == passed:
-                missed.append((name, file))
-            file.write_bytes(before)
-
-    assert missed == []
+    for name, files in FILES.items():
+        for each in files:
+            (tree / each).write_text("changed")
+            assert changed(tree) == [name], each
+            (tree / each).write_text(each)
+    assert changed(tree) == []
 
 
 def test_a_file_that_comes_goes_or_is_renamed_does_too(tree: Path) -> None:
-    file = tree / "locks" / "requirements.lock"
+    file = tree / "locks" / "first.lock"
     added = file.with_name("another.lock")
     added.write_text("")
-    assert ONE in changed(tree)
+    assert changed(tree) == [ONE]
     added.unlink()
-    assert ONE not in changed(tree)
+    assert changed(tree) == []
     file.rename(added)
-    assert ONE in changed(tree)
+    assert changed(tree) == [ONE]
 
 
 def test_a_group_that_never_passed_is_due(tree: Path) -> None:
     (tree / RECORD).write_text("{}")
 
-    assert changed(tree) == list(GROUPS)
+    assert changed(tree) == [ONE, OTHER]
 
 
 def test_only_the_command_that_says_so_leaves_groups_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarded, "changed", lambda: [each for each in GROUPS if each != ONE])
+    monkeypatch.setattr(guarded, "changed", lambda: [each for each in GROUPS if each != "image"])
     monkeypatch.delenv(ONLY_DUE, raising=False)
     assert guarded.header() == guarded.not_due() == []
 
     monkeypatch.setenv(ONLY_DUE, "1")
 
-    assert guarded.not_due() == [ONE]
+    assert guarded.not_due() == ["image"]
     (line,) = guarded.header()
-    assert line.endswith(f": {ONE}")
+    assert line.endswith(": image")
 
 
 def test_what_is_left_out_is_the_groups_tests_alone() -> None:
@@ -86,3 +92,38 @@ def test_what_is_left_out_is_the_groups_tests_alone() -> None:
     assert not image.has("tests/e2e/test_image_of_another.py::test_x")
     assert kafka.has("tests/e2e/test_kafka_outage.py::test_a_short_outage_under_load[a]")
     assert not kafka.has("tests/e2e/test_kafka_outage.py::test_a_stop_while_the_broker_is_away")
+
+
+Outcome = Literal["passed", "failed", "skipped"]
+
+
+def report(test: str, outcome: Outcome) -> pytest.TestReport:
+    return pytest.TestReport(test, ("", None, ""), {}, outcome, None, "call")
+
+
+def test_a_group_has_passed_when_no_test_of_it_failed_or_was_skipped() -> None:
+    reports = Reports(["image", "release", "clocks", "places"])
+    outcomes: Sequence[tuple[str, Outcome]] = (
+        ("tests/e2e/test_image.py::test_a", "passed"),
+        ("tests/e2e/test_release.py::test_a", "passed"),
+        ("tests/e2e/test_release.py::test_b", "skipped"),
+        ("tests/e2e/test_clock_steps.py::test_a[1]", "failed"),
+        ("tests/e2e/test_clock_steps.py::test_a[2]", "passed"),
+    )
+    for test, outcome in outcomes:
+        reports.pytest_runtest_logreport(report(test, outcome))
+
+    assert reports.passed() == ["image"]
+
+
+def test_a_tool_is_installed_while_a_test_that_needs_it_is_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    every = [PHOENIX.name, MLFLOW.name, SDKS, *FRAMEWORKS]
+    assert wanted() == every
+
+    monkeypatch.setenv(ONLY_DUE, "1")
+    monkeypatch.setattr(guarded, "changed", lambda: ["outlets"])
+    assert wanted() == [PHOENIX.name, MLFLOW.name, SDKS]
+    monkeypatch.setattr(guarded, "changed", lambda: ["frameworks"])
+    assert wanted() == [SDKS, *FRAMEWORKS]
