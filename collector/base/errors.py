@@ -39,6 +39,10 @@ class Retryable(SpanwiseError):
         self.after = after
 
 
+class RequestFailed(Retryable):
+    """The other side answers, and failed on this request: it may do so on this one alone."""
+
+
 class LogFull(Retryable):
     """The topic's share of the log is used up."""
 

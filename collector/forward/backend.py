@@ -2,6 +2,7 @@
 
 request -> taken
 -> not now: once more, for as long as it takes
+-> it fails: once more, then by traces; a trace that fails goes last, and is lost once the others pass all the time
 -> too large: as halves; refused: without the trace that it does not take, which is lost and counted
 """
 
@@ -9,19 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from google.protobuf.message import Message
 
-from collector.base.errors import Permanent, Retryable, TooLarge
+from collector.base.clock import Clock
+from collector.base.errors import Permanent, RequestFailed, Retryable, TooLarge
 from collector.base.retry import Backoff
 from collector.base.telemetry import Telemetry
 from collector.config.tree import OtlpTarget
 from collector.forward.families import RESULTS, ForwardFamilies, Result
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
-from collector.otlp.items import halves, keys_of
+from collector.otlp.items import halves, keys_of, traces_of
 from collector.otlp.signal import TRACE_SERVICE, OtlpSignal
 from collector.records.otlp_signals import LOGS, TRACES
 
@@ -30,6 +34,12 @@ TIMEOUT = 10.0
 GRACE = 5.0
 """Seconds that a stop leaves to the request in hand."""
 LONGEST_PAUSE = 5.0  # seconds between two tries at most: a backend that is back gets the first request within them
+TRIES = 3  # of a request that fails, in a row: one may be chance
+HELD_TRIES = 10
+"""Of a trace that fails while others pass, PAUSE apart: where one request in two fails, it loses one in a thousand."""
+PAUSE = 5.0  # seconds
+MOST_HELD = 16 << 20
+"""Bytes of traces that wait for others to pass; with as many nothing more is read: it is the backend that fails."""
 INLINE = 1 << 16
 """Bytes of a request that is read on the event loop; larger ones are read in a thread."""
 
@@ -42,6 +52,17 @@ class Part(NamedTuple):
 
     body: bytes
     items: int
+
+
+@dataclass
+class _Held:
+    """A trace that fails, while it is not known whether others do."""
+
+    request: Part
+    traces: frozenset[bytes]
+    next_try: float
+    passed: int  # requests that the backend had taken when it was tried last
+    tries: int = 0  # with others taken in between
 
 
 class StopCameFirst(Exception):
@@ -58,6 +79,7 @@ class Backend:
         *,
         families: ForwardFamilies,
         backoff: Backoff | None = None,
+        now: Clock = time.monotonic,
     ) -> None:
         self._transport = transport
         self._kind = signal.request
@@ -66,6 +88,10 @@ class Backend:
         self._spans = families.spans
         self._backoff = backoff or Backoff(longest=LONGEST_PAUSE)
         self._failing = False
+        self._now = now
+        self._held: list[_Held] = []
+        self._passed = 0
+        self._lost = Counter[Result]()
         for result in RESULTS:
             self._requests.labels(result)
         for result in ("sent", "lost"):
@@ -86,29 +112,88 @@ class Backend:
         )
         return cls(transport, signal, families=families)
 
-    async def deliver(self, requests: Sequence[Part], stopping: asyncio.Event) -> int:
-        """Bring these requests there, joined or cut as they fit; returns how many were refused for good, in parts.
+    async def deliver(self, requests: Sequence[Part], stopping: asyncio.Event) -> Counter[Result]:
+        """Bring these requests there, joined or cut as they fit; returns how many parts are lost, by reason.
 
-        Raises StopCameFirst: `stopping` is set, and the backend does not take them now.
+        What it holds then is tried again with the next call. Raises StopCameFirst: `stopping` is set, and the
+        backend does not take them now.
         """
         waiting = deque(_joined(requests))
-        refused = 0
+        self._lost.clear()
         while waiting:
+            await self._try_held(stopping)
             request = waiting.popleft()
             if len(request.body) > MOST and (two := await self._cut(request, of_traces=False)):
                 waiting.extendleft(reversed(two))
+                continue
+            if (behind := await self._behind_held(request)) is not None:
+                waiting.extendleft(reversed(behind))
                 continue
             try:
                 await self._send(request, stopping)
             except Permanent as error:
                 two = await self._cut(request, of_traces=not isinstance(error, TooLarge))
                 if two is None:
-                    refused += 1
                     self._lose(request, error)
                 else:
                     self.count("halved")
                     waiting.extendleft(reversed(two))
-        return refused
+            except RequestFailed as error:
+                two = await self._cut(request, of_traces=True)
+                if two is None:
+                    if not self._held:
+                        _log.warning(
+                            "The forward backend fails; what it failed on is tried again, with others in between: %s",
+                            str(error)[:300],
+                        )
+                    await self._hold(request)
+                else:
+                    waiting.extendleft(reversed(two))
+        await self._try_held(stopping)
+        while sum(len(each.request.body) for each in self._held) > MOST_HELD:
+            await self._pause(stopping)
+            await self._try_held(stopping)
+        return self._lost
+
+    @property
+    def is_holding(self) -> bool:
+        return bool(self._held)
+
+    async def _hold(self, request: Part) -> None:
+        traces = await self.read(request.body, traces_of)
+        self._held.append(_Held(request, traces, self._now() + PAUSE, self._passed))
+
+    async def _behind_held(self, request: Part) -> list[Part] | None:
+        """What of the request may be sent now; None: all of it. The spans of a trace that is held go behind those."""
+        if not self._held:
+            return None
+        traces = await self.read(request.body, traces_of)
+        if not any(traces & each.traces for each in self._held):
+            return None
+        two = await self._cut(request, of_traces=True)
+        if two is None:
+            await self._hold(request)
+        return two or []
+
+    async def _try_held(self, stopping: asyncio.Event) -> None:
+        """Try those that are held and due, each trace's in order."""
+        ahead = set[bytes]()
+        for each in [*self._held]:
+            if each.next_try > self._now() or each.traces & ahead:
+                ahead |= each.traces
+                continue
+            each.tries += self._passed > each.passed
+            each.passed, each.next_try = self._passed, self._now() + PAUSE
+            try:
+                await self._send(each.request, stopping, tries=1)
+            except RequestFailed as error:
+                if each.tries < HELD_TRIES:
+                    ahead |= each.traces
+                    continue
+                self._lose(each.request, error)
+            except Permanent as error:
+                self._lose(each.request, error)
+            self._held.remove(each)
 
     async def _cut(self, request: Part, *, of_traces: bool) -> list[Part] | None:
         two = await self.read(request.body, lambda of, kind: halves(of, kind, of_traces=of_traces))
@@ -128,24 +213,31 @@ class Backend:
     def count(self, result: Result, count: int = 1) -> None:
         self._requests.labels(result).inc(count)
 
-    async def _send(self, request: Part, stopping: asyncio.Event) -> None:
-        """Until it is taken. Raises Permanent: it never will be."""
+    async def _send(self, request: Part, stopping: asyncio.Event, tries: int = TRIES) -> None:
+        """Until it is taken. Raises Permanent: it never will be. Raises RequestFailed: it failed so often."""
         while True:
             try:
                 rejected, words = await self._export(request.body, stopping)
                 break
             except Retryable as error:
                 self.count("retried")
-                if not self._failing:
+                if not self._failing and not isinstance(error, RequestFailed):
                     self._failing = True
                     _log.warning(
                         "The forward backend takes nothing now; what it gets waits in the log: %s",
                         str(error)[:300],
                     )
-                await self._backoff.wait(stopping, at_least=error.after or 0.0)
-                if stopping.is_set():
-                    raise StopCameFirst from error
+                tries -= isinstance(error, RequestFailed) and error.after is None
+                if tries <= 0:
+                    raise
+                await self._pause(stopping, at_least=error.after or 0.0)
         self._backoff.reset()
+        self._passed += 1
+        for each in self._held:
+            if (
+                not each.tries
+            ):  # the backend is back, perhaps: then each trace's spans stay in order
+                each.next_try = 0.0
         if self._failing:
             self._failing = False
             _log.info("The forward backend takes requests again.")
@@ -155,6 +247,11 @@ class Backend:
             )
         self.count("partial" if rejected else "forwarded")
         self._count_spans(request, min(rejected, request.items))
+
+    async def _pause(self, stopping: asyncio.Event, *, at_least: float = 0.0) -> None:
+        await self._backoff.wait(stopping, at_least=at_least)
+        if stopping.is_set():
+            raise StopCameFirst
 
     async def _export(self, request: bytes, stopping: asyncio.Event) -> tuple[int, str]:
         """A try that a stop ends after GRACE seconds."""
@@ -170,12 +267,12 @@ class Backend:
             trying.cancel()
             stop.cancel()
 
-    def _lose(self, request: Part, error: Permanent) -> None:
-        _log.warning(
-            "The forward backend refused what it will never take, which is lost: %s",
-            str(error)[:300],
-        )
-        self.count("refused")
+    def _lose(self, request: Part, error: Exception) -> None:
+        result: Result = "failed" if isinstance(error, RequestFailed) else "refused"
+        why = "refused" if result == "refused" else f"failed {HELD_TRIES} times on"
+        _log.warning("The forward backend %s a trace, which is lost: %s", why, str(error)[:300])
+        self._lost[result] += 1
+        self.count(result)
         self._count_spans(request, request.items)
 
     def _count_spans(self, request: Part, lost: int) -> None:
@@ -205,6 +302,11 @@ class Backends(NamedTuple):
 
     spans: Backend
     log_records: Backend
+
+    @property
+    def are_holding(self) -> bool:
+        """Whether something that was delivered may still have to be read again."""
+        return any(each.is_holding for each in self)
 
     @classmethod
     def configured(cls, settings: OtlpTarget, telemetry: Telemetry) -> Backends:

@@ -5,12 +5,13 @@ from typing import Literal, TypeAlias, get_args
 from collector.base.telemetry import Telemetry
 
 Result: TypeAlias = Literal[
-    "forwarded", "partial", "retried", "halved", "returned", "refused", "expired"
+    "forwarded", "partial", "retried", "halved", "returned", "refused", "failed", "expired"
 ]
 RESULTS: tuple[Result, ...] = get_args(Result)
 """forwarded: taken; partial: taken without some items; retried: one more try; halved: refused whole, now two requests;
 returned: held what was forwarded within the last minute, which is left out; refused: never taken, which is a loss;
-expired: records that the log dropped before they were forwarded, which is a loss too."""
+failed: the backend failed on it again and again while it took others, which is a loss; expired: records that the log
+dropped before they were forwarded, which is a loss too."""
 
 
 class ForwardFamilies:

@@ -123,6 +123,10 @@ class Forwarder(Consumer):
         self._begins.pop(partition, None)
         return True
 
+    async def commit(self) -> None:
+        if not self._backends.are_holding:
+            await super().commit()
+
     async def finish(self) -> None:
         self._at_end.clear()
         while self._drains and not self._has_read_all:

@@ -169,6 +169,8 @@ class Keeper(Consumer):
 
     async def commit(self) -> None:
         """Write what was decided, then commit: on disk in one step, on Kafka in this order."""
+        if self._backends.are_holding:
+            return
         for number, each in self._partitions.items():
             oldest = each.keeping.oldest
             offset = each.read if oldest is None else min(each.read, oldest)
@@ -291,9 +293,8 @@ class Keeper(Consumer):
         await self._deliver(spans, logs)
 
     async def _deliver(self, spans: list[Part], logs: list[Part]) -> None:
-        refused = await self._backends.spans.deliver(spans, self._stopping)
-        if refused:
-            self._lose("refused", refused)
+        for reason, count in (await self._backends.spans.deliver(spans, self._stopping)).items():
+            self._lose(reason, count)
         await self._backends.log_records.deliver(logs, self._stopping)
 
     async def _parts(self, number: int, order: Order) -> list[_SentPart]:

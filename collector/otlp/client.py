@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 )
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
-from collector.base.errors import ConfigError, Permanent, Retryable, TooLarge
+from collector.base.errors import ConfigError, Permanent, RequestFailed, Retryable, TooLarge
 from collector.base.http_client import Client, HttpAnswer, HttpTarget, proxy_for
 from collector.config.tree import OtlpTarget
 from collector.otlp.signal import TRACE_SERVICE, OtlpService
@@ -29,7 +29,11 @@ _PROTOBUF = "application/x-protobuf"
 _PARTIAL = {"partialSuccess", "partial_success"}
 _BAD_REQUEST = frozenset({400, 422})
 _TOO_LARGE = 413  # HTTP: Content Too Large
+_FAILED = 500  # HTTP: from here on the other side failed
 _BAD_CODES = frozenset({grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.OUT_OF_RANGE})
+_FAILED_CODES = frozenset(
+    {grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL, grpc.StatusCode.DATA_LOSS}
+)
 
 
 class Transport(Protocol):
@@ -153,7 +157,7 @@ class HttpTransport:
             raise TooLarge(text)
         if answer.status in _BAD_REQUEST:
             raise Permanent(text)
-        raise Retryable(text, after=answer.after)
+        raise (RequestFailed if answer.status >= _FAILED else Retryable)(text, after=answer.after)
 
     async def close(self) -> None:
         await self._client.close()
@@ -193,7 +197,9 @@ def _meant(error: grpc.aio.AioRpcError) -> Exception:
     wait = _retry_info(error)
     if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and wait is None:
         return TooLarge(text)
-    return Permanent(text) if error.code() in _BAD_CODES else Retryable(text, after=wait)
+    if error.code() in _BAD_CODES:
+        return Permanent(text)
+    return (RequestFailed if error.code() in _FAILED_CODES else Retryable)(text, after=wait)
 
 
 def _retry_info(error: grpc.aio.AioRpcError) -> float | None:

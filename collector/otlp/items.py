@@ -35,6 +35,13 @@ def only(request: bytes, kind: type[Message], wanted: Callable[[int], bool]) -> 
     return message.SerializeToString() if kept else b""
 
 
+def traces_of(request: bytes, kind: type[Message]) -> frozenset[bytes]:
+    """The ids of its traces; of an item without one, nothing."""
+    message = _parsed(request, kind)
+    lists = () if message is None else _lists(message)
+    return frozenset(each.trace_id for items in lists for each in items if each.trace_id)
+
+
 def halves(
     request: bytes, kind: type[Message], *, of_traces: bool = False
 ) -> tuple[bytes, bytes] | None:

@@ -6,13 +6,21 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from collector.base.errors import ConfigError, Permanent, Retryable, TooLarge
+from collector.base.errors import ConfigError, Permanent, RequestFailed, Retryable, TooLarge
 from collector.base.net import is_loopback
 from collector.base.retry import Backoff
 from collector.base.telemetry import Telemetry
 from collector.config.crosscheck import crosscheck
 from collector.config.tree import Config, OtlpTarget
-from collector.forward.backend import MOST, Backend, Backends, Part, StopCameFirst
+from collector.forward.backend import (
+    HELD_TRIES,
+    MOST,
+    PAUSE,
+    Backend,
+    Backends,
+    Part,
+    StopCameFirst,
+)
 from collector.forward.families import RESULTS, ForwardFamilies
 from collector.otlp.items import keys_of
 from collector.records.otlp_signals import TRACES
@@ -28,21 +36,25 @@ class Stand:
     telemetry: Telemetry = field(default_factory=Telemetry)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     waits: list[float] = field(default_factory=list[float])
+    now: float = 1000.0
 
     def __post_init__(self) -> None:
         async def sleep(seconds: float) -> None:
             self.waits.append(seconds)
+            self.now += seconds
 
         self.backend = Backend(
             self.transport,
             TRACES,
             families=ForwardFamilies(self.telemetry),
             backoff=Backoff(longest=5.0, sleep=sleep),
+            now=lambda: self.now,
         )
 
     async def deliver(self, *requests: bytes) -> int:
+        """How many are lost."""
         parts = [Part(each, len(keys_of(each, TRACES.request))) for each in requests]
-        return await self.backend.deliver(parts, self.stopping)
+        return (await self.backend.deliver(parts, self.stopping)).total()
 
     def count(self, result: str, of: str = "requests") -> float:
         found = self.telemetry.registry.get_sample_value(
@@ -95,6 +107,71 @@ async def test_one_trace_that_is_refused_is_lost_alone(error: Exception) -> None
     assert forwarded_spans(it.transport) == [1, 2, 4, 5, 6, 7]
     assert (it.count("refused"), it.count("lost", "spans")) == (1, 1)
     assert it.count("sent", "spans") == 6
+
+
+async def test_a_trace_that_the_backend_fails_on_holds_up_no_other_and_is_lost_after_ten_tries() -> (
+    None
+):
+    it = Stand(FakeTransport(refuses=(b"poison", RequestFailed("HTTP 500"))))
+    spans = [span(at, at, text="poison" if at == 3 else "") for at in range(1, 8)]
+
+    assert await it.deliver(*(body(each) for each in spans)) == 0
+
+    assert forwarded_spans(it.transport) == [1, 2, 4, 5, 6, 7]
+    assert it.backend.is_holding
+    tries = 1
+    while not await it.deliver(body(span(100 + tries, 100 + tries))):
+        it.now += PAUSE
+        tries += 1
+    assert tries in {HELD_TRIES, HELD_TRIES + 1}
+    assert not it.backend.is_holding
+    assert (it.count("failed"), it.count("lost", "spans")) == (1, 1)
+
+
+async def test_a_trace_that_fails_is_not_lost_while_no_other_passes() -> None:
+    it = Stand(FakeTransport(refuses=(b"poison", RequestFailed("HTTP 500"))))
+    await it.deliver(body(span(1, 1, text="poison")))
+
+    for _ in range(10 * HELD_TRIES):
+        assert await it.deliver() == 0
+        it.now += PAUSE
+
+    assert it.backend.is_holding
+    it.transport.refuses = None
+    await it.deliver()
+    assert forwarded_spans(it.transport) == [1]
+
+
+@pytest.mark.parametrize("failures", [*range(60), 500])
+async def test_a_backend_that_fails_for_a_while_loses_nothing_and_gets_each_trace_in_order(
+    failures: int,
+) -> None:
+    it = Stand(FakeTransport(answers=[RequestFailed("HTTP 500") for _ in range(failures)]))
+    spans = {trace: [10 * trace + at for at in range(8)] for trace in range(1, 6)}
+
+    for at in range(0, 8, 2):
+        batch = [body(span(each, of[at + n])) for n in (0, 1) for each, of in spans.items()]
+        assert await it.deliver(*batch) == 0
+    while it.backend.is_holding:
+        assert await it.deliver() == 0
+        it.now += PAUSE
+
+    arrived = forwarded_spans(it.transport)
+    for numbers in spans.values():
+        assert [each for each in arrived if each in numbers] == numbers
+
+
+async def test_what_fails_beyond_a_bound_holds_up_all_else_until_the_backend_is_back() -> None:
+    it = Stand(FakeTransport(answers=[RequestFailed("HTTP 500") for _ in range(200)]))
+    large = [body(span(at, at, text="x" * (3 << 20))) for at in range(1, 8)]
+
+    assert await it.deliver(*large) == 0
+
+    assert it.transport.answers == []  # it was waited for
+    while it.backend.is_holding:
+        await it.deliver()
+        it.now += PAUSE
+    assert sorted(forwarded_spans(it.transport)) == list(range(1, 8))
 
 
 async def test_a_trace_that_is_invalid_is_not_cut() -> None:
