@@ -1,15 +1,21 @@
-"""Which evaluators of third parties are switched off, because they ended or held up their processes. Pure."""
+"""Which evaluators of third parties are switched off, because they ended or held up their processes."""
 
+import logging
+import time
 from collections import deque
+
+from evaluators.model import Failure
 
 STRIKES = 3  # deaths and time-outs in WINDOW that switch an evaluator off: one may be chance, and each costs a process
 WINDOW = 600.0  # seconds in which they count, and for which it is off
 SHORTER = 4  # how much shorter its time is after a strike: three whole ones would hold up the sessions that wait for it
 WHY_OFF = f"it ended its process or took too long {STRIKES} times in {WINDOW / 60:g} min"
+OFF = Failure(type="switched_off", message=WHY_OFF)
+_log = logging.getLogger(__name__)
 
 
 class PluginSwitch:
-    """Takes `now`, in seconds that never jump."""
+    """Takes `now`, in seconds of `time.monotonic`."""
 
     def __init__(self) -> None:
         self._strikes: dict[str, deque[float]] = {}
@@ -24,6 +30,22 @@ class PluginSwitch:
         strikes.clear()
         self._off_until[evaluator] = now + WINDOW
         return True
+
+    def blame(self, *evaluators: str, subject: str, late: float | None = None) -> Failure:
+        """What an outcome says of the evaluator that ended its process now, or took more than `late` seconds.
+
+        `evaluators`: more than one where it is not known which of them did.
+        """
+        what = "ended its process" if late is None else f"took more than {late:g} s"
+        names = "` or `".join(evaluators)
+        _log.warning("Evaluator `%s` %s on a %s", names, what, subject)
+        for each in evaluators:
+            if self.strike(each, time.monotonic()):
+                minutes = WINDOW / 60
+                _log.error("Evaluator `%s` is switched off for %g min: %s", each, minutes, WHY_OFF)
+        if late is None:
+            return Failure(type="worker_died", message="it ended its process")
+        return Failure(type="timeout", message=f"no answer within {late:g} s")
 
     def is_off(self, evaluator: str, now: float) -> bool:
         return now < self._off_until.get(evaluator, 0.0)

@@ -4,7 +4,6 @@ python -m collector.judging.child FD
 """
 
 import asyncio
-import faulthandler
 import logging
 import socket
 import tempfile
@@ -21,6 +20,7 @@ from collector.config.tree import Config
 from collector.judging.answer_cache import AnswerCache
 from collector.judging.judge_client import BudgetGate, JudgeClientPool, SubjectClient
 from collector.judging.port import (
+    PLUGIN_CACHE,
     BudgetReply,
     CacheFailed,
     FromJudge,
@@ -34,19 +34,18 @@ from collector.judging.port import (
     decode_to_judge,
     encode,
 )
+from collector.judging.running import JOB, Watch
 from evaluators.expectations import Expectation
 from evaluators.judging.embedding import embed_trace
 from evaluators.judging.judge import Verdict, judge_session, judge_trace
 from evaluators.model import Failure, Session, Trace
-from evaluators.plan import PLUGIN_TIMEOUT, Configured, is_embedded
+from evaluators.plan import Configured, is_embedded
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 from evaluators.run import failed
 
 NICENESS = 5
 """It mostly waits for a model: more urgent than the workers (10), less than the service (0)."""
 CACHE = "judge-cache"
-PLUGIN_CACHE = "judge-cache-plugins"
-"""Of the process of third parties' evaluators: two processes do not write one cache."""
 _log = logging.getLogger(__name__)
 _trace = msgspec.msgpack.Decoder(Trace).decode
 
@@ -61,7 +60,7 @@ async def _work(link: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=link)
     try:
         setup = decode_setup(await receive_frame(reader))
-        if setup.plugins:
+        if setup.limits:
             limit_plugins()
         await _Process(setup, writer).run(reader)
     except* (_EndError, asyncio.IncompleteReadError):
@@ -83,7 +82,7 @@ class _Process:
             api_key=setup.api_key,
             price=judge.price and (judge.price.input, judge.price.output),
         )
-        folder = Path(config.data_dir) / (PLUGIN_CACHE if setup.plugins else CACHE)
+        folder = Path(config.data_dir) / (PLUGIN_CACHE if setup.limits else CACHE)
         _ensure_temporary_folder(folder)
         provider.load()
         self._gate = BudgetGate(self._send)
@@ -95,17 +94,18 @@ class _Process:
             judge=judge,
             vectors=_vectors(config, setup),
         )
-        plan = checked_plan(setup.plan, setup.judged)
-        self._runner = JudgeJobRunner(config, self._clients, plan.judged, setup.plan)
-        self._watched = setup.plugins
+        judged = checked_plan(setup.plan, setup.judged).judged
+        self._watch = None
+        if setup.limits:
+            self._watch = Watch(folder, setup.limits)
+            judged = tuple(map(self._watch.watched, judged))
+        self._runner = JudgeJobRunner(config, self._clients, judged, setup.plan)
         self._owners: dict[int, str] = {}
 
     async def run(self, reader: asyncio.StreamReader) -> None:
         """Answer until the end of the stream."""
         self._frame(b"ready")
         async with asyncio.TaskGroup() as jobs:
-            if self._watched:
-                jobs.create_task(_end_when_held_up(self._runner.longest))
             try:
                 while True:
                     self._take(await receive_frame(reader), jobs)
@@ -126,7 +126,10 @@ class _Process:
             jobs.create_task(self._judge(frame))
 
     async def _judge(self, job: Job) -> None:
-        self._send(await self._runner.run(job))
+        JOB.set(job.id)
+        done = await self._runner.run(job)
+        late = () if self._watch is None else self._watch.late.pop(job.id, ())
+        self._send(msgspec.structs.replace(done, late=tuple(late)))
 
     def _cache_failed(self, error: Exception) -> None:
         self._send(CacheFailed(reason=reason_of(error), message=str(error)))
@@ -136,16 +139,6 @@ class _Process:
 
     def _frame(self, payload: bytes) -> None:
         self._writer.write(pack_frame(payload))
-
-
-async def _end_when_held_up(longest: float) -> None:
-    """End the process, with the stacks of its threads on stderr, once its loop has stood still so long.
-
-    The timer is in C: it needs no lock of the interpreter, which an evaluator that hangs may hold.
-    """
-    while True:
-        faulthandler.dump_traceback_later(longest, exit=True)
-        await asyncio.sleep(longest / 10)
 
 
 async def receive_frame(reader: asyncio.StreamReader) -> bytes:
@@ -190,14 +183,7 @@ class JudgeJobRunner:
         judged: Sequence[Configured],
         settings: PlanSettings,
     ) -> None:
-        self.longest = max((each.timeout for each in judged), default=PLUGIN_TIMEOUT)
-        """Seconds that an evaluator may hold up all others."""
-        self._due = {
-            scope: [each for each in judged if each.spec.scope == scope]
-            for scope in ("trace", "session")
-        }
-        self._embedded = [each for each in self._due["trace"] if is_embedded(each)]
-        self._judged = [each for each in self._due["trace"] if not is_embedded(each)]
+        self._evaluators = judged
         self._config = config.judge
         self._embedder = config.embedder.model or ""
         self._clients = clients
@@ -206,12 +192,19 @@ class JudgeJobRunner:
     async def run(self, job: Job) -> JobDone:
         """The outcomes of every due evaluator; whatever the job holds, it raises nothing."""
         scope = "trace" if isinstance(job, TraceJob) else "session"
+        due = [
+            each
+            for each in self._evaluators
+            if each.spec.scope == scope and each.spec.name not in job.without
+        ]
         try:
-            verdict = await (self._trace(job) if isinstance(job, TraceJob) else self._session(job))
+            verdict = await (
+                self._trace(job, due) if isinstance(job, TraceJob) else self._session(job, due)
+            )
         except Exception as error:  # noqa: BLE001 - one subject must not end the judge
             _log.exception("A job of scope `%s` failed", scope)
             failure = Failure(type="exception", message=type(error).__name__)
-            verdict = Verdict(outcomes=tuple(failed(each, failure) for each in self._due[scope]))
+            verdict = Verdict(outcomes=tuple(failed(each, failure) for each in due))
         return JobDone(
             id=job.id,
             outcomes=verdict.outcomes,
@@ -219,15 +212,16 @@ class JudgeJobRunner:
             cost_usd=verdict.cost_usd or 0.0,
         )
 
-    async def _trace(self, job: TraceJob) -> Verdict:
+    async def _trace(self, job: TraceJob, due: Sequence[Configured]) -> Verdict:
         trace = _trace(job.trace)
         client = self._clients.for_subject(job.owner, job.id)
         expectation = self._expectations.find(trace, job.turn)
         async with asyncio.TaskGroup() as both:
-            judged = both.create_task(self._judge(trace, client, expectation))
+            asking = [each for each in due if not is_embedded(each)]
+            judged = both.create_task(self._judge(asking, trace, client, expectation))
             embedded = both.create_task(
                 embed_trace(
-                    self._embedded,
+                    [each for each in due if is_embedded(each)],
                     trace,
                     client.embed,
                     model=self._embedder,
@@ -238,12 +232,16 @@ class JudgeJobRunner:
         return _together(judged.result(), embedded.result())
 
     async def _judge(
-        self, trace: Trace, client: SubjectClient, expectation: Expectation | None
+        self,
+        due: Sequence[Configured],
+        trace: Trace,
+        client: SubjectClient,
+        expectation: Expectation | None,
     ) -> Verdict:
-        if not self._judged:
+        if not due:
             return Verdict(outcomes=())
         return await judge_trace(
-            self._judged,
+            due,
             trace,
             client,
             calls=self._config.calls,
@@ -251,7 +249,7 @@ class JudgeJobRunner:
             expectation=expectation,
         )
 
-    async def _session(self, job: SessionJob) -> Verdict:
+    async def _session(self, job: SessionJob, due: Sequence[Configured]) -> Verdict:
         traces = [_trace(each) for each in job.traces]
         session = Session(
             service=job.service,
@@ -260,7 +258,7 @@ class JudgeJobRunner:
             closed=job.closed,
         )
         return await judge_session(
-            self._due["session"],
+            due,
             session,
             traces,
             self._clients.for_subject(job.owner, job.id),

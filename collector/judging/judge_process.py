@@ -5,19 +5,22 @@ reported counts as spent.
 """
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 from pydantic import SecretStr
 
 from collector.base.child import LONGEST_RESTART, Child, restart_backoff
 from collector.base.clock import Clock
 from collector.base.families import RuntimeFamilies
-from collector.base.plugin_switch import WHY_OFF, WINDOW, PluginSwitch
+from collector.base.plugin_switch import OFF, PluginSwitch
 from collector.base.retry import Sleep
 from collector.base.supervisor import Reason, reason_of
 from collector.base.telemetry import Telemetry
@@ -26,6 +29,8 @@ from collector.config.tree import Config
 from collector.judging.budget import Budget
 from collector.judging.families import JudgingFamilies
 from collector.judging.port import (
+    PLUGIN_CACHE,
+    RUNNING,
     BudgetReply,
     CacheFailed,
     CallFinished,
@@ -35,20 +40,20 @@ from collector.judging.port import (
     JudgeLateError,
     ReserveBudget,
     Setup,
-    SwitchedOffError,
+    TraceJob,
     VerdictWritten,
     decode_from_judge,
     encode,
 )
+from evaluators.model import Failure
 from evaluators.plan import Configured, is_third_party
+from evaluators.run import failed
 
 _log = logging.getLogger(__name__)
 
 START_TIMEOUT = 120.0  # seconds: importing litellm takes some, on a busy machine many
 MAX_ATTEMPTS = 3  # deaths of the process on one subject: one may be chance, three are the subject's
 PERIOD = "usd_per_day"
-_ALL = ""
-"""They share their process, so they are switched off together."""
 
 
 def _plain(secret: SecretStr | None) -> str | None:
@@ -58,12 +63,13 @@ def _plain(secret: SecretStr | None) -> str | None:
 class _Pending:
     """A job and the future that its caller waits for."""
 
-    __slots__ = ("attempts", "awaits_budget", "future", "job")
+    __slots__ = ("attempts", "awaits_budget", "future", "job", "without")
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.attempts = 0
         self.awaits_budget = 0  # calls that wait for budget now
+        self.without: dict[str, Failure] = {}  # third parties' evaluators that are not run
         self.future: asyncio.Future[JobDone] = asyncio.get_running_loop().create_future()
 
 
@@ -87,18 +93,18 @@ class JudgeProcess:
     ) -> None:
         """`judged`: the evaluators that it runs: ours, or those of third parties."""
         judge, embedder = config.judge, config.embedder
-        theirs = frozenset(each.spec.name for each in judged if is_third_party(each))
-        self._setup = encode(
-            Setup(
-                config=config.model_dump_json(),
-                api_key=_plain(judge.api_key),
-                embedder_api_key=_plain(embedder.api_key),
-                plan=plan_settings(config) if theirs else without_plugins(plan_settings(config)),
-                judged=tuple(each.spec.name for each in judged),
-                plugins=bool(theirs),
-            )
+        self._due = judged
+        self._plugins = {each.spec.name: each for each in judged if is_third_party(each)}
+        plan = plan_settings(config)
+        self._setup = Setup(
+            config=config.model_dump_json(),
+            api_key=_plain(judge.api_key),
+            embedder_api_key=_plain(embedder.api_key),
+            plan=plan if self._plugins else without_plugins(plan),
+            judged=tuple(each.spec.name for each in judged),
+            limits={},
         )
-        self._plugins = theirs
+        self._running = Path(config.data_dir) / PLUGIN_CACHE / RUNNING
         self._switch = PluginSwitch()
         self._model = judge.model or ""
         self._timeout = judge.max_lag
@@ -120,12 +126,9 @@ class JudgeProcess:
 
     @property
     def off(self) -> frozenset[str]:
-        is_off = self._switch.is_off(_ALL, time.monotonic())
-        return self._plugins if is_off else frozenset()
+        return self._switch.off(time.monotonic())
 
     async def judge(self, make: Callable[[int], Job]) -> JobDone:
-        if self.off:
-            raise SwitchedOffError(WHY_OFF)
         job = make(next(self._numbers))
         pending = self._pending[job.id] = _Pending(job)
         self._has_jobs.set()
@@ -137,6 +140,7 @@ class JudgeProcess:
             # A job that waits for budget does not hang: its calls are refused once it is gone.
             if self._child is not None and not pending.awaits_budget:
                 self._child.kill()
+                self._child = None  # no evaluator has ended it
             raise JudgeLateError from error
         finally:
             self._pending.pop(job.id, None)
@@ -152,14 +156,22 @@ class JudgeProcess:
         while True:
             reason = "died"
             began = self._clock()
-            child = Child("collector.judging.child", self._setup, START_TIMEOUT)
+            limits = {
+                name: self._switch.limit(name, each.timeout, time.monotonic())
+                for name, each in self._plugins.items()
+            }
+            self._setup = replace(self._setup, limits=limits)
+            with contextlib.suppress(OSError):
+                self._running.unlink()
+            child = Child("collector.judging.child", encode(self._setup), START_TIMEOUT)
             try:
                 async with child:
                     await self._serve(child)
             except TimeoutError:
                 reason = "hung"
             except (EOFError, ConnectionError):
-                pass
+                if self._plugins and self._blame():
+                    restarts.reset()  # it is switched off before long
             except OSError as error:
                 reason = "unstartable"
                 self._note_failure(reason_of(error), error)
@@ -168,17 +180,9 @@ class JudgeProcess:
             self._families.restarts.labels(reason).inc()
             if reason != "unstartable" and not child.was_interrupted:
                 _log.warning("The judge process %s, another is started", reason)
-            if self._plugins and reason != "unstartable":
-                self._strike()
             if self._clock() - began > LONGEST_RESTART:
                 restarts.reset()
             await restarts.sleep()
-
-    def _strike(self) -> None:
-        """One of the evaluators ended or held up the process: which one is not known."""
-        if self._switch.strike(_ALL, time.monotonic()):
-            names = ", ".join(f"`{name}`" for name in sorted(self._plugins))
-            _log.error("%s switched off for %g min: %s", names, WINDOW / 60, WHY_OFF)
 
     def _note_failure(self, reason: Reason, error: object) -> None:
         """Count a failure that costs no verdict; named once until a judge process runs, or its cache works, again."""
@@ -199,11 +203,51 @@ class JudgeProcess:
         except* (EOFError, OSError) as ends:
             raise EOFError from ends
 
+    def _blame(self) -> bool:
+        """Leave the evaluator that ran when the process ended out on that subject; the other subjects lose nothing.
+
+        Returns whether it is known.
+        """
+        try:
+            job, began, name = self._running.read_text().rstrip("\0").split(" ", 2)
+            pending, evaluator = self._pending[int(job)], self._plugins[name]
+        except (
+            OSError,
+            ValueError,
+            LookupError,
+        ):  # none ran; a thread that one left behind, for instance
+            if self._child is not None:
+                self._switch.blame(*self._plugins, subject="subject")
+            return False
+        limit = self._setup.limits[name]
+        late = limit if time.monotonic() - float(began) >= limit else None
+        subject = f"{evaluator.spec.scope} of `{pending.job.service}`"
+        pending.without[name] = self._switch.blame(name, subject=subject, late=late)
+        for each in self._pending.values():
+            each.attempts = 0
+        return True
+
     def _send(self, pending: _Pending) -> None:
-        if self._child is None or self._child.has_ended:
+        scope = "trace" if isinstance(pending.job, TraceJob) else "session"
+        due = [each for each in self._due if each.spec.scope == scope]
+        for name in self.off.intersection(each.spec.name for each in due):
+            pending.without.setdefault(name, OFF)
+        if pending.without and len(pending.without) == len(due):
+            self._done(pending, JobDone(id=pending.job.id, outcomes=(), calls=0, cost_usd=0.0))
+        elif self._child is not None and not self._child.has_ended:
+            pending.attempts += 1
+            self._child.send(encode(replace(pending.job, without=tuple(pending.without))))
+
+    def _done(self, pending: _Pending, done: JobDone) -> None:
+        """Answer with an outcome of every evaluator, those that were not run or took too long among them."""
+        if pending.future.done():
             return
-        pending.attempts += 1
-        self._child.send(encode(pending.job))
+        for name in done.late:
+            subject, late = f"subject of `{pending.job.service}`", self._setup.limits[name]
+            pending.without[name] = self._switch.blame(name, subject=subject, late=late)
+        outcomes = [each for each in done.outcomes if each.evaluator not in pending.without]
+        outcomes += [failed(self._plugins[name], why) for name, why in pending.without.items()]
+        pending.future.set_result(replace(done, outcomes=tuple(outcomes)))
 
     def _child_ended(self) -> None:
         """Count the reservations of calls under way as spent; the next process gets their jobs again."""
@@ -212,11 +256,9 @@ class JudgeProcess:
             self.budget.settle(self._clock(), service, reserved=usd, usd=usd)
         self._reserved.clear()
         for pending in self._pending.values():
-            # Third parties' are not tried again: whoever did it would do it to the same subjects once more.
-            most = 1 if self._plugins else MAX_ATTEMPTS
-            if pending.attempts >= most and not pending.future.done():
+            if pending.attempts >= MAX_ATTEMPTS and not pending.future.done():
                 pending.future.set_exception(
-                    JudgeDiedError(f"the judge process died {most} times on this subject")
+                    JudgeDiedError(f"the judge process died {MAX_ATTEMPTS} times on this subject")
                 )
 
     def _take(self, frame: msgspec.Struct, child: Child, waiting: asyncio.TaskGroup) -> None:
@@ -228,8 +270,8 @@ class JudgeProcess:
             self._note_failure(frame.reason, frame.message)
         elif isinstance(frame, JobDone):
             pending = self._pending.get(frame.id)
-            if pending is not None and not pending.future.done():
-                pending.future.set_result(frame)
+            if pending is not None:
+                self._done(pending, frame)
 
     async def _reserve(self, request: ReserveBudget, child: Child) -> None:
         """Answer when the call may be made, or must not be: the budget is spent, or the job is gone."""

@@ -328,12 +328,9 @@ class JudgingRoom(Consumer):
         except JudgeLateError:
             return
         except JudgeDiedError as error:
-            outcomes = self._failed(subject.verdict.scope, error)
-            await self._append(subject, None, outcomes)
-
-    def _failed(self, scope: str, error: JudgeDiedError) -> tuple[Outcome, ...]:
-        failure = Failure(type=error.kind, message=str(error))
-        return tuple(failed(each, failure) for each in self._judged[scope])
+            failure = Failure(type="judge_died", message=str(error))
+            due = self._judged[subject.verdict.scope]
+            await self._append(subject, None, tuple(failed(each, failure) for each in due))
 
     async def _append(
         self, subject: JudgedSubject, done: JobDone | None, outcomes: tuple[Outcome, ...] = ()

@@ -21,16 +21,14 @@ Result = Literal[
 """How a request to a judge ended (the label of `judge_requests_total`)."""
 
 
+PLUGIN_CACHE = "judge-cache-plugins"
+"""Folder of the process of third parties' evaluators: two processes do not write one cache."""
+RUNNING = "running"
+"""A file in it, which says what runs: job, `time.monotonic` of its beginning, evaluator; empty where nothing does."""
+
+
 class JudgeDiedError(SpanwiseError):
     """The judge process died on the subject as often as a subject may cause."""
-
-    kind = "judge_died"
-
-
-class SwitchedOffError(JudgeDiedError):
-    """Third parties' evaluators ended or held up the judge process too often: they are off for some minutes."""
-
-    kind = "switched_off"
 
 
 class JudgeLateError(SpanwiseError):
@@ -45,7 +43,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     embedder_api_key: str | None
     plan: PlanSettings
     judged: tuple[str, ...]  # evaluators that are due
-    plugins: bool  # whether they are third parties'
+    limits: dict[str, float]  # seconds that each may take where they are third parties'; else empty
 
 
 class TraceJob(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
@@ -56,6 +54,7 @@ class TraceJob(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     turn: int | None = None  # its position in the session, 1-based; None = unknown
     history: tuple[Previous, ...] = ()
     """The turns before it, oldest first, for evaluators that compare hosted embeddings."""
+    without: tuple[str, ...] = ()  # evaluators that are not run
 
 
 class SessionJob(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
@@ -68,6 +67,7 @@ class SessionJob(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
     """None where no judge is asked about it."""
     turns: tuple[Turn, ...] = ()
     agent: str
+    without: tuple[str, ...] = ()
 
 
 class BudgetReply(msgspec.Struct, frozen=True, kw_only=True, tag="budget_reply"):
@@ -115,6 +115,7 @@ class JobDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
     outcomes: tuple[Outcome, ...]
     calls: int
     cost_usd: float
+    late: tuple[str, ...] = ()  # third parties' evaluators that took too long
 
 
 Job = TraceJob | SessionJob

@@ -5,14 +5,13 @@ tried again; the jobs behind it lose nothing.
 """
 
 import asyncio
-import logging
 import time
 
 import msgspec
 
 from collector.base.child import Child
 from collector.base.families import RuntimeFamilies
-from collector.base.plugin_switch import WHY_OFF, WINDOW, PluginSwitch
+from collector.base.plugin_switch import OFF, PluginSwitch
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.reading.port import PluginJob
@@ -24,13 +23,8 @@ from evaluators.run import failed
 
 LEAST = 2  # processes: while one waits for an evaluator that hangs, another one scores
 STARTS = 3  # failed starts that a job waits for: the first may be for want of memory
-_LOST = {
-    "worker_died": "it ended its process",
-    "unstartable": "its process did not start: the log says why",
-    "switched_off": WHY_OFF,
-}
+_UNSTARTABLE = Failure(type="unstartable", message="its process did not start: the log says why")
 _outcome = msgspec.msgpack.Decoder(Outcome).decode
-_log = logging.getLogger(__name__)
 
 
 class PluginProcesses(Processes):
@@ -57,8 +51,7 @@ class PluginProcesses(Processes):
         (task,) = await self._answered([job])
         if task.answer is not None:
             return _outcome(task.answer)
-        message = _LOST.get(task.lost, f"no answer within {task.timeout:g} s")
-        return failed(self._due[job.evaluator], Failure(type=task.lost, message=message))
+        return failed(self._due[job.evaluator], task.lost or _UNSTARTABLE)
 
     async def _needed(self) -> None:
         await self._any_waits()
@@ -67,18 +60,15 @@ class PluginProcesses(Processes):
         name, now = _evaluator(task), time.monotonic()
         task.timeout = self._switch.limit(name, self._due[name].timeout, now)
         if is_off := self._switch.is_off(name, now):
-            task.lost = "switched_off"
+            task.lost = OFF
             task.resolve(None)
         return is_off
 
     def _is_tried_again(self, task: Task, *, hung: bool) -> bool:
-        task.lost = "timeout" if hung else "worker_died"
         name = _evaluator(task)
-        what = f"took more than {task.timeout:g} s" if hung else "ended its process"
-        scope = self._due[name].spec.scope
-        _log.warning("Evaluator `%s` %s on a %s of `%s`", name, what, scope, task.service)
-        if self._switch.strike(name, time.monotonic()):
-            _log.error("Evaluator `%s` is switched off for %g min: %s", name, WINDOW / 60, WHY_OFF)
+        subject = f"{self._due[name].spec.scope} of `{task.service}`"
+        late = task.timeout if hung else None
+        task.lost = self._switch.blame(name, subject=subject, late=late)
         return False
 
     def _note_end(self, number: int, child: Child, reason: str) -> None:
@@ -86,7 +76,6 @@ class PluginProcesses(Processes):
             for task in list(self._queue):
                 task.attempts += 1
                 if task.attempts >= STARTS:
-                    task.lost = "unstartable"
                     task.resolve(None)
         if number not in self._lost:  # else it is said who did it
             super()._note_end(number, child, reason)

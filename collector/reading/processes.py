@@ -36,6 +36,7 @@ from collector.reading.settings import reader_settings
 from collector.reading.trace_scoring import unread_outcomes
 from collector.reading.worker import bare_trace, packed
 from collector.records.trace_summary import Summariser
+from evaluators.model import Failure
 from evaluators.plan import Plan
 
 _log = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class Task:
         self.service = job.service
         self.timeout = timeout  # seconds until a worker that has not answered is killed
         self.attempts = 0
-        self.lost = ""  # why there is no answer: the `type` of the error that its outcome has
+        self.lost: Failure | None = None  # why there is no answer, as its outcome says it
 
     @property
     def is_wanted(self) -> bool:

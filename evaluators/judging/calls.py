@@ -249,6 +249,7 @@ class JudgeHandle:
         self._calls = calls
         self._owner = owner
         self._model = model
+        self.waits = 0  # calls under way
 
     @property
     def model(self) -> str:
@@ -259,4 +260,10 @@ class JudgeHandle:
         self, instructions: str, question: str, *, read: Callable[[str], object] = str
     ) -> str:
         """The model's answer; see `evaluators.resources.Judge`. Raises JudgeError: there is none."""
-        return await self._calls.ask_freely(self._owner, self._model, instructions, question, read)
+        self.waits += 1
+        try:
+            return await self._calls.ask_freely(
+                self._owner, self._model, instructions, question, read
+            )
+        finally:
+            self.waits -= 1

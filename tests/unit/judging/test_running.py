@@ -1,0 +1,185 @@
+"""Who ended or held up the judge process of third parties' evaluators, and what the others lose: nothing."""
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+
+from collector.base.telemetry import Telemetry
+from collector.config.tree import Config
+from collector.judging import judge_process
+from collector.judging.budget import Budget
+from collector.judging.judge_process import JudgeProcess
+from collector.judging.port import (
+    PLUGIN_CACHE,
+    RUNNING,
+    JobDone,
+    JudgeDiedError,
+    TraceJob,
+    decode_to_judge,
+    encode,
+)
+from collector.judging.running import JOB, Watch
+from evaluators import Judge, Score, Trace, evaluator
+from evaluators.declare import declared
+from evaluators.plan import Configured
+from evaluators.run import settle
+from tests.unit.judging.test_judge_process import DyingChild
+
+NAMES = ("mine/bad", "mine/good")
+
+
+def configured(name: str) -> Configured:
+    @evaluator(version="1")
+    async def asks(trace: Trace, *, judge: Judge) -> Score:
+        await asyncio.sleep(0)
+        return Score(value=1.0)
+
+    spec = declared(asks)
+    assert spec is not None
+    return Configured(
+        spec=replace(spec, name=name, method="custom"),
+        options={},
+        threshold=None,
+        options_digest="",
+    )
+
+
+class BadChild(DyingChild):
+    """Dies of `mine/bad`, which it has noted; answers jobs without it."""
+
+    folder: ClassVar[Path]
+    sent: ClassVar[list[tuple[int, tuple[str, ...]]]]
+    note: ClassVar[str] = "{job} {now} mine/bad"
+
+    def send(self, payload: bytes) -> None:
+        job = decode_to_judge(payload)
+        assert isinstance(job, TraceJob)
+        self.sent.append((job.id, job.without))
+        due = [configured(each) for each in NAMES if each not in job.without]
+        if "mine/bad" not in job.without:
+            note = self.note.format(job=job.id, now=time.monotonic())
+            (self.folder / RUNNING).write_text(note.ljust(512, "\0"))
+            self._frames.put_nowait(None)
+            return
+        outcomes = tuple(settle(each, 1.0) for each in due)
+        self._frames.put_nowait(encode(JobDone(id=job.id, outcomes=outcomes, calls=1, cost_usd=0)))
+
+
+@pytest.fixture
+def judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeProcess:
+    monkeypatch.setattr(judge_process, "Child", BadChild)
+    BadChild.started, BadChild.sent, BadChild.folder = 0, [], tmp_path / PLUGIN_CACHE
+    BadChild.folder.mkdir()
+
+    async def at_once(_: float) -> None:
+        await asyncio.sleep(0)
+
+    return JudgeProcess(
+        Config.model_validate({"data_dir": str(tmp_path)}),
+        budget=Budget(usd_per_day=1.0, calls_per_minute=60),
+        telemetry=Telemetry(),
+        clock=lambda: 1e9,
+        judged=[configured(each) for each in NAMES],
+        sleep=at_once,
+    )
+
+
+def job(number: int) -> TraceJob:
+    return TraceJob(id=number, owner="o", service="desk", trace=msgspec.Raw(b"\x80"))
+
+
+async def ends(judges: JudgeProcess, jobs: int) -> list[dict[str, str | None]]:
+    """Of each job, asked one behind the other, by evaluator the type of its error."""
+    running = asyncio.ensure_future(judges.run())
+    try:
+        async with asyncio.timeout(20):
+            done = [await judges.judge(job) for _ in range(jobs)]
+    finally:
+        running.cancel()
+    return [{o.evaluator: o.error and o.error.type for o in each.outcomes} for each in done]
+
+
+async def test_the_one_that_ran_is_named_and_switched_off_alone(
+    judges: JudgeProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = await ends(judges, 5)
+
+    assert [each["mine/bad"] for each in found] == ["worker_died"] * 3 + ["switched_off"] * 2
+    assert [each["mine/good"] for each in found] == [None] * 5
+    assert judges.off == {"mine/bad"}
+    assert caplog.text.count("Evaluator `mine/bad` ended its process on a trace of `desk`") == 3
+    assert caplog.text.count("Evaluator `mine/bad` is switched off") == 1
+
+
+async def test_one_that_ran_for_all_of_its_time_took_too_long(
+    judges: JudgeProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BadChild, "note", "{job} 0.0 mine/bad")
+
+    (found,) = await ends(judges, 1)
+
+    assert found == {"mine/good": None, "mine/bad": "timeout"}
+
+
+async def test_where_it_cannot_be_said_who_it_was_it_may_be_any_of_them(
+    judges: JudgeProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BadChild, "note", "")
+
+    with pytest.raises(JudgeDiedError, match="3 times"):
+        await ends(judges, 1)
+
+    assert judges.off == set(NAMES)
+    assert await ends(judges, 1) == [dict.fromkeys(NAMES, "switched_off")]
+
+
+async def test_what_runs_is_in_the_file_only_while_it_runs(tmp_path: Path) -> None:
+    watch = Watch(tmp_path, {"mine/slow": 10.0})
+    noted: list[str] = []
+
+    def read() -> str:
+        return (tmp_path / RUNNING).read_text().rstrip("\0")
+
+    async def steps(_: object) -> float:
+        noted.append(read())
+        await asyncio.sleep(0)
+        noted.append(read())
+        return 0.5
+
+    slow = configured("mine/slow")
+    watched = watch.watched(replace(slow, spec=replace(slow.spec, function=steps)))
+    JOB.set(7)
+
+    function: Any = watched.spec.function
+    waits = asyncio.ensure_future(function(None))
+    while not waits.done():
+        await asyncio.sleep(0)
+        assert read() == ""
+
+    assert waits.result() == 0.5
+    assert [each.split(" ")[::2] for each in noted] == [["7", "mine/slow"]] * 2
+
+
+async def test_one_that_waits_for_something_else_than_the_judge_has_its_time(
+    tmp_path: Path,
+) -> None:
+    watch = Watch(tmp_path, {"mine/waits": 0.2})
+
+    async def waits(_: object) -> float:
+        await asyncio.Event().wait()
+        return 0.5
+
+    good = configured("mine/waits")
+    watched = watch.watched(replace(good, spec=replace(good.spec, function=waits)))
+    JOB.set(7)
+    function: Any = watched.spec.function
+
+    with pytest.raises(TimeoutError, match=r"no answer within 0\.2 s"):
+        await function(None)
+
+    assert watch.late == {7: ["mine/waits"]}
