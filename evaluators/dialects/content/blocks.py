@@ -15,6 +15,7 @@ from evaluators.dialects.decoding.values import (
     is_hidden,
     is_mask,
     plain_result,
+    says_error,
     string,
     unwrap,
 )
@@ -357,8 +358,8 @@ def _read_result(item: dict[str, JSON]) -> Result:
     if typed.keys() == {"type", "value"}:
         is_error = is_error or str(typed["type"]).startswith("error")
         content = typed["value"]
-    elif typed.keys() == {"error"} and "response" in item:  # Gemini: the function failed
-        is_error, content = True, typed["error"]
+    elif typed.keys() == {"error"} and "response" in item and says_error(typed["error"]):
+        is_error, content = True, typed["error"]  # Gemini: the function failed
     return Result(
         id=first_text(
             item, "toolCallId", "tool_call_id", "tool_use_id", "toolUseId", "call_id", "id"

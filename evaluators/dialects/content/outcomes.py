@@ -12,109 +12,64 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from evaluators.dialects.content.blocks import is_block, read_content
+from evaluators.dialects.content.call_marks import (
+    AROUND,
+    BODIES,
+    ERROR_PARTS,
+    GIVEN,
+    IS_ERROR,
+    KNOWN_KEYS,
+    NAMES,
+    NOTHING,
+    OWN_IDS,
+    Known,
+    fields_of,
+    is_of_call,
+    names_call,
+    plain,
+)
 from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.failures import (
+    FAILED,
+    UNSAID,
+    error_in,
+    is_true,
+    says_failed,
+    words_of,
+)
 from evaluators.dialects.content.messages import read_messages
 from evaluators.dialects.content.tools import SCHEMAS
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among, KeyQuestion
 from evaluators.dialects.decoding.reprs import read_fields, read_repr
-from evaluators.dialects.decoding.values import as_dict, as_list, string, text_of, unwrap
+from evaluators.dialects.decoding.values import (
+    as_dict,
+    as_list,
+    says_error,
+    string,
+    unwrap,
+)
 from evaluators.model import JSON
 
-UNSAID = "error"  # the error of a call of which nothing more is known
 _DEPTH = 8
 """Envelopes inside each other that are taken off: frameworks write two, a gateway may add one."""
 _HEAD = 2_048  # where a wrapping shows itself: a result is only parsed when its first characters hint at one
-_WRAPPED = (
-    *(
-        "tool_call_id",
-        '"lc"',
-        '"output"',
-        '"outputs"',
-        "ToolMessage",
-        '"toolResult"',
-        '"raw_output"',
-    ),
-    *('"isError', '"is_error', '"iserror', "'isError", "'is_error", "'iserror"),
+_HINTS = (
+    *("tool_call", "toolCall", "CallId", "ToolMessage", '"lc"', "raw_output", "toolResult"),
+    *("isError", "is_error", "iserror", "tool_use", "toolUse", "FunctionResult"),
 )
 # Words, not a pattern: a search for one word takes a twentieth of the time.
-_FIRST_KEY = re.compile(r"""[\[{\s]*["'](\$?\w+)["']\s*:|(?:[A-Z]\w*\()?([A-Za-z_]\w*)=""")
+_FIRST_KEY = re.compile(r"""[\[{\s]*["'](\$?[\w-]+)["']\s*:|\[?(?:[A-Z]\w*\()?([A-Za-z_]\w*)=""")
 """The first key of an object, of the first object of a list, or of what Python shows of one."""
-_BODIES = (
-    "content",
-    "contents",
-    "result",
-    "results",
-    "response",
-    "output",
-    "return_value",
-    "tool_output",
-    "tool_response",
-    "tool_result",
-    "value",
-    "data",
-    "functionResponse",
-    "function_response",
-    "toolResponse",
-    "toolResult",
-    "tool_call_result",
-    "payload",
-)
-_GIVEN = ("arguments", "args", "input", "parameters", "tool_input", "tool_args", "kwargs")
-_CALL_IDS = frozenset(
-    {"tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "tool_id"}
-)
-_NAMES = ("name", "tool_name", "toolName", "tool", "function_name", "functionName")
-_TIMES = frozenset(
-    re.findall(
-        r"\w+",
-        """started_at finished_at startedAt finishedAt start_time end_time startTime endTime duration duration_ms
-        durationMs elapsed elapsed_ms elapsedMs execution_time execution_time_ms executionTime latency latency_ms
-        latencyMs""",
-    )
-)
-"""How long a call took: no tool returns that of itself."""
-_IS_ERROR = ("isError", "is_error", "IsError", "iserror", "tool_call_error")
-_ERROR_PARTS = ("error-text", "error-json")  # of the AI SDK
-_PARTS = frozenset(
-    {
-        *_ERROR_PARTS,
-        *("tool_call_response", "function_result", "functionResult", "tool_result", "tool-result"),
-        *("toolresult", "function_call_output"),
-    }
-)
-"""Types of the parts in which the convention, .NET, Anthropic, the AI SDK, Rig and OpenAI put what a tool returned."""
-_STATES = ("status", "state", "outcome")
-_FAILED = frozenset({"error", "failed", "failure", "ERROR", "FAILED", "FAILURE"})
-_DONE = ("success", "ok", "succeeded")
-_AROUND = frozenset(
-    {
-        *_CALL_IDS,
-        *_NAMES,
-        *_TIMES,
-        *_IS_ERROR,
-        *_STATES,
-        *_DONE,
-        *_GIVEN,
-        *re.findall(
-            r"\w+",
-            """id type role kind error jsonrpc metadata meta _meta created_at createdAt timestamp time tool_kwargs
-            additional_kwargs response_metadata artifact usage_metadata structuredContent structured_content index
-            stream is_last is_interrupted will_continue scheduling parts attempt run_id trace_id return_direct exception
-            part_kind content_type metrics origin ref runId from""",
-        ),
-        "$type",
-    }
-)
-_ERRORS = ("error", "Error", "errors", "errorMessage", "error_message", "exception")
-_OF_ERROR = frozenset(
-    {*_ERRORS, "error_code", "errorCode", "error_type", "errorType", "stackTrace"}
-)
-_OF_CALL = frozenset({*_CALL_IDS, *_IS_ERROR, "origin"})
-_SAYS_ERROR = frozenset({*_ERRORS, *_IS_ERROR})
-_KNOWN = frozenset({*_BODIES, *_AROUND, *_OF_ERROR, "description", "text"})
+_TEXTS = {
+    "Call id: ": ("\nObservation:\n", ""),
+    "ToolExecutionResultMessage": (' text = "', '"'),
+    "ToolResponseMessage": ("responseData=", "]], messageType="),
+}
+"""How texts begin that are an envelope, and what stands before and behind the result in them: what smolagents tells a
+model, and what Java shows of a message of LangChain4j and Spring AI."""
+_BEGIN = tuple(_TEXTS)
 _SCHEMAS = (*SCHEMAS, "args_schema", "params_json_schema")
-_NO_ERROR = frozenset({"", "none", "null", "no error", "false"})
 
 
 class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,12 +86,13 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
         if value[:1] == '"':
             value = unwrap(value)
         if isinstance(value, str) and _FIRST_KEY.match(value) is None:
-            return ToolOutcome(result=value)
+            return ToolOutcome(result=_in_text(value))
     found = ToolOutcome(result=value)
     shown: JSON = None
     for _ in range(_DEPTH):
+        call = Known(name or found.name, call_id or found.id)
         shown, hinted = _parsed(found.result)
-        inner = _opened(shown, name or found.name, call_id or found.id, hinted=hinted)
+        inner = _opened(shown, call, hinted=hinted)
         if inner is None:
             break
         found = ToolOutcome(
@@ -147,28 +103,38 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
         )
     if found.error not in (None, UNSAID):
         return found
-    failed = _error_in(as_dict(shown), name, call_id)
-    if failed is not None:
-        return msgspec.structs.replace(found, error=failed)
-    return found
+    failed = error_in(fields_of(shown), Known(name, call_id))
+    return found if failed is None else msgspec.structs.replace(found, error=failed)
+
+
+def _in_text(text: str) -> str:
+    if not text.startswith(_BEGIN):
+        return text
+    before, behind = next(each for begin, each in _TEXTS.items() if text.startswith(begin))
+    _, found, inner = text.partition(before)
+    if behind:
+        inner, found, _ = inner.rpartition(behind)
+    return inner if found else text
 
 
 def arguments_in(value: JSON, name: str | None, call_id: str | None) -> JSON:
     """The arguments in a whole call: an object that names this very call, and holds nothing that is not of a call."""
-    item = as_dict(value)
-    if item.keys().isdisjoint(_GIVEN):
+    fields = fields_of(value)
+    given = fields.keys() & GIVEN
+    if (
+        len(given) != 1
+        or not fields.keys() <= AROUND
+        or not names_call(fields, Known(name, call_id))
+    ):
         return value
-    given = [key for key in _GIVEN if key in item]
-    if len(given) != 1 or not item.keys() <= _AROUND or not _names_call(item, name, call_id):
-        return value
-    return unwrap(item[given[0]])
+    return unwrap(fields[given.pop()])
 
 
 class _Marks(KeyQuestion):
     __slots__ = ()
 
     def answer(self, names: AbstractSet[str]) -> tuple[str, ...]:
-        return tuple(sorted(name for name in names if name.rpartition(".")[2] in _IS_ERROR))
+        return tuple(sorted(n for n in names if plain(n.rpartition(".")[2]) in IS_ERROR))
 
 
 _MARKS = _Marks()
@@ -182,11 +148,14 @@ def settle(facts: Facts) -> None:
     facts.arguments = arguments_in(facts.arguments, name, facts.tool_id)
     if facts.tool_error is None and facts.kind == "tool":
         marks, states = ask(attributes, _MARKS), ask(attributes, _STATUS)
-        marked = marks and any(_is_true(attributes.get(key)) for key in marks)
-        stated = states and any(attributes.get(key) in _FAILED for key in states)
+        marked = marks and any(is_true(attributes.get(key)) for key in marks)
+        stated = states and any(string(attributes.get(key)) in FAILED for key in states)
         kind = string(attributes.get("error.type"))
         said = UNSAID if marked or stated or (kind and facts.result) else kind
         facts.tool_error = outcome.error or said
+
+
+# --- envelopes -------------------------------------------------------------------------------------------------------
 
 
 def _parsed(value: JSON) -> tuple[JSON, bool]:
@@ -197,104 +166,95 @@ def _parsed(value: JSON) -> tuple[JSON, bool]:
     if head is None:
         return value, False
     key, field = head.groups()
-    if field is not None:
-        return (read_repr(value) or read_fields(value) or value) if field in _KNOWN else value, True
     ends = value if len(value) <= 2 * _HEAD else f"{value[:_HEAD]}\n{value[-_HEAD:]}"
-    hinted = any(map(ends.__contains__, _WRAPPED))
-    return unwrap(value) if hinted or key in _KNOWN else value, hinted
+    hinted = any(map(ends.__contains__, _HINTS))
+    if not hinted and plain(key or field) not in KNOWN_KEYS:
+        return value, False
+    return (read_repr(value) or read_fields(value) or value) if field else unwrap(value), hinted
 
 
-def _opened(
-    value: JSON, name: str | None, call_id: str | None, *, hinted: bool
-) -> ToolOutcome | None:
+def _opened(value: JSON, call: Known, *, hinted: bool) -> ToolOutcome | None:
     """What is inside; None: it is what the tool returned. `hinted`: whether it may be a message."""
     if isinstance(value, str):
-        return None
-    item = as_dict(value)
-    if _is_definition(item, name):
+        text = _in_text(value)
+        return None if text is value else ToolOutcome(result=text)
+    item, fields = as_dict(value), fields_of(value)
+    if _is_definition(item, call.name):
         return ToolOutcome()
     if "raw_output" in item and isinstance(item.get("tool_name"), str):
         return _of_llama_index(item)
-    results = [r for m in read_messages(value, "output") for r in m.results] if hinted else []
-    if results:
-        last = results[-1]
-        failed = UNSAID if last.is_error or _says_failed(item) else None
-        return ToolOutcome(result=last.content, id=last.id, error=failed, name=last.name)
+    if hinted or "role" in (item or as_dict((as_list(value) or [None])[0])):
+        results = [result for m in read_messages(value, "output") for result in m.results]
+        if len(results) == 1 or (results and hinted):
+            last = results[-1]
+            failed = UNSAID if last.is_error or says_failed(fields) else None
+            return ToolOutcome(result=last.content, id=last.id, error=failed, name=last.name)
     if not item:
-        return _of_blocks(as_list(value), name, call_id)
-    return _in_envelope(item, name, call_id) or _of_callback(item)
+        return _of_blocks(as_list(value), call)
+    return _in_envelope(fields, call) or _of_callback(item) or _without_id(item, call)
 
 
-def _in_envelope(
-    item: dict[str, JSON], name: str | None, call_id: str | None
-) -> ToolOutcome | None:
-    if item.keys().isdisjoint(_BODIES):
+def _in_envelope(fields: dict[str, JSON], call: Known) -> ToolOutcome | None:
+    bodies = [key for key in fields if key in BODIES]
+    if len(bodies) > 1:  # the same in two forms, or only one says anything
+        bodies = [key for key in bodies if fields[key] not in NOTHING][:2] or bodies[:1]
+        bodies = bodies[: 1 + (fields[bodies[0]] != fields[bodies[-1]])]
+    around = fields.keys() - BODIES
+    if len(bodies) != 1 or not all(_is_around(key, fields[key], call) for key in around):
         return None
-    bodies = [key for key in _BODIES if key in item]
-    if len(bodies) != 1 or not item.keys() - {bodies[0]} <= _AROUND:
-        return None
-    body = item[bodies[0]]
+    body = fields[bodies[0]]
     content = as_list(body)
     if not (
-        _names_call(item, name, call_id)
-        or not _TIMES.isdisjoint(item)
-        or not _CALL_IDS.isdisjoint(item)
-        or any(key in item for key in (*_IS_ERROR, "jsonrpc", "origin"))
-        or _are_texts(content)
-        or (item.get("type") or item.get("$type")) in _PARTS
-        or _is_envelope(body, name, call_id)
+        is_of_call(fields, call)
+        or any(is_of_call(fields_of(fields[key]), call) for key in around)
+        or (bodies[0] in _BLOCKS and _are_texts(content))
+        or _holds_envelope(body, call)
     ):
         return None
     are_blocks = bodies[0] == "content" and all(is_block(as_dict(each)) for each in content)
     text = read_content(content).text if content and are_blocks else None
-    failed, error = (
-        UNSAID if _says_failed(item) else None,
-        item.get("error") or item.get("exception"),
-    )
-    if _is_error(error) and body in (None, "", [], {}):
-        failed, body = _words(error), error
-    ids = (string(item.get(key)) for key in (*sorted(_CALL_IDS), "id"))
+    error = fields.get("error") or fields.get("exception")
+    failed = UNSAID if says_failed(fields) else None
+    if says_error(error) and body in NOTHING:
+        failed, body = words_of(error), error
+    elif error is True:
+        failed = UNSAID
+    sure = _SURE_IDS if fields.keys().isdisjoint(_SAYS_OF_CALL) else _ALL_IDS
+    ids = (string(fields.get(key)) for key in sure)
+    typed = as_dict(body)
+    if typed.keys() == {"type", "value"} and "toolcallid" in fields:  # the AI SDK's
+        failed = UNSAID if typed["type"] in (*ERROR_PARTS,) else failed
+        body = typed["value"]
     return ToolOutcome(
-        result=body if text is None else text,
-        id=next(filter(None, ids), None),
-        error=failed,
+        result=body if text is None else text, id=next(filter(None, ids), None), error=failed
     )
 
 
-def _is_envelope(body: JSON, name: str | None, call_id: str | None) -> bool:
+_BLOCKS = frozenset({"content", "contents"})
+_SURE_IDS = ("toolcallid", "tooluseid", "id", "ref")
+_ALL_IDS = (*_SURE_IDS[:2], *sorted(OWN_IDS), *_SURE_IDS[2:])
+_SAYS_OF_CALL = NAMES | IS_ERROR | {"type", "$type", "contenttype", "origin"}
+"""What is beside an id that a tool may return as well, where it is the call's."""
+
+
+def _is_around(key: str, value: JSON, call: Known) -> bool:
+    """Whether what stands beside a result is the call's: nothing at all, the call itself, or by its name."""
+    return key in AROUND or value in NOTHING or is_of_call(fields_of(value), call)
+
+
+def _holds_envelope(body: JSON, call: Known, depth: int = _DEPTH) -> bool:
     """Whether a call's whole result is inside, or only an error, below nothing but one key each."""
-    for _ in range(_DEPTH):
-        items = as_list(body)
-        inner = as_dict(items[0] if len(items) == 1 else body)
-        if (
-            not _OF_CALL.isdisjoint(inner)
-            or _names_call(inner, name, call_id)
-            or _error_in(inner, None, None) is not None
-        ):
-            return True
-        if len(inner) != 1:
-            return False
-        body = next(iter(inner.values()))
-    return False
-
-
-def _names_call(item: dict[str, JSON], name: str | None, call_id: str | None) -> bool:
-    if name and any(item.get(key) == name for key in _NAMES):
+    if isinstance(body, str):
+        body, hinted = _parsed(body)
+        body = body if hinted else None
+    items = as_list(body)
+    fields = fields_of(items[0] if len(items) == 1 else body)
+    if not fields or depth == 0:
+        return False
+    if is_of_call(fields, call) or error_in(fields, Known(None, None)) is not None:
         return True
-    return bool(call_id) and any(item.get(key) == call_id for key in ("id", *_CALL_IDS))
-
-
-def _says_failed(item: dict[str, JSON]) -> bool:
-    return (
-        any(_is_true(item.get(key)) for key in _IS_ERROR)
-        or any(item.get(key) in _FAILED for key in _STATES if isinstance(item.get(key), str))
-        or any(item.get(key) is False for key in _DONE)
-        or item.get("type") in _ERROR_PARTS
-    )
-
-
-def _is_true(value: JSON) -> bool:
-    return value is True or (isinstance(value, str) and value.lower() == "true")
+    inner = [key for key in fields if key not in AROUND]
+    return len(inner) == 1 and _holds_envelope(fields[inner[0]], call, depth - 1)
 
 
 def _are_texts(blocks: list[JSON]) -> bool:
@@ -304,12 +264,14 @@ def _are_texts(blocks: list[JSON]) -> bool:
     )
 
 
-def _of_blocks(blocks: list[JSON], name: str | None, call_id: str | None) -> ToolOutcome | None:
+def _of_blocks(blocks: list[JSON], call: Known) -> ToolOutcome | None:
     """The result of one call in a list, or texts as blocks with ids and times of their own."""
-    if len(blocks) == 1 and not _are_texts(blocks):
-        return _in_envelope(as_dict(blocks[0]), name, call_id)
-    of_call = _are_texts(blocks) and any(as_dict(each).keys() > {"type", "text"} for each in blocks)
-    return ToolOutcome(result=read_content(blocks).text) if of_call else None
+    if not _are_texts(blocks):
+        return _in_envelope(fields_of(blocks[0]), call) if len(blocks) == 1 else None
+    of_call = any(as_dict(each).keys() > {"type", "text"} for each in blocks)
+    if not of_call and not (len(blocks) == 1 and _holds_envelope(as_dict(blocks[0])["text"], call)):
+        return None
+    return ToolOutcome(result=read_content(blocks).text)
 
 
 def _of_llama_index(item: dict[str, JSON]) -> ToolOutcome:
@@ -317,7 +279,7 @@ def _of_llama_index(item: dict[str, JSON]) -> ToolOutcome:
     raw = item["raw_output"]
     return ToolOutcome(
         result=raw if raw is not None else text,
-        error=UNSAID if _says_failed(item) else None,
+        error=UNSAID if says_failed(fields_of(item)) else None,
         name=string(item["tool_name"]),
     )
 
@@ -336,61 +298,12 @@ def _is_definition(item: dict[str, JSON], name: str | None) -> bool:
         bool(name)
         and inner.get("name") == name
         and any(key in inner for key in _SCHEMAS)
-        and not any(key in item for key in _BODIES)
+        and not any(key in item for key in BODIES)
     )
 
 
-def _error_in(item: dict[str, JSON], name: str | None, call_id: str | None) -> str | None:
-    """The error that is all a result says. None: it says more, as a tool whose answer has a field for errors."""
-    if item.keys().isdisjoint(_SAYS_ERROR):
+def _without_id(item: dict[str, JSON], call: Known) -> ToolOutcome | None:
+    """An object that is no known envelope and holds the id of its call, without that."""
+    if not call.id or call.id not in map(string, item.values()):
         return None
-    said = next((item[key] for key in _ERRORS if _is_error(item.get(key))), None)
-    if any(_is_true(item.get(key)) for key in _IS_ERROR):
-        return UNSAID if said is None else _words(said)
-    if said is None:
-        return None
-    for key, value in item.items():
-        says_nothing = (
-            key in _OF_ERROR
-            or key == "jsonrpc"
-            or (key in _BODIES and value in (None, "", [], {}))
-            or (key in _STATES and value in _FAILED if isinstance(value, str) else False)
-            or (key in _DONE and value is False)
-            or (value in (name, call_id) and isinstance(value, str))
-            or (key == "id" and "jsonrpc" in item)
-        )
-        if not says_nothing:
-            return None
-    return _words(said)
-
-
-_ANSWERS = ("choices", "candidates", "content", "output", "message", "messages", "parts", "text")
-
-
-def answered_error(value: JSON) -> str | None:
-    """The error that a provider gave in place of a model's answer: OpenAI's, Anthropic's, vLLM's, ADK's."""
-    item = as_dict(value)
-    if not item or any(item.get(key) for key in _ANSWERS if key != "message"):
-        return None
-    code = item.get("error_code") or item.get("errorCode")
-    if item.get("object") == "error" or code:
-        texts = map(
-            string, (item.get("error_message"), item.get("errorMessage"), item.get("message"))
-        )
-        return next(filter(None, texts), None) or text_of(code) or UNSAID
-    error = item.get("error")
-    if item.get("message") or not _is_error(error):
-        return None
-    return _words(error) if as_dict(error) or len(item) == 1 else None
-
-
-def _is_error(value: JSON) -> bool:
-    """Whether a value under `error` is one: numbers measure something."""
-    if isinstance(value, str):
-        return value.strip().lower() not in _NO_ERROR
-    return value is True or bool(as_dict(value) or as_list(value))
-
-
-def _words(error: JSON) -> str:
-    message = string(as_dict(error).get("message"))
-    return message or (None if error is True else text_of(error)) or UNSAID
+    return ToolOutcome(result={key: value for key, value in item.items() if value != call.id})

@@ -295,6 +295,16 @@ def first_text(item: dict[str, JSON], *keys: str) -> str | None:
     return None
 
 
+_NO_ERROR = frozenset({"", "none", "null", "no error", "false"})
+
+
+def says_error(value: JSON) -> bool:
+    """Whether a value under `error` is one: numbers measure something."""
+    if isinstance(value, str):
+        return value.strip().lower() not in _NO_ERROR
+    return value is True or bool(as_dict(value) or as_list(value))
+
+
 def plain_result(content: JSON) -> JSON:
     """The text of a result that is a list of text blocks; anything else as it stands."""
     blocks = [as_dict(block) for block in as_list(content)]

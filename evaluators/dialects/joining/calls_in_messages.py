@@ -240,7 +240,7 @@ def _join(
         if matches(call, request):
             del calls[index]
             call.requested = True
-            call.id = call.id or request.id
+            call.learn_id(request.id)
             if not isinstance(call.arguments, dict) and request.arguments is not None:
                 # LangChain shows a single argument as its bare text.
                 call.arguments = request.arguments
@@ -336,7 +336,7 @@ def _add_by_place(
             index = next((i for i, (c, _) in enumerate(near(answers)) if matches(call, c)), None)
             if index is not None:
                 request, result = answers.pop(index)
-                call.id = call.id or request.id
+                call.learn_id(request.id)
                 call.take(result)
                 break
 

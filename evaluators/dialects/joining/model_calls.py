@@ -4,8 +4,8 @@ from typing import Literal
 
 from evaluators.dialects.content.endings import ending_in, ending_on
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, last_text
+from evaluators.dialects.content.failures import answered_error
 from evaluators.dialects.content.message_model import Message
-from evaluators.dialects.content.outcomes import answered_error
 from evaluators.dialects.content.usage import filled, with_cached
 from evaluators.dialects.joining.tree import Tree
 from evaluators.model import Ending, Tokens

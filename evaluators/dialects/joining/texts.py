@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from evaluators.dialects.content.facts import Content
-from evaluators.dialects.content.outcomes import answered_error
+from evaluators.dialects.content.failures import answered_error
 from evaluators.dialects.decoding.reprs import looks_like_object
 from evaluators.dialects.decoding.values import (
     as_dict,

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 import msgspec
 
 from evaluators.dialects.content.facts import Facts
+from evaluators.dialects.content.failures import UNSAID
 from evaluators.dialects.content.message_model import Call, Result
-from evaluators.dialects.content.outcomes import UNSAID, ToolOutcome, outcome_of
+from evaluators.dialects.content.outcomes import ToolOutcome, outcome_of
 from evaluators.dialects.decoding.values import text_of
 from evaluators.dialects.joining.tree import Agents
 from evaluators.model import JSON, Rejection
@@ -20,10 +21,12 @@ _IN_WORDS = {
         "I encountered an error while trying to use the tool. This was the error:",
         "I encountered an error: ",
     ),
+    "claude": ("<tool_use_error>",),
     "openai_agents": ("An error occurred while running the tool. Please try again.",),
 }
-"""How frameworks tell a model that its tool failed, where nothing else says so: CrewAI 1 (`agent_utils.py`, `en.json`)
-and the OpenAI Agents SDK (`default_tool_error_function`). By a word of their instrumentations' scopes."""
+"""How frameworks tell a model that its tool failed, where nothing else says so: CrewAI 1 (`agent_utils.py`, `en.json`),
+Claude Code and its Agent SDK, and the OpenAI Agents SDK (`default_tool_error_function`). By a word of their
+instrumentations' scopes."""
 _REFUSED = {"user": "refused by the user", "policy": "refused by a rule"}
 """What is said of a call that was refused without a word."""
 _KERNEL = ("semantic_kernel", "Microsoft.SemanticKernel")
@@ -61,6 +64,16 @@ class DraftCall(msgspec.Struct, eq=False):
         self.rejected = self.rejected or facts.rejected
         was_left = facts.was_left or (self.facts is not None and self.facts.was_left)
         self.unanswered = self.result is None if was_left else self.unanswered and facts.unanswered
+
+    def learn_id(self, call_id: str | None) -> None:
+        """Take the id by which a model asked for it, if it has none: an envelope around its result is known by that."""
+        if self.id is not None or call_id is None:
+            return
+        self.id = call_id
+        if self.result is None or (isinstance(self.result, str) and call_id not in self.result):
+            return
+        outcome = outcome_of(self.result, self.name, call_id)
+        self.result, self.error = outcome.result, self.error or call_error(outcome)
 
     def try_again(self, facts: Facts) -> None:
         """Take from a span of the same call what it says; the last of several tries decides how the call ended."""

@@ -1,6 +1,6 @@
 """Content in span events: Strands, Azure AI inference, Semantic Kernel, older instrumentations."""
 
-from evaluators.dialects.content.blocks import read_content
+from evaluators.dialects.content.blocks import is_block, read_content
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.tools import arguments_of
@@ -100,8 +100,9 @@ def read_tool(span: Span, facts: Facts) -> None:
             facts.tool_id = facts.tool_id or string(attributes.get("id"))
         elif event.name == CHOICE and facts.result is None:
             message = unwrap(attributes.get("message"))
-            results = read_content(message).results
-            facts.result = results[0].content if results else read_content(message).text or message
+            blocks = as_list(message)
+            are_blocks = blocks and all(is_block(as_dict(each)) for each in blocks)
+            facts.result = (read_content(blocks).text if are_blocks else None) or message
 
 
 ROWS = (

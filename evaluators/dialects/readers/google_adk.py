@@ -24,6 +24,8 @@ _RESULT = f"{_PREFIX}tool_response"
 _EMPTY = ("{}", "N/A", "<not specified>", "null")
 """How ADK writes a value whose content it does not capture."""
 
+_REPORT = 2  # fields of a report of failure: its status and one that says why
+
 
 def _kind(facts: Facts) -> Kind:
     """By the conventions, else by the span's name, which also names the agent or the tool."""
@@ -78,7 +80,11 @@ def _finish_tool(facts: Facts) -> None:
     item = as_dict(response)
     if item.keys() == {"result"}:  # how ADK wraps what is not an object
         facts.result = item["result"]
-    if item.get("status") == "error":  # how ADK's documentation tells tools to report failure
+    # How ADK's documentation tells tools to report failure; a status among others is the answer's.
+    others = [value for key, value in item.items() if key != "status"]
+    if item.get("status") == "error" and (
+        "error_message" in item or (len(others) < _REPORT and all(map(string, others)))
+    ):
         facts.tool_error = string(item.get("error_message")) or "error"
 
 

@@ -44,11 +44,10 @@ def _with_role(message: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _result(raw: JSON) -> JSON:
-    value = _value(raw)
+    item = as_dict(unwrap(raw))
+    value = item.get("value") if item.get("type") in ("json", "text") else _value(raw)
     messages = [as_dict(each) for each in as_list(value)]
-    if messages and messages[-1].get("role") == "tool":
-        return messages[-1].get("content")
-    return value
+    return [messages[-1]] if messages and messages[-1].get("role") == "tool" else value
 
 
 def _finish(facts: Facts) -> None:

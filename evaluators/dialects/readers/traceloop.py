@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from evaluators.dialects.content.call_marks import is_name
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.outcomes import ToolOutcome, outcome_of
 from evaluators.dialects.content.tools import arguments_of, passed_by_python, tools_beside
@@ -129,7 +130,7 @@ def _read_tool(span: Span, facts: Facts) -> None:
         outcome = _outcome(attributes)
         facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
         # LlamaIndex's spans are named for the class, FunctionTool.
-        if name is None and outcome.name:
+        if name is None and outcome.name and not is_name(outcome.name, facts.tool_name or ""):
             facts.tool_name = outcome.name
         facts.tool_error = outcome.error
 
