@@ -17,7 +17,7 @@ async def post(
     url: str, content: bytes | AsyncIterator[bytes], headers: dict[str, str] | None = None
 ) -> httpx.Response:
     """Send a body; protobuf unless said otherwise."""
-    async with httpx.AsyncClient(timeout=20) as client:
+    async with httpx.AsyncClient(timeout=20, verify=False) as client:  # no certificates to be read
         return await client.post(
             url, content=content, headers=PROTOBUF if headers is None else headers
         )

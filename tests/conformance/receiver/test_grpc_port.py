@@ -34,7 +34,7 @@ def open_files() -> int:
 async def test_http1_on_the_grpc_port_is_answered_with_the_other_port_and_protocol(
     method: str,
 ) -> None:
-    async with serving() as served, httpx.AsyncClient() as client:
+    async with serving() as served, httpx.AsyncClient(verify=False) as client:
         answer = await client.request(method, f"http://{served.target}/v1/traces", content=b"x")
 
         assert answer.status_code == 400
@@ -90,7 +90,7 @@ async def test_a_preface_in_single_bytes_reaches_grpc() -> None:
 async def test_with_tls_grpc_is_served_and_plain_http_answered(tmp_path: Path) -> None:
     made = make(tmp_path)
     tls = TlsConfig(cert_file=made.server.cert, key_file=made.server.key)
-    async with serving(tls=tls) as served, httpx.AsyncClient() as client:
+    async with serving(tls=tls) as served, httpx.AsyncClient(verify=False) as client:
         credentials = grpc.ssl_channel_credentials(made.ca.cert.read_bytes())
         said = await export(served.target, body(span()), credentials=credentials)
         answer = await client.post(f"http://{served.target}/v1/traces")

@@ -31,7 +31,7 @@ async def test_it_takes_spans_while_health_says_that_it_leaves() -> None:
 
 
 async def test_answers_over_http_end_their_connections() -> None:
-    async with serving(stop_delay="5m") as served, httpx.AsyncClient() as client:
+    async with serving(stop_delay="5m") as served, httpx.AsyncClient(verify=False) as client:
         before = await client.post(served.url, content=body(span(1, 1)), headers=PROTOBUF)
         at_once = asyncio.Event()
         async with asyncio.TaskGroup() as group:

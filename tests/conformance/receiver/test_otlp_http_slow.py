@@ -163,7 +163,7 @@ async def test_h10_bytes_of_unfinished_bodies_count_as_in_flight() -> None:
 
 async def test_h10_connections_are_kept_alive() -> None:
     """H10."""
-    async with serving() as served, httpx.AsyncClient() as client:
+    async with serving() as served, httpx.AsyncClient(verify=False) as client:
         for _ in range(3):
             reply = await client.post(served.url, content=body(span()), headers=PROTOBUF)
             assert reply.status_code == 200
@@ -172,7 +172,7 @@ async def test_h10_connections_are_kept_alive() -> None:
 
 async def test_h11_there_is_no_cors() -> None:
     """H11: browsers do not export to it: a preflight gets 405 and no permission."""
-    async with serving() as served, httpx.AsyncClient() as client:
+    async with serving() as served, httpx.AsyncClient(verify=False) as client:
         reply = await client.options(
             served.url,
             headers={"origin": "http://x", "access-control-request-method": "POST"},

@@ -32,7 +32,7 @@ async def test_it_serves_until_stopped_and_leaves_signals_alone() -> None:
 
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         tasks.create_task(admin.run(stopping))
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, verify=False) as client:
             answer = await client.get(f"http://127.0.0.1:{admin.port}/healthz")
         during = signal.getsignal(signal.SIGTERM)
         stopping.set()
@@ -59,7 +59,7 @@ async def test_metrics_are_gzipped_when_asked(asked: str, encoding: str | None) 
 
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         tasks.create_task(admin.run(stopping))
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, verify=False) as client:
             where = f"http://127.0.0.1:{admin.port}/metrics"
             answer = await client.get(where, headers={"accept-encoding": asked})
         stopping.set()
