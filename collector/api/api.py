@@ -151,6 +151,7 @@ class Api:
             config=config,
             clock=clock,
             verdict=compare.compared,
+            counted=compare.counted,
             feedback=FeedbackPages(
                 log=log,
                 rules=FeedbackRules.of(config),

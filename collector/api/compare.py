@@ -25,12 +25,15 @@ from collector.records.comparison import (
     with_faults,
 )
 from collector.records.standing import AgentLabels, Standings
+from collector.records.what_changed import ToolCounts, counted_by_version
+from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.release_verdict import MARGIN
 
 Versions: TypeAlias = Callable[[AgentLabels, str], Mapping[str, VersionWindow]]
 """(agent, evaluator) in; what is held of each version out."""
-Changed: TypeAlias = Callable[[AgentLabels, str, str], Mapping[str, Any] | None]
-"""(agent, baseline, candidate) in; `records.what_changed` out, None where a side is not in the index."""
+Counted: TypeAlias = Mapping[Cause, ToolCounts]
+Changed: TypeAlias = Callable[[AgentLabels, str, str, Counted], Mapping[str, Any] | None]
+"""(agent, baseline, candidate, counted) in; `records.what_changed` out, None where a side is not in the index."""
 PARAMETERS = ("service", "agent", "candidate", "baseline", "evaluator", "margin")
 LARGEST = 64 << 10
 """Bytes of what Flagger sends."""
@@ -88,13 +91,14 @@ class Compare:
     async def _judged(self, given: Mapping[str, str | None]) -> dict[str, Any]:
         """The verdict with `changed`, and with the faults that the index knows of."""
         found = self.compared(given)
-        names = [found[side]["version"] for side in ("baseline", "candidate")]
+        baseline, candidate = (found[side]["version"] for side in ("baseline", "candidate"))
         changed = None
-        if None not in names:
-            agent = found["service"], found["agent"]
+        if None not in (baseline, candidate):
+            versions = (found["service"], found["agent"]), baseline, candidate
             # Where the index is busy or being opened, what the windows hold decides.
             with suppress(RequestRefused):
-                changed = await self._off_loop.run(lambda: self._changed(agent, *names))
+                counted = self.counted(*versions)
+                changed = await self._off_loop.run(lambda: self._changed(*versions, counted))
         return {**with_faults(found, changed), "changed": changed}
 
     def compared(self, given: Mapping[str, str | None]) -> dict[str, Any]:
@@ -126,9 +130,17 @@ class Compare:
         )
         standing = self._standings().get(agent)
         faults = () if standing is None else standing.faults
-        found = with_faults(found, None, raised_by(faults, mine.sessions, other.sessions))
+        counted = self.counted(agent, baseline or "", candidate)
+        raised = raised_by(faults, mine.sessions, other.sessions)
+        found = with_faults(found, None, raised, counted)
         page = urlencode({"service": agent[0], "agent": agent[1]})
         return {**found, "page": f"/agent?{page}"}
+
+    def counted(self, agent: AgentLabels, baseline: str, candidate: str) -> Counted:
+        """What the fault watches counted of two versions; empty where they do not know them."""
+        standing = self._standings().get((short(agent[0]), short(agent[1])))
+        counts = () if standing is None else standing.by_version
+        return counted_by_version(counts, short(baseline), short(candidate))
 
     def _explain(self, evaluator: str, versions: Mapping[str, VersionWindow]) -> None:
         """Why there is nothing to compare. Raises Refused: always."""

@@ -13,8 +13,15 @@ from collector.base.telemetry import short
 from collector.records.moved import EvaluatorScores
 from collector.records.standing import AgentLabels, Standing, Standings
 from collector.records.trace_views import TraceHeader
-from collector.records.what_changed import SessionSide, failed_by_tool, what_changed
+from collector.records.what_changed import (
+    SessionSide,
+    ToolCounts,
+    failed_by_tool,
+    of_tools,
+    what_changed,
+)
 from evaluators.formulas.differences import Difference, Fact, differences, facts
+from evaluators.formulas.fault_watch import Cause
 
 COMPARED = 200  # sessions before, and since, that are compared: those next to the moment before it, the newest since
 FOR_EVER = 1e11  # log time that nothing comes after
@@ -75,7 +82,11 @@ def of_failing(
 
 
 def between(
-    index: Index, agent: AgentLabels, baseline: str, candidate: str
+    index: Index,
+    agent: AgentLabels,
+    baseline: str,
+    candidate: str,
+    counted: Mapping[Cause, ToolCounts],
 ) -> dict[str, Any] | None:
     """What changed from one version of an agent to another (`records.what_changed`), by their newest sessions.
 
@@ -91,7 +102,7 @@ def between(
             return [session_side(reader, point, names) for point in points]
 
         before, since = side(baseline), side(candidate)
-    return what_changed(before, since) if before and since else None
+    return what_changed(before, since, of_tools(counted)) if before and since else None
 
 
 def session_side(reader: Reader, point: Point, names: Mapping[int, str]) -> SessionSide:

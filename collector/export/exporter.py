@@ -173,6 +173,11 @@ class PrometheusExporter(Consumer):
             gauges.Gauges(gauges.RUNAWAYS, lambda: gauges.runaways(self._open_runaways()), here),
             gauges.Gauges(gauges.RANKS, lambda: gauges.ranks(targets), here),
             gauges.Gauges(
+                gauges.RELEASES,
+                lambda: gauges.releases(targets, self._faults, self._log_time()),
+                lambda: self.caught_up,
+            ),
+            gauges.Gauges(
                 gauges.COSTS,
                 lambda: gauges.costs(self._costs.per_success(targets.holds_agent)),
                 here,

@@ -7,8 +7,10 @@ from typing import NamedTuple
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from collector.records.comparison import EVALUATOR, raised_by, release_faults, version_of
 from collector.records.signal import HEADLINES
 from collector.records.standing import AgentLabels, LookedAt, OpenRunaway
+from collector.records.what_changed import counted_by_version
 from collector.watch.drift.detectors import DriftDetectors
 from collector.watch.faults.faults import Faults
 from collector.watch.task_runs import TaskRuns
@@ -165,6 +167,13 @@ RANKS = {
     "version_rank_upper_bound_ratio": ("Upper bound of that chance.", _RANK),
 }
 
+RELEASES = {
+    "version_faults": (
+        "Faults that fail the version beside the one before it, as in its release verdict; 0: none does.",
+        (*_VERSION, "baseline"),
+    )
+}
+
 UNKNOWN = ("unknown", "")  # (fault, tool) of a drop that no fault explains
 NEAR = 0.5  # progress towards an alarm that is shown whatever the number of agents
 
@@ -283,3 +292,21 @@ def ranks(targets: Targets) -> Iterator[GaugeSample]:
             yield GaugeSample("version_rank_ratio", labels, look.rank)
             yield GaugeSample("version_rank_lower_bound_ratio", labels, look.lower)
             yield GaugeSample("version_rank_upper_bound_ratio", labels, look.upper)
+
+
+def releases(targets: Targets, watched: Faults, now: float) -> Iterator[GaugeSample]:
+    shown = watched.by_agent()
+    for target in targets:
+        agent, evaluator = target.labels[:2], target.labels.evaluator
+        if evaluator != EVALUATOR or target.labels.scope != "session" or not target.looks:
+            continue
+        windows = targets.by_version(agent, evaluator, now)
+        sides = {version: version_of(version, each.entries) for version, each in windows.items()}
+        counts = watched.counts(agent)
+        for version, each in target.looks.items():
+            if each.baseline is None or not {version, each.baseline} <= sides.keys():
+                continue
+            sessions = sides[version].sessions, sides[each.baseline].sessions
+            raised = raised_by(shown.get(agent, ()), *sessions)
+            found = release_faults(counted_by_version(counts, each.baseline, version), raised)
+            yield GaugeSample("version_faults", (*agent, version, each.baseline), len(found))

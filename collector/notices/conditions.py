@@ -46,8 +46,8 @@ GAUGES = frozenset(
 )
 FAMILIES = GAUGES | {each.family for each in GROWTHS}
 """What is looked at."""
-EARLY = 2.0
-"""Seconds before a fault's minute is over at which it is due: a target looks once a second, so it is sent in time."""
+EARLY = 5.0
+"""Seconds before a fault's minute is over at which it is due: a target is sent one message a second, five in time."""
 
 
 class FoundAlert(NamedTuple):

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from collector.records.standing import WORST, Fault
+from collector.records.what_changed import ToolCounts, failing_more
 from collector.records.windows import ReleaseLook, VersionLooksRecord, WindowEntry
 from evaluators.formulas.distribution import bounds
+from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.release_verdict import MARGIN, Look, Rank, release_verdict
 
 EVALUATOR = "agent_reliability"  # compared unless another one is named
@@ -105,25 +107,42 @@ def comparison(
 
 
 def with_faults(
-    found: dict[str, Any], changed: Mapping[str, Any] | None, faults: Iterable[Fault] = ()
+    found: dict[str, Any],
+    changed: Mapping[str, Any] | None,
+    faults: Iterable[Fault] = (),
+    counted: Mapping[Cause, ToolCounts] | None = None,
 ) -> dict[str, Any]:
     """The verdict where the candidate has a fault that the baseline lacks: `fail`, whatever the ranks say.
 
     Ranks see such a fault late or never: a tool that fails in every session may cost a score little. `found`: the
-    verdict by ranks. `changed`: what changed between the two (`records.what_changed`); None: unknown. `faults`: those
-    that stand and that the candidate's uses raised.
+    verdict by ranks; one that names a fault stays. `counted`: what the fault watches counted of the two. `changed`:
+    what changed between the two (`records.what_changed`); None: unknown. `faults`: those that stand and that the
+    candidate's uses raised.
     """
+    known = release_faults(counted or {}, faults)
     tools = () if changed is None else changed["tools"]
-    reasons = [_reason("tool_failed", each["tool"], **_counts(each)) for each in tools]
-    reasons += [
-        _reason(each.fault, each.tool, **{name: getattr(each, name) for name in _COUNTS})
-        for each in faults
-        if each.pages
-    ]
-    if not reasons:
+    reasons = [_reason(*cause, **each._asdict()) for cause, each in known.items()]
+    reasons += [_reason("tool_failed", each["tool"], **_counts(each)) for each in tools]
+    if not reasons or (found["failed"] and found["reason"]):
         return found
     fail = {"verdict": "fail", "passed": False, "failed": True, "next_look": None}
     return {**found, **fail, "reason": reasons[0]}
+
+
+def release_faults(
+    counted: Mapping[Cause, ToolCounts], faults: Iterable[Fault]
+) -> dict[Cause, ToolCounts]:
+    """By (fault, tool), what fails a release, the clearest first; `counted` and `faults` as of `with_faults`."""
+    found = dict(failing_more(counted))
+    servers: dict[Cause, ToolCounts] = {}
+    for each in faults:
+        of = ToolCounts(*(getattr(each, name) for name in _COUNTS))
+        if each.tools:  # a server takes the place of its tools, with the counts of the clearest
+            known = [found.pop(("tool_failed", tool), None) for tool in each.tools]
+            servers[each.fault, each.tool] = next((count for count in known if count), of)
+        elif each.pages:
+            found.setdefault((each.fault, each.tool), of)
+    return {**servers, **found}
 
 
 _COUNTS = ("uses", "failures", "uses_before", "failures_before")

@@ -5,7 +5,7 @@ Names are label values (`collector.base.telemetry.short`); an agent without labe
 """
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -141,6 +141,16 @@ class FailingTool(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
 
 
+class VersionCount(NamedTuple):
+    """What a fault watch counted of a version: the one source of such numbers in verdicts, gauges and pages."""
+
+    version: str  # empty: the agent names none
+    fault: FaultKind
+    tool: str  # empty: of the agent
+    uses: int  # of its newest 200 sessions that used it, each once
+    failures: int
+
+
 class OpenRunaway(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A trace that ran away when it was looked at last, and has not closed since."""
 
@@ -169,6 +179,9 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     drops: tuple[Drop, ...] = ()
     faults: tuple[Fault, ...] = ()  # in order of fault and tool
     failing_always: tuple[FailingTool, ...] = ()  # in order of tool
+    by_version: tuple[
+        VersionCount, ...
+    ] = ()  # of faults that page, in order of fault, tool and version
     watched: tuple[WatchedScores, ...] = ()  # in order of evaluator
     runaways: tuple[OpenRunaway, ...] = ()
     """Its open traces that run away, the one that was found longest ago first."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from collector.records.moved import EvaluatorScores, Moved, moved
+from collector.records.standing import VersionCount
 from evaluators.formulas.differences import Fact, differences
-from evaluators.formulas.fault_watch import EXPLAINS, evidence
+from evaluators.formulas.fault_watch import EXPLAINS, Cause, evidence
 
+K = TypeVar("K")
 MOST = 5  # tools, and evaluators, that are listed
 
 
@@ -52,16 +54,20 @@ def failed_by_tool(calls: Iterable[ToolCalled]) -> dict[str, bool]:
     return failed
 
 
-def what_changed(before: Side, since: Side) -> dict[str, Any]:
+def what_changed(
+    before: Side, since: Side, counted: Mapping[str, ToolCounts] | None = None
+) -> dict[str, Any]:
     """What changed, the clearest first: `tools` that fail more, `fixed` ones that fail less, `evaluators`, `differs`.
 
-    `seconds` and `cost` are None where they did not move.
+    `counted`: what the fault watches counted of the two, where they are versions that these know; None: the sessions
+    are counted. `seconds` and `cost` are None where they did not move.
     """
+    counts = tool_counts(before, since) if counted is None else counted
+    swapped = {tool: ToolCounts(*each[2:], *each[:2]) for tool, each in counts.items()}
     return {
-        "tools": _failing_more(before, since),
+        "tools": _failing_more(counts),
         "fixed": [
-            {**each, **{new: each[old] for new, old in _SWAPPED}}
-            for each in _failing_more(since, before)
+            {**each, **{new: each[old] for new, old in _SWAPPED}} for each in _failing_more(swapped)
         ],
         "evaluators": [
             {
@@ -129,13 +135,39 @@ def tool_counts(before: Side, since: Side) -> dict[str, ToolCounts]:
     }
 
 
-def _failing_more(before: Side, since: Side) -> list[dict[str, Any]]:
-    found = [
-        (strength, {"tool": tool, **counts._asdict()})
-        for tool, counts in tool_counts(before, since).items()
-        if counts.uses and (strength := evidence(*counts)) >= EXPLAINS
-    ]
-    return [each for _, each in sorted(found, key=lambda each: -each[0])][:MOST]
+def failing_more(counts: Mapping[K, ToolCounts]) -> list[tuple[K, ToolCounts]]:
+    """Those that clearly fail more than before, the clearest first."""
+    found = [(evidence(*each), key, each) for key, each in counts.items() if each.uses]
+    clear = [each for each in found if each[0] >= EXPLAINS]
+    return [(key, each) for _, key, each in sorted(clear, key=lambda each: -each[0])]
+
+
+def counted_by_version(
+    counts: Iterable[VersionCount], baseline: str, candidate: str
+) -> dict[Cause, ToolCounts]:
+    """What the fault watches counted of two versions, by (fault, tool); empty where they do not know both."""
+    of: dict[str, dict[Cause, tuple[int, int]]] = {}
+    for version, fault, tool, uses, failures in counts:
+        of.setdefault(version, {})[fault, tool] = uses, failures
+    if baseline == candidate or baseline not in of or candidate not in of:
+        return {}
+    return {
+        cause: ToolCounts(*of[candidate].get(cause, (0, 0)), *of[baseline].get(cause, (0, 0)))
+        for cause in {**of[candidate], **of[baseline]}
+    }
+
+
+def of_tools(counts: Mapping[Cause, ToolCounts]) -> dict[str, ToolCounts] | None:
+    """By tool, how often it failed; None: the watches do not know the two versions."""
+    return (
+        {tool: each for (fault, tool), each in counts.items() if fault == "tool_failed"}
+        if counts
+        else None
+    )
+
+
+def _failing_more(counts: Mapping[str, ToolCounts]) -> list[dict[str, Any]]:
+    return [{"tool": tool, **each._asdict()} for tool, each in failing_more(counts)][:MOST]
 
 
 def _counts(side: Side) -> tuple[Counter[str], Counter[str]]:

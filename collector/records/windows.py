@@ -6,7 +6,7 @@ import msgspec
 
 from collector.base.slots import NameVolume
 from collector.records.traces import WorkRecord
-from evaluators.formulas.fault_watch import FaultKind, FaultState
+from evaluators.formulas.fault_watch import EarlierUse, FaultKind, FaultState
 from evaluators.formulas.objective_missed import Detector
 from evaluators.formulas.own_past import PastState
 from evaluators.uses import SessionUses
@@ -162,6 +162,7 @@ class SettlingUses(msgspec.Struct, frozen=True, array_like=True):
     is_named: bool = True  # whether `session` is its id; False: a digest, as the id is long
     session: str = ""
     is_revised: bool = False  # whether an earlier revision of the turn has closed
+    version: str = ""  # of the agent; empty: it names none
 
     @property
     def rank(self) -> tuple[int, bool]:
@@ -172,6 +173,33 @@ class SettlingUses(msgspec.Struct, frozen=True, array_like=True):
     def size(self) -> int:
         """What it counts towards the most that may settle at the same time: at most 150 bytes each."""
         return 2 + len(self.uses.tools)
+
+
+NEWEST = 200  # sessions of a version that count
+_ALL = (1 << NEWEST) - 1
+
+
+class VersionUses(msgspec.Struct, array_like=True):
+    """The newest sessions of one version, each once. Stored by order: append only."""
+
+    uses: int = 0
+    failed: bytes = (
+        b""  # as a big-endian number: its lowest bit says whether the newest of them failed
+    )
+
+    @property
+    def failures(self) -> int:
+        return int.from_bytes(self.failed).bit_count()
+
+    def count(self, failed: bool, earlier: EarlierUse | None) -> None:
+        """A use; `earlier`: the use before of the same session, which is counted once."""
+        bits = int.from_bytes(self.failed)
+        if earlier is None:
+            bits = ((bits << 1) | failed) & _ALL
+            self.uses = min(self.uses + 1, NEWEST)
+        elif failed and not earlier.failed:
+            bits |= ~bits & (bits + 1) & ((1 << self.uses) - 1)  # one of them failed after all
+        self.failed = bits.to_bytes((bits.bit_length() + 7) // 8)
 
 
 class WatchState(msgspec.Struct, array_like=True):
@@ -185,6 +213,7 @@ class WatchState(msgspec.Struct, array_like=True):
     ended: float = 0.0
     """Log time at which a fault that was shown was over; 0: there was none lately."""
     ended_since: float = 0.0  # when that one had begun
+    versions: dict[str, VersionUses] = {}  # the one that was used last is at the end
 
 
 class AgentFaultsState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

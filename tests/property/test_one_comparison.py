@@ -1,10 +1,14 @@
 """Over random histories, every place says the same of what fails: "n of m since, k of l before"."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from random import Random
 
-from hypothesis import given
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from collector.api.page.agent_rows import fault_row
 from collector.api.page.two_sides_pages import tools_compared
@@ -12,10 +16,28 @@ from collector.notices.alarms import LiveWords
 from collector.notices.series import Series, SeriesSample
 from collector.records.comparison import VersionSide, comparison, in_words, with_faults
 from collector.records.standing import Fault
-from collector.records.what_changed import SessionSide, what_changed
+from collector.records.traces import TurnUses, WorkRecord
+from collector.records.what_changed import (
+    SessionSide,
+    ToolCounts,
+    counted_by_version,
+    failed_by_tool,
+    of_tools,
+    tool_counts,
+    what_changed,
+)
 from collector.records.what_changed import in_words as changed_in_words
 from collector.slo.alerts import FAULT
+from collector.watch.faults.faults import Faults
+from evaluators.matching.tool_uses import tool_uses
+from evaluators.model import ToolCall
+from evaluators.uses import SessionUses
+from tests.support import api_records as make
+from tests.support.api_stand import Stand
+from tests.support.standings import standings
 
+Turns = list[dict[str, bool]]
+AGENT = ("support-bot", "planner")
 TOOLS: tuple[str, ...] = ("find_order", "get_weather")
 COUNTS = ("failures", "uses", "failures_before", "uses_before")
 _NUMBERS = re.compile(r"(\d+) of (?:the last )?(\d+) sessions.*?, (?:in )?(\d+) of (\d+) before")
@@ -63,13 +85,18 @@ def counted(tool: str, before: list[SessionSide], since: list[SessionSide]) -> t
     return sum(both[0]), len(both[0]), sum(both[1]), len(both[1])
 
 
+def compared(counts: Mapping[str, ToolCounts]) -> dict[str, tuple[int, ...]]:
+    """As `/compare` shows them."""
+    return {row["tool"]: (*row["since"], *row["before"]) for row in tools_compared(counts)}
+
+
 @given(before=side([0]), since=side([9]))
 def test_verdict_words_and_page_count_alike(
     before: list[SessionSide], since: list[SessionSide]
 ) -> None:
     changed = what_changed(before, since)
     lines = changed_in_words(changed)
-    page = {row["tool"]: (*row["since"], *row["before"]) for row in tools_compared(before, since)}
+    page = compared(tool_counts(before, since))
     nothing = VersionSide(None, ())
     verdict = with_faults(comparison(nothing, nothing, service=None, agent=None), changed)
 
@@ -99,3 +126,100 @@ def test_banner_and_verdict_say_what_the_watch_counted(counts: tuple[int, int, i
     assert numbers(fault_row(fault, NOW)["numbers"]) == counts
     assert numbers(verdict["reason"]) == counts
     assert numbers(alert_of(fault)) == counts
+
+
+def turns(version: str) -> st.SearchStrategy[list[tuple[str, Turns]]]:
+    """Sessions of a version, each of some turns that use tools, which fail or do not."""
+    turn = st.dictionaries(st.sampled_from(TOOLS), st.booleans())
+    return st.lists(
+        st.lists(turn, min_size=1, max_size=3).map(lambda made: (version, made)), max_size=40
+    )
+
+
+def calls_of(turn: Mapping[str, bool]) -> list[ToolCall]:
+    return [ToolCall(name=tool, error="no" if bad else None) for tool, bad in turn.items()]
+
+
+def watched(history: list[tuple[str, Turns]]) -> Faults:
+    """The fault watches after these sessions, whose turns come one after the other."""
+    faults, offset = Faults(settle=1e9), 0
+    faults.log_time.own(0)
+    for number, (version, made) in enumerate(history):
+        for at, turn in enumerate(made):
+            used = TurnUses(
+                trace_id=f"{number} {at}",
+                revision=0,
+                uses=SessionUses(tools=tool_uses(calls_of(turn))),
+            )
+            work = WorkRecord(
+                service=AGENT[0],
+                agent=AGENT[1],
+                agent_version=version,
+                session_id=f"s-{number}",
+                session_source="session.id",
+                seen=float(offset),
+                revision=at,
+                digest="d",
+                used=used,
+            )
+            faults.offer(AGENT, work, float(offset), 0, offset)
+            offset += 1
+    for _ in faults.entering({0: offset + 1.0}):
+        pass
+    return faults
+
+
+@given(old=turns("1"), new=turns("2"), order=st.randoms(use_true_random=False))
+def test_watches_and_index_count_the_versions_alike(
+    old: list[tuple[str, Turns]], new: list[tuple[str, Turns]], order: Random
+) -> None:
+    history = [*old, *new]
+    order.shuffle(history)
+    counts = counted_by_version(watched(history).counts(AGENT), "1", "2")
+    sides = [
+        [
+            session(failed_by_tool(call for turn in made for call in calls_of(turn)))
+            for version, made in history
+            if version == each
+        ]
+        for each in ("1", "2")
+    ]
+
+    if of_tools(counts) is not None:
+        assert of_tools(counts) == tool_counts(*sides)
+        assert what_changed(*sides, of_tools(counts)) == what_changed(*sides)
+        assert compared(of_tools(counts) or {}) == compared(tool_counts(*sides))
+    nothing = VersionSide(None, ())
+    verdicts = [
+        with_faults(comparison(nothing, nothing, service=None, agent=None), *given)
+        for given in ((None, (), counts), (what_changed(*sides, of_tools(counts)),))
+    ]
+    assert verdicts[0] == verdicts[1]
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(counts=st.tuples(*[st.integers(0, 10_000)] * 4))
+async def test_api_and_rendered_pages_say_what_the_watch_counted(
+    stand: Stand, counts: tuple[int, int, int, int]
+) -> None:
+    named = dict(zip(COUNTS, counts, strict=True))
+    fault = Fault(fault="tool_failed", tool="find_order", since=make.START, **named)
+    stand.standings = {AGENT: replace(standings(0.9)[AGENT], faults=(fault,))}
+
+    (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
+    pages = [
+        (await stand.get(path)).text for path in ("/", "/agent?service=support-bot&agent=planner")
+    ]
+
+    assert {name: agent["faults"][0][name] for name in COUNTS} == named
+    assert [numbers(page) for page in pages] == [counts, counts]
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Iterator[Stand]:
+    made = Stand(tmp_path)
+    of = make.trace(1, session_id="s-1", agent="planner")
+    made.take_traces(make.trace_value(of))
+    made.take_signals(make.session_signal(of, "agent_reliability", 0.8))
+    yield made
+    made.close()

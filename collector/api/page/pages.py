@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from collector.api.answers import text_of
+from collector.api.compare import Counted
 from collector.api.findings import Findings
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
@@ -23,7 +24,7 @@ from collector.api.query import Query
 from collector.api.traces import Traces
 from collector.base.clock import Clock
 from collector.config.tree import Config
-from collector.records.standing import Standings
+from collector.records.standing import AgentLabels, Standings
 
 
 class Pages:
@@ -40,6 +41,7 @@ class Pages:
         clock: Clock,
         service: ServicePages,
         verdict: Verdict,
+        counted: Callable[[AgentLabels, str, str], Counted],
         feedback: FeedbackPages,
         agreement: AgreementPages,
     ) -> None:
@@ -62,6 +64,7 @@ class Pages:
             off_loop=off_loop,
             rendering=self._rendering,
             verdict=verdict,
+            counted=counted,
             clock=clock,
         )
         self._session_pages = SessionPages(

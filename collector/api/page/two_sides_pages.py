@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from collector.api.answers import RequestRefused, text_of
 from collector.api.charts import ChartVersion, Point, Reader
+from collector.api.compare import Counted
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.page.agent import session_card
@@ -22,7 +23,14 @@ from collector.api.what_changed import COMPARED, FOR_EVER, session_side
 from collector.base.clock import Clock
 from collector.records.comparison import in_words, with_faults
 from collector.records.moved import Moved, moved
-from collector.records.what_changed import SessionSide, tool_counts, what_changed
+from collector.records.standing import AgentLabels
+from collector.records.what_changed import (
+    SessionSide,
+    ToolCounts,
+    of_tools,
+    tool_counts,
+    what_changed,
+)
 from evaluators.formulas.differences import words_of
 from evaluators.formulas.distribution import bounds
 
@@ -39,6 +47,11 @@ class AskedSide:
     """Of those that changed last from this moment on, Unix seconds, and before `last`."""
     last: float = FOR_EVER
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a version, at any time."""
+        return self.version is not None and (self.first, self.last) == (0.0, FOR_EVER)
+
 
 def usual_sides(
     versions: Sequence[ChartVersion], given: Mapping[str, AskedSide]
@@ -53,20 +66,28 @@ def usual_sides(
 
 
 def two_sides(
-    reader: Reader, versions: Sequence[ChartVersion], baseline: AskedSide, candidate: AskedSide
+    reader: Reader,
+    versions: Sequence[ChartVersion],
+    baseline: AskedSide,
+    candidate: AskedSide,
+    counted: Mapping[str, ToolCounts] | None = None,
 ) -> dict[str, Any]:
-    """Scores, tools, time, cost, and sessions of both for the same kind of question; the newest COMPARED of each."""
+    """Scores, tools, time, cost, and sessions of both for the same kind of question; the newest COMPARED of each.
+
+    `counted`: as of `records.what_changed`.
+    """
     names = reader.names()
     points = [_points(reader, versions, side) for side in (baseline, candidate)]
     before, since = ([session_side(reader, point, names) for point in side] for side in points)
-    changed = what_changed(before, since)
+    counts = tool_counts(before, since) if counted is None else counted
+    changed = what_changed(before, since, counts)
     return {
         "sessions": (len(before), len(since)),
         "rows": [
             _scores(each, before, since)
             for each in moved([each.scores for each in before], [each.scores for each in since])
         ],
-        "tools": tools_compared(before, since),
+        "tools": tools_compared(counts),
         "amounts": [
             (
                 "Time of a session, median",
@@ -101,12 +122,10 @@ def _scores(
     return {"moved": each, "before": interval(before), "since": interval(since)}
 
 
-def tools_compared(
-    before: Sequence[SessionSide], since: Sequence[SessionSide]
-) -> list[dict[str, Any]]:
+def tools_compared(counted: Mapping[str, ToolCounts]) -> list[dict[str, Any]]:
     """Tools that failed on either side, those first whose share of failing sessions rose most."""
     found: list[tuple[float, dict[str, Any]]] = []
-    for tool, counts in tool_counts(before, since).items():
+    for tool, counts in counted.items():
         sides = (
             (counts.failures_before, counts.uses_before),
             (counts.failures, counts.uses),
@@ -180,9 +199,12 @@ class TwoSidesPages:
         off_loop: OffLoop,
         rendering: Rendering,
         verdict: Verdict,
+        counted: Callable[[AgentLabels, str, str], Counted],
         clock: Clock,
     ) -> None:
+        """`counted`: what the fault watches counted of a baseline and a candidate."""
         self._index = index
+        self._counted = counted
         self._off_loop = off_loop
         self._rendering = rendering
         self._verdict = verdict
@@ -211,10 +233,12 @@ class TwoSidesPages:
         sides = await self._off_loop.run(lambda: self._sides(service, agent, given))
         if sides is None:
             return self._rendering.missing("agent", agent)
-        said = _said(
-            self._verdict, service, agent, *sides
-        )  # here: it reads what the event loop owns
-        return await self._off_loop.run(lambda: self._page(service, agent, sides, said, wrong))
+        # Here: both read what the event loop owns.
+        said = _said(self._verdict, service, agent, *sides)
+        counted = self._counted_of(service, agent, *sides)
+        return await self._off_loop.run(
+            lambda: self._page(service, agent, sides, said, counted, wrong)
+        )
 
     def _moment(self, text: str | None, wrong: list[str]) -> float | None:
         moment = None if text is None else moment_of(text, self._clock())
@@ -231,17 +255,27 @@ class TwoSidesPages:
             versions = reader.versions(service, agent)
         return usual_sides(versions, given) if versions else None
 
+    def _counted_of(
+        self, service: str, agent: str, baseline: AskedSide, candidate: AskedSide
+    ) -> Mapping[str, ToolCounts] | None:
+        """What the fault watches counted, where both sides are versions, whole."""
+        if not (baseline.is_whole and candidate.is_whole):
+            return None
+        names = (baseline.version or "", candidate.version or "")
+        return of_tools(self._counted((service, agent), *names))
+
     def _page(
         self,
         service: str,
         agent: str,
         sides: tuple[AskedSide, AskedSide],
         said: dict[str, Any] | None,
+        counted: Mapping[str, ToolCounts] | None,
         wrong: list[str],
     ) -> Response:
         with self._index.reading() as reader:
             versions = reader.versions(service, agent)
-            view = two_sides(reader, versions, *sides)
+            view = two_sides(reader, versions, *sides, counted)
         found = None if said is None else with_faults(said, view["changed"])
         return self._rendering.page(
             "two_sides.html",
@@ -263,11 +297,7 @@ def _said(
     verdict: Verdict, service: str, agent: str, baseline: AskedSide, candidate: AskedSide
 ) -> dict[str, Any] | None:
     """May this release go on: the verdict. Only where two versions are compared, whole."""
-    usual = AskedSide()
-    whole = all(
-        (each.first, each.last) == (usual.first, usual.last) for each in (baseline, candidate)
-    )
-    if not whole or not baseline.version or not candidate.version:
+    if not all(each.is_whole and each.version for each in (baseline, candidate)):
         return None
     try:
         return verdict(

@@ -18,8 +18,9 @@ from collector.records.standing import (
     FailingTool,
     Fault,
     LookedAt,
+    VersionCount,
 )
-from collector.records.windows import AgentFaultsState, SettlingUses, WatchState
+from collector.records.windows import AgentFaultsState, SettlingUses, VersionUses, WatchState
 from collector.watch.entered import Entered
 from collector.watch.faults.servers import by_server, no_longer
 from collector.watch.settling import Settling, digest_of
@@ -44,6 +45,8 @@ ERRORS = 16  # newest failures whose class of error is remembered
 SESSIONS = 8
 """Newest failed sessions among which the worst are named: of every watch together at most 280 kB of the state."""
 SEEN = 10  # uses of a tool from which on it is said that it always fails
+MAX_VERSIONS = 8
+"""Versions of which a watch counts sessions, those used last: as many as have gauges; 30 bytes each."""
 MOSTLY = 0.5  # the share of them that failed
 _MARKUP = re.compile(r"[^\w .:/@+-]")
 """What has no place in a tool's name, which is in alerts: they are shown as HTML and as Markdown."""
@@ -115,6 +118,12 @@ class AgentFaults:
             is_most = uses >= SEEN and failures >= MOSTLY * uses
             if fault == "tool_failed" and is_most and not watch.is_raised:
                 yield FailingTool(tool=tool, uses=round(uses), failures=round(failures))
+
+    def by_version(self) -> Iterator[VersionCount]:
+        """Sessions of each version that used what is watched, of faults that page."""
+        for (fault, tool), watch in self._in_order():
+            for version, found in sorted(watch.record.versions.items()):
+                yield VersionCount(version, fault, tool, found.uses, found.failures)
 
     def ended(self) -> Iterator[Cause]:
         """(fault, tool) of what was over within the last hour, or is part of another fault now."""
@@ -318,6 +327,12 @@ class _Watch:
         record, watch = self.record, self.watch
         shown = watch.shown
         watch.feed(failed, turn.seen, turn.due, earlier)
+        if record.fault in FAULTS_THAT_PAGE:
+            of_version = record.versions.pop(turn.version, None) or VersionUses()
+            record.versions[turn.version] = of_version
+            of_version.count(failed, earlier)
+            if len(record.versions) > MAX_VERSIONS:
+                del record.versions[next(iter(record.versions))]
         if shown is not None and watch.shown is None:
             record.ended, record.ended_since = turn.due, shown.since
         if not failed:

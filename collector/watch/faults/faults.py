@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from collector.base.telemetry import OTHER, short
 from collector.log.state_table import Parts
-from collector.records.standing import AgentLabels, Fault, LookedAt
+from collector.records.standing import AgentLabels, Fault, LookedAt, VersionCount
 from collector.records.traces import WorkRecord
 from collector.records.windows import AgentFaultsState, SettlingUses
 from collector.watch.comparisons import Comparisons
@@ -40,7 +40,13 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         return {
             "faults": self.by_agent(),
             "failing_always": {labels: tools for labels, tools in always.items() if tools},
+            "by_version": {labels: self.counts(labels) for labels in self._watches},
         }
+
+    def counts(self, labels: AgentLabels) -> tuple[VersionCount, ...]:
+        """Of each version; empty where the agent is not watched."""
+        watches = self._watches.get(labels)
+        return () if watches is None else tuple(watches.by_version())
 
     def cause(self, labels: AgentLabels, since: float) -> Cause | None:
         """What explains best that the agent's scores dropped at log time `since`; None: nothing does."""
@@ -93,6 +99,7 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
             is_named=session == work.session_id,
             session=session,
             is_revised=used.revision > 0,
+            version=short(work.agent_version or ""),
         )
         taken = watches.settling.offer(update, held)
         if taken:

@@ -1,0 +1,102 @@
+"""Fault watches count the sessions of each version: verdicts, gauges and pages read that."""
+
+from collector.base.telemetry import Telemetry
+from collector.export import gauges
+from collector.records.standing import VersionCount
+from collector.records.windows import VersionUses
+from collector.watch.faults.agent_faults import MAX_VERSIONS
+from evaluators.formulas.fault_watch import EarlierUse
+from evaluators.uses import SessionUses
+from tests.support.fault_watches import AGENT, FAILED, FINE, Watcher, work
+from tests.support.publisher import Publisher
+from tests.support.signals import signal
+
+
+async def sessions(watcher: Watcher, version: str, *uses: SessionUses, begin: int = 0) -> None:
+    for number, each in enumerate(uses, begin):
+        name = f"{version}-{number}"
+        await watcher.say(work(name, each, seen=watcher.log.clock.now, agent_version=version))
+        watcher.log.clock.now += 60
+    await watcher.step()
+
+
+async def test_each_session_counts_once_for_its_version_over_a_restart_too() -> None:
+    watcher = Watcher()
+    await sessions(watcher, "1", *[FINE] * 40)
+    await sessions(watcher, "2", FINE, *[FAILED] * 16)
+    again = work("2-0", FAILED, turn="second", seen=watcher.log.clock.now, agent_version="2")
+    await watcher.say(again)
+    watcher.log.clock.now += 60
+    await watcher.step()
+    await watcher.reader.finish()
+    after = watcher.successor()
+    await after.step()
+
+    for each in (watcher, after):
+        counts = [count for count in each.faults.counts(AGENT) if count.fault == "tool_failed"]
+        assert counts == [
+            VersionCount("1", "tool_failed", "find_order", 40, 0),
+            VersionCount("2", "tool_failed", "find_order", 17, 17),
+        ]
+
+
+async def test_the_versions_used_last_are_counted() -> None:
+    watcher = Watcher()
+    for version in range(MAX_VERSIONS + 2):
+        await sessions(watcher, f"{version}", FINE)
+
+    counted = {each.version for each in watcher.faults.counts(AGENT)}
+    assert counted == {f"{version}" for version in range(2, MAX_VERSIONS + 2)}
+
+
+def test_the_newest_200_sessions_count() -> None:
+    uses = VersionUses()
+    for number in range(300):
+        uses.count(number < 110, None)
+    assert (uses.uses, uses.failures) == (200, 10)
+
+    uses.count(True, EarlierUse(0, failed=False))
+    uses.count(True, EarlierUse(0, failed=True))
+    uses.count(False, EarlierUse(0, failed=False))
+    assert (uses.uses, uses.failures) == (200, 11), "one session failed after all"
+
+
+async def test_a_gauge_says_how_many_faults_fail_a_version() -> None:
+    """Its scores are as good as before."""
+    publisher, watcher = Publisher(), Watcher()
+    scores = [("1", number) for number in range(25)] + [("2", 25 + n) for n in range(16)]
+    for version, number in scores:
+        of = signal(f"s-{number}", None, score=0.9, agent_version=version)
+        await publisher.publish(of)
+    await publisher.exporter.finish()
+    agent = ("support-bot", "planner")
+    telemetry = Telemetry()
+    telemetry.registry.register(
+        gauges.Gauges(
+            gauges.RELEASES,
+            lambda: gauges.releases(publisher.exporter._targets, watcher.faults, 0.0),
+            lambda: True,
+        )
+    )
+
+    def value() -> float | None:
+        service, name = agent
+        labels = {"service": service, "agent": name, "agent_version": "2", "baseline": "1"}
+        return telemetry.registry.get_sample_value("spanwise_version_faults", labels)
+
+    assert value() == 0
+    for version, uses in (("1", [FINE] * 40), ("2", [FAILED] * 5)):
+        for number, each in enumerate(uses):
+            of = work(f"{version}-{number}", each, service=agent[0], agent_version=version)
+            await watcher.say(of)
+    watcher.log.clock.now += 1
+    await watcher.step()
+
+    assert watcher._label(*agent) == agent
+    assert value() == 0, "five failures in a row are not enough"
+    for number in range(5, 16):
+        of = work(f"2-{number}", FAILED, service=agent[0], agent_version="2")
+        await watcher.say(of)
+    watcher.log.clock.now += 1
+    await watcher.step()
+    assert value() == 1
