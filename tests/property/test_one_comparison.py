@@ -176,25 +176,23 @@ def test_watches_and_index_count_the_versions_alike(
     history = [*old, *new]
     order.shuffle(history)
     counts = counted_by_version(watched(history).counts(AGENT), "1", "2")
-    sides = [
+    before, since = (
         [
             session(failed_by_tool(call for turn in made for call in calls_of(turn)))
             for version, made in history
             if version == each
         ]
         for each in ("1", "2")
-    ]
+    )
 
     if of_tools(counts) is not None:
-        assert of_tools(counts) == tool_counts(*sides)
-        assert what_changed(*sides, of_tools(counts)) == what_changed(*sides)
-        assert compared(of_tools(counts) or {}) == compared(tool_counts(*sides))
+        assert of_tools(counts) == tool_counts(before, since)
+        assert what_changed(before, since, of_tools(counts)) == what_changed(before, since)
+        assert compared(of_tools(counts) or {}) == compared(tool_counts(before, since))
     nothing = VersionSide(None, ())
-    verdicts = [
-        with_faults(comparison(nothing, nothing, service=None, agent=None), *given)
-        for given in ((None, (), counts), (what_changed(*sides, of_tools(counts)),))
-    ]
-    assert verdicts[0] == verdicts[1]
+    ranks = comparison(nothing, nothing, service=None, agent=None)
+    changed = what_changed(before, since, of_tools(counts))
+    assert with_faults(ranks, None, (), counts) == with_faults(ranks, changed)
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
