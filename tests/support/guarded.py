@@ -146,6 +146,7 @@ GROUPS: Mapping[str, Group] = {
             "tests/e2e/test_page_for_everyone.py",
             "tests/e2e/test_page_of_the_demo.py",
             "tests/e2e/test_stream_live.py",
+            "tests/unit/api/test_index_statements.py",
         ],
         guards=[
             *("collector/api/**/*", "collector/commands/demo*.py", "tests/support/axe/*"),
@@ -156,11 +157,13 @@ GROUPS: Mapping[str, Group] = {
         tests=[
             "tests/e2e/hostile/test_heavy_redaction.py",
             "tests/e2e/hostile/test_real_memory.py",
+            "tests/unit/scoring/test_session_memory.py::test_the_charge_is_what_tracemalloc_measures",
         ],
         guards=[
             *("collector/receiver/**/*.py", "collector/otlp/**/*.py", "collector/log/**/*.py"),
             *("collector/assembly/**/*.py", "collector/reading/**/*.py", "collector/records/*.py"),
-            *("collector/scoring/**/*.py", "collector/base/heap.py", "locks/requirements.lock"),
+            *("collector/scoring/**/*.py", "collector/base/heap.py", "evaluators/*.py"),
+            "locks/requirements.lock",
         ],
     ),
     "clocks": Group(
@@ -189,6 +192,23 @@ GROUPS: Mapping[str, Group] = {
             *("docs/agents/*.md", "tests/support/claude_code/*", "tests/support/codex/*"),
             *("tests/support/gemini_cli/*", "collector/otlp/*.py", "collector/receiver/**/*.py"),
             *("collector/assembly/**/*.py", "evaluators/dialects/**/*.py"),
+        ],
+    ),
+    "growth": Group(
+        tests=[
+            "tests/golden/test_false_alarms.py",
+            "tests/property/test_growth.py",
+            "tests/property/test_redaction_growth.py",
+            "tests/property/watch/test_drift.py::test_a_drop_is_noticed_within_the_stated_sessions",
+            "tests/property/watch/test_drift.py::test_the_tables_in_the_docs_are_what_the_simulation_prints",
+            "tests/unit/assembly/test_steps_of_linked_logs.py::test_no_step_is_longer_for_four_times_the_turns",
+            "tests/unit/assembly/test_steps_of_linked_logs.py::test_twice_the_records_are_twice_the_steps",
+        ],
+        guards=[
+            *("evaluators/**/*.py", "collector/assembly/**/*.py", "collector/otlp/*.py"),
+            *("collector/receiver/feedback/*.py", "collector/records/*.py", "docs/alerting.md"),
+            *("docs/evidence.md", "scripts/research/drops.py", "scripts/research/false_alarms.py"),
+            *("tests/data/captures/**/*", "tests/data/captures_logs/**/*"),
         ],
     ),
     "outlets": Group(

@@ -141,23 +141,23 @@ class SinkContract:
         self, far_end: FarEnd
     ) -> None:
         log = FaultyLog()
-        found = [signal(f"s-{n % 5}", f"t-{n}", at=BASE + n) for n in range(600)]
-        await log.write([new_record(each) for each in found[:300]])
+        found = [signal(f"s-{n % 5}", f"t-{n}", at=BASE + n) for n in range(200)]
+        await log.write([new_record(each) for each in found[:100]])
         delivery, telemetry = a_delivery(log, far_end.sink())
         stopping = asyncio.Event()
 
         async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
             tasks.create_task(delivery.run(stopping))
-            await committed(log, 300)
+            await committed(log, 100)
             await far_end.break_off()
-            await log.write([new_record(each) for each in found[300:]])
+            await log.write([new_record(each) for each in found[100:]])
             await asyncio.sleep(0.2)
             await far_end.mend()
-            await committed(log, 600)
+            await committed(log, 200)
             stopping.set()
 
         assert list(dict.fromkeys(await far_end.received())) == [each.id for each in found]
-        assert count(telemetry, "acked") == 600
+        assert count(telemetry, "acked") == 200
         assert count(telemetry, "lost") == 0
 
 

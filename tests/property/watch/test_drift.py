@@ -56,6 +56,7 @@ def test_false_alarms_keep_their_bound(traffic: Traffic) -> None:
     assert sum(found.better) <= most
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "a_day", [70, pytest.param(960, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
 )
