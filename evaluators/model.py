@@ -19,7 +19,7 @@ JSON: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict of the same."""
 
 Scope = Literal["trace", "session"]
-Method = Literal["deterministic", "embedding", "llm_judge", "formula", "custom"]
+Method = Literal["deterministic", "embedding", "llm_judge", "formula", "custom", "external"]
 Status = Literal["unset", "ok", "error", "cancelled"]
 """How a trace ended. `cancelled`: somebody stopped it, so it did not fail."""
 Ending = Literal["whole", "cut", "blocked", "cancelled"]

@@ -38,6 +38,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.port import Log
 from collector.otlp.redaction import RedactionSettings, redactor
+from collector.records.external import EvaluationRules
 from collector.records.feedback import FeedbackRules
 from collector.records.standing import Standings
 
@@ -82,6 +83,7 @@ class Api:
     ) -> None:
         content = config.redaction.content == "keep"
         families = ApiFamilies(telemetry)
+        names = [each["name"] for each in evaluators()]
         self._index = Index(
             folder,
             size=config.serve.index,
@@ -99,6 +101,7 @@ class Api:
             clock=clock,
             feedback=FeedbackCounts(telemetry, families, joined),
             max_age=config.feedback.max_age,
+            scores=EvaluationRules.of(config, frozenset(names)),
         )
         self._has_failed = False
         query = self._query = Query(self._index)

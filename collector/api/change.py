@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from collector.api.held_evaluations import HeldEvaluations
 from collector.api.held_feedback import HeldFeedback
 from collector.api.held_signals import HeldSignals
 from collector.api.outcomes import HeldOutcomes
@@ -71,6 +72,7 @@ class IndexChange(Reading):
         self._outcomes = HeldOutcomes(connection)
         self._texts = HeldTexts(connection)
         self.feedback = HeldFeedback(connection)
+        self.evaluations = HeldEvaluations(connection)
         self._owners: dict[int, int] = {}  # by subject with a new signal, the row of its session
         self._summed: set[int] = set()  # rows of sessions whose traces change
         self._agents = AgentSums(self)
@@ -211,6 +213,7 @@ class IndexChange(Reading):
         self._signals.write()
         self._agents.write()
         self.feedback.wake(sessions=self._names)
+        self.evaluations.wake(sessions=self._names)
 
     def evict_oldest(self, count: int) -> tuple[int, int, int]:
         """Forget the sessions that have been quiet the longest; (sessions, traces, signals) gone."""
@@ -330,6 +333,7 @@ class IndexChange(Reading):
             self._texts.put((self._rows[each].id, header) for each, header in waiting.items())
             if waiting:
                 self.feedback.wake(traces=waiting.values())
+                self.evaluations.wake(traces=waiting.values())
             waiting.clear()
 
     def _drop_traces(self, rows: list[int]) -> int:

@@ -34,6 +34,22 @@ class ApiFamilies:
             "feedback_unmatched",
             "Feedback whose trace or session did not come within an hour.",
         )
+        self.external = telemetry.counter(
+            "external_evaluations",
+            "Scores of other evaluators that became signals.",
+            "service",
+            "agent",
+            "evaluator",
+        )
+        self.external_unmatched = telemetry.counter(
+            "external_evaluations_unmatched",
+            "Scores of other evaluators whose trace or session did not come within an hour.",
+        )
+        self.external_dropped = telemetry.counter(
+            "external_evaluations_dropped",
+            "Scores of other evaluators that became no signal, by reason.",
+            "reason",
+        )
         labels = ("service", "agent", "evaluator", "name")
         self.agreement_kappa = telemetry.gauge(
             "agreement_kappa_ratio",

@@ -15,9 +15,11 @@ import queue
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from collector.api.families import ApiFamilies
+from collector.api.held_evaluations import DueScore
 from collector.api.held_feedback import Matching
 from collector.api.index import Index, Taken
 from collector.api.stream import Stream
@@ -28,7 +30,19 @@ from collector.base.telemetry import OTHER, Telemetry
 from collector.base.thread_callers import ThreadCallers
 from collector.base.watch import PartEnded
 from collector.log.consumer import Consumer
-from collector.log.port import BACKGROUND_LINGER, FEEDBACK, SIGNALS, TRACES, Batch, Log, Record
+from collector.log.port import (
+    BACKGROUND_LINGER,
+    FEEDBACK,
+    SIGNALS,
+    TRACES,
+    Batch,
+    Log,
+    New,
+    Record,
+    takes_counts,
+)
+from collector.records.external import EvaluationRules
+from collector.records.signal_batch import signal_records
 
 MOST_AGENTS = 32  # of a service; the feedback of others counts under `_other`
 MOST_NAMES = 64  # of a service; the same
@@ -39,15 +53,30 @@ Joined: TypeAlias = Callable[[str, str, str], None]
 
 
 class FeedbackCounts:
-    """`spanwise_feedback_total` and `spanwise_feedback_unmatched_total`."""
+    """`spanwise_feedback_total`, `spanwise_external_evaluations_total`, and `_unmatched_total` of both."""
 
     def __init__(self, telemetry: Telemetry, families: ApiFamilies, joined: Joined) -> None:
         self._joined = joined
         self._telemetry = telemetry
         self._total = families.feedback
         self._unmatched = families.feedback_unmatched
+        self._external = families.external
+        self._external_unmatched = families.external_unmatched
+        self._evaluators: dict[Hashable, set[str]] = {}
         self._agents: dict[Hashable, set[str]] = {}
         self._names: dict[Hashable, set[str]] = {}
+
+    def score(self, service: str, agent: str, evaluator: str) -> None:
+        """A score of others became a signal."""
+        service = self._telemetry.service(service)
+        agents = self._agents.setdefault(service, set())
+        names = self._evaluators.setdefault(service, set())
+        labels = (_bounded(agents, agent, MOST_AGENTS), _bounded(names, evaluator, MOST_NAMES))
+        self._external.labels(service, *labels).inc()
+
+    def unmatched_scores(self, count: int) -> None:
+        if count:
+            self._external_unmatched.inc(count)
 
     def matched(self, found: Matching) -> None:
         for each in found.matched:
@@ -128,8 +157,12 @@ class Feed:
         clock: Clock,
         feedback: FeedbackCounts,
         max_age: float,
+        scores: EvaluationRules,
     ) -> None:
-        """`feedback` counts what is joined; `max_age`: seconds after which nothing is joined with a session."""
+        """`feedback` counts what is joined; `max_age`: seconds after which nothing is joined with a session.
+
+        `scores`: how those of others are read.
+        """
         # One thread: SQLite has one writer, and the event loop never waits for its disk.
         self._thread = OwnThread("index")
         self._stream = stream
@@ -156,6 +189,9 @@ class Feed:
                 telemetry=telemetry,
                 clock=clock,
                 match=partial(index.match_feedback, max_age=max_age),
+                match_scores=partial(index.match_evaluations, max_age=scores.max_age),
+                due=partial(index.due_evaluations, scores),
+                published=index.published,
                 counts=feedback,
             ),
         )
@@ -236,12 +272,28 @@ class FeedbackMatch(Protocol):
 
 
 class _FeedbackReader(_TopicFeed):
-    """Puts feedback into the index, and looks about once a second whether what it is about has come."""
+    """Puts feedback into the index, and looks about once a second whether what it is about has come.
 
-    def __init__(self, *, match: FeedbackMatch, counts: FeedbackCounts, **reader: Any) -> None:
+    Scores of others that were joined become signals here.
+    """
+
+    def __init__(
+        self,
+        *,
+        match: FeedbackMatch,
+        match_scores: Callable[..., tuple[int, bool]],
+        due: Callable[[], list[DueScore]],
+        published: Callable[[Sequence[DueScore]], None],
+        counts: FeedbackCounts,
+        **reader: Any,
+    ) -> None:
         super().__init__(**reader)
         self._match = match
+        self._match_scores = match_scores
+        self._due = due
+        self._published = published
         self._counts = counts
+        self._joins = takes_counts(self._log_port)
         self._is_waiting = True  # whether any waits, as far as is known: after a start, perhaps
         self._matched_at = float("-inf")
 
@@ -252,5 +304,18 @@ class _FeedbackReader(_TopicFeed):
         if self._is_waiting and abs(now - self._matched_at) >= COMMIT_EVERY:
             self._matched_at = now
             found = await self._thread.run(partial(self._match, now=now))
-            self._is_waiting = found.is_waiting
+            given_up, are_waiting = await self._thread.run(partial(self._match_scores, now=now))
+            self._is_waiting = found.is_waiting or are_waiting
             self._counts.matched(found)
+            self._counts.unmatched_scores(given_up)
+            while due := await self._thread.run(self._due):
+                await self._publish(due)
+
+    async def _publish(self, due: Sequence[DueScore]) -> None:
+        new: list[New] = []
+        for _, of_session in groupby(due, key=lambda each: each.signal.session_id):
+            new += signal_records([each.ready for each in of_session], joined=self._joins)
+        await self._retry.log("publish scores of others", lambda: self._log_port.write(new))
+        await self._thread.run(partial(self._published, due))
+        for each in due:
+            self._counts.score(each.signal.service, each.signal.agent, each.signal.evaluator)

@@ -5,11 +5,12 @@ joins by id, so that a trace that moves to another session takes what was said o
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from collector.api.search import word_of
-from collector.records.feedback import Feedback, Kind, Opinion
+from collector.records.feedback import Feedback, Opinion
+from collector.records.given import Kind
 from collector.records.trace_views import TraceHeader
 
 WAITS = 3600.0  # seconds that feedback waits for what it is about
@@ -30,27 +31,27 @@ DELETE FROM feedback WHERE id IN (
 _OF_TRACE = _SURPLUS.format("trace_id = ? AND task IS NULL")
 _OF_SESSION = _SURPLUS.format("session_id = ? AND service = ?")
 _OF_TASK = _SURPLUS.format("task = ?")
-_IS_WAITING = "SELECT EXISTS (SELECT 1 FROM feedback WHERE state = 2)"
-_WAKE = "UPDATE feedback INDEXED BY {} SET state = 0 WHERE state = 2 AND {}"
-_WAKE_TRACE = _WAKE.format("feedback_of_trace", "trace_id = ?")
-_WAKE_SESSION = _WAKE.format("feedback_of_session", "session_id = ? AND service = ?")
-_WAKE_TASK = _WAKE.format("feedback_of_task", "task = ?")
+_IS_WAITING = "SELECT EXISTS (SELECT 1 FROM {} WHERE state = 2)"
+_WAKE = "UPDATE {0} INDEXED BY {0}_of_{1} SET state = 0 WHERE state = 2 AND {2}"
 _TASKS = """
-UPDATE feedback SET trace_id = (
+UPDATE {0} SET trace_id = (
     SELECT t.trace_id FROM traces t WHERE t.id = (
-        SELECT max(rowid) FROM texts WHERE texts MATCH feedback.task))
+        SELECT max(rowid) FROM texts WHERE texts MATCH {0}.task))
 WHERE state = 0 AND task IS NOT NULL AND trace_id IS NULL"""
 _FOUND = """
 SELECT f.id, s.service, a.agent, s.session_id, f.name, f.kind, f.sign
 FROM feedback f {} JOIN agents a ON a.id = s.agent
 WHERE f.state = 0 AND f.arrived - s.last <= ?"""
-_BY_TRACE = "CROSS JOIN traces t ON t.trace_id = f.trace_id JOIN sessions s ON s.id = t.session"
-_BY_SESSION = "CROSS JOIN sessions s ON s.session_id = f.session_id AND s.service = f.service"
-_SETTLE = "UPDATE feedback SET state = 2 WHERE state = 0"
-_LATE = "DELETE FROM feedback WHERE state = 2 AND arrived < ?"
+BY_TRACE = "CROSS JOIN traces t ON t.trace_id = f.trace_id JOIN sessions s ON s.id = t.session"
+BY_SESSION = "CROSS JOIN sessions s ON s.session_id = f.session_id AND s.service = f.service"
+_SETTLE = "UPDATE {} SET state = 2 WHERE state = 0"
+_LATE = "DELETE FROM {} WHERE state = 2 AND arrived < ?"
+_COUNT = "SELECT count(*) FROM {} WHERE state = 2"
+# Each service's newest ones stay, all services alike: what one floods with takes no place of another's.
 _TOO_MANY = """
-DELETE FROM feedback WHERE id IN (
-    SELECT id FROM feedback WHERE state = 2 ORDER BY arrived DESC LIMIT -1 OFFSET ?)"""
+DELETE FROM {0} WHERE id IN (
+    SELECT id FROM {0} WHERE state = 2
+    ORDER BY row_number() OVER (PARTITION BY service ORDER BY arrived DESC, rowid DESC) LIMIT -1 OFFSET ?)"""
 
 
 class Matched(NamedTuple):
@@ -68,12 +69,51 @@ class Matching(NamedTuple):
     is_waiting: bool  # whether any goes on to wait
 
 
-class HeldFeedback:
-    """Writes within the transaction of its change."""
+class Waiting:
+    """The rows of a table that wait for what they are about. Writes within the transaction of its change."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, table: str) -> None:
         self._connection = connection
-        self.pushed_out = 0  # how many had to go for newer ones about the same
+        self._table = table
+        self.pushed_out = 0  # how many had no place beside others about the same
+
+    def wake(
+        self, traces: Iterable[TraceHeader] = (), sessions: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        """These came or changed, sessions as (service, id): look again at what waits for them."""
+        if not self._number(_IS_WAITING):
+            return
+        headers = list(traces)
+        self._wake("trace", "trace_id = ?", [(each.trace_id,) for each in headers])
+        tasks = [word_of("task", each.task_id) for each in headers if each.task_id is not None]
+        self._wake("task", "task = ?", [(each,) for each in tasks])
+        of_session = [(session_id, service) for service, session_id in sessions]
+        self._wake("session", "session_id = ? AND service = ?", of_session)
+
+    def name_traces(self) -> None:
+        """Give what is about a task the trace that names it."""
+        self._connection.execute(_TASKS.format(self._table))
+
+    def settle(self, now: int) -> tuple[int, bool]:
+        """What was not joined waits; how many of those are given up, and whether any goes on to wait."""
+        execute = self._connection.execute
+        execute(_SETTLE.format(self._table))
+        given_up = execute(_LATE.format(self._table), (now - int(WAITS * 1e6),)).rowcount
+        waiting = self._number(_COUNT)
+        if waiting > MOST_WAITING:
+            given_up += execute(_TOO_MANY.format(self._table), (MOST_WAITING,)).rowcount
+        return given_up, waiting > 0
+
+    def _wake(self, index: str, where: str, given: Iterable[Sequence[object]]) -> None:
+        self._connection.executemany(_WAKE.format(self._table, index, where), given)
+
+    def _number(self, statement: str) -> int:
+        return self._connection.execute(statement.format(self._table)).fetchone()[0]
+
+
+class HeldFeedback(Waiting):
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection, "feedback")
 
     def put(self, said: Feedback, json: bytes, arrived: int) -> None:
         """Keep it; the same id replaces. `arrived`: log time, unix microseconds."""
@@ -91,38 +131,21 @@ class HeldFeedback:
         surplus = self._connection.execute(few, (*about, MOST_OF_A_SUBJECT))
         self.pushed_out += surplus.rowcount
 
-    def wake(
-        self, traces: Iterable[TraceHeader] = (), sessions: Iterable[tuple[str, str]] = ()
-    ) -> None:
-        """These came or changed, sessions as (service, id): look again at what waits for them."""
-        if not self._connection.execute(_IS_WAITING).fetchone()[0]:
-            return
-        wake = self._connection.executemany
-        headers = list(traces)
-        wake(_WAKE_TRACE, [(each.trace_id,) for each in headers])
-        tasks = [word_of("task", each.task_id) for each in headers if each.task_id is not None]
-        wake(_WAKE_TASK, [(each,) for each in tasks])
-        wake(_WAKE_SESSION, [(session_id, service) for service, session_id in sessions])
-
     def match(self, *, now: int, max_age: int) -> Matching:
         """Join what is new with what has come; give up what waited too long. Times are microseconds.
 
         `max_age`: how long after its session something may be said.
         """
         execute = self._connection.execute
-        execute(_TASKS)
+        self.name_traces()
         found: dict[str, Matched] = {}
-        for join in (_BY_TRACE, _BY_SESSION):
+        for join in (BY_TRACE, BY_SESSION):
             for ident, *names, sign in execute(_FOUND.format(join), (max_age,)):
                 found.setdefault(ident, Matched._make([*names, opinion_of(sign)]))
         self._connection.executemany(
             "UPDATE feedback SET state = 1 WHERE id = ?", [(ident,) for ident in found]
         )
-        execute(_SETTLE)
-        given_up = execute(_LATE, (now - int(WAITS * 1e6),)).rowcount
-        given_up += execute(_TOO_MANY, (MOST_WAITING,)).rowcount
-        is_waiting = bool(execute(_IS_WAITING).fetchone()[0])
-        return Matching([*found.values()], given_up, is_waiting)
+        return Matching([*found.values()], *self.settle(now))
 
 
 def opinion_of(sign: int) -> Opinion:

@@ -18,12 +18,14 @@ from collector.api.answers import RequestRefused
 from collector.api.change import IndexChange
 from collector.api.charts import Reader
 from collector.api.families import ApiFamilies
+from collector.api.held_evaluations import DueScore
 from collector.api.held_feedback import Matching
 from collector.api.index_file import Closed, IndexFile
 from collector.api.store import DamagedError, SignalEntry, excerpt, micros
 from collector.base.errors import ConfigError, Retryable, Undecodable
 from collector.base.sqlite_file import PAGE, is_damage, is_full
 from collector.log.port import Position, Record
+from collector.records.external import EvaluationRules
 from collector.records.feedback import decode_feedback
 from collector.records.signal import decode_signal, encode_signal, redacted
 from collector.records.signal_batch import SignalGroup, groups_in
@@ -95,6 +97,27 @@ class Index:
         except _FullError:
             self._evict()
             return Matching([], 0, True)
+
+    def match_evaluations(self, *, now: float, max_age: float) -> tuple[int, bool]:
+        """The same for scores of others: how many were given up, and whether any waits or is due."""
+        try:
+            with self._changing() as change:
+                return change.evaluations.match(now=micros(now), max_age=micros(max_age))
+        except _FullError:
+            self._evict()
+            return 0, True
+
+    def due_evaluations(self, rules: EvaluationRules) -> list[DueScore]:
+        """The next scores of others whose signals must be published; empty: all are."""
+        with self._changing() as change:
+            due, no_place = change.evaluations.due(change, rules)
+        if no_place:
+            self._families.external_dropped.labels("max_names").inc(no_place)
+        return due
+
+    def published(self, due: Sequence[DueScore]) -> None:
+        with self._changing() as change:
+            change.evaluations.published(due)
 
     def sync(self) -> None:
         """What was taken is on the disk when this returns: its records need not be read again.
@@ -188,6 +211,10 @@ class Index:
             self._families.evicted.labels("feedback", "subject_full").inc(
                 change.feedback.pushed_out
             )
+        if change.evaluations.pushed_out:
+            self._families.external_dropped.labels("subject_full").inc(
+                change.evaluations.pushed_out
+            )
 
     def _halve(self, records: Sequence[Record], take: _Take, taken: Taken) -> None:
         if not self._evict() and len(records) == 1:
@@ -209,7 +236,7 @@ class Index:
         )
         for record, seen in found:
             if isinstance(seen, ListedTrace):
-                header = excerpt(seen.trace, content=self._content)
+                header = excerpt(seen.trace, seen.seen, content=self._content)
                 change.take_trace(msgspec.structs.replace(seen, trace=header), record.position)
             elif isinstance(seen, SessionRecord):
                 change.close_session(seen, record.position)
@@ -238,7 +265,8 @@ class Index:
         for record, said in _decoded(records, lambda each: decode_feedback(each.value), taken):
             kept = said if self._content else msgspec.structs.replace(said, comment=None)
             json = record.value if kept is said else msgspec.json.encode(kept)
-            change.feedback.put(kept, json, micros(record.time))
+            held = change.feedback if said.kind == "human" else change.evaluations
+            held.put(kept, json, micros(record.time))
 
     def _jsons(self, group: SignalGroup) -> list[bytes]:
         jsons = group.jsons()

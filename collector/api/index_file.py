@@ -18,8 +18,8 @@ from collector.base import sqlite_file
 
 _log = logging.getLogger(__name__)
 NAME = "index.sqlite"
-VERSION = b"8"
-"""Of what entries hold; another one starts empty. 8: rows go with their session by triggers."""
+VERSION = b"9"
+"""Of what entries hold; another one starts empty. 9: scores of others."""
 _WAL_SHARE = 16
 _WRITER_CACHE, _READER_CACHE = 4 << 20, 1 << 20
 _IDLE_READERS = 4

@@ -9,6 +9,8 @@
     texts       the words of each trace's question and answer, for the search (`search.py`)
     evaluators  id | name
     feedback    id | trace or session that it is about | opinion | its JSON as it arrived (`held_feedback.py`)
+    evaluations id | the same, of scores of others | time | whether its signal was sent (`held_evaluations.py`)
+    externals   service, agent, evaluator of others | how many came, what is known of them
 
 A subject is a trace (2 * id) or a session (2 * id + 1): all its signals are one packed value. A run is a number for
 signals of one subject that arrived without others between them: `recent` so has the order in which signals came.
@@ -73,13 +75,27 @@ CREATE INDEX feedback_of_task ON feedback (task) WHERE task IS NOT NULL;
 CREATE INDEX feedback_new ON feedback (arrived) WHERE state = 0;
 CREATE INDEX feedback_waiting ON feedback (arrived) WHERE state = 2;
 CREATE INDEX feedback_of_people ON feedback (arrived) WHERE kind = 'human' AND sign != 0;
+CREATE TABLE evaluations (
+    id TEXT PRIMARY KEY, trace_id TEXT, service TEXT, session_id TEXT, task TEXT, arrived INTEGER, state INTEGER,
+    name TEXT, time INTEGER, sent INTEGER, json BLOB);
+CREATE INDEX evaluations_of_trace ON evaluations (trace_id);
+CREATE INDEX evaluations_of_session ON evaluations (session_id, service);
+CREATE INDEX evaluations_of_task ON evaluations (task) WHERE task IS NOT NULL;
+CREATE INDEX evaluations_new ON evaluations (arrived) WHERE state = 0;
+CREATE INDEX evaluations_waiting ON evaluations (arrived) WHERE state = 2;
+CREATE INDEX evaluations_due ON evaluations (arrived) WHERE state = 3;
+CREATE TABLE externals (
+    service TEXT, agent TEXT, evaluator TEXT, name TEXT, source TEXT, version TEXT, count INTEGER, failed INTEGER,
+    undecided INTEGER, low REAL, high REAL, error TEXT, last INTEGER, PRIMARY KEY (service, agent, evaluator))
+    WITHOUT ROWID;
 CREATE VIRTUAL TABLE texts USING fts5 (words, content='', detail=none, columnsize=0, tokenize=ascii);
 INSERT INTO texts (texts, rank) VALUES ('pgsz', 1000);
 CREATE TRIGGER trace_gone AFTER DELETE ON traces BEGIN
     DELETE FROM outcomes WHERE session = old.session AND subject = 2 * old.id; DELETE FROM feedback
-    WHERE trace_id = old.trace_id; END;
+    WHERE trace_id = old.trace_id; DELETE FROM evaluations WHERE trace_id = old.trace_id; END;
 CREATE TRIGGER session_gone AFTER DELETE ON sessions BEGIN
     DELETE FROM outcomes WHERE session = old.id; DELETE FROM feedback
+    WHERE session_id = old.session_id AND service = old.service; DELETE FROM evaluations
     WHERE session_id = old.session_id AND service = old.service; END;
 """
 
@@ -212,10 +228,11 @@ class SignalEntry(msgspec.Struct, array_like=True, gc=False):
     json: bytes
 
 
-def excerpt(header: TraceHeader, *, content: bool) -> TraceHeader:
-    """The header with its texts cut to `EXCERPT`, or without them, and each tool once."""
+def excerpt(header: TraceHeader, seen: float, *, content: bool) -> TraceHeader:
+    """The header with its texts cut to `EXCERPT`, or without them, and each tool once; `seen`: of its record."""
     return msgspec.structs.replace(
         header,
+        seen=seen,
         user_id=header.user_id if content else None,
         attributes=header.attributes if content else {},
         models=tuple(each if content else name_shown(each) for each in header.models[:MODELS]),
@@ -237,7 +254,7 @@ def _each_once(calls: Iterable[CalledTool], *, content: bool) -> Iterator[Called
 
 def as_trace(header: TraceHeader) -> Trace:
     fields = msgspec.structs.asdict(header)
-    del fields["tool_calls"]
+    del fields["tool_calls"], fields["seen"]
     if header.status not in ("error", "cancelled"):
         fields["status"] = "unset"
     return Trace(**fields, truncated=True)

@@ -110,6 +110,7 @@ def _outlets(config: Config) -> Iterator[str]:
         yield from config.metrics.otlp.conflicts("metrics.otlp")
     yield from config.notify.conflicts("notify")
     yield from config.links.conflicts("links")
+    yield from config.evaluations.conflicts("evaluations")
 
 
 def _files(config: Config) -> Iterator[str]:

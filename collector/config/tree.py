@@ -224,6 +224,26 @@ class FeedbackConfig(Section, title="Feedback"):
     names: tuple[str, ...] | None = None
 
 
+class EvaluationScale(Section):
+    min: float = Field(default=0.0, ge=-1e12, le=1e12)
+    max: float = Field(default=1.0, ge=-1e12, le=1e12)
+
+
+class EvaluationsConfig(Section, title="Evaluations"):
+    names: tuple[str, ...] | None = None
+    scales: dict[str, EvaluationScale] = {}
+    labels: dict[str, Literal["pass", "fail"]] = {}
+    thresholds: dict[str, Share] = {}
+    objectives: dict[str, Share] = {}
+    lower_is_better: tuple[str, ...] = ()
+    max_age: Duration = Field(default=7 * 86_400.0, gt=0)
+
+    def conflicts(self, path: str) -> Iterator[str]:
+        for name, scale in self.scales.items():
+            if not scale.min < scale.max:
+                yield f"{path}.scales.{name}: `min` must be below `max`"
+
+
 class JsonlSinkConfig(Section, title="JsonlSink"):
     path: Path | None = None
     max_size: Size = Field(default=256 << 20, gt=0)
@@ -378,6 +398,7 @@ class Config(Section):
     serve: Serve = Serve()
     notify: Notify = Notify()
     feedback: FeedbackConfig = FeedbackConfig()
+    evaluations: EvaluationsConfig = EvaluationsConfig()
     links: Links = Links()
     metrics: Metrics = Metrics()
     forward: ForwardConfig | None = None

@@ -96,7 +96,9 @@ def _alarmed(standings: Standings) -> Iterator[str]:
 
 
 def _broadcast(said: Feedback, partitions: int) -> list[New]:
-    """A session is in one partition; which one a trace is in, its id does not say."""
+    """A session is in one partition; which one a trace is in, its id does not say. Scores of others are no feedback."""
+    if said.kind != "human":
+        return []
     if said.session_id is not None and said.service is not None:
         key = session_key(said.service, said.session_id)
         value = encode(BroadcastRecord(session_key=key))

@@ -85,12 +85,12 @@ class HttpApp:
     async def _serve(self, request: Request) -> Response:
         media, path = _media(request), _plain(request.url.path)
         signal = self._paths.get(path)
-        if signal is None and path != door.PATH:
+        if signal is None and path not in door.PATHS:
             return _error(self._wrong_door.no_path(request.url.path), media)
         if request.method != "POST":
             return _error(self._wrong_door.no_post(request.method), media)
         if signal is None:
-            return await self._feedback(request)
+            return await self._feedback(request, scores=path == door.EVALUATIONS)
         return await self._answered(request, signal, media)
 
     async def _answered(
@@ -119,14 +119,14 @@ class HttpApp:
             return _error(answer, media)
         return _reply(signal.response(answer.rejected, answer.message), answer, media)
 
-    async def _feedback(self, request: Request) -> Response:
+    async def _feedback(self, request: Request, *, scores: bool) -> Response:
         encoding = request.headers.get("content-encoding", "").strip().lower()
         inflate = BY_NAME.get(encoding)
         if inflate is None:
             answer, found = self._wrong_door.unsupported("", encoding), FoundFeedback()
         else:
             answer, found = await self._intake.take_feedback(
-                _chunks(request), sender=self._sender(request), inflate=inflate
+                _chunks(request), sender=self._sender(request), inflate=inflate, scores=scores
             )
         return Response(
             door.body(answer, found),

@@ -199,28 +199,28 @@ class Intake:
         return taken(split, signal.items)
 
     async def take_feedback(
-        self, body: Body, *, sender: str | ReceiverReply, inflate: Inflate
+        self, body: Body, *, sender: str | ReceiverReply, inflate: Inflate, scores: bool = False
     ) -> tuple[ReceiverReply, FoundFeedback]:
-        """Take one posted request of feedback in; what was found in it, for the answer. Raises nothing.
+        """Take one posted request of feedback or `scores` in; what was found in it, for the answer. Raises nothing.
 
         `sender`: as for `take`; or the answer to one who may not send.
         """
         if isinstance(sender, ReceiverReply):
             answer, found = sender, FoundFeedback(results=Counter(unauthenticated=1))
         else:
-            answer, found = await self._take_feedback(body, sender, inflate)
+            answer, found = await self._take_feedback(body, sender, inflate, scores)
         self._count_feedback(found, "http")
         self._requests("http", answer.code.name).inc()
         return answer, found
 
     async def _take_feedback(
-        self, body: Body, sender: str, inflate: Inflate
+        self, body: Body, sender: str, inflate: Inflate, scores: bool
     ) -> tuple[ReceiverReply, FoundFeedback]:
         found = FoundFeedback()
         try:
             with self._admission.ticket(sender) as ticket:
                 plain = await self._plain(body, protobuf(inflate), ticket)
-                found = await self._posted(plain)
+                found = await self._posted(plain, scores)
                 if found.records:
                     await self._log_port.write(found.records)
         except Exception as error:  # noqa: BLE001 - as for spans
@@ -231,13 +231,13 @@ class Intake:
         is_wrong = not found.records and found.results["invalid"] > 0
         return (undecodable(found.rejected[0][1]) if is_wrong else OK), found
 
-    async def _posted(self, body: bytes) -> FoundFeedback:
+    async def _posted(self, body: bytes, scores: bool) -> FoundFeedback:
         if self._feedback is None:
             raise Undecodable("this process takes no feedback")
         if len(body) <= LARGE_TO_REDACT:
-            return self._feedback.posted(body)
+            return self._feedback.posted(body, scores=scores)
         async with self._large:
-            return await asyncio.to_thread(self._feedback.posted, body)
+            return await asyncio.to_thread(self._feedback.posted, body, scores=scores)
 
     async def _plain(self, body: Body, decode: Decode, ticket: Ticket) -> bytes:
         if self._stopping:

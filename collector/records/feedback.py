@@ -1,9 +1,11 @@
 """What people, code and models say of a trace or a session after it ran: the records of topic `feedback`. Pure.
 
-    POST /v1/feedback, thumbs of the page  -> Given -+
-    OTLP events and attributes             -> Given -+-> FeedbackRules.feedback -> Feedback
+    POST /v1/feedback, thumbs of the page   -> Given -+
+    POST /v1/evaluations                    -> Given -+-> FeedbackRules.feedback -> Feedback
+    OTLP events, attributes and spans       -> Given -+
 
-Feedback changes no score. The same id again replaces what was said before.
+What people say changes no score; the same id again replaces it. What code or models say is the score of an external
+evaluator: it becomes a signal (`records/external.py`), and the newest of an id wins.
 """
 
 from __future__ import annotations
@@ -11,10 +13,10 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias, TypedDict
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import structs
@@ -22,19 +24,16 @@ from msgspec import structs
 from collector.base.errors import Undecodable
 from collector.config.tree import Config
 from collector.log.port import FEEDBACK, New
-from collector.otlp.json import bound_elements
 from collector.otlp.marking import Marking, Steps
-from collector.otlp.wire import MAX_FIELDS
-from collector.records.codec import NOT_A_RECORD, decode
+from collector.records.codec import decode
+from collector.records.given import EvaluationOrigin, Given, Kind, Scale, slug
 from collector.records.sessions import session_key
 
-Kind: TypeAlias = Literal["human", "code", "llm"]
 Opinion: TypeAlias = Literal["positive", "negative", "neutral"]
 """`neutral`: neither, or nothing that is known as one of the two."""
 TYPE = "spanwise.feedback.v1"
 MAX_TEXT = 512
 """Characters of an id, a name or a label."""
-MAX_BYTES = 64 << 10  # of one object of a request
 MAX_COMMENT = 16_384  # characters of a comment; what is longer is cut
 _NO_KEY = b"spanwise"  # the key where `redaction.key` is not set: the digests can be told apart, and guessed
 _HEX = ("trace_id", "span_id")
@@ -51,41 +50,6 @@ _OPINIONS: dict[str, Opinion] = {
     "rejected": "negative",
     "bad": "negative",
 }
-
-
-class Scale(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The least and the greatest value that a rating can have."""
-
-    min: float = 0.0
-    max: float = 1.0
-
-
-class FeedbackSubject(TypedDict, total=False):
-    """The fields of `Given` that say what feedback is about."""
-
-    trace_id: str
-    span_id: str
-    session_id: str
-    service: str
-
-
-class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Feedback as it is sent: the fields of `POST /v1/feedback`."""
-
-    name: str
-    trace_id: str | None = None
-    span_id: str | None = None
-    session_id: str | None = None
-    service: str | None = None
-    task_id: str | None = None
-    value: bool | float | None = None
-    label: str | None = None
-    scale: Scale = Scale()
-    comment: str | None = None
-    kind: Kind = "human"
-    source: str | None = None  # who says so, opaque; only a keyed digest of it is kept
-    time: str | None = None
-    id: str | None = None
 
 
 class Feedback(
@@ -107,6 +71,8 @@ class Feedback(
     label: str | None = None
     comment: str | None = None
     source: str | None = None
+    scale: tuple[float, float] | None = None  # of a score, where it was said with it
+    evaluation: EvaluationOrigin | None = None  # None: people say it
 
     @property
     def subject(self) -> tuple[Literal["trace", "session", "task"], str]:
@@ -135,73 +101,12 @@ def decode_feedback(value: bytes) -> Feedback:
     return decode(_decoder, value)
 
 
-class _Several(msgspec.Struct):
-    feedback: list[msgspec.Raw]
-
-
-_given = msgspec.json.Decoder(Given)
-_several = msgspec.json.Decoder(_Several)
-_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_STRING_OR_CONSTANT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?\b(?:NaN|Infinity)\b', re.DOTALL)
-_ESCAPE = re.compile(
-    rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)|\\.", re.DOTALL
-)
-
-
-def given(item: bytes | msgspec.Raw) -> Given:
-    """One object of a request; what is not Unicode in its texts becomes U+FFFD.
-
-    Raises Undecodable: it is too large or not of this form; the message names the field.
-    """
-    if len(item) > MAX_BYTES:
-        raise Undecodable(f"larger than {MAX_BYTES} bytes")
-    try:
-        try:
-            return _given.decode(item)
-        except UnicodeDecodeError:
-            return _given.decode(bytes(item).decode(errors="replace"))
-    except NOT_A_RECORD as error:
-        raise Undecodable(str(error)) from error
-
-
-def items_in(body: bytes) -> Sequence[bytes | msgspec.Raw]:
-    """The objects of a request, undecoded: one, or those under `feedback`.
-
-    Raises Undecodable: the body is neither. Raises TooLarge: it has more elements than a request may have.
-    """
-    bound_elements(body)
-    try:
-        return _items(body)
-    except NOT_A_RECORD:
-        body = _STRING_OR_CONSTANT.sub(_strict, body, count=MAX_FIELDS)
-    try:
-        return _items(body)
-    except NOT_A_RECORD as error:
-        raise Undecodable(
-            f'the body is neither a JSON object nor {{"feedback": [...]}}: {error}'
-        ) from error
-
-
-def _items(body: bytes) -> Sequence[bytes | msgspec.Raw]:
-    return _several.decode(body).feedback if "feedback" in _object.decode(body) else [body]
-
-
-def _strict(token: re.Match[bytes]) -> bytes:
-    """What JavaScript and Python write and JSON forbids, so that it costs one item and not its list.
-
-    Half a surrogate pair, where a text was cut in an emoji, becomes U+FFFD; a bare NaN a text, which is refused.
-    """
-    found = token[0]
-    if not found.startswith(b'"'):
-        return b'"%s"' % found
-    return _ESCAPE.sub(lambda each: rb"\ufffd" if each["half"] else each[0], found)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedbackRules:
     """How feedback is read: `feedback` and `redaction` of the configuration."""
 
     names: frozenset[str] | None = None  # only these; None: all
+    evaluations: frozenset[str] | None = None  # the same of external evaluators
     labels: Mapping[str, Opinion] = field(default_factory=dict[str, Opinion])
     """What labels mean beyond the known ones, by label in small letters."""
     marking: Marking | None = None
@@ -211,17 +116,25 @@ class FeedbackRules:
     @classmethod
     def of(cls, config: Config) -> FeedbackRules:
         redaction, feedback = config.redaction, config.feedback
+        evaluated = config.evaluations.names
         key = None if redaction.key is None else redaction.key.get_secret_value()
         return cls(
             names=None if feedback.names is None else frozenset(feedback.names),
-            labels={_plain(label): opinion for label, opinion in feedback.labels.items()},
+            evaluations=None if evaluated is None else frozenset(map(slug, evaluated)),
+            labels={plain_label(label): opinion for label, opinion in feedback.labels.items()},
             marking=Marking(redaction.patterns, key) if redaction.patterns else None,
             key=_NO_KEY if key is None else key.encode()[:64],
             content=redaction.content == "keep",
         )
 
-    def wants(self, name: str) -> bool:
-        return self.names is None or name in self.names
+    def unwanted(self, item: Given) -> str | None:
+        """The setting by which it is not kept; None: it is."""
+        if item.kind == "human":
+            return (
+                "feedback.names" if self.names is not None and item.name not in self.names else None
+            )
+        wanted = self.evaluations is None or slug(item.name) in self.evaluations
+        return None if wanted else "evaluations.names"
 
     def feedback(self, item: Given, *, now: float) -> Feedback:
         """What is kept of it; `now`: unix seconds, for what says no time. Raises Undecodable: what is wrong with it."""
@@ -237,6 +150,9 @@ class FeedbackRules:
             self._marked(item.task_id, identifies=True) or "",
         )
         named = (item.id,) if item.id else (*subject, item.name, item.kind, source or "")
+        origin = None if item.kind == "human" else item.evaluation
+        if origin is not None:
+            named = ("evaluation", *subject, item.name, origin.version or "", item.id or "")
         return Feedback(
             id=hashlib.sha256("\0".join(named).encode(errors="replace")).hexdigest()[:32],
             time=_time(item.time, now),
@@ -252,11 +168,15 @@ class FeedbackRules:
             label=self._marked(item.label),
             comment=self._comment(item.comment),
             source=source,
+            scale=None
+            if origin is None or item.scale == Scale()
+            else (item.scale.min, item.scale.max),
+            evaluation=origin,
         )
 
     def _opinion(self, item: Given, number: float | None) -> Opinion:
         """A known label decides; else the number, by the middle of its scale."""
-        label = None if item.label is None else _plain(item.label)
+        label = None if item.label is None else plain_label(item.label)
         if label is not None and (said := self.labels.get(label) or _OPINIONS.get(label)):
             return said
         low, high = item.scale.min, item.scale.max
@@ -301,7 +221,7 @@ def _check(item: Given) -> None:
         raise Undecodable("span_id: expected 16 hexadecimal digits, with trace_id")
     if item.session_id is not None and not item.service:
         raise Undecodable("session_id: `service` must be there too; a session belongs to a service")
-    if item.value is None and not item.label:
+    if item.value is None and not item.label and not item.evaluation.error:
         raise Undecodable("expected a value (true, false or a number) or a label")
     _check_number(item)
     for name, text in _texts(item):
@@ -335,5 +255,5 @@ def _time(text: str | None, now: float) -> str:
     return utc.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _plain(label: str) -> str:
+def plain_label(label: str) -> str:
     return label.strip().casefold().replace(" ", "_").replace("-", "_")

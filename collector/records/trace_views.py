@@ -30,7 +30,7 @@ from collector.records.traces import (
     VerdictRecord,
     WorkRecord,
 )
-from evaluators.model import Tokens, Trace
+from evaluators.model import Closed, Tokens, Trace
 
 _T = TypeVar("_T")
 
@@ -212,6 +212,10 @@ class TraceHeader(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = ()
     tool_calls: tuple[CalledTool, ...] = ()
     is_part: bool = False
+    root_span_id: str | None = None
+    closed: Closed = "root_ended"
+    seen: float = 0.0
+    """Not of `Trace`: when its newest span arrived, as whoever keeps it noted."""
 
     @property
     def seconds(self) -> float:

@@ -70,7 +70,8 @@ class FeedbackDelivery(Consumer):
         handed: list[HandedOn] = []
         for record in batch.records:
             try:
-                handed.append(_handed_on(record))
+                if (said := _handed_on(record)) is not None:
+                    handed.append(said)
             except Undecodable as error:
                 self._poison.unprocessable(record.position, error)
         if handed and not await self._deliver(handed):
@@ -98,8 +99,11 @@ class FeedbackDelivery(Consumer):
             return True
 
 
-def _handed_on(record: Record) -> HandedOn:
+def _handed_on(record: Record) -> HandedOn | None:
+    """None: it is a score, which is handed on as a signal."""
     said = decode_feedback(record.value)
+    if said.kind != "human":
+        return None
     kind, ident = said.subject
     span = (ident, said.span_id) if kind == "trace" and said.span_id else None
     headers = feedback_headers(

@@ -121,7 +121,7 @@ READ: Mapping[str, tuple[str, ...]] = {
 """What is read of a service, with its parameters."""
 STREAM = "/api/v1/signals/stream"
 GATE = "/api/v1/compare/gate"
-TAKEN = ("/v1/traces", "/v1/logs", "/v1/metrics", "/v1/feedback")
+TAKEN = ("/v1/traces", "/v1/logs", "/v1/metrics", "/v1/feedback", "/v1/evaluations")
 """What the receiver takes."""
 ELSEWHERE = {
     "/agents/": "the beginning of CloudEvents' `ce_source`",

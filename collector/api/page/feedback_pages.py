@@ -20,7 +20,8 @@ from collector.api.query import Query
 from collector.base.clock import Clock
 from collector.base.errors import Permanent, Retryable
 from collector.log.port import Log
-from collector.records.feedback import Feedback, FeedbackRules, Given
+from collector.records.feedback import Feedback, FeedbackRules
+from collector.records.given import Given
 
 NAME = "thumb"
 """Of what is said on a page: the second one about a trace or session replaces the first."""

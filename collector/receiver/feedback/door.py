@@ -1,4 +1,4 @@
-"""`POST /v1/feedback`: what an application, or a page of its own, says of a trace or a session. JSON in, JSON out.
+"""`POST /v1/feedback` and `/v1/evaluations`: what is said of a trace or a session. JSON in, JSON out.
 
 The type of the body is not looked at: `curl -d` and a page's `sendBeacon` name another one than JSON.
 """
@@ -8,7 +8,8 @@ import json
 from collector.receiver.answers import OK, ReceiverReply
 from collector.receiver.feedback.found import FoundFeedback
 
-PATH = "/v1/feedback"
+EVALUATIONS = "/v1/evaluations"
+PATHS = ("/v1/feedback", EVALUATIONS)
 
 
 def body(answer: ReceiverReply, found: FoundFeedback) -> str:

@@ -16,9 +16,19 @@ from collector.base.clock import Clock
 from collector.base.errors import Undecodable
 from collector.log.port import New
 from collector.otlp.made_spans import plain, plain_attributes
-from collector.receiver.feedback.evaluation import evaluation, kind_of, number, text, time_of
+from collector.receiver.feedback.evaluation import (
+    CONVERSATION,
+    NAME,
+    Sender,
+    evaluation,
+    kind_of,
+    number,
+    text,
+    time_of,
+)
 from collector.receiver.feedback.in_logs import in_logs
-from collector.records.feedback import FeedbackRules, FeedbackSubject, Given, given, items_in
+from collector.records.feedback import FeedbackRules
+from collector.records.given import SCORES, FeedbackSubject, Given, GivenScore, given, items_in
 from evaluators.dialects.decoding.event_names import EVALUATION
 from evaluators.dialects.turns.registry import OWN_SCOPE
 from evaluators.model import JSON
@@ -26,7 +36,8 @@ from evaluators.model import JSON
 # Feedback that spans carry: events of GenAI's convention, and OpenInference's annotations and evaluations. Pure.
 #
 # An annotation is about the span that carries it. An evaluation is about the span that its EVALUATOR span links to
-# (OpenInference, "Annotations and Evaluations"); without one link, about the span that carries it.
+# (OpenInference, "Annotations and Evaluations"); without one link, about the span that carries it. A span that has
+# `gen_ai.evaluation.name` itself is a score, as Strands exports them.
 
 _MARKS = (b".evaluation.", b".annotation.")
 """One of them is in every request of spans that carries feedback."""
@@ -42,33 +53,55 @@ def in_spans(request: bytes) -> Iterator[Given | Undecodable]:
     if not any(mark in request for mark in _MARKS):
         return
     for group in ExportTraceServiceRequest.FromString(request).resource_spans:
+        resource = plain_attributes(group.resource.attributes)
         for scope in group.scope_spans:
             if scope.scope.name == OWN_SCOPE:
                 continue
+            sender = Sender.of(scope.scope, resource)
             for span in scope.spans:
                 if len(span.trace_id) == 16 and len(span.span_id) == 8:
-                    yield from _of_span(span)
+                    yield from _of_span(span, sender)
 
 
-def _of_span(span: Span) -> Iterator[Given | Undecodable]:
+def _of_span(span: Span, sender: Sender) -> Iterator[Given | Undecodable]:
     own: FeedbackSubject = {"trace_id": span.trace_id.hex(), "span_id": span.span_id.hex()}
     for event in span.events:
         if event.name == EVALUATION:
             attributes = plain_attributes(event.attributes)
-            yield evaluation(attributes, own, event.time_unix_nano)
+            said = evaluation(attributes, own, event.time_unix_nano, sender)
+            if said is not None:
+                yield said
     found: dict[tuple[str, str], dict[str, JSON]] = {}
     for each in span.attributes:  # most are neither, and their values are not looked at
+        if each.key == NAME:
+            said = _span_of_its_own(span, own, sender)
+            if said is not None:
+                yield said
         matched = _FIELD.fullmatch(each.key) if each.key.startswith(_PREFIXES) else None
         if matched is not None:
             found.setdefault((matched[1], matched[2]), {})[matched[3]] = plain(each.value)
     for (where, _), fields in found.items():
-        about = _target(span, own) if where == "evaluations" else own
-        yield _annotation(fields, about, span.end_time_unix_nano)
+        about = _linked(span) or own if where == "evaluations" else own
+        yield _annotation(fields, about, span.end_time_unix_nano, sender)
 
 
-def _target(span: Span, own: FeedbackSubject) -> FeedbackSubject:
+def _span_of_its_own(
+    span: Span, own: FeedbackSubject, sender: Sender
+) -> Given | Undecodable | None:
+    """A score that is a span: about what it links to, else its parent, else its conversation, else its own trace."""
+    attributes = plain_attributes(span.attributes)
+    about = _linked(span) or own
+    session = text(attributes.get(CONVERSATION))
+    if about is own and len(span.parent_span_id) == 8:
+        about = FeedbackSubject(trace_id=span.trace_id.hex(), span_id=span.parent_span_id.hex())
+    elif about is own and session and sender.service:
+        about = FeedbackSubject(session_id=session, service=sender.service)
+    return evaluation(attributes, about, span.end_time_unix_nano, sender)
+
+
+def _linked(span: Span) -> FeedbackSubject | None:
     if len(span.links) != 1 or len(span.links[0].trace_id) != 16:
-        return own
+        return None
     (link,) = span.links
     about: FeedbackSubject = {"trace_id": link.trace_id.hex()}
     if len(link.span_id) == 8:
@@ -77,12 +110,12 @@ def _target(span: Span, own: FeedbackSubject) -> FeedbackSubject:
 
 
 def _annotation(
-    fields: Mapping[str, JSON], about: FeedbackSubject, nanos: int
+    fields: Mapping[str, JSON], about: FeedbackSubject, nanos: int, sender: Sender
 ) -> Given | Undecodable:
     name, identifier = text(fields.get("name")), text(fields.get("identifier"))
     if name is None:
         return Undecodable("an annotation has no name")
-    return Given(
+    return GivenScore(
         **about,
         name=name,
         value=number(fields.get("score")),
@@ -91,6 +124,7 @@ def _annotation(
         kind=kind_of(fields.get("annotator_kind")),
         time=time_of(nanos),
         id=identifier and "\0".join((*map(str, about.values()), name, identifier)),
+        origin=sender.origin(),
     )
 
 
@@ -139,15 +173,15 @@ class FeedbackReader:
                 break
         return found
 
-    def posted(self, body: bytes) -> FoundFeedback:
-        """What the body of `POST /v1/feedback` says.
+    def posted(self, body: bytes, *, scores: bool = False) -> FoundFeedback:
+        """What the body of `POST /v1/feedback` says, or with `scores` that of `POST /v1/evaluations`.
 
         Raises Undecodable: it is not of that form, or has too many items.
         """
-        items = items_in(body)
+        items = items_in(body, SCORES if scores else "feedback")
         if len(items) > MAX_ITEMS:
             raise Undecodable(f"{len(items)} items; at most {MAX_ITEMS} in one request")
-        return self._found(map(_given, items))
+        return self._found(_given(each, scores=scores) for each in items)
 
     def _found(self, items: Iterable[Given | Undecodable]) -> FoundFeedback:
         found = FoundFeedback()
@@ -156,12 +190,12 @@ class FeedbackReader:
             try:
                 if isinstance(item, Undecodable):
                     raise item
-                if self._rules.wants(item.name):
+                if (setting := self._rules.unwanted(item)) is None:
                     record = self._rules.feedback(item, now=now).record
                     found.records.append(record)
                     found.results["accepted"] += 1
                     continue
-                result, why = "not_wanted", f"feedback.names does not have `{item.name[:64]}`"
+                result, why = "not_wanted", f"{setting} does not have `{item.name[:64]}`"
             except Undecodable as error:
                 result, why = "invalid", str(error)
             found.results[result] += 1
@@ -169,8 +203,8 @@ class FeedbackReader:
         return found
 
 
-def _given(item: bytes | msgspec.Raw) -> Given | Undecodable:
+def _given(item: bytes | msgspec.Raw, *, scores: bool) -> Given | Undecodable:
     try:
-        return given(item)
+        return given(item, scores=scores)
     except Undecodable as error:
         return error

@@ -15,8 +15,8 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.base.errors import Undecodable
 from collector.otlp.made_spans import event_of, plain_attributes
-from collector.receiver.feedback.evaluation import evaluation, number, text, time_of
-from collector.records.feedback import FeedbackSubject, Given
+from collector.receiver.feedback.evaluation import Sender, evaluation, number, text, time_of
+from collector.records.given import FeedbackSubject, Given
 from evaluators.dialects.decoding.event_names import EVALUATION
 from evaluators.dialects.turns.place import AgentEvent
 from evaluators.dialects.turns.registry import OWN_SCOPE
@@ -26,7 +26,7 @@ _CLAUDE_CODE = "claude_code."
 _CONVERSATION = ("gen_ai.conversation.id", "conversation_id", "session.id")
 _ANSWERS = {"good": "good", "fine": "neutral", "bad": "bad"}
 """The survey of Claude Code; whoever dismisses it says nothing."""
-Read = Callable[[AgentEvent, str], "Given | Undecodable | None"]
+Read = Callable[[AgentEvent, Sender], "Given | Undecodable | None"]
 
 
 def in_logs(request: bytes) -> Iterator[Given | Undecodable]:
@@ -38,15 +38,15 @@ def in_logs(request: bytes) -> Iterator[Given | Undecodable]:
         return
     for group in ExportLogsServiceRequest.FromString(request).resource_logs:
         resource = plain_attributes(group.resource.attributes)
-        service = text(resource.get("service.name")) or ""
         for scope in group.scope_logs:
             if scope.scope.name == OWN_SCOPE:
                 continue
+            sender = Sender.of(scope.scope, resource)
             for record in scope.log_records:
                 read = _READ.get(_name(record).removeprefix(_CLAUDE_CODE))
                 if read is None:
                     continue
-                found = read(event_of(record, scope.scope.name, resource), service)
+                found = read(event_of(record, scope.scope.name, resource), sender)
                 if found is not None:
                     yield found
 
@@ -56,37 +56,39 @@ def _name(record: LogRecord) -> str:
     return next(named, "") or record.event_name
 
 
-def _evaluation(event: AgentEvent, service: str) -> Given | Undecodable:
-    return evaluation(event.attributes, _subject(event, service), event.time_unix_nano)
+def _evaluation(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
+    return evaluation(
+        event.attributes, _subject(event, sender.service), event.time_unix_nano, sender
+    )
 
 
-def _thumb(event: AgentEvent, service: str) -> Given | Undecodable | None:
-    return _labelled(event, service, text(event.attributes.get("rating")))
+def _thumb(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
+    return _labelled(event, sender, text(event.attributes.get("rating")))
 
 
-def _edit(event: AgentEvent, service: str) -> Given | Undecodable | None:
-    return _labelled(event, service, text(event.attributes.get("outcome")))
+def _edit(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
+    return _labelled(event, sender, text(event.attributes.get("outcome")))
 
 
-def _survival(event: AgentEvent, service: str) -> Given | Undecodable | None:
+def _survival(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
     """How much of an edit is still there: 1 is all of it."""
     kept = number(event.attributes.get("survival_rate_four_gram"))
-    return None if kept is None else _said(event, service, value=kept)
+    return None if kept is None else _said(event, sender, value=kept)
 
 
-def _survey(event: AgentEvent, service: str) -> Given | Undecodable | None:
+def _survey(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
     answer = (text(event.attributes.get("response")) or "").lower()
-    return _labelled(event, service, _ANSWERS.get(answer), of="appearance_id")
+    return _labelled(event, sender, _ANSWERS.get(answer), of="appearance_id")
 
 
-def _decision(event: AgentEvent, service: str) -> Given | Undecodable | None:
+def _decision(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
     """A call that a person allowed or refused; what settings and hooks decide is no one's opinion."""
     if not (text(event.attributes.get("source")) or "").startswith("user_"):
         return None
     label = {"accept": "accepted", "reject": "rejected"}.get(
         text(event.attributes.get("decision")) or ""
     )
-    return _labelled(event, service, label, of="tool_use_id")
+    return _labelled(event, sender, label, of="tool_use_id")
 
 
 _READ: Mapping[str, Read] = {
@@ -100,21 +102,21 @@ _READ: Mapping[str, Read] = {
 
 
 def _labelled(
-    event: AgentEvent, service: str, label: str | None, *, of: str = "request_id"
+    event: AgentEvent, sender: Sender, label: str | None, *, of: str = "request_id"
 ) -> Given | Undecodable | None:
-    return None if label is None else _said(event, service, label=label, of=of)
+    return None if label is None else _said(event, sender, label=label, of=of)
 
 
 def _said(
     event: AgentEvent,
-    service: str,
+    sender: Sender,
     *,
     value: bool | float | None = None,
     label: str | None = None,
     of: str = "request_id",
 ) -> Given | Undecodable:
     """A person's word; `of`: the attribute that tells one of them from another about the same subject."""
-    subject = _subject(event, service)
+    subject = _subject(event, sender.service)
     if not subject:
         return Undecodable(f"{event.name} names neither a trace nor a session")
     name = event.name.removeprefix(_CLAUDE_CODE)

@@ -138,5 +138,6 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
 
 def is_fed(header: SignalHeader, *, is_trace: bool) -> bool:
     if is_trace:
-        return header.first and header.final and header.evaluator in TRACES
-    return header.evaluator in SESSIONS or header.method == "llm_judge"
+        known = header.evaluator in TRACES or header.method == "external"
+        return header.first and header.final and known
+    return header.evaluator in SESSIONS or header.method in ("llm_judge", "external")

@@ -176,3 +176,26 @@ async def test_what_spans_say_is_written_with_them() -> None:
             "spans",
         ]
         assert counted(served, "accepted") == 1
+
+
+async def test_scores_are_one_a_list_or_a_named_list_and_a_bad_one_loses_only_itself() -> None:
+    score = {"trace_id": TRACE, "name": "tone", "value": 0.7, "explanation": "fine", "version": "2"}
+    async with serving(feedback=RULES) as served:
+        path = url(served).replace("/v1/feedback", "/v1/evaluations")
+        for body_, accepted in (
+            (score, 1),
+            ([score, {"name": "tone"}, {**score, "value": "NaN"}, {**score, "kind": "human"}], 1),
+            ({"evaluations": [score, score]}, 2),
+        ):
+            reply = await post(path, json.dumps(body_).encode(), headers=FORM)
+            assert (reply.status_code, reply.json()["accepted"]) == (200, accepted)
+        reply = await post(path, json.dumps([score, {"name": "tone"}]).encode(), headers=FORM)
+        assert [each["index"] for each in reply.json()["rejected"]] == [1]
+        bare = b'[{"trace_id": "%s", "name": "tone", "value": NaN}]' % TRACE.encode()
+        refused = await post(path, bare, headers=FORM)
+        assert (refused.status_code, refused.json()["error"]["type"]) == (400, "invalid_argument")
+
+        written = [each for each in served.log.written if each.position.topic == FEEDBACK]
+        found = {decode_feedback(each.value) for each in written}
+        assert {each.evaluation and each.evaluation.version for each in found} == {"2"}
+        assert {each.id for each in found} == {next(iter(found)).id}, "the same score, twice sent"

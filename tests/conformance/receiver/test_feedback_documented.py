@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from collector.config.tree import Config
-from collector.records.feedback import FeedbackRules, Given
+from collector.records.feedback import FeedbackRules
+from collector.records.given import Given
 from tests.support.otlp_http import post
 from tests.support.receiving import serving
 from tests.support.service import ROOT

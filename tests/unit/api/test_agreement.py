@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from collector.api.about import About
-from collector.records.feedback import Feedback, FeedbackRules, Given
+from collector.records.feedback import Feedback, FeedbackRules
+from collector.records.given import Given
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 

@@ -13,7 +13,8 @@ from collector.api.feed import MOST_NAMES, FeedbackCounts
 from collector.api.held_feedback import MOST_OF_A_SUBJECT, WAITS, Matched, Matching
 from collector.base.telemetry import OTHER
 from collector.log.port import FEEDBACK
-from collector.records.feedback import Feedback, FeedbackRules, Given, decode_feedback
+from collector.records.feedback import Feedback, FeedbackRules, decode_feedback
+from collector.records.given import Given
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled
 

@@ -14,7 +14,8 @@ import pytest
 from collector.base.errors import Retryable
 from collector.base.telemetry import Telemetry
 from collector.log.port import FEEDBACK, SIGNALS, Commit, Position
-from collector.records.feedback import FeedbackRules, Given
+from collector.records.feedback import FeedbackRules
+from collector.records.given import Given
 from collector.sinks.feedback_delivery import (
     FeedbackDelivery,
     HandedOn,

@@ -262,7 +262,7 @@ def test_what_says_nothing_or_of_nothing_is_counted(request_: bytes) -> None:
 
 
 def test_only_the_names_that_are_wanted() -> None:
-    found = reader(names=frozenset({"thumb"})).in_otlp(
+    found = reader(evaluations=frozenset({"tone"})).in_otlp(
         in_a_log("gen_ai.evaluation.result", EVALUATION, trace=TRACE), "log_records"
     )
 

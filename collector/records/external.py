@@ -1,0 +1,149 @@
+"""The score of an external evaluator as an outcome: what its value and label are worth here. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+
+from collector.config.tree import Config
+from collector.records.feedback import Feedback, plain_label
+from collector.records.given import LONGEST_NAME, EvaluationOrigin, slug
+from collector.records.signal import Signal, redacted, signal_id
+from collector.records.subject import Subject, signal_of
+from evaluators.model import JSON, Failure, Outcome
+
+Verdict = Literal["pass", "fail"]
+LONGEST_EXPLANATION = 1_000  # characters, as the sinks that write scores into tools have them
+UNVERSIONED = "unknown"  # of an evaluator that does not say its version
+_GOOD = "accepted accurate correct factual faithful good grounded pass passed positive relevant true yes"
+_BAD = (
+    "bad fail failed hallucinated incorrect inaccurate irrelevant negative no rejected ungrounded unfaithful unrelated"
+    " false wrong"
+)
+_LABELS: Mapping[str, Verdict] = {
+    **dict.fromkeys(_GOOD.split(), "pass"),
+    **dict.fromkeys(_BAD.split(), "fail"),
+}
+_ids = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationRules:
+    """How scores of others are read: `evaluations` of the configuration, by `slug` of their names."""
+
+    taken: frozenset[str] = frozenset()  # names of our own evaluators
+    scales: Mapping[str, tuple[float, float]] = field(
+        default_factory=dict[str, tuple[float, float]]
+    )
+    labels: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
+    thresholds: Mapping[str, float] = field(default_factory=dict[str, float])
+    lower_is_better: frozenset[str] = frozenset()
+    max_age: float = 7 * 86_400.0  # seconds after its session that a score may come
+    content: bool = True  # whether texts are kept
+
+    @classmethod
+    def of(cls, config: Config, taken: frozenset[str]) -> EvaluationRules:
+        """`taken`: the names of our own evaluators."""
+        said = config.evaluations
+        return cls(
+            taken=taken,
+            scales={slug(name): (each.min, each.max) for name, each in said.scales.items()},
+            labels={plain_label(label): verdict for label, verdict in said.labels.items()},
+            thresholds={slug(name): each for name, each in said.thresholds.items()},
+            lower_is_better=frozenset(map(slug, said.lower_is_better)),
+            max_age=said.max_age,
+            content=config.redaction.content == "keep",
+        )
+
+    def evaluator(self, name: str) -> str:
+        """The name of its signals: never one of ours."""
+        found = slug(name)
+        return f"x_{found}"[:LONGEST_NAME] if found in self.taken else found
+
+    def signal(self, said: Feedback, subject: Subject) -> Signal:
+        """The signal of a score about this subject; the same score is the same signal."""
+        outcome = self.outcome(said)
+        ident = (subject.trace_id if subject.scope == "trace" else None) or subject.session_id
+        found = signal_of(
+            subject,
+            outcome,
+            signal_id(
+                scope=subject.scope,
+                service=subject.service,
+                subject=ident,
+                outcome=outcome,
+                input_digest=hashlib.sha256(_ids.encode(said)).hexdigest(),
+            ),
+        )
+        return found if self.content else redacted(found)
+
+    def outcome(self, said: Feedback) -> Outcome:
+        """A value or an error, never both: what is outside of its scale is not cut to it."""
+        origin = said.evaluation or EvaluationOrigin()
+        key = slug(said.name)
+        score, error = self._score(said, key, origin)
+        threshold = self.thresholds.get(key)
+        metadata: dict[str, JSON] = {"name": said.name}
+        found: dict[str, JSON] = {"value": said.value, "label": said.label, "source": origin.source}
+        metadata |= {name: each for name, each in found.items() if each is not None}
+        if score is None:
+            success = None
+        elif threshold is not None:
+            success = score >= threshold
+        else:
+            verdict = self.verdict(said.label)
+            success = origin.passed if verdict is None else verdict == "pass"
+        return Outcome(
+            evaluator=self.evaluator(said.name),
+            version=origin.version or UNVERSIONED,
+            method="external",
+            state="failed" if score is None else "scored",
+            score=score,
+            threshold=threshold,
+            success=success,
+            explanation=said.comment and said.comment[:LONGEST_EXPLANATION],
+            metadata=metadata,
+            error=error,
+        )
+
+    def verdict(self, label: str | None) -> Verdict | None:
+        word = None if label is None else plain_label(label)
+        return None if word is None else self.labels.get(word) or _LABELS.get(word)
+
+    def _score(
+        self, said: Feedback, key: str, origin: EvaluationOrigin
+    ) -> tuple[float | None, Failure | None]:
+        if origin.error is not None:
+            return None, Failure(
+                type=origin.error, message="the evaluator failed; its own records say why"
+            )
+        if said.value is None:
+            verdict = self.verdict(said.label)
+            if verdict is None and origin.passed is not None:
+                return float(origin.passed), None
+            if verdict is None:
+                return None, Failure(type="unknown_label", message=unknown_label(said.label))
+            return float(verdict == "pass"), None
+        low, high = said.scale or self.scales.get(key) or (0.0, 1.0)
+        if not low <= said.value <= high:
+            return None, Failure(
+                type="out_of_scale", message=out_of_scale(key, said.value, (low, high))
+            )
+        score = (said.value - low) / (high - low)
+        return (1.0 - score if key in self.lower_is_better else score), None
+
+
+def out_of_scale(key: str, value: float, scale: tuple[float, float]) -> str:
+    """What is wrong, and the line of the configuration to set."""
+    low, high = scale
+    line = f"evaluations: {{scales: {{{key}: {{min: {min(low, value):g}, max: {max(high, value):g}}}}}}}"
+    return f"{value:g} is outside of {low:g} to {high:g}; set its scale, such as {line}"
+
+
+def unknown_label(label: str | None) -> str:
+    line = f"evaluations: {{labels: {{{label or '...'}: pass}}}}"
+    return f"there is no value, and the label says neither pass nor fail; set {line}"

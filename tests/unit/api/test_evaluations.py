@@ -1,0 +1,242 @@
+"""Scores of others in the index: before their trace, after, long after, twice, corrected; as signals, once each."""
+
+import asyncio
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from collector.api.held_evaluations import MOST_NAMES, QUIET
+from collector.api.held_feedback import MOST_OF_A_SUBJECT, MOST_WAITING, WAITS
+from collector.log.port import FEEDBACK, SIGNALS
+from collector.records.external import EvaluationRules
+from collector.records.feedback import Feedback, FeedbackRules
+from collector.records.given import Evaluation
+from collector.records.signal import rfc3339
+from collector.records.signal_batch import signals_in
+from tests.support import api_records as make
+from tests.support.api_stand import Stand, filled
+
+ONE = f"{1:032x}"
+DAY = 86_400.0
+SCORES = EvaluationRules(taken=frozenset({"coherence"}))
+
+
+def said(value: float = 0.4, *, now: float = make.START, **fields: Any) -> Feedback:
+    about = {} if "session_id" in fields else {"trace_id": ONE}
+    given = Evaluation(**{"name": "Tone", "value": value, **about, **fields}).given
+    return FeedbackRules().feedback(given, now=now)
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Generator[Stand]:
+    made = Stand(tmp_path)
+    yield made
+    made.close()
+
+
+def published(stand: Stand) -> list[dict[str, Any]]:
+    """What is due now, as the feed publishes it."""
+    index = stand.api._index
+    index.match_evaluations(now=stand.time, max_age=7 * DAY)
+    found: list[dict[str, Any]] = []
+    while due := index.due_evaluations(SCORES):
+        found += [{**json.loads(each.ready.json), "first": each.ready.header.first} for each in due]
+        index.published(due)
+    return found
+
+
+def test_a_score_has_the_agent_the_session_and_the_version_of_its_trace(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(said(version="3", explanation="too formal", time=rfc3339(make.START + 5)))
+    stand.time += 10
+
+    (found,) = published(stand)
+
+    assert {
+        "scope": "trace",
+        "service": "support-bot",
+        "agent": "planner",
+        "agent_version": "1.4.2",
+        "trace_id": ONE,
+        "span_id": f"{1:015x}1",
+        "session_id": "s-1",
+        "evaluator": "tone",
+        "evaluator_version": "3",
+        "method": "external",
+        "score": 0.4,
+        "explanation": "too formal",
+        "final": True,
+        "first": True,
+    }.items() <= found.items()
+    assert published(stand) == [], "once"
+
+
+def test_before_its_trace_and_up_to_a_week_after(stand: Stand) -> None:
+    stand.take_feedback(said(name="early"))
+    assert published(stand) == []
+    stand.time += 600
+    filled(stand)
+    assert [each["evaluator"] for each in published(stand)] == ["early"]
+
+    stand.time += 6.9 * DAY
+    stand.take_feedback(said(name="late"))
+    assert [each["evaluator"] for each in published(stand)] == ["late"]
+    stand.time += DAY
+    stand.take_feedback(said(name="too late"))
+    assert published(stand) == []
+
+
+def test_of_a_session_named_or_by_its_trace(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(
+        said(name="whole", scope="session"), said(session_id="s-2", service="refunds")
+    )
+
+    whole, named = published(stand)
+
+    assert (whole["scope"], whole["session_id"], whole["trace_id"]) == ("session", "s-1", None)
+    assert whole["traces"] == {"first": ONE, "newest": f"{2:032x}"}
+    assert (named["scope"], named["service"], named["agent"]) == ("session", "refunds", "clerk")
+
+
+def test_a_repeat_is_no_news_and_the_newest_wins(stand: Stand) -> None:
+    filled(stand)
+    times = [rfc3339(make.START + each) for each in range(3)]
+    stand.time += 60
+    stand.take_feedback(said(0.5, time=times[1]))
+    (first,) = published(stand)
+
+    stand.take_feedback(
+        said(0.5, time=times[1]), said(0.5, time=times[2]), said(0.1, time=times[0])
+    )
+    assert published(stand) == [], "the same twice, and one that is older"
+
+    stand.take_feedback(said(0.9, time=times[2]))
+    (second,) = published(stand)
+    assert (first["first"], second["first"]) == (True, False), "it counts once"
+    assert second["revision"] > first["revision"]
+    assert second["score"] == 0.9
+
+
+def test_a_time_in_the_future_wins_no_longer_than_now(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(said(0.5, time="9999-01-01T00:00:00Z"))
+    (first,) = published(stand)
+    stand.time += 1
+    stand.take_feedback(said(0.7, now=stand.time))
+    (second,) = published(stand)
+    assert second["revision"] > first["revision"]
+
+
+def test_a_crash_before_it_is_noted_makes_the_same_signal(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(said(), said(name="other"))
+    index = stand.api._index
+    index.match_evaluations(now=stand.time, max_age=DAY)
+    once = index.due_evaluations(SCORES)
+    again = index.due_evaluations(SCORES)
+    assert [each.ready for each in once] == [each.ready for each in again]
+    assert len(once) == 2
+
+
+def test_what_is_about_nothing_is_given_up_after_an_hour(stand: Stand) -> None:
+    stand.take_feedback(said(trace_id="f" * 32))
+    index = stand.api._index
+    assert index.match_evaluations(now=stand.time, max_age=DAY) == (0, True)
+    assert index.match_evaluations(now=stand.time + WAITS + 1, max_age=DAY) == (1, False)
+
+
+def test_a_flood_for_traces_that_never_come_takes_no_place_of_another_service(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("collector.api.held_feedback.MOST_WAITING", 50)
+    assert MOST_WAITING > 50
+    stand.take_feedback(said(name="quiet", service="quiet"))
+    stand.take_feedback(
+        *(said(service="loud", trace_id=f"{number:032x}") for number in range(100, 300))
+    )
+
+    given_up, _ = stand.api._index.match_evaluations(now=stand.time, max_age=DAY)
+
+    assert given_up == 151
+    filled(stand)
+    assert [each["evaluator"] for each in published(stand)] == ["quiet"]
+
+
+def test_of_one_trace_a_hundred(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(*(said(id=str(number)) for number in range(MOST_OF_A_SUBJECT + 5)))
+
+    found = published(stand)
+
+    assert len(found) == MOST_OF_A_SUBJECT
+    assert sum(each["first"] for each in found) == 1, "a trace counts once for each evaluator"
+    dropped = stand.counted("spanwise_external_evaluations_dropped_total", reason="subject_full")
+    assert dropped == 5
+
+
+def test_ten_thousand_names_leave_the_known_ones(stand: Stand) -> None:
+    stand.take_traces(*(make.trace_value(make.trace(each)) for each in range(1, 6)))
+    stand.take_feedback(said(name="mine"))
+    assert len(published(stand)) == 1
+    stand.take_feedback(
+        *(
+            said(name=f"n{number}", trace_id=f"{1 + number % 5:032x}", service="loud")
+            for number in range(200)
+        )
+    )
+    assert len(published(stand)) == MOST_NAMES - 1
+    dropped = stand.counted("spanwise_external_evaluations_dropped_total", reason="max_names")
+    assert dropped == 201 - MOST_NAMES
+
+    stand.take_feedback(said(name="mine", id="again"))
+    assert len(published(stand)) == 1
+    stand.time += QUIET / 1e6 + 1
+    stand.take_feedback(said(name="a new one", trace_id=f"{2:032x}"))
+    assert len(published(stand)) == 1, "it takes the place of one that is quiet"
+
+
+def test_it_goes_with_its_session(stand: Stand) -> None:
+    filled(stand)
+    stand.take_feedback(said(), said(session_id="s-1", service="support-bot"))
+    published(stand)
+
+    with stand.api._index._changing() as change:
+        change.evict_oldest(10)
+
+    with stand.api._index.reading() as reading:
+        left = reading.connection.execute("SELECT count(*) FROM evaluations").fetchone()[0]
+    assert left == 0
+
+
+async def test_the_feed_publishes_and_counts_each_once(stand: Stand) -> None:
+    filled(stand)
+    first = len(stand.log.written)
+    for each in (said(name="Step efficiency"), said(7, name="stars")):
+        stand.log.append(FEEDBACK, msgspec.json.encode(each))
+    stopping = asyncio.Event()
+    feed = asyncio.create_task(stand.api._new_feed().run(stopping))
+    names = ("x_step_efficiency", "stars")
+    labels = {"service": "support-bot", "agent": "planner"}
+    for _ in range(2_000):
+        await asyncio.sleep(0.005)
+        stand.time += 1
+        counted = [
+            stand.counted("spanwise_external_evaluations_total", **labels, evaluator=each)
+            for each in names
+        ]
+        if counted == [1, 1]:
+            break
+    stopping.set()
+    await feed
+
+    records = [each for each in stand.log.written[first:] if each.position.topic == SIGNALS]
+    found = [each.header for record in records for each in signals_in(record)]
+    assert [(each.evaluator, each.outcome) for each in found] == [
+        ("x_step_efficiency", "scored"),
+        ("stars", "failed"),
+    ]
