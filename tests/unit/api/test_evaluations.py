@@ -27,8 +27,8 @@ SCORES = EvaluationRules(taken=frozenset({"coherence"}))
 
 def said(value: float = 0.4, *, now: float = make.START, **fields: Any) -> Feedback:
     about = {} if "session_id" in fields else {"trace_id": ONE}
-    given = Evaluation(**{"name": "Tone", "value": value, **about, **fields}).given
-    return FeedbackRules().feedback(given, now=now)
+    given: dict[str, Any] = {"name": "Tone", "value": value, **about, **fields}
+    return FeedbackRules().feedback(Evaluation(**given).given, now=now)
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ RULES = EvaluationRules.of(
 
 
 def said(**fields: Any) -> Feedback:
-    given = Evaluation(**{"name": "tone", "trace_id": TRACE, **fields}).given
-    return FeedbackRules().feedback(given, now=1_700_000_000.0)
+    given: dict[str, Any] = {"name": "tone", "trace_id": TRACE, **fields}
+    return FeedbackRules().feedback(Evaluation(**given).given, now=1_700_000_000.0)
 
 
 def outcome(**fields: Any) -> Outcome:
