@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from collector.base.errors import Undecodable
@@ -56,21 +56,27 @@ class KeptOfRecordings:
                 fails = session_fell or trace.trace_id in of_traces or trace.status == "error"
                 self._put(read, record, fails=fails)
 
-    def by_reason(self, sizes: Mapping[str, int]) -> dict[str, Amount]:
-        """What is kept, by reason, and `dropped`. `sizes`: bytes of raw spans, by trace id."""
+    def by_reason(
+        self, sizes: Mapping[str, int], randomness: Mapping[str, int]
+    ) -> dict[str, Amount]:
+        """What is kept, by reason, and `dropped`.
+
+        By trace id: bytes of raw spans, and the randomness where it is not that of the id.
+        """
         spans = {trace.trace_id: count for _, trace, count in self._traces}
         found: dict[str, Amount] = {}
-        for each in self.decisions():
+        for each in self.decisions(randomness):
             amount = found.setdefault(each.reason if each.is_kept else "dropped", Amount())
             size = sizes.get(each.trace_id.hex(), 0)
             amount.add(Amount(traces=1, spans=spans[each.trace_id], size=size))
         return found
 
-    def decisions(self) -> list[Decision]:
+    def decisions(self, randomness: Mapping[str, int]) -> list[Decision]:
         keeping = Keeping(self.settings, late=_FOREVER)
         found: list[Decision] = []
         for ended, trace, _ in sorted(self._traces, key=lambda each: each[0]):
-            keeping.closed(trace, ended / 1e9)
+            random = randomness.get(trace.trace_id.hex(), trace.randomness)
+            keeping.closed(replace(trace, randomness=random), ended / 1e9)
             found += [decision for decision, _ in keeping.due(ended / 1e9)]
         return [*found, *(decision for decision, _ in keeping.due(float("inf")))]
 

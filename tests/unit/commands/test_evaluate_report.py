@@ -4,8 +4,11 @@ import csv
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from collector.base.frames import pack_frame, read_frames
 from collector.commands.cli import main
+from tests.support.received_log import spans_of
 from tests.unit.commands.test_compare import recorded
 
 
@@ -97,3 +100,24 @@ def test_keep_says_what_would_be_forwarded_and_leaves_stdout_alone(
     assert [row[0] for row in rows] == ["failed", "dropped"]
     assert all(int(number) > 0 for row in rows for number in row[1:])
     assert "dropped" not in said.out
+
+
+@pytest.mark.parametrize(("random", "reason"), [("f" * 14, "share"), ("0" * 14, "dropped")])
+def test_keep_takes_the_randomness_that_the_spans_say(
+    capsys: pytest.CaptureFixture[str], recording: str, random: str, reason: str
+) -> None:
+    for file in Path(recording).iterdir():
+        with file.open("rb") as stream:
+            found = [ExportTraceServiceRequest.FromString(each) for each in read_frames(stream)]
+        for request in found:
+            for each in spans_of(request):
+                each.trace_state = f"ot=rv:{random}"
+        file.write_bytes(b"".join(pack_frame(each.SerializeToString()) for each in found))
+    rules = ("share=0.5", "failed=false", "slow=null", "new_versions=0")
+    sets = [part for each in rules for part in ("--set", f"forward.keep.{each}")]
+    names = ["--evaluators", "tool_correctness,confidence", "--set", "forward.endpoint=x:4317"]
+
+    assert main(["evaluate", recording, "--keep", *sets, *names]) == 0
+
+    said = [line.split()[0] for line in capsys.readouterr().err.splitlines()]
+    assert [each for each in said if each in {"share", "dropped"}] == [reason]
