@@ -28,7 +28,7 @@ from collector.otlp.items import keys_of
 from collector.otlp.sent_form import as_sent
 from collector.otlp.trace_state import marked, randomness_of
 from collector.records.codec import encode
-from collector.records.keeping import BroadcastRecord, KeepingRecord
+from collector.records.keeping import BroadcastRecord, KeepingRecord, KeepingState
 from collector.records.otlp_signals import LOGS
 from collector.records.sent_trace import SentTrace, SessionStanding, decode_sent
 from collector.records.sessions import session_key
@@ -126,14 +126,14 @@ class Keeper(Consumer):
     async def assign(self, assigned: Assigned) -> None:
         """Read back what was decided; begin at the end where no one has kept before."""
         log, number = self._log_port, assigned.partition
-        read_back = ReadBack(self._read_record, number, self._settings, self._late)
+
+        def empty(state: KeepingState | None) -> Keeping:
+            partitions = log.partitions(TRACES)
+            return Keeping(self._settings, late=self._late, partitions=partitions, state=state)
+
+        read_back = ReadBack(self._read_record, number, empty)
         state, since = await read_back.state(assigned.metadata)
-        keeping = Keeping(
-            self._settings,
-            late=self._late,
-            partitions=log.partitions(TRACES),
-            state=state,
-        )
+        keeping = empty(state)
         found = self._partitions[number] = _Partition(keeping, since=since)
         found.read, found.alarms = assigned.offset or 0, keeping.state.alarms
         found.committed = (assigned.offset or 0, assigned.metadata)

@@ -32,6 +32,12 @@ MOST_SESSIONS = 20_000
 """That fail, or that something was said of, and are remembered; the oldest are forgotten."""
 MOST_DECISIONS = 200_000
 """As many closed traces as assembly remembers for late spans."""
+_AT_ONCE = 0.25
+"""Of the limit: so much is used as it comes. What is left is spread over the minute, by how fast traces came so far."""
+_LEAST = 1.0  # seconds of a minute that say how fast they come
+_RECKONED = 16
+"""Traces between two reckonings of what an agent may use: each goes through all agents."""
+_REST = 0.25  # traces of an agent's part that are always left: with none, what still comes would stand for nothing
 _FALL = 1.5
 """How fast the share falls as a minute's limit is used up. With 1 the limit would be used up by a flood of ten times
 as many, and what comes after could not be estimated; with 2 a twentieth of it would never be used."""
@@ -201,8 +207,12 @@ class Keeping:
             while len(past.versions) > MOST_VERSIONS:
                 past.versions.pop(next(iter(past.versions)))
         self._turn_minute(decision.decided)
+        agent = _agent(decision)
+        if decision.is_kept or decision.reason == "per_minute":
+            state.wanted[agent] = state.wanted.get(agent, 0) + 1
+            if sum(state.wanted.values()) % _RECKONED == 0:
+                self._reckon_part(decision.decided % 60)
         if decision.is_kept:
-            agent = _agent(decision)
             state.counts[agent] = state.counts.get(agent, 0) + 1
             if (each := f"{agent}\0{decision.reason}") not in state.reasons:
                 state.reasons.append(each)
@@ -216,7 +226,7 @@ class Keeping:
         share = self._settings.others if trace.is_other else self._settings.share
         base = 1.0 if reason is not None else share
         named: str = reason or ("other" if trace.is_other else "share")
-        allowed = self._allowed(agent_key(trace.service, trace.agent), named)
+        allowed = self._allowed(agent_key(trace.service, trace.agent), named, waiting.due)
         threshold = threshold_of(base * allowed)
         is_kept = trace.randomness >= threshold
         would_be = trace.randomness >= threshold_of(base)
@@ -286,11 +296,11 @@ class Keeping:
 
     # --- most traces a minute ----------------------------------------------------------------------------------------
 
-    def _allowed(self, agent: str, reason: str) -> float:
+    def _allowed(self, agent: str, reason: str, now: float) -> float:
         """The share of the traces that would be kept that may be.
 
-        It falls with what is left of the limit, of an agent's part of it where there is a reason. So what was kept
-        says how much it stands for. Of each agent and reason the first passes.
+        It follows what is left of the limit, of an agent's part of it where there is a reason, and how many are still
+        to come. So what was kept says how much it stands for. Of each agent and reason the first passes.
         """
         limit, state = self._limit, self.state
         if limit == math.inf:
@@ -303,14 +313,37 @@ class Keeping:
             return 0.0
         if by_share:
             return _left(total, limit)
-        agents = max(1, len(state.counts), state.agents_before)
-        return _left(state.counts.get(agent, 0), max(1.0, limit / agents))
+        return self._spread(agent, now % 60, total)
+
+    def _spread(self, agent: str, elapsed: float, total: int) -> float:
+        state, limit = self.state, self._limit
+        part, used = min(max(1.0, state.part), limit), state.counts.get(agent, 0)
+        if elapsed < _LEAST:
+            return min(_left(used, part), _left(total, limit))
+        if used < _AT_ONCE * part:
+            return _left(used, part)
+        coming = state.wanted.get(agent, 0) * (60 - elapsed) / elapsed
+        return min(1.0, max(_REST, part - used) / max(1.0, coming))
 
     def _turn_minute(self, now: float) -> None:
         minute, state = int(now // 60), self.state
         if minute > state.minute:
-            state.agents_before = len(state.counts) if minute == state.minute + 1 else 0
-            state.minute, state.counts, state.reasons = minute, {}, []
+            state.wanted_before = state.wanted if minute == state.minute + 1 else {}
+            state.minute, state.counts, state.reasons, state.wanted = minute, {}, [], {}
+            self._reckon_part(now % 60)
+
+    def _reckon_part(self, elapsed: float) -> None:
+        """So much that all agents together use the limit, by what they wanted in the minute before, or want now."""
+        wanted = sorted(self.state.wanted_before.values())
+        if sum(wanted) <= self._limit:
+            more = 60 / max(_LEAST, elapsed)
+            wanted = sorted(more * each for each in self.state.wanted.values())
+        left, self.state.part = self._limit, math.inf
+        for at, each in enumerate(wanted):
+            if each > (part := left / (len(wanted) - at)):
+                self.state.part = part
+                return
+            left -= each
 
     # --- bounds ------------------------------------------------------------------------------------------------------
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 
 from collector.base.errors import Undecodable
-from collector.config.forward import Keep
 from collector.forward.keeping import Keeping
 from collector.log.port import TRACES, Position, Record
 from collector.records.keeping import KeepingRecord, KeepingState
@@ -41,13 +41,14 @@ class RecentRecords:
 
 
 class ReadBack:
-    """What the owner of a partition before has decided."""
+    """What the owner of a partition before has decided. `empty`: makes one that has decided nothing."""
 
-    def __init__(self, get: GetRecord, partition: int, settings: Keep, late: float) -> None:
+    def __init__(
+        self, get: GetRecord, partition: int, empty: Callable[[KeepingState | None], Keeping]
+    ) -> None:
         self._get = get
         self._partition = partition
-        self._settings = settings
-        self._late = late
+        self._empty = empty
 
     async def state(self, offset: int | None) -> tuple[KeepingState | None, list[int]]:
         """The state as of the record at `offset`, and the records it is made of; None: they have expired."""
@@ -58,7 +59,7 @@ class ReadBack:
         first = records[0]
         if first is None or first.state is None:
             return None, []
-        keeping = Keeping(self._settings, late=self._late, state=first.state)
+        keeping = self._empty(first.state)
         for record in records[1:]:
             if record is not None:
                 _apply(record, keeping)

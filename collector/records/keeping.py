@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Literal, TypeAlias, get_args
 
 import msgspec
@@ -59,8 +60,12 @@ class KeepingState(msgspec.Struct, kw_only=True):
     """How many traces of each agent were kept in that minute."""
     reasons: list[str] = []
     """Agents and reasons of which one was kept in that minute."""
-    agents_before: int = 0
-    """Agents of which traces were kept in the minute before."""
+    wanted: dict[str, int] = {}
+    """How many of each agent were kept in that minute, or would have been without a limit."""
+    wanted_before: dict[str, int] = {}
+    """Likewise in the minute before."""
+    part: float = inf
+    """What an agent may use of the limit in that minute: those that want less leave it to the others."""
 
 
 class KeepingRecord(msgspec.Struct, frozen=True, kw_only=True, tag="keeping", omit_defaults=True):

@@ -203,6 +203,26 @@ def test_a_flood_of_failures_keeps_the_limit_and_every_agent() -> None:
     assert {each.reason for each in found if not each.is_kept} == {"per_minute"}
 
 
+def test_a_flood_that_lasts_uses_the_limit_each_minute_and_keeps_every_agent() -> None:
+    """10,000 failing traces a minute of 37 agents, and two of each of fifty others."""
+    it = keeping(per_minute=300)
+    agents = [f"agent {number % 37}" for number in range(9_900)]
+    agents += [f"rare {number % 50}" for number in range(100)]
+    kept: Counter[int] = Counter()
+    seen: dict[int, set[str]] = {}
+    for number in range(36_000):
+        agent, now = agents[number * 7919 % 10_000], 1200.0 - WAIT + 0.006 * number
+        it.closed(closed(number, agent=agent, failed=True), now)
+        for each, order in it.due(now):
+            if order is not None:
+                kept[int(each.decided // 60)] += 1
+                seen.setdefault(int(each.decided // 60), set()).add(each.agent)
+
+    assert kept[20] <= 300 + 50  # the first minute does not know the others yet
+    assert all(290 <= kept[minute] <= 315 for minute in (21, 22))
+    assert all(seen[minute] == set(agents) for minute in (20, 21, 22))
+
+
 def test_what_a_limit_keeps_still_says_how_many_there_were() -> None:
     it = keeping(per_minute=600)
     found = decided(it, *(closed(n, failed=True) for n in range(5_000)), at=1200.0)
