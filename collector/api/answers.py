@@ -82,6 +82,14 @@ def cursor_of(request: Request) -> bytes | None:
         raise RequestRefused(422, "cursor: expected the `next` of an earlier answer") from wrong
 
 
+def cursor_or_top(request: Request) -> bytes | None:
+    """As `cursor_of`, for pages: what is not a cursor starts at the top, because people edit addresses."""
+    try:
+        return cursor_of(request)
+    except RequestRefused:
+        return None
+
+
 def text_of(request: Request, name: str) -> str | None:
     """A parameter that filters; empty means not given."""
     return request.query_params.get(name) or None

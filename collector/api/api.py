@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,9 @@ from collector.api.findings import Findings
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.outgoing import Outgoing
-from collector.api.page.agreement_pages import AgreementPages
-from collector.api.page.feedback_pages import FeedbackPages
 from collector.api.page.pages import Pages
 from collector.api.page.rendering import Rendering
-from collector.api.page.service_pages import ServicePages
+from collector.api.page.site import Site
 from collector.api.query import Query
 from collector.api.routes import Routes
 from collector.api.stream import Stream
@@ -39,7 +38,6 @@ from collector.config.tree import Config
 from collector.log.port import Log
 from collector.otlp.redaction import RedactionSettings, redactor
 from collector.records.external import EvaluationRules
-from collector.records.feedback import FeedbackRules
 from collector.records.standing import Standings
 
 
@@ -115,19 +113,7 @@ class Api:
             content=content,
             redactor=redactor(RedactionSettings.of(config)),
         )
-        api = Routes(
-            query=query,
-            differing=partial(
-                differing_by_agent, self._index, settle=config.windows.agent.settle, clock=clock
-            ),
-            traces=traces,
-            stream=self._stream,
-            off_loop=off_loop,
-            evaluators=evaluators,
-            standings=standings,
-            clock=clock,
-        )
-        about, rendering = about or About(), Rendering(config)
+        about = about or About()
         catalogue = about.catalogue  # has thresholds too
         compare = Compare(
             versions=versions,
@@ -143,46 +129,40 @@ class Api:
             telemetry=telemetry,
             families=families,
         )
-        findings = Findings(about=about, query=query, traces=traces, off_loop=off_loop, clock=clock)
-        pages = Pages(
-            query=query,
+        site = Site(
+            config=config,
+            log=log,
             index=self._index,
+            query=query,
             traces=traces,
             off_loop=off_loop,
-            findings=findings,
+            findings=Findings(
+                about=about, query=query, traces=traces, off_loop=off_loop, clock=clock
+            ),
+            agreements=self._agreements,
+            about=about,
+            vitals=Vitals(telemetry.registry, clock=clock),
+            health=health,
+            rendering=Rendering(config),
             standings=standings,
-            config=config,
-            clock=clock,
             verdict=compare.compared,
             counted=compare.counted,
-            feedback=FeedbackPages(
-                log=log,
-                rules=FeedbackRules.of(config),
-                query=query,
-                off_loop=off_loop,
-                clock=clock,
-            ),
-            service=ServicePages(
-                index=self._index,
-                off_loop=off_loop,
-                config=config,
-                about=about,
-                findings=findings,
-                vitals=Vitals(telemetry.registry, clock=clock),
-                health=health,
-                rendering=rendering,
-                agreements=self._agreements,
-            ),
-            agreement=AgreementPages(
-                agreements=self._agreements, off_loop=off_loop, rendering=rendering
-            ),
+            clock=clock,
         )
+        settle = config.windows.agent.settle
+        api = Routes(
+            site,
+            differing=partial(differing_by_agent, self._index, settle=settle, clock=clock),
+            stream=self._stream,
+            evaluators=evaluators,
+        )
+        routes = (each.routes() for each in (api, compare, self._agreements, Pages(site)))
         self.app: Starlette = build_app(
             config=config,
             exposition=exposition,
             health=health,
-            routes=[*api.routes(), *compare.routes(), *self._agreements.routes(), *pages.routes()],
-            error_page=rendering.error,
+            routes=[*chain.from_iterable(routes)],
+            error_page=site.rendering.error,
         )
         self.app.add_middleware(Outgoing, families=families)
         self.app.add_middleware(ViewerZone)

@@ -23,14 +23,12 @@ from collector.api.answers import (
     only,
     text_of,
 )
-from collector.api.off_loop import OffLoop
-from collector.api.query import Query
+from collector.api.page.site import Site
 from collector.api.session_asked import PARAMETERS, asked_of, sort_of
 from collector.api.store import AgentEntry, SessionEntry
 from collector.api.stream import CLIENTS, Full, Stream, place_of
-from collector.api.traces import FullTrace, Traces
+from collector.api.traces import FullTrace
 from collector.api.what_changed import Differing
-from collector.base.clock import Clock
 from collector.base.printable import cell
 from collector.base.telemetry import short
 from collector.records.standing import Standings
@@ -45,24 +43,16 @@ COLUMNS = (
 class Routes:
     def __init__(
         self,
+        site: Site,
         *,
-        query: Query,
         differing: Callable[[Sequence[AgentEntry], Standings], Differing],
-        traces: Traces,
         stream: Stream,
-        off_loop: OffLoop,
         evaluators: Callable[[], Sequence[Mapping[str, Any]]],
-        standings: Callable[[], Standings],
-        clock: Clock,
     ) -> None:
-        self._query = query
+        self._site = site
         self._differing = differing
-        self._traces = traces
         self._stream = stream
-        self._off_loop = off_loop
         self._evaluators = evaluators
-        self._standings = standings
-        self._clock = clock
 
     def routes(self) -> list[Route]:
         """Everything under `/api/v1`."""
@@ -83,9 +73,9 @@ class Routes:
     async def agents(self, request: Request) -> Response:
         """Agents seen."""
         only(request, "limit", "cursor")
-        asked = partial(self._query.agents, limit=limit_of(request), cursor=cursor_of(request))
-        standings = self._standings()  # here: the exporter's state belongs to the event loop
-        return await self._off_loop.run(lambda: self._agents(asked(), standings))
+        asked = partial(self._site.query.agents, limit=limit_of(request), cursor=cursor_of(request))
+        standings = self._site.standings()  # here: the exporter's state belongs to the event loop
+        return await self._site.off_loop.run(lambda: self._agents(asked(), standings))
 
     def _agents(self, page: shapes.Page[AgentEntry], standings: Standings) -> Response:
         differs = self._differing(page.items, standings)
@@ -104,33 +94,35 @@ class Routes:
             raise RequestRefused(422, f"format: expected json or csv, got `{form[:40]}`")
         given = request.query_params
         wanted, wrong = asked_of(
-            given, now=self._clock(), running_away=lambda: running_away(self._standings())
+            given, now=self._site.clock(), running_away=lambda: running_away(self._site.standings())
         )
         sort, unsorted = sort_of(given, "newest")
         for each in (*wrong, *unsorted):
             raise RequestRefused(422, each)
         asked = partial(
-            self._query.sessions,
+            self._site.query.sessions,
             wanted,
             sort=sort,
             limit=limit_of(request),
             cursor=cursor_of(request),
         )
         answered = _sessions if form == "json" else _sessions_as_csv
-        return await self._off_loop.run(lambda: answered(asked()))
+        return await self._site.off_loop.run(lambda: answered(asked()))
 
     async def session(self, request: Request) -> Response:
         """One session; a list where several services have that id."""
         only(request, "service")
         session_id = cast(str, request.path_params["session_id"])
         service = text_of(request, "service")
-        found = await self._off_loop.run(lambda: self._session(session_id, service))
+        found = await self._site.off_loop.run(lambda: self._session(session_id, service))
         if found is None:
             raise RequestRefused(404, f"no session `{session_id[:200]}` in the index")
         return found
 
     def _session(self, session_id: str, service: str | None) -> Response | None:
-        shown = [shapes.session_shown(each) for each in self._query.session(session_id, service)]
+        shown = [
+            shapes.session_shown(each) for each in self._site.query.session(session_id, service)
+        ]
         if len(shown) == 1:
             return answer(shown[0])
         return listing(shown, None) if shown else None
@@ -139,7 +131,7 @@ class Routes:
         """One trace with its spans and signals."""
         only(request)
         trace_id = cast(str, request.path_params["trace_id"]).lower()
-        found = await self._traces.find(trace_id, _trace)
+        found = await self._site.traces.find(trace_id, _trace)
         if found is None:
             raise RequestRefused(404, f"no trace `{trace_id[:200]}` in the index")
         return found
@@ -148,14 +140,14 @@ class Routes:
         """Signals, newest first."""
         only(request, "session_id", "trace_id", "evaluator", "limit", "cursor")
         asked = partial(
-            self._query.signals,
+            self._site.query.signals,
             session_id=text_of(request, "session_id"),
             trace_id=text_of(request, "trace_id"),
             evaluator=text_of(request, "evaluator"),
             limit=limit_of(request),
             cursor=cursor_of(request),
         )
-        return await self._off_loop.run(lambda: _signals(asked()))
+        return await self._site.off_loop.run(lambda: _signals(asked()))
 
     async def stream(self, request: Request) -> Response:
         """Signals as server-sent events: from now on, or after the event that `Last-Event-ID` names."""

@@ -1,7 +1,7 @@
 """The overview and the page of one agent."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
@@ -9,20 +9,15 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from collector.api.agents import standing_of
-from collector.api.answers import RequestRefused, cursor_of, text_of
+from collector.api.answers import RequestRefused, cursor_or_top, text_of
 from collector.api.base_path import root
 from collector.api.charts import PlacedVersion, Reader
-from collector.api.findings import Findings
-from collector.api.index import Index
-from collector.api.off_loop import OffLoop
 from collector.api.page.agent import BEHIND, AgentAsked, agent_page
 from collector.api.page.overview import PARTS, Badge, badges, overview
-from collector.api.page.rendering import Rendering
+from collector.api.page.site import Site
 from collector.api.page.timespan import LENGTHS, timespan
 from collector.api.page.views import first_command
 from collector.api.store import AgentEntry
-from collector.base.clock import Clock
-from collector.config.tree import Config
 from collector.records.standing import Standings
 
 AGENTS = 50  # versions of agents on a page of the overview
@@ -32,26 +27,8 @@ PATIENCE = 0.05
 
 
 class AgentPages:
-    def __init__(
-        self,
-        *,
-        index: Index,
-        off_loop: OffLoop,
-        findings: Findings,
-        standings: Callable[[], Standings],
-        rendering: Rendering,
-        config: Config,
-        clock: Clock,
-    ) -> None:
-        self._index = index
-        self._off_loop = off_loop
-        self._findings = findings
-        self._standings = standings
-        self._rendering = rendering
-        self._command = first_command(config)
-        self._link = config.links.agent
-        self._settle = config.windows.agent.settle
-        self._clock = clock
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     def routes(self) -> list[Route]:
         return [Route("/", self.overview), Route("/agent", self.agent)]
@@ -63,17 +40,17 @@ class AgentPages:
             return RedirectResponse(
                 f"{root()}/agent?{urlencode({'service': service, 'agent': agent})}"
             )
-        cursor, length = _cursor(request), text_of(request, "range")
-        standings = self._standings()  # here: the exporter's state belongs to the event loop
+        cursor, length = cursor_or_top(request), text_of(request, "range")
+        standings = self._site.standings()  # here: the exporter's state belongs to the event loop
         found = await self._badges()
-        return await self._off_loop.run(
+        return await self._site.off_loop.run(
             lambda: self._overview(service, agent, cursor, length, standings, found)
         )
 
     async def _badges(self) -> Mapping[str, Badge]:
         """None while too many others wait for traces: the overview is there without them."""
         try:
-            return badges(await self._findings.now(PATIENCE))
+            return badges(await self._site.findings.now(PATIENCE))
         except RequestRefused:
             return {}
 
@@ -86,8 +63,8 @@ class AgentPages:
         standings: Standings,
         found: Mapping[str, Badge],
     ) -> Response:
-        now = self._clock()
-        with self._index.reading() as reader:
+        now = self._site.clock()
+        with self._site.index.reading() as reader:
             placed, following = reader.placed(cursor, service, agent, AGENTS)
             if service is None and agent is None:
                 placed = [*_pinned(reader, standings, placed), *placed]
@@ -96,7 +73,7 @@ class AgentPages:
             seen = [each for each in (oldest, newest) if each is not None]
             span = timespan(length, now=now, seen=seen, since=None, parts=PARTS)
             rows = overview(reader, placed, standings, span, found, now)
-        return self._rendering.page(
+        return self._site.rendering.page(
             "overview.html",
             agents=rows,
             span=span,
@@ -104,33 +81,41 @@ class AgentPages:
             chosen={"service": service, "agent": agent},
             cursor=cursor is not None,
             following=following,
-            command=self._command,
+            command=first_command(self._site.config),
         )
 
     async def agent(self, request: Request) -> Response:
         """One agent: its charts, what changed, its versions."""
         service, agent = text_of(request, "service"), text_of(request, "agent")
         if service is None or agent is None:
-            return self._rendering.missing("agent")
+            return self._site.rendering.missing("agent")
         asked = AgentAsked(
             service=service,
             agent=agent,
             length=text_of(request, "range"),
             since=_moment(text_of(request, "since")),
         )
-        standings = self._standings()
-        return await self._off_loop.run(lambda: self._agent(asked, standings))
+        standings = self._site.standings()
+        return await self._site.off_loop.run(lambda: self._agent(asked, standings))
 
     def _agent(self, asked: AgentAsked, standings: Standings) -> Response:
         standing = standing_of(AgentEntry(service=asked.service, agent=asked.agent), standings)
-        with self._index.reading() as reader:
-            page = agent_page(reader, asked, standing, now=self._clock(), settle=self._settle)
+        with self._site.index.reading() as reader:
+            page = agent_page(
+                reader,
+                asked,
+                standing,
+                now=self._site.clock(),
+                settle=self._site.config.windows.agent.settle,
+            )
         if page is None:
-            return self._rendering.missing("agent", asked.agent)
-        link = self._link
+            return self._site.rendering.missing("agent", asked.agent)
+        link = self._site.config.links.agent
         for place, name in (("{service}", asked.service), ("{agent}", asked.agent)):
             link = link and link.replace(place, quote(name, safe=""))
-        return self._rendering.page("agent.html", asked=asked, view=page, behind=BEHIND, link=link)
+        return self._site.rendering.page(
+            "agent.html", asked=asked, view=page, behind=BEHIND, link=link
+        )
 
 
 def _pinned(
@@ -143,14 +128,6 @@ def _pinned(
     ]
     found = [reader.placed(None, *key, AGENTS)[0] for key in wanted[:PINNED]]
     return [each for versions in found for each in versions]
-
-
-def _cursor(request: Request) -> bytes | None:
-    """What is not a cursor starts at the top: people edit addresses."""
-    try:
-        return cursor_of(request)
-    except RequestRefused:
-        return None
 
 
 def _moment(text: str | None) -> float | None:

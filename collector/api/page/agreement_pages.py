@@ -8,10 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from collector.api.agreement_routes import FILTERS, Agreements, differing_shown
+from collector.api.agreement_routes import FILTERS, differing_shown
 from collector.api.answers import text_of
-from collector.api.off_loop import OffLoop
-from collector.api.page.rendering import Rendering
+from collector.api.page.site import Site
 
 ROWS = 100
 DIFFERING = 25
@@ -22,20 +21,18 @@ AGREES = 0.8
 
 
 class AgreementPages:
-    def __init__(self, *, agreements: Agreements, off_loop: OffLoop, rendering: Rendering) -> None:
-        self._agreements = agreements
-        self._off_loop = off_loop
-        self._rendering = rendering
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     def routes(self) -> list[Route]:
         return [Route("/agreement", self.agreement)]
 
     async def agreement(self, request: Request) -> Response:
         wanted = {name: text for name in FILTERS if (text := text_of(request, name)) is not None}
-        return await self._off_loop.run(lambda: self._page(wanted))
+        return await self._site.off_loop.run(lambda: self._page(wanted))
 
     def _page(self, wanted: Mapping[str, str]) -> Response:
-        agreed, differing = self._agreements.look(wanted)
+        agreed, differing = self._site.agreements.look(wanted)
         rows = [each.shown() for each in agreed]
         rows.sort(key=lambda row: math.inf if row["rank"] is None else row["rank"])
         doubtful = [row for row in rows if row["rank"] is not None and row["rank"] < AGREES]
@@ -49,7 +46,7 @@ class AgreementPages:
                 [row["evaluator"] for row in rows], [differing_shown(*each) for each in differing]
             ),
         }
-        return self._rendering.page("agreement.html", view=view)
+        return self._site.rendering.page("agreement.html", view=view)
 
 
 def _by_evaluator(

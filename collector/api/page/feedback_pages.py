@@ -14,12 +14,9 @@ from starlette.routing import Route
 
 from collector.api.answers import RequestRefused, text_of
 from collector.api.base_path import root
-from collector.api.off_loop import OffLoop
 from collector.api.page.sheet import Sheet
-from collector.api.query import Query
-from collector.base.clock import Clock
+from collector.api.page.site import Site
 from collector.base.errors import Permanent, Retryable
-from collector.log.port import Log
 from collector.records.feedback import Feedback, FeedbackRules
 from collector.records.given import Given
 
@@ -53,20 +50,9 @@ def _row(each: Feedback, sheet: Sheet) -> dict[str, Any]:
 
 
 class FeedbackPages:
-    def __init__(
-        self,
-        *,
-        log: Log,
-        rules: FeedbackRules,
-        query: Query,
-        off_loop: OffLoop,
-        clock: Clock,
-    ) -> None:
-        self._log = log
-        self._rules = rules
-        self._query = query
-        self._off_loop = off_loop
-        self._clock = clock
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._rules = FeedbackRules.of(site.config)
 
     def routes(self) -> list[Route]:
         return [
@@ -92,15 +78,15 @@ class FeedbackPages:
     async def _take(self, given: Given) -> None:
         """Write it, and wait until the page has it. Raises Refused: what is wrong."""
         try:
-            said = self._rules.feedback(given, now=self._clock())
-            await self._log.write([said.record])
+            said = self._rules.feedback(given, now=self._site.clock())
+            await self._site.log.write([said.record])
         except Permanent as wrong:
             raise RequestRefused(422, str(wrong)) from wrong
         except Retryable as error:
             raise RequestRefused(503, f"not taken: {error}; try again in a few seconds") from error
         loop = asyncio.get_running_loop()
         end = loop.time() + PATIENCE
-        while not await self._off_loop.run(lambda: self._query.has_feedback(said)):
+        while not await self._site.off_loop.run(lambda: self._site.query.has_feedback(said)):
             if loop.time() > end:
                 return
             await asyncio.sleep(_LOOK_EVERY)

@@ -1,6 +1,6 @@
 """The page of all sessions. Its address says the whole view: what is chosen, in what order, from where on."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,19 +9,16 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from collector.api.agents import running_away
-from collector.api.answers import RequestRefused, cursor_of
+from collector.api.answers import cursor_or_top
 from collector.api.base_path import root
-from collector.api.off_loop import OffLoop
-from collector.api.page.rendering import Rendering
 from collector.api.page.session_view import tokens_of
 from collector.api.page.sheet import name
-from collector.api.query import Query, session_summary
+from collector.api.page.site import Site
+from collector.api.query import session_summary
 from collector.api.search import BEGINNING
 from collector.api.session_asked import PARAMETERS, RUNAWAY, asked_of, sort_of
 from collector.api.session_list import SORTS, STATUSES, Asked
 from collector.api.store import SessionEntry
-from collector.base.clock import Clock
-from collector.records.standing import Standings
 
 ROWS = 30
 USUAL = "worst"
@@ -41,23 +38,8 @@ _SAID = {
 class SessionPages:
     """The list, worst first unless its address says otherwise."""
 
-    def __init__(
-        self,
-        *,
-        query: Query,
-        off_loop: OffLoop,
-        standings: Callable[[], Standings],
-        rendering: Rendering,
-        attributes: Sequence[str],
-        clock: Clock,
-    ) -> None:
-        """`attributes`: names of those that sessions are filtered by (`attributes.filter`)."""
-        self._query = query
-        self._off_loop = off_loop
-        self._standings = standings
-        self._rendering = rendering
-        self._attributes = attributes
-        self._clock = clock
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     def routes(self) -> list[Route]:
         return [Route(ADDRESS, self.sessions)]
@@ -67,13 +49,15 @@ class SessionPages:
         given = {key: each for key, each in request.query_params.items() if each}
         if len(given) < len(request.query_params):
             return RedirectResponse(_address(given), 303)
-        runaways = running_away(self._standings())  # here: the exporter's state is the event loop's
-        asked, wrong = asked_of(given, now=self._clock(), running_away=lambda: runaways)
+        runaways = running_away(
+            self._site.standings()
+        )  # here: the exporter's state is the event loop's
+        asked, wrong = asked_of(given, now=self._site.clock(), running_away=lambda: runaways)
         sort, unsorted = sort_of(given, USUAL)
         chosen = {key: given[key] for key in PARAMETERS if key in given and key != "sort"}
         wrong = [*wrong, *unsorted, *_unknown(given)]
-        return await self._off_loop.run(
-            lambda: self._sessions(asked, sort, chosen, _cursor(request), wrong, runaways)
+        return await self._site.off_loop.run(
+            lambda: self._sessions(asked, sort, chosen, cursor_or_top(request), wrong, runaways)
         )
 
     def _sessions(
@@ -85,15 +69,15 @@ class SessionPages:
         wrong: list[str],
         runaways: frozenset[tuple[str, str]],
     ) -> Response:
-        page = self._query.sessions(asked, limit=ROWS, cursor=cursor, sort=sort)
+        page = self._site.query.sessions(asked, limit=ROWS, cursor=cursor, sort=sort)
         ordered = {} if sort == USUAL else {"sort": sort}
-        return self._rendering.page(
+        return self._site.rendering.page(
             "sessions.html",
             sessions=[row(each, runaways) for each in page.items],
             chosen={key: chosen.get(key, "") for key in PARAMETERS},
             sort=sort,
             sorts=[(each, _address(chosen, {"sort": each})) for each in SORTS],
-            attributes=self._attributes,
+            attributes=self._site.config.attributes.filter,
             statuses=[*STATUSES, RUNAWAY],
             lengths=LENGTHS,
             filters=[
@@ -127,11 +111,3 @@ def _address(*parts: Mapping[str, str]) -> str:
 def _unknown(given: Mapping[str, str]) -> list[str]:
     others = (key for key in given if key not in PARAMETERS and key != "cursor")
     return [f"{key[:40]}: there is no such filter" for key in others]
-
-
-def _cursor(request: Request) -> bytes | None:
-    """What is not a cursor starts at the top: people edit addresses."""
-    try:
-        return cursor_of(request)
-    except RequestRefused:
-        return None

@@ -14,11 +14,11 @@ from starlette.routing import Route
 from collector.api.answers import text_of
 from collector.api.held_feedback import said_by_people
 from collector.api.page.feedback_pages import said_view
-from collector.api.page.rendering import Rendering
 from collector.api.page.session_view import TRACES
 from collector.api.page.sheet import OPENING, PAGE, Sheet, left_out, plain
 from collector.api.page.signal_rows import failing, runs_away, signal_rows, why_no_scores
-from collector.api.traces import FullTrace, Traces
+from collector.api.page.site import Site
+from collector.api.traces import FullTrace
 from collector.base.frames import LENGTH
 from collector.config.strict_yaml import in_yaml
 from evaluators.dialects.reading_order import Line, read_exchanged, reading_order
@@ -290,11 +290,9 @@ def case(full: FullTrace) -> str:
 class TracePages:
     """Files hold raw spans or texts of messages: there are none where no content is to be shown."""
 
-    def __init__(self, traces: Traces, rendering: Rendering, *, link: str | None = None) -> None:
-        """`link`: a URL with `{trace_id}`, which leads to the spans in the user's own backend."""
-        self._link = link
-        self._traces = traces
-        self._rendering = rendering
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._link = site.config.links.trace
 
     def routes(self) -> list[Route]:
         return [
@@ -315,28 +313,28 @@ class TracePages:
     async def _found(self, request: Request, then: Callable[[FullTrace], Response]) -> Response:
         trace_id = text_of(request, "id")
         if trace_id is None:
-            return self._rendering.missing("trace")
+            return self._site.rendering.missing("trace")
         trace_id = trace_id.lower()
-        found = await self._traces.find(trace_id, then)
-        return self._rendering.missing("trace", trace_id) if found is None else found
+        found = await self._site.traces.find(trace_id, then)
+        return self._site.rendering.missing("trace", trace_id) if found is None else found
 
     def _page(self, found: FullTrace) -> Response:
         link = self._link and self._link.replace("{trace_id}", quote(_id(found)))
-        return self._rendering.page("trace.html", view=trace_view(found), link=link)
+        return self._site.rendering.page("trace.html", view=trace_view(found), link=link)
 
     def _recording(self, found: FullTrace) -> Response:
         if not found.pieces:
-            return self._rendering.missing("recording", _id(found))
+            return self._site.rendering.missing("recording", _id(found))
         name = f"trace-{_id(found)}.otlp"
-        return self._rendering.file(
+        return self._site.rendering.file(
             recording(found), name=name, media_type="application/octet-stream"
         )
 
     def _case(self, found: FullTrace) -> Response:
         if not found.pieces:
-            return self._rendering.missing("recording", _id(found))
+            return self._site.rendering.missing("recording", _id(found))
         name = f"case-{_id(found)}.yaml"
-        return self._rendering.file(case(found), name=name, media_type="application/yaml")
+        return self._site.rendering.file(case(found), name=name, media_type="application/yaml")
 
 
 def _id(found: FullTrace) -> str:

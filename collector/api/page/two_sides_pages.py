@@ -1,10 +1,10 @@
 """The page that compares two sides of an agent, at `/compare`."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
-from typing import Any, TypeAlias
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,18 +12,13 @@ from starlette.routing import Route
 
 from collector.api.answers import RequestRefused, text_of
 from collector.api.charts import ChartVersion, Point, Reader
-from collector.api.compare import Counted
-from collector.api.index import Index
-from collector.api.off_loop import OffLoop
 from collector.api.page.agent import session_card
-from collector.api.page.rendering import Rendering
+from collector.api.page.site import Site, Verdict
 from collector.api.page.views import duration, usd
 from collector.api.session_asked import moment_of
 from collector.api.what_changed import COMPARED, FOR_EVER, session_side
-from collector.base.clock import Clock
 from collector.records.comparison import in_words, with_faults
 from collector.records.moved import Moved, moved
-from collector.records.standing import AgentLabels
 from collector.records.what_changed import (
     SessionSide,
     ToolCounts,
@@ -186,29 +181,12 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / both if both else 0.0
 
 
-Verdict: TypeAlias = Callable[[Mapping[str, str | None]], dict[str, Any]]
-"""The parameters of `/api/v1/compare` in, its verdict out; raises Refused."""
 EVERY = "*"  # the version that stands for all of them, in the address
 
 
 class TwoSidesPages:
-    def __init__(
-        self,
-        *,
-        index: Index,
-        off_loop: OffLoop,
-        rendering: Rendering,
-        verdict: Verdict,
-        counted: Callable[[AgentLabels, str, str], Counted],
-        clock: Clock,
-    ) -> None:
-        """`counted`: what the fault watches counted of a baseline and a candidate."""
-        self._index = index
-        self._counted = counted
-        self._off_loop = off_loop
-        self._rendering = rendering
-        self._verdict = verdict
-        self._clock = clock
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     def routes(self) -> list[Route]:
         return [Route("/compare", self.compare)]
@@ -216,7 +194,7 @@ class TwoSidesPages:
     async def compare(self, request: Request) -> Response:
         service, agent = text_of(request, "service"), text_of(request, "agent")
         if service is None or agent is None:
-            return self._rendering.missing("agent")
+            return self._site.rendering.missing("agent")
         given: dict[str, AskedSide] = {}
         wrong: list[str] = []
         for name in ("baseline", "candidate"):
@@ -230,18 +208,18 @@ class TwoSidesPages:
                 first=0.0 if first is None else first,
                 last=FOR_EVER if last is None else last,
             )
-        sides = await self._off_loop.run(lambda: self._sides(service, agent, given))
+        sides = await self._site.off_loop.run(lambda: self._sides(service, agent, given))
         if sides is None:
-            return self._rendering.missing("agent", agent)
+            return self._site.rendering.missing("agent", agent)
         # Here: both read what the event loop owns.
-        said = _said(self._verdict, service, agent, *sides)
+        said = _said(self._site.verdict, service, agent, *sides)
         counted = self._counted_of(service, agent, *sides)
-        return await self._off_loop.run(
+        return await self._site.off_loop.run(
             lambda: self._page(service, agent, sides, said, counted, wrong)
         )
 
     def _moment(self, text: str | None, wrong: list[str]) -> float | None:
-        moment = None if text is None else moment_of(text, self._clock())
+        moment = None if text is None else moment_of(text, self._site.clock())
         if text is not None and moment is None:
             wrong.append(
                 f"{text[:80]} is neither a time such as 2026-03-01T14:00 nor a length such as 7d"
@@ -251,7 +229,7 @@ class TwoSidesPages:
     def _sides(
         self, service: str, agent: str, given: Mapping[str, AskedSide]
     ) -> tuple[AskedSide, AskedSide] | None:
-        with self._index.reading() as reader:
+        with self._site.index.reading() as reader:
             versions = reader.versions(service, agent)
         return usual_sides(versions, given) if versions else None
 
@@ -262,7 +240,7 @@ class TwoSidesPages:
         if not (baseline.is_whole and candidate.is_whole):
             return None
         names = (baseline.version or "", candidate.version or "")
-        return of_tools(self._counted((service, agent), *names))
+        return of_tools(self._site.counted((service, agent), *names))
 
     def _page(
         self,
@@ -273,11 +251,11 @@ class TwoSidesPages:
         counted: Mapping[str, ToolCounts] | None,
         wrong: list[str],
     ) -> Response:
-        with self._index.reading() as reader:
+        with self._site.index.reading() as reader:
             versions = reader.versions(service, agent)
             view = two_sides(reader, versions, *sides, counted)
         found = None if said is None else with_faults(said, view["changed"])
-        return self._rendering.page(
+        return self._site.rendering.page(
             "two_sides.html",
             service=service,
             agent=agent,
