@@ -21,7 +21,7 @@ from collector.service.recorded_traces import RecordedTraces
 from collector.service.recordings import find
 from collector.service.rooms import start_workers
 from evaluators.model import Trace
-from spanwise.settings import Configuration, settings_of, wait
+from spanwise.settings import Configuration, settings_of, waits
 
 Source: TypeAlias = str | Path | bytes | Sequence[str | Path] | Sequence[ReadableSpan]
 """A file or folder of recordings, several of them, the bytes of one (`.otlp`, gzipped or not, OTLP/JSON lines, or a
@@ -42,7 +42,7 @@ class RecordedTrace(Trace):
         return cls(**values, recording=recording)
 
 
-def read(source: Source, *, config: Configuration = None) -> list[Trace]:
+async def aread(source: Source, *, config: Configuration = None) -> list[Trace]:
     """The traces of recordings, in the order of their starts, as `spanwise inspect` shows them. Nothing is scored.
 
     Spans that the service would reject are left out, with one warning.
@@ -50,11 +50,6 @@ def read(source: Source, *, config: Configuration = None) -> list[Trace]:
     Raises:
         ConfigError: a file cannot be read or is not a recording; or the configuration is wrong.
     """
-    return wait(aread(source, config=config))
-
-
-async def aread(source: Source, *, config: Configuration = None) -> list[Trace]:
-    """See `read`."""
     settings = settings_of(config)
     plan, telemetry = plan_from(settings), Telemetry()
     workers = start_workers(settings, plan, telemetry, count=0)
@@ -66,6 +61,9 @@ async def aread(source: Source, *, config: Configuration = None) -> list[Trace]:
             warnings.warn(f"{recorded.rejected} spans rejected: {why}", stacklevel=2)
         recording = tuple(recorded.every_piece())
         return [RecordedTrace.of(trace, recording) for trace in recorded.closed.traces()]
+
+
+read = waits(aread)
 
 
 @contextmanager

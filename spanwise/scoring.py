@@ -18,7 +18,7 @@ from evaluators.model import Trace
 from evaluators.registry import Registry
 from spanwise.recordings import RecordedTrace, Source, aread
 from spanwise.scores import Scores
-from spanwise.settings import Configuration, settings_of, wait
+from spanwise.settings import Configuration, settings_of, waits
 
 Evaluators: TypeAlias = Sequence[str | Callable[..., Any]]
 """Names of evaluators, and functions marked with `@spanwise.evaluator`."""
@@ -26,7 +26,7 @@ Expected: TypeAlias = str | Path | Sequence[Mapping[str, Any]]
 """A file of expected answers and tools, or its entries."""
 
 
-def score(
+async def ascore(
     traces: Iterable[Trace],
     *,
     evaluators: Evaluators | None = None,
@@ -50,28 +50,6 @@ def score(
         EvaluatorError: an evaluator is unknown, is declared twice, or lacks what it needs.
         TypeError: a trace does not come from `read`, or a function is not an evaluator.
     """
-    return wait(
-        ascore(
-            traces,
-            evaluators=evaluators,
-            judge=judge,
-            expectations=expectations,
-            plugins=plugins,
-            config=config,
-        )
-    )
-
-
-async def ascore(
-    traces: Iterable[Trace],
-    *,
-    evaluators: Evaluators | None = None,
-    judge: str | Mapping[str, Any] | None = None,
-    expectations: Expected | None = None,
-    plugins: Sequence[str | Path] = (),
-    config: Configuration = None,
-) -> Scores:
-    """See `score`."""
     pieces, trace_ids = _recordings(traces)
     signals: list[dict[str, Any]] = []
 
@@ -99,14 +77,12 @@ async def ascore(
     return Scores(signals)
 
 
-def evaluate(source: Source, **options: Any) -> Scores:
-    """`read` and `score` in one: `options` are those of `score`."""
-    return wait(aevaluate(source, **options))
-
-
 async def aevaluate(source: Source, **options: Any) -> Scores:
-    """See `evaluate`."""
+    """`read` and `score` in one: `options` are those of `score`."""
     return await ascore(await aread(source, config=options.get("config")), **options)
+
+
+score, evaluate = waits(ascore), waits(aevaluate)
 
 
 def _recordings(traces: Iterable[Trace]) -> tuple[list[Piece], Collection[str]]:

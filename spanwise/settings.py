@@ -2,25 +2,36 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from collector.config.load import load
 from collector.config.tree import Config
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
-def wait(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The coroutine's result. In a notebook the loop of this thread is busy, so it runs on one of its own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(coroutine)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="spanwise") as pool:
-        return pool.submit(asyncio.run, coroutine).result()
+def waits(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """The function without the `a` of its name: it waits for the result.
+
+    In a notebook the loop of this thread is busy, so it runs on one of its own.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(function(*args, **kwargs))
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="spanwise") as pool:
+            return pool.submit(asyncio.run, function(*args, **kwargs)).result()
+
+    call.__name__ = call.__qualname__ = function.__name__.removeprefix("a")
+    return call
 
 
 Configuration: TypeAlias = str | Path | Mapping[str, Any] | None

@@ -216,30 +216,25 @@ def with_position(mark: Mark, position: Position) -> Mark:
     return with_fields(mark, traces_partition=position.partition, traces_offset=position.offset)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LateSpans:
-    """The bytes of what a revision joins."""
-
-    old: Sequence[bytes]  # of the pieces of the record
-    late: Sequence[bytes | None]  # of the pieces of the closing; None: the log has lost it
-
-
 def late_revision(
     mark: ClosedTrace,
     old: TraceRecord,
     closing: Closing,
     windows: TraceWindow,
-    spans: LateSpans,
+    *,
+    raw_old: Sequence[bytes],
+    raw_late: Sequence[bytes | None],
 ) -> LateRevision:
     """Append the late pieces of `closing` to the pieces of the record. `new` is 0 if there is nothing to revise.
 
+    `raw_old`, `raw_late`: the bytes of the record's pieces and of the closing's; None: the log has lost it.
     Raises Undecodable: a piece of the old record is not an ExportTraceServiceRequest.
     """
-    ids = span_ids(spans.old)
-    pieces, bytes_of = list(old.spans), list(spans.old)
+    ids = span_ids(raw_old)
+    pieces, bytes_of = list(old.spans), list(raw_old)
     seen = old.seen
     before = len(ids)
-    for piece, raw, time in zip(closing.pieces, spans.late, closing.times, strict=True):
+    for piece, raw, time in zip(closing.pieces, raw_late, closing.times, strict=True):
         late_ids = span_ids(() if raw is None else (raw,))
         new = late_ids - ids
         if raw is not None and new:

@@ -16,7 +16,6 @@ from dataclasses import replace
 
 from collector.assembly.closed_result import (
     ClosedResult,
-    LateSpans,
     ReadRequest,
     late_revision,
     with_position,
@@ -227,9 +226,9 @@ class ClosingPipeline:
         kept = () if old is None else await self.reading.whole(old.spans)
         if mark is None or old is None or not kept:  # without its spans a record cannot be revised
             return request.ignored()
-        spans = LateSpans(old=kept, late=await self.reading.each(closing.pieces))
+        late = await self.reading.each(closing.pieces)
         try:
-            revision = late_revision(mark, old, closing, self._windows, spans)
+            revision = late_revision(mark, old, closing, self._windows, raw_old=kept, raw_late=late)
         except Undecodable:
             return request.ignored()
         if not revision.new or not revision.fits:

@@ -23,9 +23,9 @@ from collector.base.telemetry import Telemetry
 from collector.base.time_slice import TimeSlice
 from collector.config.tree import AgentWindow
 from collector.export import gauges
-from collector.export.counted_ids import CountedIds
 from collector.export.families import AgentFamilies
 from collector.export.known_names import KnownLabels, KnownNames
+from collector.export.label_counts import CountedIds
 from collector.export.session_costs import SessionCosts
 from collector.export.trace_metrics import TraceMetrics
 from collector.log.consumer import Consumer

@@ -1,11 +1,58 @@
 """What the signals of one label set count. The caller has bounded its label values."""
 
+from __future__ import annotations
+
+from array import array
 from collections.abc import Callable
 from typing import get_args
 
 from collector.base.telemetry import Buckets, Tally
 from collector.records.signal_batch import SignalHeader, SubjectHeader
 from evaluators.model import Reason
+
+_BITS = (1 << 64) - 1
+_EMPTY = 0
+_PLACES = 2
+"""Places of a table for each id that it takes: it is never more than half full."""
+
+
+class CountedIds:
+    """Knows the newest `least` ids, and up to twice as many.
+
+    Two tables of hashes, 64 bits each: when the younger one has `least` ids it becomes the older one, and what was the
+    older one is forgotten. A new id is taken for a known one once in 10^14. Nothing of this is stored: the hashes
+    differ from process to process.
+    """
+
+    def __init__(self, least: int) -> None:
+        self._least = least
+        self._young = _table(least)
+        self._old = _table(least)
+        self._count = 0  # ids of the younger table
+
+    def add(self, id_: str) -> bool:
+        number = hash(id_) & _BITS or 1
+        at = _place(self._young, number)
+        if self._young[at] == number:
+            return False
+        is_new = self._old[_place(self._old, number)] != number
+        self._young[at] = number
+        self._count += 1
+        if self._count >= self._least:
+            self._old, self._young, self._count = self._young, _table(self._least), 0
+        return is_new
+
+
+def _table(least: int) -> array[int]:
+    return array("Q", [_EMPTY]) * (_PLACES * least)
+
+
+def _place(table: array[int], number: int) -> int:
+    at = number % len(table)
+    while table[at] not in (_EMPTY, number):
+        at = (at + 1) % len(table)
+    return at
+
 
 SKIPPED: frozenset[str] = frozenset(get_args(Reason))
 """Why something is skipped: the signal's own closed list."""

@@ -7,8 +7,8 @@ transactions they come first: a run that is read again changes nothing.
 from collector.base.errors import Undecodable
 from collector.base.retry import Retry
 from collector.base.telemetry import OTHER, Telemetry
-from collector.export.counted_ids import CountedIds
 from collector.export.families import AgentFamilies
+from collector.export.label_counts import CountedIds
 from collector.log.consumer import Consumer
 from collector.log.port import BACKGROUND_LINGER, TRACES, Batch, Log, Record
 from collector.records.trace_views import CountedTrace, TraceUsage, counted

@@ -86,23 +86,7 @@ def parse(value: bytes) -> ExportRequest:
 
 def head(span: bytes) -> SpanHead:
     """Where one raw span belongs; ids as they came, valid or not. Raises Undecodable: not a span."""
-    if len(span) >= _HEAD.size:
-        of_trace, trace_id, of_span, span_id, following, parent = _HEAD.unpack_from(span)
-        if (
-            of_trace == _TRACE_TAG
-            and of_span == _SPAN_TAG
-            and following == _PARENT_TAG
-            and not _may_be_remote(span)
-        ):
-            return SpanHead(trace_id, span_id, b"" if parent == _NO_SPAN else parent, False)
-    if span[:2] != b"\x0a\x10" or span[18:20] != b"\x12\x08":
-        return _parsed_head(span)
-    following = span[28:30]
-    if following == b"\x22\x08":
-        return _parsed_head(span)
-    if following[:1] < b"\x28" and following:  # a trace state, or fields out of order
-        return _parsed_head(span)
-    return SpanHead(span[2:18], span[20:28], b"", False)
+    return head_at(span, 0, len(span)) or _parsed_head(span)
 
 
 def start_time_unix_nano(span: bytes) -> int:
@@ -131,10 +115,6 @@ def _drop_empty(items: MutableSequence[_T], is_empty: Callable[[_T], bool]) -> N
     for index in reversed(range(len(items))):
         if is_empty(items[index]):
             del items[index]
-
-
-def _may_be_remote(span: bytes) -> bool:
-    return span[-6:-4] == b"\x85\x01" and span[-3] & 0x03 == 0x03
 
 
 def _parsed_head(span: bytes) -> SpanHead:
@@ -186,9 +166,7 @@ def head_at(data: bytes, start: int, end: int) -> SpanHead | None:
         return None
     if following != _PARENT_TAG:
         return None if following < b"\x28" else _head((trace_id, span_id, b"", False))
-    if (
-        data[end - 6] == 0x85 and data[end - 5] == 1 and data[end - 3] & 3 == 3
-    ):  # see `_may_be_remote`
+    if data[end - 6] == 0x85 and data[end - 5] == 1 and data[end - 3] & 3 == 3:  # a remote parent
         return None
     return _head((trace_id, span_id, b"" if parent == _NO_SPAN else parent, False))
 

@@ -4,15 +4,45 @@ A job is one trace. Ingest never waits for it: decoding and evaluating happen in
 (collector/reading/worker.py), or inline with `workers: 0`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from collector.config.plan import PlanSettings, keys_from, plan_settings, without_plugins
+from collector.otlp.redaction import RedactionSettings
 from collector.records.span_refs import Piece
 from collector.records.traces import RunawayRecord
+from evaluators.dialects.content.sessions import Keys
 from evaluators.model import Closed, Outcome, Previous, Session, Trace
+
+if TYPE_CHECKING:
+    from collector.config.tree import Config
+
+
+class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True):
+    plan: PlanSettings
+    keys: Keys
+    read_only: tuple[str, ...]  # tools that change nothing: `tasks.read_only`
+    redaction: RedactionSettings
+    log: str | None
+    """The folder of the log on this disk, in which jobs name spans; None: jobs bring their spans."""
+
+
+def reader_settings(config: Config, *, plugins: bool = False) -> ReaderSettings:
+    """Those of a configuration; `plugins`: of a worker that runs third parties' evaluators."""
+    plan = plan_settings(config)
+    return ReaderSettings(
+        plan=plan if plugins else without_plugins(plan),
+        keys=keys_from(config),
+        read_only=config.tasks.read_only,
+        redaction=RedactionSettings.of(config),
+        log=str(config.data_dir / "log") if config.log.kind == "disk" else None,
+    )
+
 
 SPANS_MISSING = "spans_missing"
 """`Trace.unread` of a job whose spans the worker cannot read in the log: whoever holds the log sends their bytes."""

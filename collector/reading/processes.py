@@ -31,8 +31,8 @@ from collector.reading.port import (
     PackedTrace,
     ReadJob,
     encode_job_into,
+    reader_settings,
 )
-from collector.reading.settings import reader_settings
 from collector.reading.trace_scoring import unread_outcomes
 from collector.reading.worker import bare_trace, packed
 from collector.records.trace_summary import Summariser

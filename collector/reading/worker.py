@@ -34,11 +34,11 @@ from collector.reading.port import (
     Job,
     PackedTrace,
     PluginJob,
+    ReaderSettings,
     ReadJob,
     TraceHead,
     decode_job,
 )
-from collector.reading.settings import ReaderSettings
 from collector.reading.trace_scoring import TraceScoring, session_outcome
 from collector.records.span_refs import Piece, SpanRef
 from collector.records.subject import Subject

@@ -97,11 +97,6 @@ _of_subject = attrgetter(
     *("scope", "service", "agent", "agent_version", "trace_id", "span_id"),
     *("session_id", "session_source", "traces", "began"),
 )
-_of_outcome = attrgetter(
-    *("evaluator", "version", "method", "state", "reason", "score", "threshold", "success"),
-    *("assumed", "final"),
-)
-_of_explanation = attrgetter("explanation", "metadata", "evidence", "contradiction", "truncated")
 
 
 def _shared_values(subject: Subject) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from collector.records.what_changed import SessionSide, failed_by_tool
 from collector.service.offline_service import OfflineService
 from collector.service.recordings import requests, signal_of
 from collector.service.rooms import start_workers
-from collector.service.trace_spool import Spool, SpoolPlace, TraceSpool
+from collector.service.trace_spool import Spool, SpoolPlace, TraceSpool, in_batches
 from evaluators.formulas.differences import facts
 from evaluators.model import Trace
 from evaluators.plan import Plan
@@ -35,29 +35,20 @@ BATCH_TRACES = 512
 """Traces that are assembled at once: small ones would fill BATCH_BYTES by the ten thousand."""
 
 
-class PieceSpool:
-    """The pieces of every trace, in the order in which they were read; memory holds only where they are.
-
-    Raises ConfigError: see `Spool`.
-    """
+class PieceSpool(Spool):
+    """The pieces of every trace, in the order in which they were read; memory holds only where they are."""
 
     def __init__(self) -> None:
-        self._spool = Spool()
+        super().__init__()
         self._places: dict[bytes, array[int]] = {}
         """By trace id, in the order of its first piece: offset and size of each of its pieces."""
         self.randomness: dict[str, int] = {}
         """By trace id, where it is not that of the id: what the trace state of its first spans says."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._spool.__exit__()
-
-    def add(self, piece: Piece) -> None:
+    def put(self, piece: Piece) -> None:
         if b"rv:" in piece.value and piece.key not in self._places:
             self.randomness[piece.key.hex()] = randomness_of(piece.key, piece.value)
-        self._places.setdefault(piece.key, array("Q")).extend(self._spool.add(piece.value))
+        self._places.setdefault(piece.key, array("Q")).extend(self.add(piece.value))
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -66,21 +57,12 @@ class PieceSpool:
     def of(self, trace_id: bytes) -> Iterator[bytes]:
         numbers = iter(self._places.get(trace_id, ()))
         for offset, size in zip(numbers, numbers, strict=True):
-            yield self._spool.read(SpoolPlace(offset, size))
+            yield self.read(SpoolPlace(offset, size))
 
     def batches(self) -> Iterator[list[Piece]]:
-        batch: list[Piece] = []
-        size = traces = 0
-        for trace_id, places in self._places.items():
-            coming = sum(places[1::2])
-            if batch and (size + coming > BATCH_BYTES or traces >= BATCH_TRACES):
-                yield batch
-                batch, size, traces = [], 0, 0
-            batch += [Piece(trace_id, value) for value in self.of(trace_id)]
-            size += coming
-            traces += 1
-        if batch:
-            yield batch
+        sizes = ((each, sum(places[1::2]), 1) for each, places in self._places.items())
+        for batch in in_batches(sizes, BATCH_BYTES, BATCH_TRACES):
+            yield [Piece(trace_id, value) for trace_id in batch for value in self.of(trace_id)]
 
 
 MAX_REASONS = 5
@@ -119,13 +101,13 @@ class RecordedTraces:
 
     async def put(self, service: OfflineService, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
-            self._pieces.add(piece)
+            self._pieces.put(piece)
         await self._close(service)
 
     async def _close(self, service: OfflineService) -> None:
         for pieces in self._pieces.batches():
             for record in await service.assemble(pieces):
-                self.closed.add(record.key, record.value, record.headers)
+                self.closed.put(record.key, record.value, record.headers)
 
     def every_piece(self) -> Iterator[Piece]:
         """All spans as they were taken in: what `put` takes."""
@@ -153,7 +135,7 @@ class RecordedTraces:
             except (TooLarge, Undecodable) as error:
                 raise ConfigError(f"{file}: request {number}: {error}") from error
             for piece in split.pieces:
-                self._pieces.add(piece)
+                self._pieces.put(piece)
             self.rejected += split.rejected
             self.reasons += split.reasons[: MAX_REASONS - len(self.reasons)]
 

@@ -17,8 +17,7 @@ from collector.judging.budget import DAY
 from collector.log.consumer import PoisonReport
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import TRACES, Headers, Log, New
-from collector.reading.port import PackedTrace, ReadJob, Workers
-from collector.reading.settings import reader_settings
+from collector.reading.port import PackedTrace, ReadJob, Workers, reader_settings
 from collector.reading.worker import JobRunner
 from collector.records.codec import encode
 from collector.records.sessions import session_key
@@ -108,7 +107,7 @@ async def _read_history(
                 cost_usd += decoded.cost_usd
             elif isinstance(decoded, TraceRecord) and record.time >= since:
                 value, headers = await again.read(decoded)
-                traces.add(record.key, value, headers)
+                traces.put(record.key, value, headers)
     return cost_usd
 
 

@@ -15,9 +15,8 @@ from collector.judging.judging_room import JudgingRoom
 from collector.judging.port import Job, JobDone, TraceJob
 from collector.log.port import TRACES, Lag, Lags, Log
 from collector.reading.plugin_processes import PluginProcesses, WorkersAndPlugins
-from collector.reading.port import PluginJob, Workers
+from collector.reading.port import PluginJob, Workers, reader_settings
 from collector.reading.processes import ProcessWorkers
-from collector.reading.settings import reader_settings
 from collector.reading.worker import InlineWorkers, JobRunner
 from collector.records.handed import Handed
 from collector.scoring.rules import RUNAWAY, JudgedRules, Rules

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ from collector.records.trace_views import (
 from collector.records.traces import TraceRecord
 from evaluators.model import Trace
 
+_T = TypeVar("_T")
 IN_MEMORY = 8 << 20  # bytes up to which no file is made
 
 
@@ -72,6 +73,23 @@ def _explained() -> Generator[None]:
         ) from error
 
 
+def in_batches(
+    sizes: Iterable[tuple[_T, int, int]], most_bytes: int, most_traces: int
+) -> Iterator[list[_T]]:
+    """The items of (item, its bytes, its traces), a few at a time; one item is never parted."""
+    batch: list[_T] = []
+    size = traces = 0
+    for item, more_bytes, more_traces in sizes:
+        if batch and (size + more_bytes > most_bytes or traces + more_traces > most_traces):
+            yield batch
+            batch, size, traces = [], 0, 0
+        batch.append(item)
+        size += more_bytes
+        traces += more_traces
+    if batch:
+        yield batch
+
+
 BATCH_BYTES = 4 << 20
 """Of the traces of the sessions that are scored at once; one session is never parted."""
 BATCH_TRACES = 256  # traces that are scored at once, for the same reason
@@ -88,24 +106,18 @@ class _Stored:
     place: SpoolPlace
 
 
-class TraceSpool:
-    """The newest record of each trace; memory holds a few numbers of each. Raises ConfigError: see `Spool`."""
+class TraceSpool(Spool):
+    """The newest record of each trace; memory holds a few numbers of each."""
 
     def __init__(self) -> None:
-        self._spool = Spool()
+        super().__init__()
         self._stored: dict[tuple[bytes, str], _Stored] = {}
         """By session and trace id: what a command of an agent sent may have the id of the agent's turn."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._spool.__exit__()
-
-    def add(self, key: bytes, value: bytes, headers: Headers = ()) -> None:
+    def put(self, key: bytes, value: bytes, headers: Headers = ()) -> None:
         counted = decode_counted_trace(value)
         if isinstance(counted, CountedTrace):
-            place = self._spool.add(_encode((headers, without_spans(value))))
+            place = self.add(_encode((headers, without_spans(value))))
             self._stored[key, counted.trace.trace_id] = _Stored(key, counted.trace, place)
 
     def keep(self, trace_ids: Collection[str]) -> None:
@@ -117,7 +129,7 @@ class TraceSpool:
 
     def traces(self) -> Iterator[Trace]:
         for each in sorted(self._stored.values(), key=_order):
-            _, value = _decode(self._spool.read(each.place))
+            _, value = _decode(self.read(each.place))
             record = decode_without_spans(value)
             if isinstance(record, TraceRecord):
                 yield record.trace
@@ -134,27 +146,13 @@ class TraceSpool:
         of: dict[bytes, list[_Stored]] = defaultdict(list)
         for each in self._stored.values():
             of[each.key].append(each)
-        batch: list[bytes] = []
-        records: list[_Stored] = []
-        size = 0
-        for key in keys:
-            coming = sum(each.place.size for each in of[key])
-            if batch and (
-                size + coming > BATCH_BYTES or len(records) + len(of[key]) > BATCH_TRACES
-            ):
-                yield batch, self._read(records)
-                batch, records, size = [], [], 0
-            batch.append(key)
-            records += of[key]
-            size += coming
-        if batch:
-            yield batch, self._read(records)
-
-    def _read(self, stored: list[_Stored]) -> list[New]:
-        return [self._record(each) for each in sorted(stored, key=_order)]
+        sizes = ((key, sum(each.place.size for each in of[key]), len(of[key])) for key in keys)
+        for batch in in_batches(sizes, BATCH_BYTES, BATCH_TRACES):
+            records = [each for key in batch for each in of[key]]
+            yield batch, [self._record(each) for each in sorted(records, key=_order)]
 
     def _record(self, each: _Stored) -> New:
-        headers, value = _decode(self._spool.read(each.place))
+        headers, value = _decode(self.read(each.place))
         return New(topic=TRACES, key=each.key, value=value, headers=headers)
 
 

@@ -28,7 +28,7 @@ from collector.export.exporter import PrometheusExporter
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SIGNALS, Batch, New, Record
 from collector.otlp.split import split_by_trace
-from collector.reading.settings import reader_settings
+from collector.reading.port import reader_settings
 from collector.reading.worker import JobRunner
 from collector.records.published_signals import PublishedSignals
 from collector.records.sessions import session_key

@@ -6,8 +6,7 @@ import pytest
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config, TraceWindow
-from collector.reading.port import GlanceJob
-from collector.reading.settings import reader_settings
+from collector.reading.port import GlanceJob, reader_settings
 from collector.reading.worker import JobRunner
 from collector.records.span_refs import Piece, size_of
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request

@@ -17,7 +17,7 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.log.port import SIGNALS, SPANS, TRACES, Record
 from collector.otlp.split import SplitRequest, split_by_trace
-from collector.reading.settings import reader_settings
+from collector.reading.port import reader_settings
 from collector.reading.worker import InlineWorkers, JobRunner
 from collector.records.traces import TraceRecord, decode_traces
 from collector.service.rooms import ASSEMBLY, SCORING, Rooms

@@ -29,7 +29,7 @@ from collector.receiver.feedback.evaluation import (
 from collector.receiver.feedback.in_logs import in_logs
 from collector.records.feedback import FeedbackRules
 from collector.records.given import SCORES, FeedbackSubject, Given, GivenScore, given, items_in
-from evaluators.dialects.decoding.event_names import EVALUATION
+from evaluators.dialects.decoding.decode import EVALUATION
 from evaluators.dialects.turns.registry import OWN_SCOPE
 from evaluators.model import JSON
 

@@ -17,7 +17,7 @@ from collector.base.errors import Undecodable
 from collector.otlp.made_spans import event_of, plain_attributes
 from collector.receiver.feedback.evaluation import Sender, evaluation, number, text, time_of
 from collector.records.given import FeedbackSubject, Given
-from evaluators.dialects.decoding.event_names import EVALUATION
+from evaluators.dialects.decoding.decode import EVALUATION
 from evaluators.dialects.turns.place import AgentEvent
 from evaluators.dialects.turns.registry import OWN_SCOPE
 

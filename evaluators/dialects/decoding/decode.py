@@ -20,6 +20,19 @@ from evaluators.dialects.decoding.key_sets import KeyQuestion, shape_of_map
 from evaluators.dialects.decoding.values import LONGEST_MASK, MASK_BEGINS, is_hidden
 from evaluators.model import JSON, Event, Span
 
+DETAILS = "gen_ai.client.inference.operation.details"
+CHOICE = "gen_ai.choice"
+PROMPTS = frozenset({"gen_ai.content.prompt", "gen_ai.prompt"})
+COMPLETIONS = frozenset({"gen_ai.content.completion", "gen_ai.completion"})
+EVALUATION = "gen_ai.evaluation.result"
+"""A score of an evaluator: it says something about the trace and is not part of it."""
+_WHOLE = {DETAILS, CHOICE} | PROMPTS | COMPLETIONS
+
+
+def carries_messages(name: str) -> bool:
+    return name in _WHOLE or (name.startswith("gen_ai.") and name.endswith(".message"))
+
+
 _Field = descriptor_pb2.FieldDescriptorProto
 _KINDS = {
     "string": _Field.TYPE_STRING,

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from evaluators.dialects.decoding.values import integer, string
-from evaluators.dialects.lending.calls import CallRecords
-from evaluators.dialects.lending.ledger import Ledger
+from evaluators.dialects.lending.ledger import CallRecords, Ledger
 from evaluators.dialects.lending.records import Joined, Lent, event_of, lasting, text_of
 from evaluators.dialects.turns.claude_code import NOTIFICATION, is_main
 from evaluators.model import Span

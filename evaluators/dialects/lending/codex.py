@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from evaluators.dialects.decoding.values import integer
-from evaluators.dialects.lending.calls import CallRecords
-from evaluators.dialects.lending.ledger import Ledger
+from evaluators.dialects.lending.ledger import CallRecords, Ledger
 from evaluators.dialects.lending.records import Joined, Lent, event_of, lasting, text_of
 from evaluators.dialects.turns.codex import NOT_TYPED
 from evaluators.model import Span

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from evaluators.dialects.decoding.event_names import DETAILS
+from evaluators.dialects.decoding.decode import DETAILS
 from evaluators.dialects.decoding.values import as_dict, unwrap
 from evaluators.dialects.lending import aws_bodies, spring_ai
 from evaluators.dialects.lending.ledger import Ledger

@@ -4,7 +4,7 @@ from evaluators.dialects.content.blocks import is_block, read_content
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.tools import arguments_of
-from evaluators.dialects.decoding.event_names import (
+from evaluators.dialects.decoding.decode import (
     CHOICE,
     COMPLETIONS,
     DETAILS,

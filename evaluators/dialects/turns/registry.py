@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from evaluators.dialects.decoding.event_names import EVALUATION
+from evaluators.dialects.decoding.decode import EVALUATION
 from evaluators.dialects.turns.claude_code import CLAUDE_CODE_LOGS
 from evaluators.dialects.turns.codex import CODEX_LOGS
 from evaluators.dialects.turns.gemini_cli import GEMINI_CLI_LOGS

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from evaluators.dialects.decoding.event_names import DETAILS, carries_messages
+from evaluators.dialects.decoding.decode import DETAILS, carries_messages
 from evaluators.dialects.decoding.values import as_dict, as_list, unwrap
 from evaluators.dialects.turns.place import (
     AgentEvent,

@@ -6,7 +6,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.export.counted_ids import CountedIds
+from collector.export.label_counts import CountedIds
 
 
 def test_the_newest_ids_are_known_and_at_most_twice_as_many() -> None:

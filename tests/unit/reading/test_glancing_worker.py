@@ -7,8 +7,7 @@ import pytest
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.reading.port import GlanceJob, GlanceResult
-from collector.reading.settings import reader_settings
+from collector.reading.port import GlanceJob, GlanceResult, reader_settings
 from collector.reading.worker import JobRunner
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, trace_of
 

@@ -10,8 +10,14 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SPANS, New
-from collector.reading.port import SPANS_MISSING, ReadJob, decode_job, encode_job_into
-from collector.reading.settings import ReaderSettings, reader_settings
+from collector.reading.port import (
+    SPANS_MISSING,
+    ReaderSettings,
+    ReadJob,
+    decode_job,
+    encode_job_into,
+    reader_settings,
+)
 from collector.reading.worker import JobRunner, PieceReader
 from collector.records.span_refs import Piece, SpanRef
 from tests.support.spans import child, request, root, trace_id

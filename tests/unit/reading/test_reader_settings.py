@@ -9,7 +9,7 @@ import pytest
 
 from collector.config.plan import checked_plan, plan_from
 from collector.config.tree import Config
-from collector.reading.settings import ReaderSettings, reader_settings
+from collector.reading.port import ReaderSettings, reader_settings
 
 UNUSED = ("pydantic", "asyncio", "ssl", "numpy", "jsonschema")
 

@@ -2,8 +2,7 @@
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.reading.port import ReadJob
-from collector.reading.settings import reader_settings
+from collector.reading.port import ReadJob, reader_settings
 from collector.reading.worker import JobRunner
 from tests.support.asking import asked, trace_id
 

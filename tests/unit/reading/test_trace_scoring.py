@@ -7,8 +7,7 @@ import pytest
 
 from collector.config.plan import failed_outcomes
 from collector.config.tree import Config
-from collector.reading.port import PluginJob
-from collector.reading.settings import reader_settings
+from collector.reading.port import PluginJob, reader_settings
 from collector.reading.trace_scoring import TraceScoring
 from collector.reading.worker import JobRunner
 from collector.records.codec import encode

@@ -7,8 +7,7 @@ from collector.base.errors import Undecodable
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.log.port import MAX_RECORD, TRACES, Headers, Position, Record
-from collector.reading.port import PackedTrace, ReadJob
-from collector.reading.settings import reader_settings
+from collector.reading.port import PackedTrace, ReadJob, reader_settings
 from collector.reading.worker import JobRunner
 from collector.records import trace_summary
 from collector.records.codec import encode

@@ -146,7 +146,7 @@ def test_two_traces_with_one_id_are_both_scored() -> None:
     kept = TraceSpool()
     with kept:
         for session in (b"turn", b"command"):
-            kept.add(session, make.trace_value(make.trace(1, session_id=session.decode())))
+            kept.put(session, make.trace_value(make.trace(1, session_id=session.decode())))
 
         found = [each.session_id for each in kept.traces()]
 
