@@ -2,8 +2,6 @@
 
 from typing import Any, cast
 
-import pytest
-
 
 def close(actual: Any, expected: Any, *, tolerance: float, relative: float = 0.0) -> None:
     """Assert equal structure; numbers within the tolerance, everything else exactly."""
@@ -22,4 +20,7 @@ def close(actual: Any, expected: Any, *, tolerance: float, relative: float = 0.0
         assert actual == expected
     else:
         assert not isinstance(actual, bool)
-        assert actual == pytest.approx(expected, abs=tolerance, rel=relative)
+        # As pytest.approx says it, which takes a third of the time of all vectors.
+        assert actual == expected or abs(actual - expected) <= max(
+            tolerance, relative * abs(expected)
+        )
