@@ -72,7 +72,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 def fields_of(value: JSON) -> dict[str, JSON]:
-    """What an object holds, by its plain keys; empty where it is none, or has more than any envelope."""
+    """What an object holds, by its plain keys; empty for another value, or more keys than any envelope has."""
     item = as_dict(value)
     return {plain(key): inner for key, inner in item.items()} if len(item) <= _MOST else {}
 

@@ -303,7 +303,7 @@ def _is_definition(item: dict[str, JSON], name: str | None) -> bool:
 
 
 def _without_id(item: dict[str, JSON], call: Known) -> ToolOutcome | None:
-    """An object that is no known envelope and holds the id of its call, without that."""
+    """An object, of none of the known envelopes, that holds the id of its call, without that."""
     if not call.id or call.id not in map(string, item.values()):
         return None
     return ToolOutcome(result={key: value for key, value in item.items() if value != call.id})
