@@ -144,13 +144,13 @@ class Compare:
 
     def _explain(self, evaluator: str, versions: Mapping[str, VersionWindow]) -> None:
         """Why there is nothing to compare. Raises Refused: always."""
+        if versions:
+            raise RequestRefused(400, _NO_VERSION)
         known = {each["name"] for each in self._evaluators() if each.get("scope") == "session"}
         if evaluator not in known:
             raise RequestRefused(
                 422, f"evaluator: expected one that scores sessions, got `{evaluator[:80]}`"
             )
-        if versions:
-            raise RequestRefused(400, _NO_VERSION)
         raise RequestRefused(404, f"no session of this agent has a score of {evaluator} yet")
 
     def _agent(self, service: str, agent: str | None) -> AgentLabels:

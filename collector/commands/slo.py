@@ -10,6 +10,7 @@ import yaml
 from collector.commands.options import Files, Overrides, loaded
 from collector.config.plan import registry_from
 from collector.config.tree import Config
+from collector.records.given import slug
 from collector.slo.rules import PAGE, RuleGroup, rules
 
 HEAD = """\
@@ -75,11 +76,13 @@ def _configured(settings: Config) -> Mapping[str, float]:
         name: each.objective
         for name, each in settings.evaluators.items()
         if each.objective is not None
-    }
+    } | {slug(name): each for name, each in settings.evaluations.objectives.items()}
 
 
 def _given(pairs: Sequence[str], settings: Config) -> Mapping[str, float]:
     known = {each.name for each in registry_from(settings)} | set(settings.judges)
+    said = settings.evaluations
+    known |= {slug(each) for each in (*(said.names or ()), *said.scales, *said.thresholds)}
     given: dict[str, float] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

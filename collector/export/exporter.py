@@ -340,7 +340,7 @@ class PrometheusExporter(Consumer):
             is_new = offset >= counted
             found = known.get(header.evaluator)
             if found is None:
-                found = self._known.find(subject, header.evaluator, time, is_new=is_new)
+                found = self._known.find(subject, header, time, is_new=is_new)
                 known = self._known.of(subject)
             elif found.place.tally is not None:
                 found.place.tally.count(time)

@@ -7,7 +7,7 @@ from prometheus_client import Counter
 from collector.base.telemetry import OTHER
 from collector.export.families import AgentFamilies
 from collector.export.label_counts import LabelCounts
-from collector.records.signal_batch import SubjectHeader
+from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.watch.windows.targets import Admitted, TargetPlace, Targets
 
 MOST_KNOWN = 4_096  # (Service, agent, scope) whose places are at hand
@@ -44,14 +44,16 @@ class KnownNames:
         return known
 
     def find(
-        self, subject: SubjectHeader, evaluator: str, time: float, *, is_new: bool
+        self, subject: SubjectHeader, header: SignalHeader, time: float, *, is_new: bool
     ) -> KnownLabels:
         """What a signal of these names needs; kept where they have label values of their own.
 
         `is_new`: it was not counted before a restart, so that names without a label value are counted.
         """
         scope = subject.scope
-        admitted = self._targets.admit(subject.service, subject.agent, evaluator, scope, time)
+        evaluator, is_external = header.evaluator, header.method == "external"
+        names = (subject.service, subject.agent, evaluator, scope)
+        admitted = self._targets.admit(*names, time, is_external=is_external)
         self._forget_evicted(admitted, is_new=is_new)
         labels = admitted.labels
         found = KnownLabels(

@@ -92,6 +92,8 @@ class SlotsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     agents_waiting: tuple[tuple[tuple[str, str], NameVolume], ...] = ()
     evaluators: tuple[tuple[str, NameVolume], ...] = ()
     evaluators_waiting: tuple[tuple[str, NameVolume], ...] = ()
+    externals: tuple[tuple[str, NameVolume], ...] = ()
+    externals_waiting: tuple[tuple[str, NameVolume], ...] = ()
 
 
 class RankedSignal(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

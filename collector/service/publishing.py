@@ -16,6 +16,7 @@ from collector.forward.broadcasts import AlarmBroadcaster
 from collector.log.port import Log
 from collector.notices.notices_room import NoticesRoom
 from collector.records.comparison import VersionWindow
+from collector.records.given import slug
 from collector.records.standing import AgentLabels, Standings
 from collector.service.sinks import sinks
 from collector.sinks.delivery import Delivery
@@ -53,6 +54,8 @@ class Publishing:
         self._clock = clock
         self._supervisor = supervisor
         self._drains = drains
+        objectives = config.evaluations.objectives
+        self._external_objectives = {slug(name): each for name, each in objectives.items()}
         self._exporter: PrometheusExporter | None = None
         self._runs: TaskRuns | None = None
         self.said: SaidOfSession = lambda _service, _session_id, _names: None
@@ -145,6 +148,8 @@ class Publishing:
         chosen = self._config.evaluators.get(evaluator)
         if chosen is not None and chosen.objective is not None:
             return chosen.objective
+        if (own := self._external_objectives.get(evaluator)) is not None:
+            return own
         if any(
             evaluator == each.spec.name and each.threshold is None for each in self._plan.ranked
         ):

@@ -86,7 +86,8 @@ class Sender(NamedTuple):
         error: str | None = None,
         passed: bool | None = None,
     ) -> EvaluationOrigin:
-        source = f"{self.scope or self.sdk} {self.version}".strip()
+        sdk = "" if self.sdk in ("", "opentelemetry") else f"({self.sdk})"
+        source = " ".join(each for each in (self.scope, self.version, sdk) if each)
         return EvaluationOrigin(
             version=version and version[:MAX_TEXT],
             source=source[:MAX_TEXT] or None,

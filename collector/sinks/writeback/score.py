@@ -73,6 +73,12 @@ class ScoreShape(NamedTuple):
     evaluators: frozenset[str] | None = None  # None: all of them
     explanation: int = 1000  # characters
     page: str | None = None  # where Spanwise's own page is, for links
+    tool: tuple[str, ...] = ()
+    """Words of the scopes and SDKs that send its own scores: it has those."""
+
+    def is_of_the_tool(self, signal: Signal) -> bool:
+        source = str(signal.metadata.get("source") or "").lower()
+        return signal.method == "external" and any(word in source for word in self.tool)
 
 
 def is_asked_for(each: Published, shape: ScoreShape) -> bool:
@@ -86,13 +92,15 @@ def is_asked_for(each: Published, shape: ScoreShape) -> bool:
 
 
 def score_of(each: Published, shape: ScoreShape) -> WrittenScore | None:
-    """The score in a signal; None: an earlier version wrote it, which did not say where its session begins and ends.
+    """The score in a signal; None: the tool has no place for it.
+
+    It is the tool's own, or an earlier version wrote it, which did not say where its session begins and ends.
 
     Raises Undecodable: it is not a signal.
     """
     signal = decode_signal(each.json)
     subject = _subject(signal, shape)
-    if subject is None:
+    if subject is None or shape.is_of_the_tool(signal):
         return None
     own = signal.trace_id if signal.scope == "trace" else signal.session_id
     error = signal.error.type if signal.error is not None and shape.takes_errors else None

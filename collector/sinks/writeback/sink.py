@@ -43,6 +43,7 @@ class WriteBack(Generic[Settings]):
             evaluators=None if asked is None else frozenset(asked),
             explanation=settings.explanation,
             page=page,
+            tool=(self.name, "ddtrace") if self.name == "datadog" else (self.name,),
         )
         self._writer = ScoreWriter(self, shape, wait=settings.wait, now=clock)
 

@@ -109,7 +109,7 @@ class ScoreWriter:
                 refused[each.position] = str(error)
                 continue
             if score is None:
-                unplaceable += each.header.outcome == "scored"
+                unplaceable += each.header.outcome == "scored" and each.header.method != "external"
             elif self._is_news(score, newest):
                 newest.pop(score.key, None)
                 newest[score.key] = score

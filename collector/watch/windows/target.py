@@ -9,7 +9,6 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from collector.config.tree import AgentWindow
-from collector.records.signal import COMPARED
 from collector.records.windows import VersionLooksRecord, WindowEntry, WindowRecord
 from collector.watch.windows.version_looks import look_at
 from collector.watch.windows.versions import MAX_VERSIONS
@@ -47,9 +46,10 @@ class Target:
         """By partition, the offset below which every signal was taken in, perhaps before a restart."""
         self._fed = RecentIds(MAX_FED)
 
-    def offer(self, entry: WindowEntry, version: str) -> None:
+    def offer(self, entry: WindowEntry, version: str, *, is_compared: bool) -> None:
+        """`is_compared`: the windows of versions are kept, too."""
         self._window.offer(entry)
-        if self.labels.evaluator not in COMPARED:
+        if not is_compared:
             return
         versions = self._versions
         if len(versions) > 1 or version not in versions:

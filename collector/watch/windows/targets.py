@@ -13,7 +13,7 @@ from collector.log.port import New
 from collector.log.state_table import Parts, StateTable
 from collector.records.codec import encode
 from collector.records.comparison import VersionWindow
-from collector.records.signal import HEADLINES
+from collector.records.signal import COMPARED, HEADLINES
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels, Standing
 from collector.records.windows import SlotsRecord, WindowEntry, WindowRecord
@@ -75,6 +75,8 @@ class Targets:
         )
         self._agents: Slots[Agent] = Slots(MAX_AGENTS)
         self._evaluators: Slots[str] = Slots(MAX_EVALUATORS)
+        self._externals: Slots[str] = Slots(MAX_EVALUATORS)
+        """The same of external evaluators, so that their names never take the place of ours."""
         self._versions = VersionsOfAgents(limits.version_silence, self._has_labels)
         self._slots: StateTable[str, SlotsRecord] = StateTable(
             "slots", str, SlotsRecord, encode=self._slots_now, restore=self._restore_slots
@@ -98,7 +100,7 @@ class Targets:
 
     def holds(self, labels: Labels) -> bool:
         return (labels.service, labels.agent) in self._agents and (
-            labels.evaluator in self._evaluators
+            labels.evaluator in self._evaluators or labels.evaluator in self._externals
         )
 
     def holds_agent(self, agent: Agent) -> bool:
@@ -109,14 +111,24 @@ class Targets:
         pair = (short(service), short(agent))
         return pair if pair in self._agents else (OTHER, OTHER)
 
-    def admit(self, service: str, agent: str, evaluator: str, scope: str, now: float) -> Admitted:
+    def admit(
+        self,
+        service: str,
+        agent: str,
+        evaluator: str,
+        scope: str,
+        now: float,
+        *,
+        is_external: bool = False,
+    ) -> Admitted:
         """The labels to use for a signal of these names, written at log time `now`."""
         labelled = self.agent_labels(service, agent)
         evaluator = short(evaluator)
-        loser = None if evaluator == OTHER else self._evaluators.count(evaluator, now)
+        slots = self._externals if is_external else self._evaluators
+        loser = None if evaluator == OTHER else slots.count(evaluator, now)
         if loser is not None:
             self._remove(lambda each: each.evaluator == loser)
-        if evaluator not in self._evaluators:  # counting it has taken a slot where it could
+        if evaluator not in slots:  # counting it has taken a slot where it could
             evaluator = OTHER
         labels = Labels(*labelled, evaluator, scope)
         if OTHER not in labels:
@@ -134,7 +146,9 @@ class Targets:
             target=target,
             objective=self._objectives(evaluator),
             others=self._others(labels, service) if labels.scope == "session" else (),
-            tally=None if OTHER in labels else self._evaluators.tally(labels.evaluator),
+            tally=None
+            if OTHER in labels
+            else self._slots_with(labels.evaluator).tally(labels.evaluator),
         )
 
     def take(
@@ -161,7 +175,11 @@ class Targets:
         self._table.changed[place.labels] = None
         if entry is None:
             return
-        target.offer(entry if is_latest else replace(entry, gone=True), seen.version)
+        target.offer(
+            entry if is_latest else replace(entry, gone=True),
+            seen.version,
+            is_compared=header.evaluator in COMPARED or header.method == "external",
+        )
         if header.score is None:
             return
         target.last_score = max(target.last_score, seen.time)
@@ -233,6 +251,8 @@ class Targets:
         self, agent: AgentLabels, evaluator: str, now: float
     ) -> Mapping[str, VersionWindow]:
         target = self._targets.get(Labels(*agent, evaluator, "session"))
+        if target is None and evaluator in self._externals:
+            target = self._targets.get(Labels(*agent, evaluator, "trace"))
         if target is None:
             return {}
         return {
@@ -259,17 +279,21 @@ class Targets:
     def _slots_now(self, _key: str) -> SlotsRecord:
         agents, agents_waiting = self._agents.state()
         evaluators, evaluators_waiting = self._evaluators.state()
+        externals, externals_waiting = self._externals.state()
         return SlotsRecord(
             agents=tuple(agents),
             agents_waiting=tuple(agents_waiting),
             evaluators=tuple(evaluators),
             evaluators_waiting=tuple(evaluators_waiting),
+            externals=tuple(externals),
+            externals_waiting=tuple(externals_waiting),
         )
 
     def _restore_slots(self, _key: str, record: SlotsRecord, _parts: Parts) -> None:
         self.generation += 1
         self._agents.restore((record.agents, record.agents_waiting))
         self._evaluators.restore((record.evaluators, record.evaluators_waiting))
+        self._externals.restore((record.externals, record.externals_waiting))
 
     def _encode(self, labels: Labels) -> WindowRecord | None:
         target = self._targets.get(labels)
@@ -280,10 +304,14 @@ class Targets:
         target = Target.of(labels, record, self._limits)
         since, evaluator = target.last_score, labels.evaluator
         has_agent = self._has_labels(labels[:2], since)
-        if has_agent and (evaluator == OTHER or self._evaluators.hold(evaluator, since)):
+        has_slot = evaluator == OTHER or self._slots_with(evaluator).hold(evaluator, since)
+        if has_agent and has_slot:
             self._add(target)
         else:
             self._table.forget(labels)
+
+    def _slots_with(self, evaluator: str) -> Slots[str]:
+        return self._externals if evaluator in self._externals else self._evaluators
 
     def _has_labels(self, agent: Agent, since: float) -> bool:
         return agent == self.agent_labels(*agent, since)

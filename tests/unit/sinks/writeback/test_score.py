@@ -131,3 +131,23 @@ def test_what_failed_is_no_score_and_an_error_only_where_the_tool_shows_errors()
     assert without.is_gone
     assert shown is not None
     assert (shown.value, shown.error, shown.is_gone) == (None, "timeout", False)
+
+
+@pytest.mark.parametrize(
+    ("source", "tool", "is_written"),
+    [
+        ("langfuse-sdk 3.2", ("langfuse",), False),
+        ("strands_evals 1.7 (MLflow)", ("mlflow",), False),
+        ("ddtrace 3", ("datadog", "ddtrace"), False),
+        ("langfuse-sdk 3.2", ("mlflow",), True),
+        (None, ("mlflow",), True),
+    ],
+)
+def test_a_score_is_not_written_to_the_tool_that_it_came_from(
+    source: str | None, tool: tuple[str, ...], is_written: bool
+) -> None:
+    metadata = {} if source is None else {"source": source}
+    (published,) = published_signals(signal(method="external", metadata=metadata))
+    assert (score_of(published, SHAPE._replace(tool=tool)) is not None) == is_written
+    (ours,) = published_signals(signal(metadata=metadata))
+    assert score_of(ours, SHAPE._replace(tool=tool)) is not None
