@@ -35,7 +35,7 @@ def noise(seed: int, length: int) -> str:
 
 async def test_the_index_forgets_the_oldest_and_counts_it(tmp_path: Path) -> None:
     stand = Stand(tmp_path, "serve.index=4MiB")
-    for number in range(1, 700):
+    for number in range(1, 500):
         of = make.trace(number, session_id=f"s-{number}", input=noise(number, 4000))
         stand.take_traces(make.trace_value(of))
         stand.take_signals(make.signal(of, metadata={"pad": noise(-number, 8000)}))
@@ -51,12 +51,12 @@ async def test_the_index_forgets_the_oldest_and_counts_it(tmp_path: Path) -> Non
     (agent,) = Query(stand.api._index).agents(limit=2).items
     stand.close()
 
-    assert newest[0]["session_id"] == "s-699"
+    assert newest[0]["session_id"] == "s-499"
     assert oldest.status_code == 404
     assert signals.json()["items"] == []
     assert counted["session"] == counted["trace"] == counted["signal"] > 100
     assert counted["index"] == 0
-    assert agent.sessions == 699 - counted["session"]
+    assert agent.sessions == 499 - counted["session"]
     assert 0 < used <= 4 << 20
     assert kept <= (4 << 20) + SHARED
 

@@ -201,8 +201,11 @@ GROUPS: Mapping[str, Group] = {
             "tests/property/test_redaction_growth.py",
             "tests/property/watch/test_drift.py::test_a_drop_is_noticed_within_the_stated_sessions",
             "tests/property/watch/test_drift.py::test_the_tables_in_the_docs_are_what_the_simulation_prints",
+            "tests/unit/assembly/test_real_cost.py",
             "tests/unit/assembly/test_steps_of_linked_logs.py::test_no_step_is_longer_for_four_times_the_turns",
             "tests/unit/assembly/test_steps_of_linked_logs.py::test_twice_the_records_are_twice_the_steps",
+            "tests/unit/dialects/test_steps_of_linked_logs.py::test_twice_the_records_are_twice_the_steps",
+            "tests/unit/evaluators/formulas/test_release_verdict.py::test_a_release_that_changes_nothing_is_stopped_in_one_of_twenty_at_most",
         ],
         guards=[
             *("evaluators/**/*.py", "collector/assembly/**/*.py", "collector/otlp/*.py"),

@@ -24,6 +24,7 @@ def many_services() -> Requests:
     return (request(Made(trace=n, span=2, parent=1, service=f"shop-{n}")) for n in range(1, COUNT))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("requests", [many_traces, many_spans, many_services])
 @pytest.mark.parametrize("by_ref", [False, True])
 def test_the_charge_is_what_tracemalloc_measures(

@@ -29,6 +29,7 @@ def read(shape: Shape, count: int, *sent: bytes) -> int:
     return steps(lambda: read_trace(pieces, trace_id=CALL_TRACE.hex(), closed="idle"))
 
 
+@pytest.mark.heavy
 @for_each("shape", SHAPES)
 def test_twice_the_records_are_twice_the_steps(shape: Shape) -> None:
     once = read(shape, COUNT)  # first: sets of names that were seen before cost less

@@ -154,6 +154,7 @@ def test_the_faults_of_a_release_that_changes_nothing_are_chance_in_few(
     assert sum(is_failed() for _ in range(500)) / 500 <= most
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", QUANTILES)
 def test_a_release_that_changes_nothing_is_stopped_in_one_of_twenty_at_most(kind: str) -> None:
     """1,000 runs: three standard errors are 2 %."""
