@@ -11,9 +11,15 @@ SCOPE = "io.quarkus.opentelemetry"
 
 @pytest.mark.parametrize(
     ("prompt", "question"),
-    [(QUESTION, QUESTION), (f"Be kind.\n{QUESTION}", None), (f"{QUESTION}\nnull\nrain", None)],
+    [
+        (QUESTION, QUESTION),
+        (f"You are a clerk.\n{QUESTION}", QUESTION),
+        (f"You are a clerk.\n{QUESTION}\nnull\nrain", None),
+        (f"Be kind.\n{QUESTION}", None),
+        (f"{QUESTION}\nnull\nrain", None),
+    ],
 )
-def test_a_question_is_read_only_where_it_is_all_that_was_sent(
+def test_a_question_is_read_only_where_nothing_but_a_system_prompt_was_sent_too(
     prompt: str, question: str | None
 ) -> None:
     given = {"gen_ai.request.model": "gpt-4o-mini", "gen_ai.response.id": "r"}
