@@ -143,6 +143,9 @@ _STATUS = Among("gen_ai.tool.status", "tool.status")
 
 def settle(facts: Facts) -> None:
     name, attributes = facts.tool_name, facts.span.attributes
+    if facts.tool_id is None and facts.kind == "tool":
+        stated = string(attributes.get("gen_ai.tool.call.id"))
+        facts.tool_id = None if stated == "<not specified>" else stated  # how ADK writes none
     outcome = outcome_of(facts.result, name, facts.tool_id)
     facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
     facts.arguments = arguments_in(facts.arguments, name, facts.tool_id)

@@ -67,6 +67,8 @@ GENAI = TokenKeys(
         "gen_ai.usage.cached_tokens",
         "llm.usage.cache_read_input_tokens",
         "gen_ai.usage.cached_input_tokens",
+        "gen_ai.usage.details.cache_read_input_tokens",
+        "gen_ai.usage.input_tokens_details.cached_tokens",
         "gen_ai.usage.prompt_tokens_details.cached_tokens",
         "agentscope.usage.cache_input_tokens",
     ),
@@ -154,6 +156,9 @@ _OBJECT = TokenKeys(
         "cached_content_token_count",
         "cachedContentTokenCount",
         "input_cached_tokens",
+        "cacheReadInputTokens",
+        "cache_read_tokens",
+        "cacheReadTokens",
     ),
     reasoning=(
         "reasoning_tokens",
@@ -172,6 +177,24 @@ _OBJECT = TokenKeys(
         "cache_creation_tokens",
     ),
 )
+_OF_INPUT = {
+    "cached_tokens": ("cached_tokens", "cache_read", "cacheReadTokens", "cachedTokens"),
+    "cache_creation_tokens": ("cache_creation", "cacheWriteTokens"),
+}
+_OF_OUTPUT = {"reasoning_tokens": ("reasoning_tokens", "reasoning", "reasoningTokens")}
+_DETAILS = {
+    **dict.fromkeys(
+        ("prompt_tokens_details", "input_tokens_details", "input_token_details"), _OF_INPUT
+    ),
+    **dict.fromkeys(
+        ("completion_tokens_details", "output_tokens_details", "output_token_details"), _OF_OUTPUT
+    ),
+    "inputTokenDetails": _OF_INPUT,
+    "promptTokensDetails": _OF_INPUT,
+    "outputTokenDetails": _OF_OUTPUT,
+    "completionTokensDetails": _OF_OUTPUT,
+}
+"""The objects beside the sums, of OpenAI's two interfaces, LangChain and the AI SDK, and what is read of them."""
 
 
 def read_tokens(attributes: Mapping[str, JSON], keys: TokenKeys) -> Tokens:
@@ -246,15 +269,12 @@ def _first(get: Callable[[str], JSON], keys: Iterable[str]) -> int | None:
 def read_usage_object(value: JSON) -> Tokens:
     usage = as_dict(value)
     flat = dict(usage)
-    for part in ("prompt_tokens_details", "input_tokens_details", "input_token_details"):
-        details = as_dict(usage.get(part))
-        flat.setdefault("cached_tokens", details.get("cached_tokens", details.get("cache_read")))
-        flat.setdefault("cache_creation_tokens", details.get("cache_creation"))
-    for part in ("completion_tokens_details", "output_tokens_details", "output_token_details"):
-        details = as_dict(usage.get(part))
-        flat.setdefault(
-            "reasoning_tokens", details.get("reasoning_tokens", details.get("reasoning"))
-        )
+    for part, said in usage.items():
+        details = as_dict(said)
+        for kind, keys in _DETAILS.get(part, {}).items() if details else ():
+            found = next((details[key] for key in keys if details.get(key) is not None), None)
+            if found is not None:
+                flat.setdefault(kind, found)
     return read_tokens(flat, _OBJECT)
 
 

@@ -128,6 +128,7 @@ class Agents:
             and (facts.span.span_id, facts.agent) not in renamed
         ]
         named = [f for f in spans if f.names_agent] or spans
+        named = [f for f in named if not (f.agent or "").lower().endswith("workflow")] or named
         self.names = tuple(dict.fromkeys(name for f in named if (name := stable_name(f.agent))))
         outermost = min(named, key=self._depth) if len(named) > 1 else next(iter(named), None)
         self.outermost = (

@@ -67,8 +67,12 @@ LANGWATCH = Dialect(
         "llm": (
             *_SIDES,
             fields.definitions(_PARAMS, later=lambda raw: as_dict(unwrap(raw)).get("tools")),
-            fields.tokens_in(_METRICS, read=lambda raw: usage.read_usage_object(unwrap(raw))),
-            fields.cost(_METRICS, read=lambda raw: number(as_dict(unwrap(raw)).get("cost"))),
+            fields.tokens_in(
+                _METRICS, read=lambda raw: usage.read_usage_object(unwrap(_value(raw)))
+            ),
+            fields.cost(
+                _METRICS, read=lambda raw: number(as_dict(unwrap(_value(raw))).get("cost"))
+            ),
         ),
         "tool": (
             fields.tool_name("gen_ai.tool.name", default=fields.span_name),

@@ -6,6 +6,7 @@ import pytest
 
 from evaluators.model import Tokens
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.weather import dump
 
 CONVENTION = {
     "gen_ai.operation.name": "chat",
@@ -48,3 +49,35 @@ def test_a_complete_table_stays_as_it_is() -> None:
     trace = trace_of(SpanSpec(id=1, attributes={**CONVENTION, **own}))
 
     assert trace.tokens == Tokens(input=7, output=3)
+
+
+USAGES = (
+    {"prompt_tokens": 100, "completion_tokens": 12, "prompt_tokens_details": {"cached_tokens": 80}},
+    {"input_tokens": 100, "output_tokens": 12, "input_tokens_details": {"cached_tokens": 80}},
+    {"input_tokens": 100, "output_tokens": 12, "input_token_details": {"cache_read": 80}},
+    {"input_tokens": 100, "output_tokens": 12, "cache_read_input_tokens": 80},
+    {"promptTokenCount": 100, "candidatesTokenCount": 12, "cachedContentTokenCount": 80},
+    {"inputTokens": 100, "outputTokens": 12, "cachedInputTokens": 80},
+    {"inputTokens": 100, "outputTokens": 12, "inputTokenDetails": {"cacheReadTokens": 80}},
+)
+
+
+@pytest.mark.parametrize("counted", USAGES)
+def test_cached_tokens_are_read_in_every_providers_object(counted: dict[str, Any]) -> None:
+    usage = dump(counted)
+    answer = f'{{"choices": [], "usage": {usage}}}'
+    recorded = (
+        {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.chat.tokenUsage": usage},
+        {"langfuse.observation.type": "generation", "langfuse.observation.usage_details": usage},
+        {"langwatch.span.type": "llm", "langwatch.metrics": usage},
+        {
+            "langwatch.span.type": "llm",
+            "langwatch.metrics": f'{{"type": "json", "value": {usage}}}',
+        },
+        {"langsmith.span.kind": "llm", "gen_ai.completion": f'{{"usage_metadata": {usage}}}'},
+        {**OPENINFERENCE, "output.value": answer},
+    )
+
+    for attributes in recorded:
+        tokens = trace_of(SpanSpec(id=1, attributes=attributes)).tokens
+        assert (tokens.input, tokens.output, tokens.cached) == (100, 12, 80), attributes

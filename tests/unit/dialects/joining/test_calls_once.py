@@ -118,3 +118,25 @@ def test_words_tell_a_failure_only_of_a_framework_that_writes_them(scope: str, r
             chat(3, 3, 4, attributes=later),
         )
         assert [call.failed for call in trace.tool_calls] == [failed]
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {"openinference.span.kind": "TOOL", "tool.name": "get_weather"},
+        {"traceloop.span.kind": "tool", "traceloop.entity.name": "get_weather"},
+        {"langfuse.observation.type": "tool", "langfuse.observation.output": "rainy"},
+        {"mlflow.spanType": '"TOOL"', "mlflow.spanOutputs": '"rainy"'},
+        {"langwatch.span.type": "tool", "langwatch.output": '{"type": "text", "value": "rainy"}'},
+    ],
+)
+def test_the_conventions_id_makes_one_call_of_two_spans_in_every_dialect(marks: Any) -> None:
+    attributes = {**marks, "gen_ai.tool.call.id": "c1"}
+    spans = [
+        SpanSpec(id=n, parent=1, name="get_weather", attributes=attributes, start=n, end=n + 1)
+        for n in (2, 4)
+    ]
+    with_arguments = {**attributes, **CALLED}
+
+    one = trace_of(ROOT, SpanSpec(id=9, parent=1, attributes=with_arguments), *spans[1:])
+    assert [call.id for call in one.tool_calls] == ["c1"]

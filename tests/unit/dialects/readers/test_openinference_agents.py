@@ -166,3 +166,19 @@ def test_a_haystack_pipeline_under_openinference() -> None:
 
     assert (trace.tokens.input, trace.tokens.output) == (3, 4)
     assert trace.model_calls[0].output == ANSWER
+
+
+def test_the_frameworks_own_name_of_an_agent_is_before_the_instrumentations() -> None:
+    named = {"openinference.span.kind": "AGENT", "agent.name": "strands_agent"}
+    trace = trace_of(SpanSpec(id=1, attributes={**named, "gen_ai.agent.name": "clerk"}))
+
+    assert trace.agent == "clerk"
+
+
+def test_a_workflow_around_an_agent_is_not_the_agent() -> None:
+    agent = {"openinference.span.kind": "AGENT"}
+    outer = SpanSpec(id=1, attributes={**agent, "agent.name": "Support workflow"}, end=9)
+    inner = SpanSpec(id=2, parent=1, attributes={**agent, "agent.name": "clerk"}, end=8)
+
+    assert trace_of(outer, inner).agent == "clerk"
+    assert trace_of(outer).agent == "Support workflow"
