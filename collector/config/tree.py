@@ -157,6 +157,11 @@ class BudgetConfig(Section, title="Budget"):
     calls_per_minute: int = Field(default=60, ge=1, le=1_000_000)
 
 
+class JudgeMore(Section, title="More"):
+    new_version: int | None = Field(default=40, ge=1, le=160)
+    drop: int | None = Field(default=40, ge=20, le=160)
+
+
 class JudgeConfig(Section, title="Judge"):
     model: str | None = None
     base_url: Url | None = None
@@ -169,6 +174,7 @@ class JudgeConfig(Section, title="Judge"):
     max_prompt: int = Field(default=24_000, ge=1000, le=100_000_000)
     concurrency: int = Field(default=8, ge=1, le=10_000)
     sample: Share = 1.0
+    more: JudgeMore | None = JudgeMore()
     max_lag: Duration = 1200.0
     price: Price | None = None
     budget: BudgetConfig = BudgetConfig()

@@ -19,7 +19,7 @@ from collector.base import watch
 from collector.base.clock import Clock
 from collector.base.errors import Retryable, Undecodable
 from collector.base.retry import Retry
-from collector.base.telemetry import Telemetry
+from collector.base.telemetry import OTHER, Telemetry
 from collector.base.time_slice import TimeSlice
 from collector.config.tree import AgentWindow
 from collector.export import gauges
@@ -29,26 +29,19 @@ from collector.export.label_counts import CountedIds
 from collector.export.session_costs import SessionCosts
 from collector.export.trace_metrics import TraceMetrics
 from collector.log.consumer import Consumer
-from collector.log.port import (
-    BACKGROUND_LINGER,
-    SIGNALS,
-    Assigned,
-    Batch,
-    Commit,
-    Log,
-    Record,
-)
+from collector.log.port import BACKGROUND_LINGER, SIGNALS, Assigned, Batch, Commit, Log, Record
 from collector.log.state_table import read_back
 from collector.records.comparison import VersionWindow
-from collector.records.signal_batch import SignalGroup, SignalHeader, groups_in
+from collector.records.signal_batch import SignalGroup, SignalHeader, SubjectHeader, groups_in
 from collector.records.standing import AgentLabels, OpenRunaway, Standings
 from collector.watch.drift.detectors import DriftDetectors, is_fed
 from collector.watch.faults.fault_reader import FaultReader
 from collector.watch.faults.faults import Faults
 from collector.watch.open_runaways import RUNAWAY, OpenRunaways
+from collector.watch.second_opinions import SecondOpinions
 from collector.watch.task_runs import TaskRuns
 from collector.watch.windows.seen import Seen
-from collector.watch.windows.standings import with_facts, with_worst
+from collector.watch.windows.standings import with_facts, with_opinions, with_worst
 from collector.watch.windows.target import Labels
 from collector.watch.windows.targets import Objectives, Targets
 from evaluators.formulas.past_limits import PastLimits
@@ -63,7 +56,7 @@ EVERY = 10.0
 class PrometheusExporter(Consumer):
     """Exactly one process runs it (role `publish`): it exports every family about agents."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its collaborators, by name
         self,
         *,
         log: Log,
@@ -74,11 +67,12 @@ class PrometheusExporter(Consumer):
         runs: TaskRuns | None = None,
         drops: PastLimits | None = None,
         trace_age: float = 3600.0,
+        opinions: SecondOpinions | None = None,
     ) -> None:
         """`objectives` by evaluator name; `runs`: which runs of tasks count, and what decides them.
 
         `drops`: how scores are compared with their own past, where that differs from the default.
-        `trace_age`: seconds after which a trace has closed.
+        `trace_age`: seconds after which a trace has closed. `opinions`: of a judge, on drops.
         """
         super().__init__(
             log=log,
@@ -114,7 +108,13 @@ class PrometheusExporter(Consumer):
         )
         self._runaways = OpenRunaways(trace_age)
         self._costs = SessionCosts(windows.sessions)
-        self._tables = (*self._targets.tables, self._runaways.table, self._costs.table)
+        self._opinions = opinions or SecondOpinions()
+        self._tables = (
+            *self._targets.tables,
+            self._runaways.table,
+            self._costs.table,
+            self._opinions.table,
+        )
         self._recent = CountedIds(32_768)
         self._known = KnownNames(self._targets, self._families, telemetry.label_overflow)
         self._now = 0.0
@@ -155,38 +155,26 @@ class PrometheusExporter(Consumer):
         def here() -> bool:
             return self._caught_up
 
-        targets = self._targets
+        made, of, drops, runs = gauges.Gauges, self._targets, self._drops, self._runs
+        costs, faults, reader = self._costs, self._faults, self._fault_reader
         return (
-            gauges.Gauges(
+            made(
                 gauges.AGENTS,
-                lambda: gauges.agents(targets, self._log_time(), self._changed_since),
+                lambda: gauges.agents(of, self._log_time(), self._changed_since),
                 here,
             ),
-            gauges.Gauges(
-                gauges.DRIFT,
-                lambda: gauges.drift(self._drops, is_detailed=targets.is_detailed),
-                here,
-            ),
-            gauges.Gauges(
-                gauges.TASKS, lambda: gauges.tasks(self._runs), lambda: self._traces.caught_up
-            ),
-            gauges.Gauges(gauges.RUNAWAYS, lambda: gauges.runaways(self._open_runaways()), here),
-            gauges.Gauges(gauges.RANKS, lambda: gauges.ranks(targets), here),
-            gauges.Gauges(
+            made(gauges.DRIFT, lambda: gauges.drift(drops, is_detailed=of.is_detailed), here),
+            made(gauges.TASKS, lambda: gauges.tasks(runs), lambda: self._traces.caught_up),
+            made(gauges.OPINIONS, lambda: gauges.opinions(self._opinions.shown()), here),
+            made(gauges.RUNAWAYS, lambda: gauges.runaways(self._open_runaways()), here),
+            made(gauges.RANKS, lambda: gauges.ranks(of), here),
+            made(
                 gauges.RELEASES,
-                lambda: gauges.releases(targets, self._faults, self._log_time()),
+                lambda: gauges.releases(of, faults, self._log_time()),
                 lambda: self.caught_up,
             ),
-            gauges.Gauges(
-                gauges.COSTS,
-                lambda: gauges.costs(self._costs.per_success(targets.holds_agent)),
-                here,
-            ),
-            gauges.Gauges(
-                gauges.FAULTS,
-                lambda: gauges.faults(self._faults),
-                lambda: self._fault_reader.caught_up,
-            ),
+            made(gauges.COSTS, lambda: gauges.costs(costs.per_success(of.holds_agent)), here),
+            made(gauges.FAULTS, lambda: gauges.faults(faults), lambda: reader.caught_up),
         )
 
     @property
@@ -208,7 +196,8 @@ class PrometheusExporter(Consumer):
             **(self._faults.facts() if self._fault_reader.caught_up else {}),
             "runaways": self._open_runaways(),
         }
-        return with_worst(with_facts(found, facts), partial(self._targets.entries, now=now))
+        shown = with_opinions(with_facts(found, facts), self._opinions.shown())
+        return with_worst(shown, partial(self._targets.entries, now=now))
 
     def versions(self, agent: AgentLabels, name: str) -> Mapping[str, VersionWindow]:
         """Of an evaluator; empty until the windows have been read back."""
@@ -288,12 +277,13 @@ class PrometheusExporter(Consumer):
             await self._slice.give_way()
         for _ in self._drops.explain(self._faults):
             await self._slice.give_way()
+        self._opinions.look_at(self._drops.near_alarms, self._targets.versions_of, self._now)
         self._caught_up = self._caught_up or bool(batch.ends)
         self._has_counted = self._has_counted or bool(batch.records)
 
     async def commit(self) -> None:
         """Every 10 seconds the windows; otherwise only what was counted."""
-        if self._clock() - self._stored >= EVERY:
+        if self._opinions.requests or self._clock() - self._stored >= EVERY:
             await self.finish()
         elif self._has_counted:
             commits = self._commits(self._durable)
@@ -346,9 +336,7 @@ class PrometheusExporter(Consumer):
                 found.place.tally.count(time)
             place = found.place
             if header.evaluator == RUNAWAY:
-                json = group.lines[at : at + header.size]
-                if (dropped := self._runaways.take(subject, header, json)) is not None:
-                    self._families.runaways_dropped.labels(dropped).inc()
+                self._take_runaway(subject, header, group.lines[at : at + header.size])
             self._targets.take(place, seen, header, partition, offset)
             if is_fed(header, is_trace=seen.is_trace):
                 is_taken = self._drops.offer(place.labels, seen, header, partition, offset)
@@ -356,8 +344,14 @@ class PrometheusExporter(Consumer):
                     self._families.drop_scores("max_settling", 1)
             if header.final and self._recent.add(header.id) and is_new:
                 self._count(found, seen, header, lag)
+            if header.evaluator == self._opinions.evaluator and OTHER not in place.labels:
+                self._opinions.take(place.labels[:2], seen, header, is_new=is_new)
             offset += 1
             at += header.size + 1
+
+    def _take_runaway(self, subject: SubjectHeader, header: SignalHeader, json: memoryview) -> None:
+        if (dropped := self._runaways.take(subject, header, json)) is not None:
+            self._families.runaways_dropped.labels(dropped).inc()
 
     def _count(self, found: KnownLabels, seen: Seen, header: SignalHeader, lag: float) -> None:
         is_detailed = self._targets.is_detailed
@@ -385,10 +379,13 @@ class PrometheusExporter(Consumer):
         )
         self._targets.note_slots()
         self._costs.forget(self._targets.holds_agent)
+        self._opinions.forget(self._targets.holds_agent)
         tables = (*self._tables, self._drops.table)
-        records = [record for each in tables for record in each.pending()]
+        asked = self._opinions.pending()
+        records = asked + [record for each in tables for record in each.pending()]
         if records or reached != self._durable:
             await self._log_port.write(records, self._commits(reached))
+            self._opinions.written()
             for table in tables:
                 table.written()
             self._durable = reached

@@ -8,6 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from collector.records.comparison import EVALUATOR, raised_by, release_faults, version_of
+from collector.records.second_opinion import VALUES, SecondOpinion
 from collector.records.signal import HEADLINES
 from collector.records.standing import AgentLabels, LookedAt, OpenRunaway
 from collector.records.what_changed import counted_by_version
@@ -126,6 +127,13 @@ DRIFT = {
         "1 for what explains the agent's drop, else `unknown`; `not_known_yet`: uses looked at. While alarmed only.",
         _FAULT,
     ),
+}
+
+OPINIONS = {
+    "drop_second_opinion": (
+        "What the judge says of the agent's drop: 1 it agrees, 0 it sees no loss, -1 undecided. Once asked only.",
+        ("service", "agent"),
+    )
 }
 
 FAULTS = {
@@ -254,6 +262,11 @@ def drift(detectors: DriftDetectors, *, is_detailed: bool) -> Iterator[GaugeSamp
             yield GaugeSample("drift_cause", (*agent, "not_known_yet", cause.tool), cause.uses)
         else:
             yield GaugeSample("drift_cause", (*agent, *(cause or UNKNOWN)), 1)
+
+
+def opinions(shown: Mapping[AgentLabels, SecondOpinion]) -> Iterator[GaugeSample]:
+    for agent, each in shown.items():
+        yield GaugeSample("drop_second_opinion", agent, VALUES[each.verdict])
 
 
 def faults(watched: Faults) -> Iterator[GaugeSample]:

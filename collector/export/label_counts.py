@@ -57,7 +57,6 @@ def _place(table: array[int], number: int) -> int:
 SKIPPED: frozenset[str] = frozenset(get_args(Reason))
 """Why something is skipped: the signal's own closed list."""
 
-RANDOM = "random"  # label `sample`: every sample is random (`Signal.sample`)
 _LOW = 0.5  # scores below it carry an exemplar, so that a low bucket leads to a trace
 
 
@@ -93,7 +92,7 @@ class LabelCounts:
             return
         outcome = outcome_of(signal)
         if outcome is not None:
-            key = (RANDOM, outcome)
+            key = ("more" if signal.sample == "more" else "base", outcome)
             child = self._evaluations.get(key)
             if child is None:
                 child = self._evaluations[key] = self._make_evaluations(*key)

@@ -13,6 +13,8 @@ LOOK_AGAIN = 0.25
 """Seconds after which a service above its share looks again whether others still wait."""
 MAX_SERVICES = 1024
 """Services whose USD are counted apart. Above it the one that spent least is forgotten; the sum stays exact."""
+MORE = 0.5
+"""The share of the day's USD and of a minute's calls that sessions beyond the sample (`judge.more`) may use."""
 _HASHES = 1 << 64  # how many values the eight bytes of a digest have
 
 
@@ -38,7 +40,9 @@ class Budget:
         self._limit = usd_per_day
         self._rate = calls_per_minute
         self._service_share = service_share
-        self._calls: deque[tuple[float, str]] = deque()
+        self._calls: deque[tuple[float, str, bool]] = deque()
+        self._more_calls = 0  # of these, those for sessions beyond the sample
+        self._more_usd = 0.0  # USD of the day for such sessions, spent and reserved
         self._calls_of: Counter[str] = Counter()
         self._day = -1
         self._spent = 0.0
@@ -69,17 +73,21 @@ class Budget:
         self._restored[partition] = offset
         return False
 
-    def restore(self, time: float, service: str, *, calls: int, usd: float, now: float) -> None:
+    def restore(
+        self, time: float, service: str, *, calls: int, usd: float, now: float, more: bool = False
+    ) -> None:
         """Count what a verdict in the log cost; only the UTC day of `now` counts."""
         self._roll_over(now)
         if _day(time) == self._day:
             self._spent += usd
-            self._count_usd(service, usd)
+            self._count_usd(service, usd, more=more)
         if time > now - MINUTE:
             for _ in range(min(calls, self._rate)):
-                self._count_call(time, service)
+                self._count_call(time, service, more=more)
 
-    def wait(self, now: float, service: str, others: Iterable[str] = ()) -> float:
+    def wait(
+        self, now: float, service: str, others: Iterable[str] = (), *, more: bool = False
+    ) -> float:
         """Seconds until the service may ask again for a call; 0: the call may be made now.
 
         `service`: whose subject the call is about. `others`: services whose subjects are under way.
@@ -87,6 +95,8 @@ class Budget:
         self._forget_calls(now)
         if len(self._calls) >= self._rate:
             return self._calls[len(self._calls) - self._rate][0] + MINUTE - now
+        if more and self._more_calls >= max(1, int(self._rate * MORE)):
+            return LOOK_AGAIN
         if self.is_within_share(now, service):
             return 0.0
         is_contested = any(
@@ -103,23 +113,30 @@ class Budget:
         limit = self.limit
         return limit is None or self._usd_of.get(service, 0.0) < limit * self._service_share
 
-    def reserve(self, now: float, usd: float, service: str) -> bool:
-        """Reserve at most `usd` for a call; returns False, reserving nothing, if less than that remains."""
+    def reserve(self, now: float, usd: float, service: str, *, more: bool = False) -> bool:
+        """Reserve at most `usd` for a call; returns False, reserving nothing, if less than that remains.
+
+        `more`: it is about a session beyond the sample, for which less remains.
+        """
         self._roll_over(now)
         limit = self.limit
         if limit is not None and self._spent + self._reserved + usd > limit:
             return False
+        if more and limit is not None and self._more_usd + usd > MORE * limit:
+            return False
         self._reserved += usd
-        self._count_usd(service, usd)
-        self._count_call(now, service)
+        self._count_usd(service, usd, more=more)
+        self._count_call(now, service, more=more)
         return True
 
-    def settle(self, now: float, service: str, *, reserved: float, usd: float) -> None:
+    def settle(
+        self, now: float, service: str, *, reserved: float, usd: float, more: bool = False
+    ) -> None:
         """The call is over and cost `usd`; its reservation is released."""
         self._roll_over(now)
         self._reserved = max(0.0, self._reserved - reserved)
         self._spent += usd
-        self._count_usd(service, usd - reserved)
+        self._count_usd(service, usd - reserved, more=more)
 
     def remaining(self, now: float) -> float | None:
         """USD that may still be spent today; None: without limit."""
@@ -127,11 +144,14 @@ class Budget:
         limit = self.limit
         return None if limit is None else max(0.0, limit - self._spent - self._reserved)
 
-    def _count_call(self, time: float, service: str) -> None:
-        self._calls.append((time, service))
+    def _count_call(self, time: float, service: str, *, more: bool) -> None:
+        self._calls.append((time, service, more))
+        self._more_calls += more
         self._calls_of[service] += 1
 
-    def _count_usd(self, service: str, usd: float) -> None:
+    def _count_usd(self, service: str, usd: float, *, more: bool) -> None:
+        if more:
+            self._more_usd = max(0.0, self._more_usd + usd)
         self._usd_of[service] = max(0.0, self._usd_of.get(service, 0.0) + usd)
         if len(self._usd_of) > MAX_SERVICES:
             del self._usd_of[min(self._usd_of, key=lambda each: self._usd_of[each])]
@@ -139,7 +159,8 @@ class Budget:
     def _forget_calls(self, now: float) -> None:
         """Forget the calls that are a minute old, or that a clock which was set back puts into the future."""
         while self._calls and not now - MINUTE < self._calls[0][0] <= now:
-            _, service = self._calls.popleft()
+            _, service, more = self._calls.popleft()
+            self._more_calls -= more
             self._calls_of[service] -= 1
             if not self._calls_of[service]:
                 del self._calls_of[service]
@@ -148,6 +169,7 @@ class Budget:
         if _day(now) != self._day:
             self._day = _day(now)
             self._spent = 0.0
+            self._more_usd = 0.0
             self._usd_of.clear()
 
 

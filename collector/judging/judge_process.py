@@ -76,6 +76,7 @@ class _Pending:
 class _Reservation(NamedTuple):
     service: str
     usd: float
+    more: bool
 
 
 class JudgeProcess:
@@ -252,8 +253,8 @@ class JudgeProcess:
     def _child_ended(self) -> None:
         """Count the reservations of calls under way as spent; the next process gets their jobs again."""
         self._child, self.pid = None, None
-        for service, usd in self._reserved.values():
-            self.budget.settle(self._clock(), service, reserved=usd, usd=usd)
+        for service, usd, more in self._reserved.values():
+            self.budget.settle(self._clock(), service, reserved=usd, usd=usd, more=more)
         self._reserved.clear()
         for pending in self._pending.values():
             if pending.attempts >= MAX_ATTEMPTS and not pending.future.done():
@@ -279,33 +280,33 @@ class JudgeProcess:
         pending = self._pending.get(request.job)
         if pending is not None:
             await self._turn_of(pending)
-            granted = request.job in self._pending and self._grant(request, pending.job.service)
+            granted = request.job in self._pending and self._grant(request, pending.job)
         child.send(encode(BudgetReply(id=request.id, granted=granted)))
 
     async def _turn_of(self, pending: _Pending) -> None:
         """Wait until the budget allows the job another call. Whose subject is under way wants calls, too."""
         pending.awaits_budget += 1
         try:
-            while (wait := self._wait(pending.job.service)) > 0:  # noqa: ASYNC110 - time is what it waits for
+            while (wait := self._wait(pending.job)) > 0:  # noqa: ASYNC110 - time is what it waits for
                 await asyncio.sleep(wait)
         finally:
             pending.awaits_budget -= 1
 
-    def _wait(self, service: str) -> float:
+    def _wait(self, job: Job) -> float:
         under_way = {each.job.service for each in self._pending.values()}
-        return self.budget.wait(self._clock(), service, under_way)
+        return self.budget.wait(self._clock(), job.service, under_way, more=job.more)
 
-    def _grant(self, request: ReserveBudget, service: str) -> bool:
-        if not self.budget.reserve(self._clock(), request.usd, service):
+    def _grant(self, request: ReserveBudget, job: Job) -> bool:
+        if not self.budget.reserve(self._clock(), request.usd, job.service, more=job.more):
             self._families.requests.labels(self._model, "budget_denied").inc()
             return False
-        self._reserved[request.id] = _Reservation(service, request.usd)
+        self._reserved[request.id] = _Reservation(job.service, request.usd, job.more)
         return True
 
     def _finish(self, call: CallFinished) -> None:
-        service, reserved = self._reserved.pop(call.id, _Reservation("", 0.0))
+        service, reserved, more = self._reserved.pop(call.id, _Reservation("", 0.0, more=False))
         usd = reserved if call.keep_reservation else call.usd or 0.0
-        self.budget.settle(self._clock(), service, reserved=reserved, usd=usd)
+        self.budget.settle(self._clock(), service, reserved=reserved, usd=usd, more=more)
         families, model = self._families, call.model
         families.requests.labels(model, call.result).inc()
         families.request_duration.labels(model).observe(call.seconds)

@@ -28,6 +28,7 @@ from collector.judging.subjects import Content, JudgedSubject, Progress, job_of,
 from collector.log.consumer import Consumer
 from collector.log.port import TRACES, Assigned, Batch, Commit, Log, New, Position, Record
 from collector.records.codec import encode
+from collector.records.more import AskRecord
 from collector.records.sessions import split_session_key
 from collector.records.trace_views import (
     JudgedTrace,
@@ -222,6 +223,7 @@ class JudgingRoom(Consumer):
                 calls=decoded.calls,
                 usd=decoded.cost_usd,
                 now=self._clock(),
+                more=decoded.more,
             )
         elif isinstance(decoded, SessionRecord):
             if is_below:
@@ -241,6 +243,8 @@ class JudgingRoom(Consumer):
                 await self._take_session(record, decoded, progress)
             elif isinstance(decoded, VerdictRecord):
                 self._note(decoded, progress)
+            elif isinstance(decoded, AskRecord):
+                await self._take_asked(record.position, decoded, progress)
         except Undecodable as error:
             self._poison.unprocessable(record.position, error)
         progress.taken(record.position.offset)
@@ -249,15 +253,26 @@ class JudgingRoom(Consumer):
         if any(each.evaluator in self._names for each in verdict.outcomes):
             progress.judged(verdict.subject, verdict.digest)
 
-    async def _take_trace(self, record: Record, raw: RawTrace, progress: Progress) -> None:
+    async def _take_asked(self, at: Position, ask: AskRecord, progress: Progress) -> None:
+        """A trace that scoring wants judged beyond the sample: it stands before the request for it."""
+        if not self._judged["trace"]:
+            return
+        record = await self._get(Position(TRACES, at.partition, ask.offset))
+        raw = None if record is None else decode_raw_trace(record.value)
+        if record is not None and isinstance(raw, RawTrace):
+            await self._take_trace(record, raw, progress, more=True)
+
+    async def _take_trace(
+        self, record: Record, raw: RawTrace, progress: Progress, *, more: bool = False
+    ) -> None:
         trace = decode_judged_trace(raw.trace)
         if not self._judged["trace"] or not trace.is_judged:
             return
         turn = _turn(record, trace)
         number = self._turns.add(record.key, turn)
-        if progress.is_judged(trace.trace_id, trace.digest) or not self._is_due(
-            record.key, record.time
-        ):
+        is_judged = progress.is_judged(trace.trace_id, trace.digest)
+        is_asked = more or in_sample(record.key, self._config.sample)
+        if is_judged or not is_asked or not self._dispatcher.is_in_time(record.time):
             return
         before = self._turns.before(record.key, turn, self._history)
         service, session_id = split_session_key(record.key)
@@ -268,6 +283,7 @@ class JudgingRoom(Consumer):
             subject=trace.trace_id,
             digest=trace.digest,
             outcomes=(),
+            more=more,
         )
         subject = JudgedSubject(
             position=record.position,
@@ -286,7 +302,7 @@ class JudgingRoom(Consumer):
         is_judged = progress.is_judged(session.session_id, session.digest)
         if is_judged or self._names.isdisjoint(session.due):
             return
-        if not self._is_due(record.key, record.time):
+        if not self._dispatcher.is_in_time(record.time):  # scoring decides whether one is due
             return
         verdict = VerdictRecord(
             scope="session",
@@ -295,6 +311,7 @@ class JudgingRoom(Consumer):
             subject=session.session_id,
             digest=session.digest,
             outcomes=(),
+            more=session.more,
         )
         subject = JudgedSubject(
             position=record.position,
@@ -304,9 +321,6 @@ class JudgingRoom(Consumer):
             verdict=verdict,
         )
         await self._add(subject, session)
-
-    def _is_due(self, key: bytes, time: float) -> bool:
-        return self._dispatcher.is_in_time(time) and in_sample(key, self._config.sample)
 
     async def _add(self, subject: JudgedSubject, content: Content) -> None:
         subject.progress.judged(subject.verdict.subject, subject.verdict.digest)

@@ -50,6 +50,7 @@ class TraceJob(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     id: int
     owner: str  # the subject and its digest: an answer is paid once for it
     service: str  # whose share of the budget its calls use
+    more: bool = False  # it is judged beyond `judge.sample`
     trace: msgspec.Raw
     turn: int | None = None  # its position in the session, 1-based; None = unknown
     history: tuple[Previous, ...] = ()
@@ -61,6 +62,7 @@ class SessionJob(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
     id: int
     owner: str
     service: str
+    more: bool = False
     session_id: str
     closed: SessionClosed
     traces: tuple[msgspec.Raw, ...]

@@ -9,6 +9,7 @@ import msgspec
 
 from collector.base.errors import Undecodable
 from collector.records.codec import decode
+from collector.records.more import MoreRecord
 from evaluators.model import Closed, Outcome, SessionClosed, Turn
 
 _SEPARATOR = b"\0"
@@ -44,6 +45,7 @@ class SessionHead(msgspec.Struct, frozen=True, kw_only=True, tag="head", omit_de
     """Bytes of memory that the session took when its newest trace record had been placed; 0: it has none yet."""
     began: tuple[int, str] | None = None
     """Start (unix nanoseconds) and id of the trace that began it; None: it has no trace yet."""
+    more: bool = False  # it began while every session of its agent was judged (`judge.more`)
 
 
 class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_defaults=True):
@@ -68,6 +70,7 @@ class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_de
     counted: tuple[str, ...] = ()
     """Judged evaluators that had a final outcome at an earlier revision."""
     started: int = 0  # start of its first revision, unix nanoseconds, where it has later ones; 0: this is the first
+    more: bool = False  # of its session
 
 
 class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", omit_defaults=True):
@@ -87,9 +90,10 @@ class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", o
     first_trace: str | None = None
     newest_trace: str | None = None
     task: TaskClaims | None = None  # of a run whose success the verdict decides
+    more: bool = False  # of its head
 
 
-SessionsTopic: TypeAlias = SessionHead | SessionTurn | SessionAwaited
+SessionsTopic: TypeAlias = SessionHead | SessionTurn | SessionAwaited | MoreRecord
 _decoder = msgspec.msgpack.Decoder(SessionsTopic)
 
 
@@ -124,6 +128,12 @@ def service_of(key: bytes) -> str:
 
 def turn_key(session: bytes, trace_id: str) -> bytes:
     return session + _SEPARATOR + trace_id.encode()
+
+
+def more_key(service: str, agent: str, version: str | None) -> bytes:
+    """The key of what is wanted of an agent (`MoreRecord`); it begins like no session's."""
+    meant = "" if version is None else f"={version}"
+    return _SEPARATOR.join((b"", b"more", service.encode(), agent.encode(), meant.encode()))
 
 
 def awaited_key(session: bytes, digest: str) -> bytes:

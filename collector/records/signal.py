@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -33,6 +33,20 @@ _TEXTS = (1024, 64)
 """Characters to which texts of a signal that is too large are cut, one step after the other."""
 _LISTS = (64, 8, 0)
 """Members, the last, of each list and mapping of its metadata that are left after that."""
+
+
+Sample: TypeAlias = Literal["base", "more", "random"]
+"""`base`: by `judge.sample`, or nothing is sampled; `more`: beyond it (`judge.more`); `random`: `base`, of before."""
+
+
+class Sampling(NamedTuple):
+    """By what a subject was chosen to be judged, and with what probability at its time."""
+
+    sample: Sample
+    probability: float
+
+
+ALWAYS = Sampling("base", 1.0)
 
 
 class JudgeCost(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +111,7 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True):
     truncated: str | None = None
     coverage: Coverage | None = None
     closed: Literal[Closed, SessionClosed] | None = None
-    sample: Literal["random"] = "random"
+    sample: Sample = "base"
     sample_probability: float = 1.0
     judge: JudgeCost | None = None
     error: SignalError | None = None

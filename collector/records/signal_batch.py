@@ -57,6 +57,8 @@ class SignalHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Of the scores that a session formula reads: how many were expected, how many are present."""
     error: str | None = None  # the type of its error
     size: int = 0  # bytes of its JSON
+    sample: str = "base"
+    sample_probability: float = 1.0
 
 
 class OfSubject(msgspec.Struct, frozen=True, array_like=True):
@@ -89,7 +91,7 @@ class Made(msgspec.Struct, frozen=True, gc=False):
     json: bytes
 
 
-_LOOSE: Mapping[str, type] = {"scope": str, "method": str, "outcome": str}
+_LOOSE: Mapping[str, type] = {"scope": str, "method": str, "outcome": str, "sample": str}
 """Names that a newer version has are taken as they are."""
 _HEADER_FIELDS = {*SubjectHeader.__struct_fields__, *SignalHeader.__struct_fields__}
 _HeaderFields = msgspec.defstruct(
@@ -284,5 +286,7 @@ def signal_header(signal: Any, id_: str, size: int, *, first: bool) -> SignalHea
         None if coverage is None else (coverage.expected, coverage.present),
         None if error is None else error.type,
         size,
+        signal.sample,
+        signal.sample_probability,
     )
     return SignalHeader(*values)

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from collector.records.second_opinion import SecondOpinion
 from evaluators.formulas.fault_watch import Cause, FaultKind
 from evaluators.model import Scope
 
@@ -177,6 +178,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """The gauges `spanwise_window_*` of the evaluator, where the headline is since a change; else None."""
     window_consistency: WindowMean | None = None
     drops: tuple[Drop, ...] = ()
+    second_opinion: SecondOpinion | None = None  # of the judge, on the drops; None: it is not asked
     faults: tuple[Fault, ...] = ()  # in order of fault and tool
     failing_always: tuple[FailingTool, ...] = ()  # in order of tool
     by_version: tuple[

@@ -16,10 +16,12 @@ import msgspec
 
 from collector.base.printable import escape_json_bytes
 from collector.records.signal import (
+    ALWAYS,
     MAX_BYTES,
     SCHEMA_VERSION,
     Coverage,
     JudgeCost,
+    Sampling,
     SessionTraces,
     Signal,
     SignalError,
@@ -48,6 +50,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     first_trace: str | None = None
     newest_trace: str | None = None
     """The ends of the session, for tools that hang its scores on a trace; None: not known, or not a session."""
+    more: bool = False  # of its session: see `SessionHead.more`
 
     @property
     def traces(self) -> SessionTraces | None:
@@ -75,12 +78,14 @@ def _shared(
     return names, attrgetter(*names)
 
 
-def signal_of(subject: Subject, outcome: Outcome, id_: str, *, probability: float = 1.0) -> Signal:
-    """The signal of an outcome; `probability`: of its subject being judged."""
+def signal_of(
+    subject: Subject, outcome: Outcome, id_: str, *, sampling: Sampling = ALWAYS
+) -> Signal:
+    """The signal of an outcome; `sampling`: by which its subject was judged."""
     values: tuple[Any, ...] = (
         id_,
         *_shared_values(subject),
-        *_own_values(subject, outcome, probability),
+        *_own_values(subject, outcome, sampling),
     )
     return Signal(**dict(zip(Signal.__struct_fields__, values, strict=True)))
 
@@ -103,7 +108,7 @@ def _shared_values(subject: Subject) -> tuple[Any, ...]:
     return SCHEMA_VERSION, rfc3339(subject.seen), *_of_subject(subject)
 
 
-def _own_values(subject: Subject, outcome: Outcome, probability: float) -> tuple[Any, ...]:
+def _own_values(subject: Subject, outcome: Outcome, sampling: Sampling) -> tuple[Any, ...]:
     coverage, judge, error = outcome.coverage, outcome.judge, outcome.error
     return (
         outcome.evaluator,
@@ -124,8 +129,7 @@ def _own_values(subject: Subject, outcome: Outcome, probability: float) -> tuple
         outcome.truncated,
         None if coverage is None else Coverage(expected=coverage[0], present=coverage[1]),
         subject.closed,
-        "random",
-        probability,
+        *sampling,
         None if judge is None else JudgeCost(**asdict(judge)),
         None if error is None else SignalError(type=error.type, message=error.message),
     )
@@ -140,13 +144,13 @@ class SubjectSignals:
         self.header = subject_header(shared, subject.revision, subject.start)
         self._shared = b'",%b,' % escape_json_bytes(_encode(shared))[1:-1]
 
-    def made(self, outcome: Outcome, id_: str, *, probability: float, first: bool) -> Made:
-        """The signal of an outcome. `probability`: of the subject being judged; `first`: see `SignalHeader`."""
-        own = _Own(*_own_values(self.subject, outcome, probability))
+    def made(self, outcome: Outcome, id_: str, *, sampling: Sampling, first: bool) -> Made:
+        """The signal of an outcome. `sampling`: see `signal_of`; `first`: see `SignalHeader`."""
+        own = _Own(*_own_values(self.subject, outcome, sampling))
         json = b"".join(
             (b'{"id":"', id_.encode(), self._shared, escape_json_bytes(_encode(own))[1:])
         )
         if len(json) > MAX_BYTES:
-            signal = signal_of(self.subject, outcome, id_, probability=probability)
+            signal = signal_of(self.subject, outcome, id_, sampling=sampling)
             return made(signal, first=first, start=self.subject.start)
         return Made(self.header, signal_header(own, id_, len(json), first=first), json)

@@ -12,6 +12,7 @@ import msgspec
 from collector.base.errors import Undecodable
 from collector.log.port import Record
 from collector.records.codec import decode, encode, kinds_of
+from collector.records.more import AskRecord, MoreRecord
 from collector.records.trace_outcomes import TraceOutcomes, outcomes_of
 from collector.records.trace_summary import (
     Summariser,
@@ -88,12 +89,12 @@ class _WithPacked(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     seen: float
 
 
-_scored = view(_WithPacked, VerdictRecord)
+_scored = view(_WithPacked, VerdictRecord, MoreRecord)
 
 
 def decode_summarised(
     record: Record, summariser: Summariser
-) -> SummarisedTrace | VerdictRecord | Unread:
+) -> SummarisedTrace | VerdictRecord | MoreRecord | Unread:
     """What scoring reads: the trace stays packed, unless its record lacks a summary by the rules of today."""
     outline = outline_of(record.headers)
     if outline is not None and outline.summary.rules == summariser.rules:
@@ -153,12 +154,14 @@ class TraceTexts(msgspec.Struct, frozen=True, kw_only=True):
     output: str | None = None
 
 
-_raw = view(RawTrace, VerdictRecord, SessionRecord)
+_raw = view(RawTrace, VerdictRecord, SessionRecord, AskRecord)
 _judged = msgspec.msgpack.Decoder(JudgedTrace)
 _texts = msgspec.msgpack.Decoder(TraceTexts)
 
 
-def decode_raw_trace(value: bytes) -> RawTrace | VerdictRecord | SessionRecord | Unread:
+def decode_raw_trace(
+    value: bytes,
+) -> RawTrace | VerdictRecord | SessionRecord | AskRecord | Unread:
     return decode(_raw, value)
 
 

@@ -14,6 +14,7 @@ from collector.base.errors import Undecodable
 from collector.log.port import TRACES, Position, Record
 from collector.records.codec import decode
 from collector.records.keeping import BroadcastRecord, KeepingRecord
+from collector.records.more import AskRecord, MoreRecord
 from collector.records.span_refs import Piece
 from collector.records.subject import Subject
 from evaluators.matching.text import QUESTION, clip
@@ -57,6 +58,7 @@ class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True, tag="verdict", om
     outcomes: tuple[Outcome, ...]
     calls: int = 0  # requests that were made and answered, for the budget
     cost_usd: float = 0.0
+    more: bool = False  # beyond `judge.sample`: half of the budget is for these at most
 
 
 class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, tag="session", omit_defaults=True):
@@ -68,6 +70,7 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, tag="session", om
     traces: tuple[int, ...]
     digest: str = ""  # the input digest that a verdict about the session names
     due: tuple[str, ...] = ()  # session evaluators that still need a verdict
+    more: bool = False  # its judge is asked beyond `judge.sample`
     agent: str = ""
     turns: tuple[
         Turn, ...
@@ -159,6 +162,8 @@ TracesTopic: TypeAlias = (
     | RunawayRecord
     | KeepingRecord
     | BroadcastRecord
+    | MoreRecord
+    | AskRecord
 )
 _decoder = msgspec.msgpack.Decoder(TracesTopic)
 

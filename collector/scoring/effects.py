@@ -11,16 +11,18 @@ import msgspec
 
 from collector.log.port import SESSIONS, TRACES, New
 from collector.records.codec import encode
+from collector.records.more import AskRecord, MoreRecord
 from collector.records.sessions import (
     SessionAwaited,
     SessionHead,
     SessionsTopic,
     SessionTurn,
     awaited_key,
+    more_key,
     session_key,
     turn_key,
 )
-from collector.records.signal import Signal, redacted
+from collector.records.signal import ALWAYS, Sampling, Signal, redacted
 from collector.records.signal_batch import Made, made, signal_records
 from collector.records.subject import Subject, SubjectSignals, signal_of
 from collector.records.trace_views import SummarisedTrace
@@ -34,7 +36,7 @@ from collector.records.traces import (
 from collector.scoring.sliding_window import Placement
 from evaluators.model import Outcome, SessionClosed
 
-Report: TypeAlias = SessionRecord | RunRecord | VerdictRecord
+Report: TypeAlias = SessionRecord | RunRecord | VerdictRecord | AskRecord
 """Records that scoring adds to topic `traces`, for the other rooms and for itself."""
 LARGE, LARGE_BYTES = 4096, 8 << 20
 """Records, and bytes of their values, of a batch that is written before more is decided."""
@@ -48,11 +50,11 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     is_first: bool
     """It is the first final outcome of its (subject, evaluator), which counters count."""
-    probability: float = 1.0  # of its subject being judged
+    sampling: Sampling = ALWAYS  # by which its subject was judged
 
     @property
     def signal(self) -> Signal:
-        return signal_of(self.subject, self.outcome, self.id, probability=self.probability)
+        return signal_of(self.subject, self.outcome, self.id, sampling=self.sampling)
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,9 +164,7 @@ def publishable(publish: Iterable[Publication], *, redact: bool) -> list[Made]:
     for each in publish:
         if of is None or of.subject is not each.subject:
             of = SubjectSignals(each.subject)
-        ready.append(
-            of.made(each.outcome, each.id, probability=each.probability, first=each.is_first)
-        )
+        ready.append(of.made(each.outcome, each.id, sampling=each.sampling, first=each.is_first))
     return ready
 
 
@@ -177,7 +177,7 @@ def change_record(change: Change, partition: int) -> New:
     """The record of topic `sessions`, or of `traces` for a report."""
     if isinstance(change, Tombstone):
         return New(topic=SESSIONS, key=state_key(change.state), value=None, partition=partition)
-    if isinstance(change, SessionHead | SessionTurn | SessionAwaited):
+    if isinstance(change, SessionHead | SessionTurn | SessionAwaited | MoreRecord):
         return New(topic=SESSIONS, key=state_key(change), value=encode(change), partition=partition)
     key = session_key(change.service, change.session_id)
     return New(topic=TRACES, key=key, value=encode(change), partition=partition)
@@ -185,6 +185,8 @@ def change_record(change: Change, partition: int) -> New:
 
 def state_key(state: SessionsTopic) -> bytes:
     """The session's key, extended for its traces and for the verdict that it waits for."""
+    if isinstance(state, MoreRecord):
+        return more_key(state.service, state.agent, state.version)
     key = session_key(state.service, state.session_id)
     if isinstance(state, SessionTurn):
         return turn_key(key, state.turn.trace_id)

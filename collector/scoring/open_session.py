@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
+from collector.records.more import AskRecord
 from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn, TaskClaims
 from collector.records.subject import Subject
 from collector.records.trace_outcomes import TraceOutcomes
@@ -138,7 +139,12 @@ class OpenSession:
         """Place the trace; what is returned says what must be read before it is finished."""
         head = self.head
         entry = unscored_turn(
-            record, service=head.service, session_id=head.session_id, offset=offset, now=now
+            record,
+            service=head.service,
+            session_id=head.session_id,
+            offset=offset,
+            now=now,
+            more=head.more,
         )
         earlier = self._window.get(entry.turn.trace_id)
         if earlier is not None:  # a revision keeps the start that was published
@@ -260,7 +266,7 @@ class OpenSession:
         """
         known = task.known
         unasked, due = self._rules.judged.judgement(
-            task.trace.summary, self.key, inside=task.placement.inside
+            task.trace.summary, self.key, inside=task.placement.inside, more=self.head.more
         )
         counted = self._judged if known is None else tuple(n for n in self._judged if n in known)
         held = self._window.get(task.entry.turn.trace_id)
@@ -346,6 +352,18 @@ class OpenSession:
             yield Tombstone(state=removed)
         if (entry := self._window.get(own)) is not None:
             yield entry
+            if self._is_asked_more(entry):
+                head = self.head
+                yield AskRecord(
+                    service=head.service, session_id=head.session_id, offset=entry.offset
+                )
+
+    def _is_asked_more(self, entry: SessionTurn) -> bool:
+        """Whether the judge must be told of the trace: by its sample it would not be asked."""
+        judged = self._rules.judged
+        if not self.head.more or judged.samples(self.key):
+            return False
+        return any(each.spec.name in entry.due for each in judged.trace)
 
     def _last_changes(self, end: SessionEnd) -> Iterator[Change]:
         if end.awaited is not None:

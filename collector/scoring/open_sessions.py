@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal, TypeAlias
 
+from msgspec.structs import replace
+
 from collector.config.tree import SessionWindow
+from collector.records.more import MoreRecord
 from collector.records.sessions import (
     SessionAwaited,
     SessionHead,
@@ -24,6 +27,7 @@ from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import VerdictRecord
 from collector.scoring.effects import Change, Effects, Placed, Tombstone
 from collector.scoring.held_session import AWAKE, AwakeSessions, HeldSession, Packer
+from collector.scoring.more_sessions import MoreSessions
 from collector.scoring.open_session import OpenSession
 from collector.scoring.pending_verdicts import PendingVerdicts
 from collector.scoring.rules import Rules
@@ -41,6 +45,7 @@ class StoredSessions:
     )
     closed: dict[bytes, SessionHead] = field(default_factory=dict[bytes, SessionHead])
     awaited: list[SessionAwaited] = field(default_factory=list[SessionAwaited])
+    more: list[MoreRecord] = field(default_factory=list[MoreRecord])
     orphans: list[Tombstone] = field(default_factory=list[Tombstone])
     """Tombstones for traces whose session no longer exists."""
 
@@ -54,6 +59,8 @@ def stored_sessions(records: Iterable[SessionsTopic]) -> StoredSessions:
             traces.append(record)
         elif isinstance(record, SessionAwaited):
             stored.awaited.append(record)
+        elif isinstance(record, MoreRecord):
+            stored.more.append(record)
         else:
             heads[session_key(record.service, record.session_id)] = record
     for key, head in sorted(heads.items(), key=lambda each: each[1].offset):
@@ -105,6 +112,9 @@ class OpenSessions:
         """Heads of closed sessions that are still in the log: records below their `since` are repeats."""
         self._awake = AwakeSessions(self._packer, limit=awake // partitions)
         awaited = max(1, self._memory // AWAITED_COST)
+        self._more = MoreSessions()
+        self._left: MoreRecord | None = None
+        """Of the request by which the session was chosen that a trace has opened; stored when it is finished."""
         self._verdicts = PendingVerdicts(rules=rules, max_sessions=min(self._max_open, awaited))
         self.size = 0  # bytes of memory that the open sessions take
         self._next = 0  # the offset after the newest record that arrived
@@ -122,6 +132,8 @@ class OpenSessions:
         stored = stored_sessions(records)
         changes = [each for record in stored.awaited for each in self._verdicts.restore(record)]
         self._closed |= stored.closed
+        for each in stored.more:
+            self._more.restore(each)
         for key, (head, traces) in stored.opened.items():
             self._restore_session(self._packer.session(key, head, traces))
         self._verdicts.sort()
@@ -182,6 +194,8 @@ class OpenSessions:
         is_new = held is None
         if held is None:
             head = new_head(key, record.summary, self._closed.get(key), now=now)
+            is_sampled = self._rules.judged.samples(key)
+            head, self._left = self._more.begin(head, is_sampled=is_sampled)
             held = HeldSession(self._packer.session(key, head))
         session = self._awake.wake(held)
         before = 0 if is_new else session.cost
@@ -195,11 +209,19 @@ class OpenSessions:
         held = self._open[placed.key]
         session = held.wake(self._packer)
         effects = session.finish(placed, found)
+        if self._left is not None:
+            effects = replace(effects, changes=(*effects.changes, self._left))
+            self._left = None
         trace_id = placed.entry.turn.trace_id
         if (time := session.pending.get(trace_id)) is not None:
             self._verdicts.add_trace(placed.key, trace_id, time)
         self._awake.keep(held)
         return effects
+
+    def want_more(self, record: MoreRecord) -> Iterator[Effects]:
+        """Publishing wants more sessions of an agent to be judged."""
+        if changes := tuple(self._more.take(record)):
+            yield Effects(changes=changes)
 
     def on_verdict(
         self, record: VerdictRecord, *, key: bytes, offset: int, now: float

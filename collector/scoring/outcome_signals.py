@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn
-from collector.records.signal import signal_id, trace_input_digest
+from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn, session_key
+from collector.records.signal import ALWAYS, signal_id, trace_input_digest
 from collector.records.subject import Subject, shared_fields
 from collector.scoring.effects import Publication
 from collector.scoring.rules import Rules
@@ -176,13 +176,16 @@ class OutcomeSignals:
     def _publication(
         self, subject: Subject, outcome: Outcome, id_: str, *, is_first: bool
     ) -> Publication:
-        # Only judges sample. A stand-in has the name of its judged sibling, but another method.
+        # Only judges sample; a session's score that reads theirs follows. A stand-in has another method.
         judged = outcome.method == "llm_judge" or (
             (outcome.evaluator, outcome.method) in self.rules.judged_methods
         )
-        probability = self.rules.judged.probability if judged else 1.0
+        sampling = ALWAYS
+        if judged or outcome.evaluator in self.rules.reads_judged:
+            key = session_key(subject.service, subject.session_id)
+            sampling = self.rules.judged.sampling(key, more=subject.more)
         return Publication(
-            subject=subject, outcome=outcome, id=id_, is_first=is_first, probability=probability
+            subject=subject, outcome=outcome, id=id_, is_first=is_first, sampling=sampling
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from collector.records.signal import Sampling
 from collector.records.trace_summary import Summariser, TraceSummary
 from evaluators.content import NO_CONTENT
 from evaluators.model import Failure, Outcome, Turn
@@ -45,12 +46,19 @@ class JudgedRules:
     """Whether the session of this key is judged."""
     probability: float = 1.0  # of a session being judged
 
+    def sampling(self, key: bytes, *, more: bool) -> Sampling:
+        """By what the session of this key was chosen to be judged; `more`: see `SessionHead.more`."""
+        if not more:
+            return Sampling("base", self.probability)
+        return Sampling("base" if self.samples(key) else "more", 1.0)
+
     def judgement(
-        self, trace: TraceSummary, key: bytes, *, inside: bool
+        self, trace: TraceSummary, key: bytes, *, inside: bool, more: bool = False
     ) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
         """Outcomes of a trace that need no verdict, and the names of the evaluators whose verdict is due.
 
-        `inside`: the trace is in its session's window. Scoring waits for no verdict about another one.
+        `inside`: the trace is in its session's window. Scoring waits for no verdict about another one. `more`: its
+        session is judged whatever the sample.
         """
         every = (*self.trace, *self.plugins)
         if not every:
@@ -68,7 +76,7 @@ class JudgedRules:
             unasked = tuple(
                 not_applicable(each, "nothing_to_judge", CANCELLED) for each in self.trace
             )
-        elif not self.samples(key):
+        elif not (more or self.samples(key)):
             unasked = tuple(skipped(each, "sampled_out") for each in self.trace)
         known = {each.evaluator for each in unasked}
         due = tuple(each for each in every if each.spec.name not in known)
@@ -76,13 +84,18 @@ class JudgedRules:
             return unasked, tuple(each.spec.name for each in due)
         return (*unasked, *(skipped(each, "overload") for each in due)), ()
 
-    def unasked_session(self, key: bytes, turns: Collection[Turn]) -> tuple[Outcome, ...]:
-        """Outcomes of a closed session that no judge has to be asked for; empty: all of them are due."""
+    def unasked_session(
+        self, key: bytes, turns: Collection[Turn], *, more: bool = False
+    ) -> tuple[Outcome, ...]:
+        """Outcomes of a closed session that no judge has to be asked for; empty: all of them are due.
+
+        `more`: it is judged whatever the sample.
+        """
         if not turns:
             return tuple(not_applicable(each, "not_a_turn", NO_TURN) for each in self.session)
         if not any(turn.has_text for turn in turns):
             return tuple(not_applicable(each, "no_content", NO_CONTENT) for each in self.session)
-        return () if self.samples(key) else self.skipped("session", "sampled_out")
+        return () if more or self.samples(key) else self.skipped("session", "sampled_out")
 
     def skipped(
         self, scope: str, reason: str, only: Collection[str] | None = None
@@ -112,6 +125,8 @@ class Rules:
     judged: JudgedRules = field(default_factory=JudgedRules)
     judged_methods: frozenset[tuple[str, str]] = frozenset()
     """(name, method) of the judged trace evaluators, which tells their outcomes from those of their stand-ins."""
+    reads_judged: frozenset[str] = frozenset()
+    """Session evaluators that read a judged one."""
     assumed: frozenset[str] = frozenset()
     """Trace evaluators whose assumed score counts in session formulas."""
     task_evaluator: str = "agentic"
@@ -139,18 +154,21 @@ class Rules:
         awaited = (*judged.trace, *judged.session, *judged.plugins, *judged.session_plugins)
         every = (*plan.trace, *plan.session, *awaited)
         emitted = frozenset(each.spec.name for each in every if each.emit)
+        used = {
+            each.spec.name: tuple(sorted(scorer.signals_used(each.spec.name)))
+            for each in plan.session
+        }
+        names = {each.spec.name for each in judged.trace}
         return cls(
             new_scorer=new_scorer,
             trace=plan.trace,
             sketched=tuple(each for each in plan.trace if each.spec.sketch is not None),
             emitted=emitted - {COMPLETED},
-            used={
-                each.spec.name: tuple(sorted(scorer.signals_used(each.spec.name)))
-                for each in plan.session
-            },
+            used=used,
             outcomes=len(plan.trace) + len(judged.trace) + len(judged.plugins),
             judged=judged,
             judged_methods=frozenset((each.spec.name, each.spec.method) for each in judged.trace),
+            reads_judged=frozenset(name for name in used if not names.isdisjoint(used[name])),
             assumed=frozenset(each.spec.name for each in every if each.spec.assumed_counts),
             task_evaluator=task_evaluator,
             summariser=Summariser(read_only),

@@ -29,6 +29,7 @@ from collector.log.port import (
     Record,
     takes_counts,
 )
+from collector.records.more import MoreRecord
 from collector.records.sessions import SessionsTopic, SessionTurn, decode_sessions
 from collector.records.trace_views import SummarisedTrace, decode_summarised
 from collector.records.traces import VerdictRecord
@@ -195,6 +196,8 @@ class Scorer(Consumer):
             if isinstance(subject, VerdictRecord):
                 effects = sessions.on_verdict(subject, key=key, offset=offset, now=now)
                 await self._apply(sessions, effects)
+            elif isinstance(subject, MoreRecord):
+                await self._apply(sessions, sessions.want_more(subject))
             elif isinstance(subject, SummarisedTrace):
                 room = sessions.make_room(subject, key=key, offset=offset, now=now)
                 await self._apply(sessions, room)

@@ -51,7 +51,13 @@ def new_head(
 
 
 def unscored_turn(
-    record: SummarisedTrace, *, service: str, session_id: str, offset: int, now: float = 0.0
+    record: SummarisedTrace,
+    *,
+    service: str,
+    session_id: str,
+    offset: int,
+    now: float = 0.0,
+    more: bool = False,
 ) -> SessionTurn:
     """The trace as its window keeps it, before its outcomes are there; `now` is the record's log time."""
     summary = record.summary
@@ -68,6 +74,7 @@ def unscored_turn(
         span_id=summary.span_id,
         closed=summary.closed,
         placed_at=now,
+        more=more,
     )
 
 
@@ -107,7 +114,7 @@ def session_end(
 ) -> SessionEnd:
     """The end of the session of this key at log time `now` (Unix seconds), when no outcome of its traces is due."""
     subject = session_subject(head, window, reason)
-    unasked = rules.judged.unasked_session(key, window.turns)
+    unasked = rules.judged.unasked_session(key, window.turns, more=head.more)
     plugins = rules.judged.session_plugins
     due = (*plugins, *(() if unasked else rules.judged.session))
     awaited = None
@@ -134,6 +141,7 @@ def session_end(
             traces=tuple(entry.offset for entry in window),
             digest=awaited.digest if awaited is not None else "",
             due=awaited.due if awaited is not None else (),
+            more=head.more and not rules.judged.samples(key),
             agent=subject.agent if plugins else "",
             turns=newest_turns(window.turns) if plugins else (),
         ),

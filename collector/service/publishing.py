@@ -13,7 +13,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.export.exporter import PrometheusExporter
 from collector.forward.broadcasts import AlarmBroadcaster
-from collector.log.port import Log
+from collector.log.port import TRACES, Log
 from collector.notices.notices_room import NoticesRoom
 from collector.records.comparison import VersionWindow
 from collector.records.given import slug
@@ -22,9 +22,10 @@ from collector.service.sinks import sinks
 from collector.sinks.delivery import Delivery
 from collector.sinks.feedback_delivery import FeedbackDelivery, TakesFeedback
 from collector.watch.ranking.ranking_room import RankingRoom
+from collector.watch.second_opinions import SecondOpinions
 from collector.watch.task_runs import TaskRuns
 from evaluators.formulas.past_limits import PastLimits
-from evaluators.plan import Plan
+from evaluators.plan import Plan, is_third_party
 
 SaidOfSession: TypeAlias = Callable[[str, str, Collection[str]], bool | None]
 """(service, session id, names of feedback) in; whether people liked it, None where no one says so."""
@@ -110,8 +111,18 @@ class Publishing:
             drops=self._drops,
             trace_age=self._config.windows.trace.max_age,
             clock=self._clock,
+            opinions=self._opinions(log),
         )
         return self._exporter
+
+    def _opinions(self, log: Log) -> SecondOpinions:
+        judge = self._config.judge
+        return SecondOpinions(
+            judge.more if judge.sample < 1 else None,
+            asked_for_opinions(self._plan),
+            settle=self._config.windows.agent.settle,
+            partitions=max(1, log.partitions(TRACES)),
+        )
 
     def _alarms(self, log: Log) -> AlarmBroadcaster:
         return AlarmBroadcaster(log=log, standings=self.standings, caught_up=self._has_caught_up)
@@ -155,3 +166,17 @@ class Publishing:
         ):
             return None
         return self._config.slo.objective
+
+
+OPINIONS = ("task_completion", "conversation_quality", "helpfulness")
+"""The judged evaluators that say best whether a session did what was asked, the best first."""
+
+
+def asked_for_opinions(plan: Plan) -> str | None:
+    """The judged evaluator by which the judge gives its second opinion; None: no judge is asked."""
+    names = {each.spec.name for each in plan.judged if each.emit and not is_third_party(each)}
+    return min(names, key=lambda each: (each not in OPINIONS, *_place(each)), default=None)
+
+
+def _place(name: str) -> tuple[int, str]:
+    return (OPINIONS.index(name) if name in OPINIONS else 0, name)

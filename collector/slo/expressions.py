@@ -13,8 +13,8 @@ from evaluators.formulas.people_agreement import USELESS
 
 T = "service, agent, evaluator, scope"  # the labels of the families about scores
 
-_FAILED = 'spanwise_evaluations_total{sample="random",outcome="fail"}'
-_VALID = 'spanwise_evaluations_total{sample="random",outcome=~"pass|fail"}'
+_FAILED = 'spanwise_evaluations_total{sample="base",outcome="fail"}'
+_VALID = 'spanwise_evaluations_total{sample="base",outcome=~"pass|fail"}'
 _CUT = 'spanwise_traces_closed_total{reason=~"max_age|max_spans|max_bytes|memory"}'
 _ERRORS = 'sum by (evaluator) (increase(spanwise_evaluations_total{outcome="error"}[1h]))'
 _JUDGED = (

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.records.signal import MAX_BYTES, Signal, encode_signal
+from collector.records.signal import MAX_BYTES, Sample, Sampling, Signal, encode_signal
 from collector.records.signal_batch import made
 from collector.records.subject import Subject, SubjectSignals, signal_of
 from evaluators.judge_use import JudgeUse
@@ -75,17 +75,18 @@ outcomes = st.builds(
     subject=subjects,
     of=st.lists(outcomes, min_size=1, max_size=3),
     probability=st.floats(0, 1),
+    sample=st.sampled_from(["base", "more"]),
     first=st.booleans(),
 )
 def test_bytes_and_headers_are_those_of_the_whole_signal(
-    subject: Subject, of: list[Outcome], probability: float, *, first: bool
+    subject: Subject, of: list[Outcome], probability: float, sample: Sample, *, first: bool
 ) -> None:
     signals = SubjectSignals(subject)
     for number, outcome in enumerate(of):
         id_ = f"{number:032x}"
-        whole = signal_of(subject, outcome, id_, probability=probability)
+        whole = signal_of(subject, outcome, id_, sampling=Sampling(sample, probability))
 
-        found = signals.made(outcome, id_, probability=probability, first=first)
+        found = signals.made(outcome, id_, sampling=Sampling(sample, probability), first=first)
 
         assert found.json == encode_signal(whole)
         assert found == made(whole, first=first, start=subject.start)

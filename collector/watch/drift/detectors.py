@@ -14,6 +14,7 @@ from collector.records.windows import DriftState
 from collector.watch.comparisons import Comparisons
 from collector.watch.drift.detector import DriftDetector
 from collector.watch.faults.faults import Faults
+from collector.watch.second_opinions import NearAlarm
 from collector.watch.settling import Update
 from collector.watch.windows.seen import Seen
 from collector.watch.windows.target import Labels, ServiceKey
@@ -56,6 +57,19 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
                     looked_at=watch.looked_at if direction == "worse" else None,
                 )
                 found[service, agent] = (*found.get((service, agent), ()), drop)
+        return found
+
+    def near_alarms(self) -> dict[AgentLabels, list[NearAlarm]]:
+        found: dict[AgentLabels, list[NearAlarm]] = {}
+        for labels, watch in self._watches.items():
+            alarm = watch.alarm
+            each = NearAlarm(
+                evaluator=f"{labels.evaluator}/{labels.scope}",
+                progress=watch.progress,
+                entered=watch.settling.entered.count,
+                since=None if alarm is None else alarm.since,
+            )
+            found.setdefault(labels[:2], []).append(each)
         return found
 
     def watched(self) -> dict[AgentLabels, tuple[WatchedScores, ...]]:

@@ -6,12 +6,14 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from collector.base.telemetry import OTHER
+from collector.records.second_opinion import SecondOpinion
 from collector.records.signal import HEADLINES
 from collector.records.standing import (
     WORST,
     AgentLabels,
     Drop,
     Standing,
+    Standings,
     VersionStanding,
     WindowMean,
 )
@@ -102,6 +104,13 @@ def with_worst(
             ),
         )
     return found
+
+
+def with_opinions(standings: Standings, opinions: Mapping[AgentLabels, SecondOpinion]) -> Standings:
+    return {
+        agent: replace(each, second_opinion=opinions.get(agent)) if each.drops else each
+        for agent, each in standings.items()
+    }
 
 
 def _version(

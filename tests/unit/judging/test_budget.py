@@ -138,3 +138,22 @@ def test_while_another_waits_below_its_share_no_service_goes_above_its_own(
         elif len(recent) < rate:
             # Whoever waits, somebody may call: the budget is never left idle.
             assert any(budget.wait(now, each, "abc") == 0 for each in "abc")
+
+
+def test_sessions_beyond_the_sample_have_half_of_the_budget_and_leave_the_rest() -> None:
+    budget = make_budget(1.0, rate=4)
+    assert budget.reserve(0.0, 0.5, "s", more=True)
+    assert not budget.reserve(0.0, 0.1, "s", more=True)
+    budget.settle(1.0, "s", reserved=0.5, usd=0.3, more=True)
+    assert budget.reserve(1.0, 0.2, "s", more=True)
+    assert budget.wait(1.0, "s", more=True) == LOOK_AGAIN
+    assert budget.wait(1.0, "s") == 0.0
+    assert budget.reserve(1.0, 0.5, "s")
+    assert budget.reserve(DAY + 1, 0.3, "s", more=True)
+
+
+def test_what_was_spent_beyond_the_sample_is_known_after_a_restart() -> None:
+    budget = make_budget(1.0)
+    budget.restore(10.0, "s", calls=1, usd=0.5, now=20.0, more=True)
+    assert not budget.reserve(30.0, 0.1, "s", more=True)
+    assert budget.reserve(30.0, 0.5, "s")

@@ -4,9 +4,11 @@ import asyncio
 
 import pytest
 
+from collector.config.tree import JudgeConfig
 from collector.judging.port import JudgeDiedError, JudgeLateError, SessionJob, TraceJob
 from collector.log.port import TRACES
 from collector.records.codec import encode
+from collector.records.more import AskRecord
 from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
 from evaluators.model import Outcome
 from tests.support.judging_stand import KEY, NOW, Stand, turn
@@ -157,3 +159,21 @@ async def test_a_record_that_cannot_be_read_is_passed_over() -> None:
     await stand.drain()
     assert len(stand.judges.jobs) == 1
     assert stand.log.committed("judging", TRACES, 0).offset == 2
+
+
+async def test_a_trace_beyond_the_sample_is_asked_about_once_when_scoring_wants_it() -> None:
+    """Also by a room that begins again with its commit behind the request."""
+    config = JudgeConfig(model="m", sample=0.0)
+    stand = Stand(config=config)
+    stand.put(turn(1), turn(2))
+    ask = AskRecord(service="bot", session_id="s-1", offset=1)
+    stand.log.append(TRACES, encode(ask), key=KEY)
+    stand.log.append(TRACES, encode(ask), key=KEY)
+    await stand.drain()
+    stand.log.forget_commits()
+    again = Stand(stand.log, config)
+    await again.drain()
+
+    assert [(each.subject, each.more) for each in again.verdicts] == [(turn(2).trace_id, True)]
+    assert (len(stand.judges.jobs), len(again.judges.jobs)) == (1, 0)
+    assert stand.judges.jobs[0].more

@@ -80,7 +80,7 @@ def test_its_closed_lists_are_the_codes() -> None:
     }
 
     assert listed == {name: _words(hints[name]) for name in listed}
-    assert set(listed) == {"scope", "method", "outcome", "closed"}
+    assert set(listed) == {"scope", "method", "outcome", "closed", "sample"}
     assert set(SCHEMA["properties"]["reason"]["enum"]) == {*get_args(Reason), None}
 
 

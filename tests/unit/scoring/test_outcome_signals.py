@@ -41,7 +41,7 @@ def of_trace(*outcomes: Outcome, known: Collection[str] | None = ()) -> list[Pub
 
 
 def test_every_field_of_a_subject_but_its_times_is_a_field_of_the_signal() -> None:
-    hidden = {"seen", "start", "first_trace", "newest_trace"}
+    hidden = {"seen", "start", "first_trace", "newest_trace", "more"}
     assert set(Subject.__struct_fields__) - set(Signal.__struct_fields__) == hidden
 
 

@@ -18,7 +18,7 @@ def of(family: str, labels: Mapping[str, str], **more: str) -> str:
     return f"spanwise_{family}{{{inside}}}"
 
 
-def counted(labels: Mapping[str, str], outcome: str, sample: str = "random", **more: str) -> str:
+def counted(labels: Mapping[str, str], outcome: str, sample: str = "base", **more: str) -> str:
     """Of the SLI."""
     return of("evaluations_total", labels, sample=sample, outcome=outcome, **more)
 

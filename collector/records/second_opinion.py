@@ -1,0 +1,90 @@
+"""What a judge says of a drop that other scores have raised: how it is stored, and how it is shown."""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from collector.records.windows import ReleaseLook
+
+Verdict: TypeAlias = Literal["confirmed", "not_confirmed", "undecided"]
+VALUES = {"confirmed": 1, "not_confirmed": 0, "undecided": -1}
+"""`spanwise_drop_second_opinion`."""
+
+
+class JudgedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A session's newest judged score. Stored by order: append only."""
+
+    session: int  # a digest of its id
+    time: float  # log time at which the newest span that was judged arrived
+    score: float
+    version: str
+
+
+class AskedOpinion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The question about one drop. `before`: scores before the drop, sorted."""
+
+    asked: float  # log time
+    before: tuple[float, ...]
+    wanted: int  # sessions that are to be judged since then
+    requested: float  # log time of the newest request
+    looks: tuple[ReleaseLook, ...] = ()
+    after: float | None = None  # mean of the sessions at the newest look
+    unanswered: int = (
+        0  # sessions that were due and have no score, for want of budget or of an answer
+    )
+    budget: int = 0  # of these, for want of budget
+    stands: bool = False  # whether the drop stood when it was asked
+
+
+class MoreState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Of one agent, what the judge is asked beyond `judge.sample`."""
+
+    number: int = 0  # of the newest request
+    versions: tuple[str, ...] = ()  # current ones, all of which were asked about
+    near: dict[str, tuple[int, float]] = {}
+    """By evaluator, scores that had entered when it came near an alarm, and the log time of that."""
+    opinion: AskedOpinion | None = None
+    day: int = 0
+    asked_today: int = 0  # sessions, about drops
+    judged: tuple[JudgedSession, ...] = ()  # the newest ones, in order of time
+
+
+class SecondOpinion(msgspec.Struct, frozen=True, kw_only=True):
+    """What the judge says of the agent's drop so far."""
+
+    verdict: Verdict
+    evaluator: str
+    before: float | None  # mean of the scores before the drop; None: there are none
+    after: (
+        float | None
+    )  # mean of those since the judge was asked, at the last look; None: there was none yet
+    sessions: int  # at that look
+    judged: int  # since the judge was asked
+    wanted: int
+    unanswered: int = 0
+    budget: int = 0
+    samples_before: int = 0
+
+    @property
+    def words(self) -> str:
+        if self.verdict == "confirmed":
+            means = f"{self.evaluator} {self.before:.2f} -> {self.after:.2f}"
+            return f"the judge agrees: {means} over {self.sessions} sessions"
+        if self.verdict == "not_confirmed":
+            return f"the judge sees no loss over {self.sessions} sessions"
+        if self.samples_before < LEAST_BEFORE:
+            return (
+                "the judge has no opinion: it had judged"
+                f" {self.samples_before} sessions before, {LEAST_BEFORE} are needed"
+            )
+        done = f"undecided after {self.sessions}" if self.sessions else "no verdict yet"
+        text = f"the judge is asked: {self.judged} of {self.wanted} sessions judged, {done}"
+        if self.unanswered:
+            budget = f", {self.budget} for want of judge.budget" if self.budget else ""
+            text += f"; {self.unanswered} have no answer{budget}"
+        return text
+
+
+LEAST_BEFORE = (
+    20  # judged sessions before a drop without which nothing can be compared, as for releases
+)

@@ -1,0 +1,349 @@
+"""When a judge is asked beyond `judge.sample`, and what it then says of a drop. Pure.
+
+    a version is new          -> its first sessions, and as many of the version before
+    a drop stands, or is near -> sessions from now on, 40; undecided: up to 80, then 160
+                                 -> looks at 20, 40, 80, 160 (`evaluators/formulas/release_verdict.py`)
+
+Sessions from before the question do not answer it, though the drop may have begun with them: they are those that raised
+it, so that the same chance would confirm it (docs/evidence.md).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import ceil
+from statistics import fmean
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from collector.config.tree import JudgeMore
+from collector.log.port import TRACES, New
+from collector.log.state_table import Parts, StateTable
+from collector.records.codec import encode
+from collector.records.comparison import looks_in
+from collector.records.more import MoreRecord
+from collector.records.second_opinion import (
+    LEAST_BEFORE,
+    AskedOpinion,
+    JudgedSession,
+    MoreState,
+    SecondOpinion,
+    Verdict,
+)
+from collector.records.signal_batch import SignalHeader
+from collector.records.standing import AgentLabels
+from collector.records.windows import ReleaseLook
+from collector.watch.settling import digest_of
+from collector.watch.windows.seen import Seen
+from evaluators.formulas.release_verdict import LOOKS, looks_of, release_verdict
+
+JUDGED = 400
+"""Judged sessions of an agent that are remembered: 160 since a question, and more than that before it."""
+NEAR, LONG = 0.5, 10
+"""Progress towards an alarm from which the judge is asked before it, once it has lasted for so many scores."""
+MOST = LOOKS[-1]
+"""Sessions about drops in a day, too: what one drop may cost."""
+AGAIN = 600.0
+"""Seconds after which what is missing is asked for again: sessions are spread unevenly over partitions."""
+DAY = 86_400
+
+
+class NearAlarm(NamedTuple):
+    """How near an evaluator's scores are to an alarm."""
+
+    evaluator: str
+    progress: float
+    entered: int  # scores so far
+    since: float | None  # log time at which the drop began; None: there is none
+
+
+class SecondOpinions:
+    """Of all agents.
+
+    Args:
+        more: How many sessions; None: the judge is asked about none, and answers by those of its sample.
+        evaluator: The judged evaluator whose scores are the judge's opinion; None: there is no judge.
+        settle: Seconds of log time after which a session's score has settled.
+        partitions: Of topic `traces`, over which a request is spread.
+    """
+
+    def __init__(
+        self,
+        more: JudgeMore | None = None,
+        evaluator: str | None = None,
+        *,
+        settle: float = 0.0,
+        partitions: int = 1,
+    ) -> None:
+        self.evaluator = evaluator
+        self._new_version = more and more.new_version
+        self._drop = more and more.drop
+        self._settle = settle
+        self._partitions = partitions
+        self._states: dict[AgentLabels, MoreState] = {}
+        self._judged: dict[AgentLabels, dict[int, JudgedSession]] = {}
+        self.requests: list[MoreRecord] = []
+        """What is not written yet."""
+        self._writing = 0
+        self._looked = 0.0
+        self.table: StateTable[AgentLabels, MoreState] = StateTable(
+            "more", tuple[str, str], MoreState, encode=self._encode, restore=self._restore
+        )
+
+    # --- what a judge says -------------------------------------------------------------------------------------------
+
+    def take(self, agent: AgentLabels, seen: Seen, header: SignalHeader, *, is_new: bool) -> None:
+        """Take in a signal of `evaluator`; `is_new`: it was not taken in before a restart."""
+        if not header.final:
+            return
+        if header.score is not None:
+            self._put(
+                agent,
+                JudgedSession(digest_of(seen.session), seen.arrived, header.score, seen.version),
+            )
+        elif is_new and header.first and header.sample == "more" and header.outcome in _UNANSWERED:
+            state = self._states.get(agent, MoreState())
+            if (asked := state.opinion) is not None:
+                budget = asked.budget + (header.reason == "budget")
+                asked = replace(asked, unanswered=asked.unanswered + 1, budget=budget)
+                self._set(agent, replace(state, opinion=asked))
+
+    def _put(self, agent: AgentLabels, judged: JudgedSession) -> None:
+        held = self._judged.setdefault(agent, {})
+        earlier = held.pop(judged.session, None)
+        held[judged.session] = judged if earlier is None or judged.time >= earlier.time else earlier
+        if len(held) > JUDGED:
+            del held[min(held, key=lambda each: (held[each].time, each))]
+        self.table.change(agent)
+
+    # --- what is asked -----------------------------------------------------------------------------------------------
+
+    def look_at(
+        self,
+        alarms: Callable[[], Mapping[AgentLabels, Sequence[NearAlarm]]],
+        versions: Callable[[AgentLabels], frozenset[str]],
+        now: float,
+    ) -> None:
+        """Look at all agents, once in a second of log time; `versions`: of an agent, that have not ended."""
+        if self.evaluator is not None and now >= self._looked + 1:
+            self._looked = now
+            for agent, each in alarms().items():
+                self.look(agent, versions(agent), each, now)
+
+    def look(
+        self, agent: AgentLabels, versions: Iterable[str], alarms: Iterable[NearAlarm], now: float
+    ) -> None:
+        """Ask what is to be asked at log time `now`, and look at the answers.
+
+        `versions`: of the agent, that have not ended. `alarms`: of each evaluator that may raise one.
+        """
+        state = self._states.get(agent, MoreState())
+        judged = sorted(
+            self._judged.get(agent, {}).values(), key=lambda each: (each.time, each.session)
+        )
+        asking = _Asking(agent, state, judged, now, self._partitions)
+        if self._new_version:
+            asking.about_versions({*versions}, self._new_version)
+        asking.about_drop([*alarms], self._drop or 0, now - self._settle)
+        self.requests += asking.requests
+        if asking.state != state:
+            self._set(agent, asking.state)
+
+    def pending(self) -> list[New]:
+        """What is to be written into every partition of `traces`, before the table; twice changes nothing."""
+        self._writing = len(self.requests)
+        return [
+            New(topic=TRACES, key=b"", value=encode(each), partition=partition)
+            for each in self.requests
+            for partition in range(self._partitions)
+        ]
+
+    def written(self) -> None:
+        del self.requests[: self._writing]
+
+    # --- what is shown -----------------------------------------------------------------------------------------------
+
+    def shown(self) -> dict[AgentLabels, SecondOpinion]:
+        """Of each agent about whose drop the judge is asked."""
+        found: dict[AgentLabels, SecondOpinion] = {}
+        for agent, state in sorted(self._states.items()):
+            asked = state.opinion
+            if asked is None or self.evaluator is None:
+                continue
+            found[agent] = SecondOpinion(
+                verdict=_verdict(asked.looks),
+                evaluator=self.evaluator,
+                before=fmean(asked.before) if asked.before else None,
+                after=asked.after,
+                sessions=asked.looks[-1].sessions if asked.looks else 0,
+                judged=sum(
+                    each.time > asked.asked for each in self._judged.get(agent, {}).values()
+                ),
+                wanted=asked.wanted,
+                unanswered=asked.unanswered,
+                budget=asked.budget,
+                samples_before=len(asked.before),
+            )
+        return found
+
+    # --- storing -----------------------------------------------------------------------------------------------------
+
+    def forget(self, holds: Callable[[AgentLabels], bool]) -> None:
+        """Forget agents that have no label values any more."""
+        for agent in [each for each in {**self._judged, **self._states} if not holds(each)]:
+            self._judged.pop(agent, None)
+            self._states.pop(agent, None)
+            self.table.forget(agent)
+
+    def _set(self, agent: AgentLabels, state: MoreState) -> None:
+        self._states[agent] = state
+        self.table.change(agent)
+
+    def _encode(self, agent: AgentLabels) -> MoreState | None:
+        state = self._states.get(agent)
+        judged = tuple(self._judged.get(agent, {}).values())
+        return (
+            None if state is None and not judged else replace(state or MoreState(), judged=judged)
+        )
+
+    def _restore(self, agent: AgentLabels, state: MoreState, _parts: Parts) -> None:
+        self._judged[agent] = {each.session: each for each in state.judged}
+        self._states[agent] = replace(state, judged=())
+
+
+_UNANSWERED = frozenset({"failed", "skipped"})
+_VERDICTS: dict[str, Verdict] = {"fail": "confirmed", "pass": "not_confirmed"}
+
+
+def _verdict(looks: Sequence[ReleaseLook]) -> Verdict:
+    return _VERDICTS.get(release_verdict((), (), taken=looks_in(looks)).verdict, "undecided")
+
+
+class _Asking:
+    """One look at one agent: its state as it changes, and the requests that come of that."""
+
+    def __init__(
+        self,
+        agent: AgentLabels,
+        state: MoreState,
+        judged: Sequence[JudgedSession],
+        now: float,
+        partitions: int,
+    ) -> None:
+        """`judged`: in order of time."""
+        self.state = state
+        self.requests: list[MoreRecord] = []
+        self._agent = agent
+        self._judged = judged
+        self._now = now
+        self._partitions = partitions
+
+    def about_versions(self, versions: set[str], least: int) -> None:
+        """Of a version that is new, and of those beside it, `least` sessions are to be judged in all."""
+        if not versions - {*self.state.versions}:
+            self.state = replace(self.state, versions=tuple(sorted(versions)))
+            return
+        counts = Counter(each.version for each in self._judged)
+        for version in sorted(versions):
+            if (missing := least - counts[version]) > 0:
+                self._request(missing, version)
+        self.state = replace(self.state, versions=tuple(sorted(versions)))
+
+    def about_drop(self, alarms: Sequence[NearAlarm], drop: int, settled_by: float) -> None:
+        """`drop`: sessions that are asked for; 0: none. `settled_by`: log time up to which scores have settled."""
+        since = self._drop_since(alarms)
+        asked = self.state.opinion
+        if asked is not None and (since is None or self._is_outdated(asked, alarms)):
+            self._stop(asked)
+            asked = self.state.opinion
+        if since is not None and asked is None:
+            self._begin(since, drop, stands=any(each.since is not None for each in alarms))
+        elif since is not None and asked is not None:
+            self._go_on(asked, drop, settled_by)
+
+    def _drop_since(self, alarms: Sequence[NearAlarm]) -> float | None:
+        held = self.state.near
+        near = {
+            each.evaluator: held.get(each.evaluator, (each.entered, self._now))
+            for each in alarms
+            if each.progress >= NEAR
+        }
+        self.state = replace(self.state, near=near)
+        drops = [each.since for each in alarms if each.since is not None]
+        lasting = [
+            near[each.evaluator][1]
+            for each in alarms
+            if each.evaluator in near and each.entered - near[each.evaluator][0] >= LONG
+        ]
+        return min(drops or lasting, default=None)
+
+    @staticmethod
+    def _is_outdated(asked: AskedOpinion, alarms: Sequence[NearAlarm]) -> bool:
+        """No loss was found before the drop stood: it says nothing of what has come since."""
+        stands = any(each.since is not None for each in alarms)
+        return stands and not asked.stands and _verdict(asked.looks) == "not_confirmed"
+
+    def _begin(self, since: float, drop: int, *, stands: bool) -> None:
+        before = tuple(sorted(each.score for each in self._judged if each.time < since))
+        wanted = self._allowed(drop) if len(before) >= LEAST_BEFORE else 0
+        if wanted:
+            self._request(wanted)
+        asked = AskedOpinion(
+            asked=self._now, before=before, wanted=wanted, requested=self._now, stands=stands
+        )
+        self.state = replace(self.state, opinion=asked)
+
+    def _go_on(self, asked: AskedOpinion, drop: int, settled_by: float) -> None:
+        answers = [each for each in self._judged if each.time > asked.asked]
+        settled = [each.score for each in answers if each.time <= settled_by]
+        looks = looks_of(settled, asked.before, taken=looks_in(asked.looks))
+        was = _verdict(asked.looks)
+        if len(looks) > len(asked.looks):
+            stored = tuple(ReleaseLook(each.sessions, *each.rank) for each in looks)
+            asked = replace(asked, looks=stored, after=fmean(settled[: looks[-1].sessions]))
+        missing = asked.wanted - len(answers) - asked.unanswered
+        if _verdict(asked.looks) != "undecided":
+            if was == "undecided":
+                self._give_back(missing)
+        elif drop and len(settled) + asked.unanswered >= asked.wanted:
+            if further := self._allowed(min(asked.wanted, MOST - asked.wanted)):
+                asked = replace(asked, wanted=asked.wanted + further, requested=self._now)
+                self._request(further + missing)
+        elif missing > 0 and self._now - asked.requested >= AGAIN:
+            asked = replace(asked, requested=self._now)
+            self._request(missing)
+        self.state = replace(self.state, opinion=asked)
+
+    def _stop(self, asked: AskedOpinion) -> None:
+        if _verdict(asked.looks) == "undecided":
+            answers = sum(each.time > asked.asked for each in self._judged)
+            self._give_back(asked.wanted - answers - asked.unanswered)
+        self.state = replace(self.state, opinion=None)
+
+    def _give_back(self, missing: int) -> None:
+        """What is still missing is wanted no longer."""
+        if missing > 0:
+            self._request(0)
+            self.state = replace(self.state, asked_today=max(0, self.state.asked_today - missing))
+
+    def _allowed(self, sessions: int) -> int:
+        """As many of these as the day has left."""
+        day = int(self._now // DAY)
+        today = self.state.asked_today if day == self.state.day else 0
+        allowed = max(0, min(sessions, MOST - today))
+        self.state = replace(self.state, day=day, asked_today=today + allowed)
+        return allowed
+
+    def _request(self, sessions: int, version: str | None = None) -> None:
+        number = self.state.number + 1
+        self.state = replace(self.state, number=number)
+        service, agent = self._agent
+        self.requests.append(
+            MoreRecord(
+                service=service,
+                agent=agent,
+                version=version,
+                number=number,
+                sessions=ceil(max(0, sessions) / self._partitions),
+            )
+        )

@@ -1,0 +1,223 @@
+"""When the judge is asked beyond its sample, and what it says of a drop."""
+
+from collections.abc import Iterable
+
+from collector.config.tree import JudgeMore
+from collector.records.signal import rfc3339
+from collector.records.signal_batch import SignalHeader, SubjectHeader
+from collector.watch.second_opinions import AGAIN, DAY, MOST, NearAlarm, SecondOpinions
+from collector.watch.windows.seen import Seen
+from tests.support.state_tables import give_back
+
+AGENT = ("bot", "planner")
+SETTLE = 300.0
+START = 10 * DAY + 3600.0  # early in a day
+
+
+def made(more: JudgeMore | None = None, *, partitions: int = 1) -> SecondOpinions:
+    settings = more or JudgeMore(new_version=None, drop=40)
+    return SecondOpinions(settings, "task_completion", settle=SETTLE, partitions=partitions)
+
+
+class Story:
+    """One agent, whose sessions come every ten seconds and are judged at once."""
+
+    def __init__(self, opinions: SecondOpinions | None = None) -> None:
+        self.opinions = opinions or made()
+        self.now = START
+        self.sessions = 0
+        self.dropped: float | None = None
+        self.progress = 0.0
+        self.version = "1"
+        self.asked: list[tuple[str | None, int]] = []
+
+    def judged(
+        self, scores: Iterable[float], *, sample: str = "more", failed: bool = False
+    ) -> None:
+        for score in scores:
+            self.now += 10.0
+            self.sessions += 1
+            subject = SubjectHeader(
+                "trace",
+                "bot",
+                "planner",
+                f"s{self.sessions}",
+                "session.id",
+                rfc3339(self.now),
+                agent_version=self.version,
+            )
+            header = SignalHeader(
+                f"{self.sessions:032x}",
+                "task_completion",
+                "llm_judge",
+                "failed" if failed else "scored",
+                final=True,
+                score=None if failed else score,
+                first=True,
+                sample=sample,
+            )
+            self.opinions.take(AGENT, Seen(subject, self.now), header, is_new=True)
+            self.look()
+
+    def look(self, after: float = 0.0) -> None:
+        self.now += after
+        alarm = NearAlarm("work_baseline/session", self.progress, self.sessions, self.dropped)
+        self.opinions.look(AGENT, {self.version}, [alarm], self.now)
+        self.asked += [(each.version, each.sessions) for each in self.opinions.requests]
+        self.opinions.pending()
+        self.opinions.written()
+
+    def drop(self) -> None:
+        self.dropped, self.progress = self.now, 1.0
+        self.look()
+
+    @property
+    def words(self) -> str:
+        return self.opinions.shown()[AGENT].words
+
+
+GOOD, BAD = [0.9, 0.8, 0.95, 0.85] * 10, [0.5, 0.4, 0.9, 0.55] * 10
+
+
+def test_a_loss_is_confirmed_at_the_first_look_that_shows_it_and_the_rest_is_not_asked() -> None:
+    story = Story()
+    story.judged(GOOD)
+    story.drop()
+    story.judged(BAD[:20])
+    assert story.asked == [(None, 40)]
+    assert story.words == "the judge is asked: 20 of 40 sessions judged, no verdict yet"
+
+    story.look(after=SETTLE)
+
+    assert story.words == "the judge agrees: task_completion 0.88 -> 0.59 over 20 sessions"
+    assert story.asked == [(None, 40), (None, 0)]
+
+
+def test_no_loss_is_said_and_what_is_undecided_is_asked_further() -> None:
+    story = Story()
+    story.judged(GOOD * 5)
+    story.drop()
+    for _ in range(4):
+        story.judged(GOOD)
+        story.look(after=SETTLE)
+
+    assert story.words == "the judge sees no loss over 160 sessions"
+    assert story.asked == [(None, 40), (None, 40), (None, 80)]
+
+
+def test_sessions_of_before_the_question_do_not_answer_it() -> None:
+    """They may be those that raised the drop."""
+    story = Story()
+    story.judged(GOOD)
+    began = story.now
+    story.judged(BAD)
+    story.drop()
+    story.dropped = began
+    story.look(after=SETTLE)
+
+    assert story.words == "the judge is asked: 0 of 40 sessions judged, no verdict yet"
+
+
+def test_it_is_asked_before_the_drop_stands_once_ten_scores_were_near() -> None:
+    story = Story()
+    story.judged(GOOD)
+    story.progress = 0.6
+    story.judged(GOOD[:10])
+    assert story.asked == []
+    story.judged(GOOD[:1])
+    assert story.asked == [(None, 40)]
+
+    story.progress = 0.4
+    story.look()
+
+    assert story.asked == [(None, 40), (None, 0)]
+    assert story.opinions.shown() == {}
+
+
+def test_what_it_said_before_the_drop_stood_does_not_hush_the_drop() -> None:
+    story = Story()
+    story.judged(GOOD * 5)
+    story.progress = 0.6
+    story.judged(GOOD[:11])
+    for _ in range(2):
+        story.judged(GOOD)
+        story.look(after=SETTLE)
+    assert story.words.startswith("the judge sees no loss")
+
+    story.drop()
+
+    assert story.words.startswith("the judge is asked: 0 of")
+
+
+def test_a_day_asks_no_more_than_one_drop_may_cost() -> None:
+    story = Story()
+    story.judged(GOOD)
+    for _ in range(12):
+        story.drop()
+        story.judged([0.7] * 20, failed=True)
+        story.dropped, story.progress = None, 0.0
+        story.look()
+
+    asked = [sessions for _, sessions in story.asked if sessions]
+    assert sum(asked) - 20 * story.asked.count((None, 0)) <= MOST
+
+
+def test_a_judge_that_is_away_is_said_and_asked_no_more_than_once_for_each_session() -> None:
+    story = Story()
+    story.judged(GOOD)
+    story.drop()
+    story.judged([0.0] * 12, failed=True)
+    story.look(after=AGAIN)
+
+    assert story.words == (
+        "the judge is asked: 0 of 40 sessions judged, no verdict yet; 12 have no answer"
+    )
+    assert story.asked == [(None, 40), (None, 28)]
+
+
+def test_without_judged_sessions_of_before_it_is_not_asked_and_says_so() -> None:
+    story = Story()
+    story.judged(GOOD[:7])
+    story.now += 1.0
+    story.drop()
+
+    assert story.asked == []
+    assert story.words == (
+        "the judge has no opinion: it had judged 7 sessions before, 20 are needed"
+    )
+
+
+def test_the_first_sessions_of_a_version_are_asked_about_and_what_the_one_before_lacks() -> None:
+    story = Story(made(JudgeMore(new_version=40, drop=None)))
+    story.look()
+    story.judged(GOOD[:30])
+    assert story.asked == [("1", 40)]
+
+    story.version = "2"
+    story.opinions.look(AGENT, {"1", "2"}, [], story.now)
+
+    wanted = {each.version: each.sessions for each in story.opinions.requests}
+    assert wanted == {"1": 10, "2": 40}
+
+
+def test_a_request_is_spread_over_partitions() -> None:
+    story = Story(made(partitions=12))
+    story.judged(GOOD)
+    story.drop()
+
+    assert story.asked == [(None, 4)]
+
+
+def test_a_restart_goes_on_where_it_was() -> None:
+    story = Story()
+    story.judged(GOOD)
+    story.drop()
+    story.judged(BAD[:20])
+    again = made()
+    assert give_back(again.table, story.opinions.table.pending()) == []
+    story.opinions = again
+
+    story.look(after=SETTLE)
+
+    assert story.words == "the judge agrees: task_completion 0.88 -> 0.59 over 20 sessions"
+    assert story.asked == [(None, 40), (None, 0)]
