@@ -12,6 +12,7 @@ import msgspec
 from collector.api.query import time_shown
 from collector.api.store import AgentEntry, micros
 from collector.base.telemetry import short
+from collector.records.second_opinion import SecondOpinion
 from collector.records.signal import HEADLINES
 from collector.records.standing import (
     Drop,
@@ -67,6 +68,7 @@ def agent_shown(
         if standing is None
         else [msgspec.to_builtins(each) for each in standing.failing_always],
         "drops": [] if standing is None else [_drop(each) for each in standing.drops],
+        "second_opinion": None if standing is None else _opinion(standing.second_opinion),
         "differs": None if differs is None else [each._asdict() for each in differs],
         "detectors": [] if standing is None else [_watched(each) for each in standing.watched],
         "runaways": [] if standing is None else [_runaway(each) for each in standing.runaways],
@@ -102,6 +104,10 @@ def _runaway(trace: OpenRunaway) -> dict[str, Any]:
 
 def _fault(fault: Fault) -> dict[str, Any]:
     return {**msgspec.to_builtins(fault), "since": time_shown(micros(fault.since))}
+
+
+def _opinion(found: SecondOpinion | None) -> dict[str, Any] | None:
+    return None if found is None else {**msgspec.to_builtins(found), "words": found.words}
 
 
 def _drop(drop: Drop) -> dict[str, Any]:

@@ -133,7 +133,12 @@ OPINIONS = {
     "drop_second_opinion": (
         "What the judge says of the agent's drop: 1 it agrees, 0 it sees no loss, -1 undecided. Once asked only.",
         ("service", "agent"),
-    )
+    ),
+    "second_opinion_mean_ratio": (
+        "Mean of the judge's scores before the drop, and since it was asked. From its first look on.",
+        ("service", "agent", "evaluator", "period"),
+    ),
+    "second_opinion_sessions": ("Sessions of that look.", ("service", "agent")),
 }
 
 FAULTS = {
@@ -267,6 +272,11 @@ def drift(detectors: DriftDetectors, *, is_detailed: bool) -> Iterator[GaugeSamp
 def opinions(shown: Mapping[AgentLabels, SecondOpinion]) -> Iterator[GaugeSample]:
     for agent, each in shown.items():
         yield GaugeSample("drop_second_opinion", agent, VALUES[each.verdict])
+        if each.before is not None and each.after is not None:
+            for period, mean in (("before", each.before), ("since", each.after)):
+                labels = (*agent, each.evaluator, period)
+                yield GaugeSample("second_opinion_mean_ratio", labels, mean)
+            yield GaugeSample("second_opinion_sessions", agent, each.sessions)
 
 
 def faults(watched: Faults) -> Iterator[GaugeSample]:

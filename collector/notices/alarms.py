@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 from urllib.parse import quote_plus
 
-from collector.notices.conditions import FoundAlert, fires_at
+from collector.notices.conditions import OPINION, FoundAlert, fires_at
 from collector.notices.series import GAP, Growth, Series
 from collector.records.codec import encode
 from collector.records.notices import AlarmRecord, Labels, Sent, State, alarm_key
@@ -166,6 +166,7 @@ class Alarms:
         kept = self._restored if now < self._kept_until else frozenset[Labels]()
         for labels, alarm in [*self._alarms.items()]:
             if labels not in holding and labels not in kept:
+                _hush(alarm, series)
                 self._end(alarm, now)
         for target in self._targets:
             self._wait(target, now)
@@ -320,6 +321,14 @@ class Alarms:
     def _is_settled(self, alarm: RaisedAlert) -> bool:
         is_over = alarm.end is not None and not alarm.sending
         return is_over and not any(self._is_due(target, alarm) for target in self._targets)
+
+
+def _hush(drop: RaisedAlert, series: Series) -> None:
+    """The end of a drop in which the judge sees no loss says so."""
+    match = {name: dict(drop.labels).get(name, "") for name in ("service", "agent")}
+    is_drop = dict(drop.labels)["alertname"] == DROP.name
+    if is_drop and drop.end is None and series.largest(OPINION, (), match).get(()) == 0:
+        drop.description = f"{drop.description} It is quiet now: the judge sees no loss."
 
 
 def is_of(alarm: RaisedAlert, alert: Alert, of: Mapping[str, str]) -> bool:

@@ -29,6 +29,7 @@ GAUGES = frozenset(
         "spanwise_drift_detected",
         "spanwise_drift_since_timestamp_seconds",
         "spanwise_drift_strong",
+        "spanwise_drop_second_opinion",
         "spanwise_fault_detected",
         "spanwise_fault_failures",
         "spanwise_fault_since_timestamp_seconds",
@@ -38,6 +39,8 @@ GAUGES = frozenset(
         "spanwise_outbox_oldest_timestamp_seconds",
         "spanwise_outbox_records",
         "spanwise_runaway_traces",
+        "spanwise_second_opinion_mean_ratio",
+        "spanwise_second_opinion_sessions",
         "spanwise_window_lower_bound_ratio",
         "spanwise_window_mean_ratio",
         "spanwise_window_samples",
@@ -73,6 +76,11 @@ def _began(series: Series) -> Mapping[tuple[str, ...], float]:
     return series.largest("spanwise_fault_since_timestamp_seconds", FAULT.labels, {}, within=GAP)
 
 
+OPINION = "spanwise_drop_second_opinion"
+_AGREED = {1.0: 2.0, 0.0: 0.0}
+"""What a second opinion makes of a ticket: a page, or nothing."""
+
+
 def _drops(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
     dropped = series.largest("spanwise_drift_detected", DROP.labels, {}, within=GAP)
     strong = series.largest("spanwise_drift_strong", DROP.labels, {}, within=GAP)
@@ -80,8 +88,10 @@ def _drops(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
     paged = {
         labels[:2] for labels in _paging(series) if fires_at(began.get(labels, 0.0)) <= series.now
     }
+    opinions = series.largest(OPINION, DROP.labels[:2], {}, within=GAP)
     for labels in {**strong, **dropped}:
-        value = 2 * strong.get(labels, 0.0) or dropped.get(labels, 0.0)
+        weak = dropped.get(labels, 0.0) * _AGREED.get(opinions.get(labels[:2], -1.0), 1.0)
+        value = 2 * strong.get(labels, 0.0) or weak
         if value > 0 and labels[:2] not in paged:
             yield labels, value
 

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from collector.records.windows import ReleaseLook
+from evaluators.formulas.release_verdict import MIN_BASELINE
 
 Verdict: TypeAlias = Literal["confirmed", "not_confirmed", "undecided"]
 VALUES = {"confirmed": 1, "not_confirmed": 0, "undecided": -1}
@@ -72,10 +73,10 @@ class SecondOpinion(msgspec.Struct, frozen=True, kw_only=True):
             return f"the judge agrees: {means} over {self.sessions} sessions"
         if self.verdict == "not_confirmed":
             return f"the judge sees no loss over {self.sessions} sessions"
-        if self.samples_before < LEAST_BEFORE:
+        if self.samples_before < MIN_BASELINE:
             return (
                 "the judge has no opinion: it had judged"
-                f" {self.samples_before} sessions before, {LEAST_BEFORE} are needed"
+                f" {self.samples_before} sessions before, {MIN_BASELINE} are needed"
             )
         done = f"undecided after {self.sessions}" if self.sessions else "no verdict yet"
         text = f"the judge is asked: {self.judged} of {self.wanted} sessions judged, {done}"
@@ -83,8 +84,3 @@ class SecondOpinion(msgspec.Struct, frozen=True, kw_only=True):
             budget = f", {self.budget} for want of judge.budget" if self.budget else ""
             text += f"; {self.unanswered} have no answer{budget}"
         return text
-
-
-LEAST_BEFORE = (
-    20  # judged sessions before a drop without which nothing can be compared, as for releases
-)

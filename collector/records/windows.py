@@ -31,6 +31,8 @@ class WindowEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The session's latest score names another agent or version: it keeps its place and counts for nothing here."""
     version: str | None = None
     """Of the agent, empty when it names none; None: written before versions were kept, so that it cannot end."""
+    weight: float = 1.0
+    """As how many sessions it counts in a mean: 1 / the probability with which it was judged."""
 
     @property
     def rank(self) -> Rank:

@@ -126,9 +126,35 @@ def _drop(w: Words) -> str:
     return (
         f"{w.each(AlertQuery(family='spanwise_drift_cause'), ('fault', 'tool'), agent, cause)}"
         f"{w.each(since, ('evaluator',), scope, dropped)}"
-        f"{w.each(means, ('evaluator',), scope, mean)}"
+        f"{w.each(means, ('evaluator',), scope, mean)}{_opinion(w)}"
         " It may be a changed prompt, model or mix of questions: compare three sessions from before with three since."
         " In the first two weeks of an agent it may also be the time of day or of the week."
+    )
+
+
+def _opinion(w: Words) -> str:
+    """What a judge says of the drop."""
+    agent = ("service", "agent")
+
+    def verdict(row: Words) -> str:
+        no_loss = row.above(-1, " The judge sees no loss", " The judge is asked, and undecided")
+        return row.above(0, " The judge agrees", no_loss)
+
+    def mean(period: str, text: Text) -> str:
+        query = AlertQuery(family="spanwise_second_opinion_mean_ratio", labels={"period": period})
+        return w.each(query, ("evaluator",), agent, text)
+
+    before = mean("before", lambda row: f": {row.label('evaluator')} {row.value('%.2f')} before")
+    since = mean("since", lambda row: f", {row.value('%.2f')} since")
+    sessions = AlertQuery(family="spanwise_second_opinion_sessions")
+
+    def over(row: Words) -> str:
+        return f", over {row.value('%.0f')} sessions."
+
+    return (
+        f"{w.each(AlertQuery(family='spanwise_drop_second_opinion'), (), agent, verdict)}{before}{since}"
+        f"{w.each(sessions, (), agent, over)}"
+        " Where no judge is asked, `judge.model` gives a second opinion."
     )
 
 

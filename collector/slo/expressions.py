@@ -126,7 +126,13 @@ max by (service, agent) (
     last_over_time({_PAGED} offset 1m) > 0
   )"""
 FAULT = f"{FAULTS} > 0"
-_ANY_DROP = f"(2 * ({STRONG} > 0) or {DROPPED} > 0)"
+_OPINION = "max by (service, agent) (last_over_time(spanwise_drop_second_opinion[5m]))"
+_ANY_DROP = f"""\
+(
+    2 * ({STRONG} > 0 or {DROPPED} > 0 and on (service, agent) {_OPINION} == 1)
+    or
+    {DROPPED} > 0 unless on (service, agent) {_OPINION} == 0
+  )"""
 DROP = f"""\
 (
   {_ANY_DROP}
@@ -141,7 +147,9 @@ or
   unless on (service, agent)
   {_FAULT_FIRES}
 )"""
-"""2: strong. A fault that wakes somebody says more, and says it alone: beside one no drop begins to fire.
+"""2: strong, or the judge agrees. Where the judge sees no loss, what is not strong is quiet.
+
+A fault that wakes somebody says more, and says it alone: beside one no drop begins to fire.
 
 One that fires already goes on until the fault fires, so that no end of it is sent before the fault.
 """

@@ -23,7 +23,6 @@ from collector.records.codec import encode
 from collector.records.comparison import looks_in
 from collector.records.more import MoreRecord
 from collector.records.second_opinion import (
-    LEAST_BEFORE,
     AskedOpinion,
     JudgedSession,
     MoreState,
@@ -35,7 +34,7 @@ from collector.records.standing import AgentLabels
 from collector.records.windows import ReleaseLook
 from collector.watch.settling import digest_of
 from collector.watch.windows.seen import Seen
-from evaluators.formulas.release_verdict import LOOKS, looks_of, release_verdict
+from evaluators.formulas.release_verdict import LOOKS, MIN_BASELINE, looks_of, release_verdict
 
 JUDGED = 400
 """Judged sessions of an agent that are remembered: 160 since a question, and more than that before it."""
@@ -45,7 +44,7 @@ MOST = LOOKS[-1]
 """Sessions about drops in a day, too: what one drop may cost."""
 AGAIN = 600.0
 """Seconds after which what is missing is asked for again: sessions are spread unevenly over partitions."""
-DAY = 86_400
+DAY = 86_400  # seconds
 
 
 class NearAlarm(NamedTuple):
@@ -285,7 +284,7 @@ class _Asking:
 
     def _begin(self, since: float, drop: int, *, stands: bool) -> None:
         before = tuple(sorted(each.score for each in self._judged if each.time < since))
-        wanted = self._allowed(drop) if len(before) >= LEAST_BEFORE else 0
+        wanted = self._allowed(drop) if len(before) >= MIN_BASELINE else 0
         if wanted:
             self._request(wanted)
         asked = AskedOpinion(
@@ -294,17 +293,17 @@ class _Asking:
         self.state = replace(self.state, opinion=asked)
 
     def _go_on(self, asked: AskedOpinion, drop: int, settled_by: float) -> None:
+        if _verdict(asked.looks) != "undecided":
+            return
         answers = [each for each in self._judged if each.time > asked.asked]
         settled = [each.score for each in answers if each.time <= settled_by]
         looks = looks_of(settled, asked.before, taken=looks_in(asked.looks))
-        was = _verdict(asked.looks)
         if len(looks) > len(asked.looks):
             stored = tuple(ReleaseLook(each.sessions, *each.rank) for each in looks)
             asked = replace(asked, looks=stored, after=fmean(settled[: looks[-1].sessions]))
         missing = asked.wanted - len(answers) - asked.unanswered
         if _verdict(asked.looks) != "undecided":
-            if was == "undecided":
-                self._give_back(missing)
+            self._give_back(missing)
         elif drop and len(settled) + asked.unanswered >= asked.wanted:
             if further := self._allowed(min(asked.wanted, MOST - asked.wanted)):
                 asked = replace(asked, wanted=asked.wanted + further, requested=self._now)

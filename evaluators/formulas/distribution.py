@@ -99,6 +99,23 @@ def bounds(scores: Sequence[float], confidence: float = CONFIDENCE) -> Confidenc
     return empirical_bernstein(scores, confidence)
 
 
+def weighted_bounds(scores: Iterable[tuple[float, float]]) -> ConfidenceInterval | None:
+    """`bounds` of (score, weight), weights above 0: a score counts as often as its weight says.
+
+    Where weights differ, as many scores are behind the mean as Kish (1965) says: (sum of w)^2 / sum of w^2.
+    """
+    ordered = sorted(scores)
+    values = [score for score, _ in ordered]
+    weights = [weight for _, weight in ordered]
+    if not ordered or min(weights) == max(weights):
+        return bounds(values)
+    total = math.fsum(weights)
+    mean = math.fsum(score * weight for score, weight in ordered) / total
+    count = total**2 / math.fsum(weight**2 for weight in weights)
+    square = math.fsum(weight * (score - mean) ** 2 for score, weight in ordered) / total
+    return _bernstein(mean, square * count / (count - 1), count, CONFIDENCE)
+
+
 def empirical_bernstein(
     scores: Sequence[float], confidence: float = CONFIDENCE
 ) -> ConfidenceInterval:
@@ -111,6 +128,10 @@ def empirical_bernstein(
     if count < 2:
         return ConfidenceInterval(mean, 0.0, 1.0)
     variance = math.fsum((score - mean) ** 2 for score in scores) / (count - 1)
+    return _bernstein(mean, variance, count, confidence)
+
+
+def _bernstein(mean: float, variance: float, count: float, confidence: float) -> ConfidenceInterval:
     log = math.log(4 / (1 - confidence))
     radius = math.sqrt(2 * variance * log / count) + 7 * log / (3 * (count - 1))
     return ConfidenceInterval(mean, max(0.0, mean - radius), min(1.0, mean + radius))

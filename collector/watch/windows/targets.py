@@ -380,6 +380,7 @@ def _entry(seen: Seen, header: SignalHeader, labels: Labels) -> WindowEntry | No
         subject.trace_id or "",
         False,
         seen.version,
+        1 / header.sample_probability if header.sample_probability else 1.0,
     )
 
 

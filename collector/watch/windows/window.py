@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from collector.records.windows import WindowEntry
 from collector.watch.windows.running_mean import Age, RunningMean
-from evaluators.formulas.distribution import ConfidenceInterval, bounds
+from evaluators.formulas.distribution import ConfidenceInterval, weighted_bounds
 
 MOST_WAITING = 256  # sessions whose latest score waits
 
@@ -48,6 +48,7 @@ class Window:
         self._held: dict[str, WindowEntry] = {}
         self._ages: list[Age] = []  # of what is held, sorted
         self._since = inf  # no entry is older than this log time
+        self._is_weighted = False  # whether an entry counts otherwise than once
         self._mean: RunningMean | None = None
         """Of the entries that are not gone; None until the mean is asked for."""
         for entry in entries:
@@ -97,15 +98,15 @@ class Window:
         before log time `since` none counts.
         """
         counting = self.counting(now, current)
-        scores = [each.score for each in counting if each.covered and each.time >= since]
-        # Sorted, so that the sum is the same to the last bit whatever the order of arrival.
-        interval = bounds(sorted(scores))
-        return None if interval is None else Stats(interval, len(scores))
+        counted = [each for each in counting if each.covered and each.time >= since]
+        # It sorts them, so that the sum is the same to the last bit whatever the order of arrival.
+        interval = weighted_bounds((each.score, each.weight) for each in counted)
+        return None if interval is None else Stats(interval, len(counted))
 
     def mean(self, now: float) -> float | None:
         """The mean of `stats` for all versions, without a walk over the window while no session is too old."""
         self._settle()
-        if self._since < now - self._max_age:
+        if self._is_weighted or self._since < now - self._max_age:
             stats = self.stats(now)
             return stats and stats.bounds.mean
         if self._mean is None:
@@ -154,6 +155,7 @@ class Window:
                 return
             self._remove(self._held[oldest[1]])
         self._held[entry.session] = entry
+        self._is_weighted = self._is_weighted or entry.weight != 1.0
         insort(self._ages, age)
         self._since = min(self._since, entry.time)
         if self._mean is not None and not entry.gone:

@@ -36,6 +36,7 @@ WORDS: Mapping[tuple[str, str], Set[str | None]] = {
     ("spanwise_fault_detected", "fault"): set(FAULTS_THAT_PAGE),
     ("spanwise_fault_uses", "period"): {"before", "since"},
     ("spanwise_fault_failures", "period"): {"before", "since"},
+    ("spanwise_second_opinion_mean_ratio", "period"): {"before", "since"},
     ("spanwise_log_lag_seconds", "group"): {ASSEMBLY, SCORING},
     ("spanwise_signals_total", "result"): {"acked", "retried", "lost"},
     ("spanwise_notices_total", "result"): set(get_args(Result)),

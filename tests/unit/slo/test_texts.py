@@ -35,6 +35,12 @@ SERIES = {
     of("fault_failures", PLACE, fault="tool_slow", tool="find_order", period="before"): "1x100",
     of("drift_detected", QUOTED): "1x100",
     of("drift_cause", PLACE, fault="tool_slow", tool="find_order"): "1x100",
+    of("drop_second_opinion", PLACE): "1x100",
+    of(
+        "second_opinion_mean_ratio", PLACE, evaluator="task_completion", period="before"
+    ): "0.91x100",
+    of("second_opinion_mean_ratio", PLACE, evaluator="task_completion", period="since"): "0.58x100",
+    of("second_opinion_sessions", PLACE): "40x100",
     of("drift_since_timestamp_seconds", QUOTED): "1700000000x100",
     of("window_samples", QUOTED): "200x100",
     of("window_mean_ratio", QUOTED): "0.52x100",
@@ -117,6 +123,7 @@ def test_every_text_is_whole(said: dict[str, str], name: str) -> None:
                 "It is explained by the fault tool_slow of find_order.",
                 "agent_reliability dropped 22:13 UTC.",
                 "The mean of agent_reliability over its window is 0.52.",
+                "The judge agrees: task_completion 0.91 before, 0.58 since, over 40 sessions.",
             ],
         ),
         (

@@ -120,6 +120,19 @@ DROPS = (
         },
     ),
     Scenario(
+        name="a judge that agrees wakes somebody; where it sees no loss, it is quiet",
+        series={
+            of("drift_detected", RELIABILITY): "1x100",
+            of("drop_second_opinion", PLAIN): "_x10 -1x20 1x20 0x20",
+        },
+        fires={
+            "8m": {DROP: [ticket(SESSIONS)]},
+            "25m": {DROP: [ticket(SESSIONS)]},
+            "40m": {DROP: [page(SESSIONS)]},
+            "60m": {},
+        },
+    ),
+    Scenario(
         name="a strong fall wakes somebody, and is not a ticket beside it",
         series={
             of("drift_detected", RELIABILITY): "0x10 1x50",

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable
 
+import pytest
+
 from collector.config.tree import JudgeMore
 from collector.records.signal import rfc3339
 from collector.records.signal_batch import SignalHeader, SubjectHeader
+from collector.records.windows import WindowEntry
 from collector.watch.second_opinions import AGAIN, DAY, MOST, NearAlarm, SecondOpinions
 from collector.watch.windows.seen import Seen
+from collector.watch.windows.window import Window
 from tests.support.state_tables import give_back
 
 AGENT = ("bot", "planner")
@@ -101,8 +105,8 @@ def test_no_loss_is_said_and_what_is_undecided_is_asked_further() -> None:
         story.judged(GOOD)
         story.look(after=SETTLE)
 
-    assert story.words == "the judge sees no loss over 160 sessions"
-    assert story.asked == [(None, 40), (None, 40), (None, 80)]
+    assert story.words == "the judge sees no loss over 80 sessions"
+    assert story.asked == [(None, 40), (None, 40)]
 
 
 def test_sessions_of_before_the_question_do_not_answer_it() -> None:
@@ -221,3 +225,23 @@ def test_a_restart_goes_on_where_it_was() -> None:
 
     assert story.words == "the judge agrees: task_completion 0.88 -> 0.59 over 20 sessions"
     assert story.asked == [(None, 40), (None, 0)]
+
+
+def test_a_mean_counts_sessions_of_sparse_times_as_often_as_they_stand_for() -> None:
+    """A tenth is judged while all is well, everything while three of four fail."""
+    window = Window(sessions=200, max_age=DAY)
+    for at in range(100):
+        weight, score = (10.0, 1.0) if at < 50 else (1.0, float(at % 4 == 0))
+        window.offer(entry(at, score, weight))
+
+    stats = window.stats(100.0)
+
+    assert stats is not None
+    assert stats.samples == 100
+    assert stats.bounds.mean == pytest.approx((500 + 12) / 550, abs=0.01)
+    assert window.mean(100.0) == stats.bounds.mean
+    assert stats.bounds.lower < stats.bounds.mean < stats.bounds.upper
+
+
+def entry(at: int, score: float, weight: float) -> WindowEntry:
+    return WindowEntry(f"s{at}", float(at), 0, True, f"{at:032x}", score, weight=weight)
