@@ -277,7 +277,7 @@ class PrometheusExporter(Consumer):
             await self._slice.give_way()
         for _ in self._drops.explain(self._faults):
             await self._slice.give_way()
-        self._opinions.look_at(self._drops.near_alarms, self._targets.versions_of, self._now)
+        self._opinions.look_at(self._drops.near_alarms, self._targets.versions, self._now)
         self._caught_up = self._caught_up or bool(batch.ends)
         self._has_counted = self._has_counted or bool(batch.records)
 

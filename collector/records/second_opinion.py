@@ -1,15 +1,34 @@
 """What a judge says of a drop that other scores have raised: how it is stored, and how it is shown."""
 
+from collections.abc import Iterable
+from statistics import NormalDist
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from collector.records.windows import ReleaseLook
-from evaluators.formulas.release_verdict import MIN_BASELINE
+from evaluators.formulas.release_verdict import LOOKS, MARGIN, MIN_BASELINE, Z
 
 Verdict: TypeAlias = Literal["confirmed", "not_confirmed", "undecided"]
 VALUES = {"confirmed": 1, "not_confirmed": 0, "undecided": -1}
 """`spanwise_drop_second_opinion`."""
+
+
+STRICT = NormalDist().inv_cdf(1 - 0.02 / len(LOOKS)) / Z
+"""How much further than that of a release the bound lies by which a loss is confirmed.
+
+It wakes somebody, so that 2 % of the drops in which nothing is lost may be confirmed, not 5 %.
+"""
+
+
+def verdict_of(looks: Iterable[ReleaseLook]) -> Verdict:
+    """The verdict of the first look that decides; `release_verdict` says what a look is."""
+    for each in looks:
+        if each.rank + STRICT * (each.upper - each.rank) < 0.5:
+            return "confirmed"
+        if each.lower > 0.5 - MARGIN:
+            return "not_confirmed"
+    return "undecided"
 
 
 class JudgedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -27,14 +27,14 @@ from collector.records.second_opinion import (
     JudgedSession,
     MoreState,
     SecondOpinion,
-    Verdict,
+    verdict_of,
 )
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels
 from collector.records.windows import ReleaseLook
 from collector.watch.settling import digest_of
 from collector.watch.windows.seen import Seen
-from evaluators.formulas.release_verdict import LOOKS, MIN_BASELINE, looks_of, release_verdict
+from evaluators.formulas.release_verdict import LOOKS, MIN_BASELINE, looks_of
 
 JUDGED = 400
 """Judged sessions of an agent that are remembered: 160 since a question, and more than that before it."""
@@ -120,14 +120,14 @@ class SecondOpinions:
     def look_at(
         self,
         alarms: Callable[[], Mapping[AgentLabels, Sequence[NearAlarm]]],
-        versions: Callable[[AgentLabels], frozenset[str]],
+        versions: Callable[[], Mapping[AgentLabels, frozenset[str]]],
         now: float,
     ) -> None:
-        """Look at all agents, once in a second of log time; `versions`: of an agent, that have not ended."""
+        """Look at all agents, once in a second of log time; `versions`: of each, that have not ended."""
         if self.evaluator is not None and now >= self._looked + 1:
-            self._looked = now
-            for agent, each in alarms().items():
-                self.look(agent, versions(agent), each, now)
+            self._looked, near = now, alarms()
+            for agent, each in versions().items():
+                self.look(agent, each, near.get(agent, ()), now)
 
     def look(
         self, agent: AgentLabels, versions: Iterable[str], alarms: Iterable[NearAlarm], now: float
@@ -170,7 +170,7 @@ class SecondOpinions:
             if asked is None or self.evaluator is None:
                 continue
             found[agent] = SecondOpinion(
-                verdict=_verdict(asked.looks),
+                verdict=verdict_of(asked.looks),
                 evaluator=self.evaluator,
                 before=fmean(asked.before) if asked.before else None,
                 after=asked.after,
@@ -211,11 +211,6 @@ class SecondOpinions:
 
 
 _UNANSWERED = frozenset({"failed", "skipped"})
-_VERDICTS: dict[str, Verdict] = {"fail": "confirmed", "pass": "not_confirmed"}
-
-
-def _verdict(looks: Sequence[ReleaseLook]) -> Verdict:
-    return _VERDICTS.get(release_verdict((), (), taken=looks_in(looks)).verdict, "undecided")
 
 
 class _Asking:
@@ -280,7 +275,7 @@ class _Asking:
     def _is_outdated(asked: AskedOpinion, alarms: Sequence[NearAlarm]) -> bool:
         """No loss was found before the drop stood: it says nothing of what has come since."""
         stands = any(each.since is not None for each in alarms)
-        return stands and not asked.stands and _verdict(asked.looks) == "not_confirmed"
+        return stands and not asked.stands and verdict_of(asked.looks) == "not_confirmed"
 
     def _begin(self, since: float, drop: int, *, stands: bool) -> None:
         before = tuple(sorted(each.score for each in self._judged if each.time < since))
@@ -293,7 +288,7 @@ class _Asking:
         self.state = replace(self.state, opinion=asked)
 
     def _go_on(self, asked: AskedOpinion, drop: int, settled_by: float) -> None:
-        if _verdict(asked.looks) != "undecided":
+        if verdict_of(asked.looks) != "undecided":
             return
         answers = [each for each in self._judged if each.time > asked.asked]
         settled = [each.score for each in answers if each.time <= settled_by]
@@ -302,7 +297,7 @@ class _Asking:
             stored = tuple(ReleaseLook(each.sessions, *each.rank) for each in looks)
             asked = replace(asked, looks=stored, after=fmean(settled[: looks[-1].sessions]))
         missing = asked.wanted - len(answers) - asked.unanswered
-        if _verdict(asked.looks) != "undecided":
+        if verdict_of(asked.looks) != "undecided":
             self._give_back(missing)
         elif drop and len(settled) + asked.unanswered >= asked.wanted:
             if further := self._allowed(min(asked.wanted, MOST - asked.wanted)):
@@ -314,7 +309,7 @@ class _Asking:
         self.state = replace(self.state, opinion=asked)
 
     def _stop(self, asked: AskedOpinion) -> None:
-        if _verdict(asked.looks) == "undecided":
+        if verdict_of(asked.looks) == "undecided":
             answers = sum(each.time > asked.asked for each in self._judged)
             self._give_back(asked.wanted - answers - asked.unanswered)
         self.state = replace(self.state, opinion=None)

@@ -29,6 +29,8 @@ class OpenAiServer:
         self.headers: dict[str, str] = {}
         """Sent with every answer."""
         self.delay = delay
+        self.low: str | None = None
+        """About what holds this text the numbers are 0.2, else 0.8."""
         self.open = threading.Event()
         """Chat requests wait for it, 60 seconds at most. It is set; a test may clear it for a while."""
         self.open.set()
@@ -79,7 +81,8 @@ class OpenAiServer:
             time.sleep(self.delay)
         if mode in STATUS:
             return STATUS[mode], {"error": {"message": "no", "type": mode, "code": mode}}
-        text = _text(mode, body)
+        is_low = self.low is not None and self.low in json.dumps(body["messages"])
+        text = _text(mode, body, 0.2 if is_low else 0.8)
         prompt = sum(len(str(each["content"])) for each in body["messages"]) // 4
         return 200, {
             "id": "chatcmpl-1",
@@ -151,7 +154,7 @@ def vector(text: str) -> list[float]:
     return [byte / 255 for byte in hashlib.sha256(text.encode()).digest()[:8]]
 
 
-def _text(mode: Mode, body: dict[str, Any]) -> str:
+def _text(mode: Mode, body: dict[str, Any], usual: float) -> str:
     if mode == "garbage":
         return "I would say it is 0.9 out of 1, quite good!"
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
@@ -162,7 +165,7 @@ def _text(mode: Mode, body: dict[str, Any]) -> str:
         "nan": float("nan"),
         "out_of_range": 7.5,
     }
-    text = json.dumps(filled(schema, numbers.get(mode, 0.8)))
+    text = json.dumps(filled(schema, numbers.get(mode, usual)))
     return text[: len(text) // 2] if mode == "half" else text
 
 

@@ -230,8 +230,9 @@ class Targets:
         """The versions of its agent that have not ended; None: all, as where agents share their labels."""
         return self._versions.current(labels[:2])
 
-    def versions_of(self, agent: AgentLabels) -> frozenset[str]:
-        return self._versions.current(agent) or frozenset()
+    def versions(self) -> dict[AgentLabels, frozenset[str]]:
+        """Of each agent, those that have not ended."""
+        return self._versions.all_current()
 
     def standings(
         self, now: float, changed: Callable[[Labels], float | None]

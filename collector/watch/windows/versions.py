@@ -102,6 +102,9 @@ class VersionsOfAgents:
         versions = self._agents.get(agent)
         return None if versions is None else versions.current
 
+    def all_current(self) -> dict[AgentLabels, frozenset[str]]:
+        return {agent: each.current for agent, each in self._agents.items()}
+
     def forget(self, agent: AgentLabels) -> None:
         self._agents.pop(agent, None)
         self.table.change(agent)

@@ -1,0 +1,98 @@
+"""A drop that free scores cannot explain: the judge is asked about more sessions, agrees, and the ticket is a page."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import agents
+from tests.support.openai_server import OpenAiServer
+from tests.support.sender import Sender
+from tests.support.service import Service
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+
+SETTINGS = (
+    "windows.trace.root_grace=200ms",
+    "windows.agent.settle=1s",
+    "judge.model=openai/test-judge",
+    "judge.api_key=none",
+    "judge.sample=0.5",
+    "judge.budget.calls_per_minute=100000",
+    "embedder.kind=none",
+)
+OPINION = 'spanwise_drop_second_opinion{agent="support",service="bot"}'
+COUNTED = (
+    'spanwise_evaluations_total{agent="support",evaluator="task_completion",outcome="%s",'
+    'sample="%s",scope="trace",service="bot"}'
+)
+
+
+def send(service: Service, name: str, numbers: range) -> None:
+    turns = [agents.Turn(service="bot", session=f"{name}-{n}", number=n) for n in numbers]
+    sender = Sender(list(agents.requests(turns)), lambda: service.grpc)
+    sender.start()
+    sender.join(30)
+    assert not sender.is_alive()
+
+
+def test_the_judge_is_asked_about_a_drop_and_agrees_though_the_service_restarts(
+    tmp_path: Path,
+) -> None:
+    """The answers are polite and wrong: nothing fails more than before."""
+    with OpenAiServer() as server:
+        settings = (*SETTINGS, f"judge.base_url={server.url}")
+        with Service(tmp_path / "data", *settings) as service:
+            send_until(service, "good", "a past of judged sessions", has_past, 0)
+            server.low = " of bad-"
+            wrong = send_until(service, "bad", "the drop", dropped, 0)
+            service.wait_for("the question", lambda: service.metrics().get(OPINION) == -1)
+            send(service, "bad", range(wrong, wrong + 8))
+            service.wait_for("answers beyond the sample", lambda: counted(service, "fail") >= 2)
+        with Service(tmp_path / "data", *settings) as service:
+            send_until(service, "bad", "the opinion", agreed, wrong + 8)
+            (agent,) = service.get("/api/v1/agents")["items"]
+            words = agent["second_opinion"]["words"]
+            assert re.fullmatch(
+                r"the judge agrees: task_completion 0\.80 -> 0\.20 over (20|40) sessions", words
+            )
+    asked = [server.asked_about(f"of bad-{n}?") for n in range(200)]
+    assert max(asked) <= 2  # two calls a trace, the extraction and the verdict
+
+
+def counted(service: Service, outcome: str, sample: str = "more") -> float:
+    return service.metrics().get(COUNTED % (outcome, sample), 0.0)
+
+
+def has_past(service: Service) -> bool:
+    """Of the first sessions of a new agent, those beyond the sample are judged, too."""
+    return counted(service, "pass") >= 15 and counted(service, "pass", "base") >= 15
+
+
+def dropped(service: Service) -> bool:
+    drifts = service.metrics().items()
+    return any(name.startswith("spanwise_drift_detected") and value for name, value in drifts)
+
+
+def agreed(service: Service) -> bool:
+    return service.metrics().get(OPINION) == 1
+
+
+def send_until(
+    service: Service, name: str, what: str, holds: Callable[[Service], bool], first: int
+) -> int:
+    """Sends four sessions at a time until that holds; returns the number of the next one."""
+    sent = first
+
+    def step() -> bool:
+        nonlocal sent
+        if holds(service):
+            return True
+        if sent < 200:
+            send(service, name, range(sent, sent + 4))
+            sent += 4
+        return False
+
+    service.wait_for(what, step, 120)
+    return sent
