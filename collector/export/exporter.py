@@ -157,21 +157,16 @@ class PrometheusExporter(Consumer):
 
         made, of, drops, runs = gauges.Gauges, self._targets, self._drops, self._runs
         costs, faults, reader = self._costs, self._faults, self._fault_reader
+        now = self._log_time
         return (
-            made(
-                gauges.AGENTS,
-                lambda: gauges.agents(of, self._log_time(), self._changed_since),
-                here,
-            ),
+            made(gauges.AGENTS, lambda: gauges.agents(of, now(), self._changed_since), here),
             made(gauges.DRIFT, lambda: gauges.drift(drops, is_detailed=of.is_detailed), here),
             made(gauges.TASKS, lambda: gauges.tasks(runs), lambda: self._traces.caught_up),
             made(gauges.OPINIONS, lambda: gauges.opinions(self._opinions.shown()), here),
             made(gauges.RUNAWAYS, lambda: gauges.runaways(self._open_runaways()), here),
             made(gauges.RANKS, lambda: gauges.ranks(of), here),
             made(
-                gauges.RELEASES,
-                lambda: gauges.releases(of, faults, self._log_time()),
-                lambda: self.caught_up,
+                gauges.RELEASES, lambda: gauges.releases(of, faults, now()), lambda: self.caught_up
             ),
             made(gauges.COSTS, lambda: gauges.costs(costs.per_success(of.holds_agent)), here),
             made(gauges.FAULTS, lambda: gauges.faults(faults), lambda: reader.caught_up),
