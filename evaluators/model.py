@@ -123,6 +123,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """Who refused it; `error` then has the text. The tool never ran: neither it nor the agent is at fault."""
     unanswered: bool = False
     """Whether it was allowed to run and never ended: what ran it broke off, or has not finished."""
+    server: str | None = None
+    """The MCP server that its spans name; None: they name none."""
 
     @property
     def failed(self) -> bool:

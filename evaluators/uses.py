@@ -66,6 +66,8 @@ class ToolUse(NamedTuple):
     """Class of the first error (`matching.error_class`)."""
     repeated: bool = False
     """Whether one call was made three times with the same result (`matching.repeats`)."""
+    server: str = ""
+    """The MCP server that its spans name."""
 
 
 class SessionUses(msgspec.Struct, frozen=True, array_like=True):

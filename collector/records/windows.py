@@ -232,4 +232,5 @@ class AgentFaultsState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     """By partition of `traces`, the offset below which every record is taken in."""
     entered: int = 0  # how many turns have entered
     newest: bytes = b""  # digests of the newest of them, 64 bits each: those that the part may lack
+    servers: dict[str, str] = {}  # by tool, the MCP server that its spans name
     lately: dict[int, int] = {}  # what the newest sessions used: `LatelyUsed`

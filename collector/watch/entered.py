@@ -6,7 +6,12 @@ import struct
 from array import array
 from bisect import bisect_left, insort
 
+from collector.records.windows import SettlingUses
+from evaluators.formulas.fault_watch import EarlierUse
+
 MOST = 4096  # subjects that are remembered: the newest. One that was forgotten and says something again enters again.
+MAX_LATELY = 4096
+"""Entries of sessions in watches that are remembered, 60 kB: one that is forgotten may enter again too soon."""
 TAIL = 128  # subjects that the state names by itself before the part must be written
 _NUMBER = struct.Struct("<Q")
 
@@ -74,3 +79,32 @@ def _unpacked(packed: bytes) -> array[int]:
     if rest:
         raise ValueError("not the subjects that entered")
     return array("Q", struct.unpack(f"<{count}Q", packed))
+
+
+class LatelyUsed:
+    """Which watches the newest sessions entered, so that each enters one once in `settle` seconds.
+
+    It enters once more when it fails after a use that did not: the failure is what is looked for.
+    """
+
+    def __init__(self, settle: float, packed: dict[int, int]) -> None:
+        self._settle = settle
+        self.packed = packed
+        """By digest of session and watch, twice the second at which it entered, and 1 if it failed; the newest last."""
+
+    def get(self, key: int) -> EarlierUse | None:
+        packed = self.packed.get(key)
+        return None if packed is None else EarlierUse(packed >> 1, bool(packed & 1))
+
+    def enters(self, key: int, turn: SettlingUses, *, failed: bool) -> bool:
+        """Whether this use of a session's enters; it is remembered then."""
+        earlier = self.get(key)
+        if earlier is not None:
+            is_late = turn.seen - earlier.seen >= self._settle
+            if turn.is_revised or not (is_late or (failed and not earlier.failed)):
+                return False
+            del self.packed[key]
+        elif len(self.packed) >= MAX_LATELY:
+            del self.packed[next(iter(self.packed))]
+        self.packed[key] = 2 * int(turn.seen) + failed
+        return True

@@ -70,6 +70,7 @@ def _use(name: str, calls: Sequence[ToolCall]) -> ToolUse:
         empty=any(is_nothing(result) for result in results),
         slowest=max(map(_seconds, calls)),
         error=error_class(errors[0]) if errors else "",
+        server=next((call.server for call in calls if call.server), "")[:LONGEST_NAME],
     )
 
 

@@ -21,8 +21,8 @@ from collector.records.standing import (
     VersionCount,
 )
 from collector.records.windows import AgentFaultsState, SettlingUses, VersionUses, WatchState
-from collector.watch.entered import Entered
-from collector.watch.faults.servers import by_server, no_longer
+from collector.watch.entered import Entered, LatelyUsed
+from collector.watch.faults.servers import by_server, no_longer, server_of
 from collector.watch.settling import Settling, digest_of
 from evaluators.formulas.durations import Durations
 from evaluators.formulas.fault_watch import (
@@ -36,8 +36,6 @@ from evaluators.formulas.fault_watch import (
 from evaluators.uses import ToolUse
 
 MAX_TOOLS = 32  # tools of an agent with watches of their own: those that are used most lately
-MAX_LATELY = 4096
-"""Entries of sessions in watches that are remembered, 60 kB: one that is forgotten may enter again too soon."""
 MAX_SETTLING = 4800
 """Turns of an agent that may wait to enter at the same time, each counted as 2 and its tools: 0.7 MB at most."""
 ENDED_SHOWN = 3600.0  # seconds for which the gauge of a fault that is over says 0, so that an alert ends at once
@@ -84,6 +82,7 @@ class AgentFaults:
         self._tools: Slots[str] = Slots(MAX_TOOLS)
         self._tools.restore((state.tools, state.tools_waiting))
         self._durations = {tool: Durations(*each) for tool, each in state.durations.items()}
+        self._servers = dict(state.servers)
         self._watches: dict[Cause, _Watch] = {
             (each.fault, each.tool): _Watch(each) for each in state.watches
         }
@@ -105,7 +104,10 @@ class AgentFaults:
 
     def faults(self) -> Iterator[Fault]:
         """What is shown, in order of fault and tool; tools of a server that fail together are one fault."""
-        return by_server(self._shown())
+        return by_server(self._shown(), self._server_of)
+
+    def _server_of(self, tool: str) -> str | None:
+        return self._servers.get(tool) or server_of(tool)
 
     def _shown(self) -> list[Fault]:
         shown = (watch.shown() for _, watch in self._in_order())
@@ -131,7 +133,8 @@ class AgentFaults:
             (key, watch.record.ended_since) for key, watch in self._in_order() if watch.is_ended
         ]
         yield from (key for key, _ in ended)
-        yield from no_longer(self._shown(), [(*key, since) for key, since in ended])
+        ended_since = [(*key, since) for key, since in ended]
+        yield from no_longer(self._shown(), ended_since, self._server_of)
 
     def cause(self, since: float) -> Cause | None:
         """(fault, tool) of the watch whose failures since then explain best that scores dropped; None: none does.
@@ -144,9 +147,14 @@ class AgentFaults:
             for key, found in evidence.items()
             if found >= EXPLAINS or (found and self._watches[key].is_raised)
         ]
-        return max(
+        found = max(
             explaining, key=lambda key: (key[0] in FAULTS_THAT_PAGE, evidence[key]), default=None
         )
+        # Where the server is what fails, it is named and not its tool.
+        servers = {tool: each.tool for each in self.faults() for tool in each.tools}
+        if found is None or found[0] != "tool_failed" or found[1] not in servers:
+            return found
+        return "server_failed", servers[found[1]]
 
     def looked_at(self, since: float) -> LookedAt | None:
         """Of the watches without enough uses since then, the one with the most failures; None: all have enough."""
@@ -159,10 +167,19 @@ class AgentFaults:
 
     def is_over(self, fault: FaultKind, tool: str, alarm: float) -> bool:
         """Whether a fault that had begun by log time `alarm` is over."""
-        watch = self._watches.get((fault, tool))
-        if watch is None or watch.is_raised:
+        named = (fault, tool)
+        is_server = fault == "server_failed"
+        of = [
+            each
+            for key, each in self._watches.items()
+            if key == named or (is_server and self._is_of_server(key, tool))
+        ]
+        if any(each.is_raised for each in of):
             return False
-        return watch.record.ended > alarm >= watch.record.ended_since
+        return any(each.record.ended > alarm >= each.record.ended_since for each in of)
+
+    def _is_of_server(self, key: Cause, server: str) -> bool:
+        return key[0] == "tool_failed" and self._server_of(key[1]) == server
 
     # --- storing -----------------------------------------------------------------------------------------------------
 
@@ -177,6 +194,7 @@ class AgentFaults:
             },
             tools=tuple(tools),
             tools_waiting=tuple(waiting),
+            servers=self._servers,
             settling=self.settling.held,
             next_offsets=self.settling.next_offsets,
             entered=entered.count,
@@ -204,6 +222,8 @@ class AgentFaults:
         tools: dict[str, ToolUse] = {}
         for use in uses.tools:
             label = self._label(use.tool, turn.due)
+            if use.server and label != OTHER:
+                self._servers[label] = _plain(use.server)
             tools[label] = _both(tools[label], use) if label in tools else use
         for tool, use in tools.items():
             self._feed("tool_failed", tool, turn, failed=use.failed, error=use.error)
@@ -261,39 +281,11 @@ class AgentFaults:
         loser = self._tools.count(tool, now)
         if loser is not None:
             self._durations.pop(loser, None)
+            self._servers.pop(loser, None)
             for key in [each for each in self._watches if each[1] == loser]:
                 del self._watches[key]
                 self.watches_dropped += 1
         return tool if tool in self._tools else OTHER
-
-
-class LatelyUsed:
-    """Which watches the newest sessions entered, so that each enters one once in `settle` seconds.
-
-    It enters once more when it fails after a use that did not: the failure is what is looked for.
-    """
-
-    def __init__(self, settle: float, packed: dict[int, int]) -> None:
-        self._settle = settle
-        self.packed = packed
-        """By digest of session and watch, twice the second at which it entered, and 1 if it failed; the newest last."""
-
-    def get(self, key: int) -> EarlierUse | None:
-        packed = self.packed.get(key)
-        return None if packed is None else EarlierUse(packed >> 1, bool(packed & 1))
-
-    def enters(self, key: int, turn: SettlingUses, *, failed: bool) -> bool:
-        """Whether this use of a session's enters; it is remembered then."""
-        earlier = self.get(key)
-        if earlier is not None:
-            is_late = turn.seen - earlier.seen >= self._settle
-            if turn.is_revised or not (is_late or (failed and not earlier.failed)):
-                return False
-            del self.packed[key]
-        elif len(self.packed) >= MAX_LATELY:
-            del self.packed[next(iter(self.packed))]
-        self.packed[key] = 2 * int(turn.seen) + failed
-        return True
 
 
 class _Watch:
@@ -385,4 +377,5 @@ def _both(one: ToolUse, other: ToolUse) -> ToolUse:
         slowest=max(one.slowest, other.slowest),
         error=one.error or other.error,
         repeated=one.repeated or other.repeated,
+        server=one.server or other.server,
     )

@@ -49,6 +49,7 @@ class DraftCall(msgspec.Struct, eq=False):
     start: int = 0
     rejected: Rejection | None = None
     unanswered: bool = False
+    server: str | None = None
 
     def same_arguments(self, call: Call) -> bool:
         """Whether both ask for the same: an absent object and an empty one are."""
@@ -62,6 +63,7 @@ class DraftCall(msgspec.Struct, eq=False):
             self.result = facts.result
         self.error = self.error or span_error(facts)
         self.rejected = self.rejected or facts.rejected
+        self.server = self.server or mcp_server(facts)
         was_left = facts.was_left or (self.facts is not None and self.facts.was_left)
         self.unanswered = self.result is None if was_left else self.unanswered and facts.unanswered
 
@@ -121,9 +123,19 @@ def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
         agent=agents.of(facts),
         rejected=facts.rejected,
         unanswered=facts.unanswered or (facts.result is None and facts.was_left),
+        server=mcp_server(facts),
     )
     call.execute(facts)
     return call
+
+
+def mcp_server(facts: Facts) -> str | None:
+    """The MCP server that a span was sent to: by its name, else by its address. Other spans have addresses too."""
+    attributes = facts.span.attributes
+    found = attributes.get("mcp.server.name")
+    if not found and "mcp.method.name" in attributes:
+        found = attributes.get("server.address")
+    return found if isinstance(found, str) and found else None
 
 
 def _is_failure(content: JSON) -> bool:

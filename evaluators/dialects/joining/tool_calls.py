@@ -209,4 +209,5 @@ def _finish(call: DraftCall) -> ToolCall:
         end_time_unix_nano=call.end or call.start,
         rejected=call.rejected,
         unanswered=call.unanswered,
+        server=call.server and cap(call.server),
     )

@@ -346,36 +346,3 @@ async def test_a_tool_that_began_to_fail_is_a_fault_and_stands_there_alone() -> 
 
     assert len(watcher.shown()) == 1
     assert watcher.faults.facts()["failing_always"] == {}
-
-
-async def test_tools_of_one_server_that_fail_together_are_one_fault_that_names_it() -> None:
-    watcher = Watcher()
-    names = ("mcp__shop__find", "mcp__shop__book", "mcp__bank__pay")
-    good = SessionUses(tools=tuple(used(each).tools[0] for each in names))
-    bad = SessionUses(tools=tuple(used(each, failed="shop" in each).tools[0] for each in names))
-    await watcher.live(*[good] * 40, *[bad] * 12)
-
-    (fault,) = watcher.shown().values()
-    assert (fault.fault, fault.tool, fault.tools) == (
-        "server_failed",
-        "shop",
-        ("mcp__shop__book", "mcp__shop__find"),
-    )
-    assert (fault.uses, fault.failures, fault.uses_before, fault.pages) == (12, 12, 40, True)
-    assert watcher.value("detected", fault="server_failed", tool="shop") == 1
-    assert watcher.value("detected", fault="tool_failed", tool="mcp__shop__find") == 0
-
-    await watcher.live(*[good] * 40, begin=100)
-    assert watcher.shown() == {}
-    assert watcher.value("detected", fault="server_failed", tool="shop") == 0
-
-
-async def test_one_failing_tool_of_a_server_is_a_tools_fault() -> None:
-    watcher = Watcher()
-    good = SessionUses(tools=(*used("mcp__shop__find").tools, *used("mcp__shop__book").tools))
-    bad = SessionUses(
-        tools=(*used("mcp__shop__find", failed=True).tools, *used("mcp__shop__book").tools)
-    )
-    await watcher.live(*[good] * 40, *[bad] * 12)
-
-    assert list(watcher.shown()) == [("tool_failed", "mcp__shop__find")]

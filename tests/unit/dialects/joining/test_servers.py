@@ -1,5 +1,6 @@
 """Spans of MCP servers, which export their side of a call."""
 
+from evaluators.matching.tool_uses import tool_uses
 from tests.support.conventions import tool
 from tests.support.dialect_spans import SpanSpec, trace_of
 
@@ -44,3 +45,22 @@ def test_what_a_server_is_asked_beside_calls_is_no_turn() -> None:
 def test_a_clients_call_and_a_server_below_its_caller_are_calls() -> None:
     assert len(trace_of(mcp(CLIENT)).tool_calls) == 1
     assert len(trace_of(SpanSpec(id=1, end=9), mcp(SERVER, parent=1)).tool_calls) == 1
+
+
+def test_a_call_has_the_server_that_its_spans_name() -> None:
+    """By its name, or by the address of what was sent to it; the address of a tool of another kind is its own."""
+    address, name = {"server.address": "mcp.internal"}, {"mcp.server.name": "weather"}
+    sent = {"mcp.method.name": "tools/call"}
+    for inner, wanted in (
+        ({**sent, **address}, "mcp.internal"),
+        ({**sent, **address, **name}, "weather"),
+        (address, None),
+    ):
+        outer = SpanSpec(id=2, parent=1, attributes=tool("get_weather"), start=1, end=9)
+        own = SpanSpec(
+            id=3, parent=2, attributes=tool("get_weather", **inner), start=2, kind=CLIENT
+        )
+        (call,) = trace_of(SpanSpec(id=1, end=9), outer, own).tool_calls
+        assert call.server == wanted
+        (use,) = tool_uses((call,))
+        assert use.server == (wanted or "")

@@ -1,0 +1,67 @@
+"""Tools of one MCP server that fail together are one fault, and one cause: the server's."""
+
+from evaluators.uses import SessionUses
+from tests.support.fault_watches import AGENT, Watcher, used
+
+
+async def test_tools_of_one_server_that_fail_together_are_one_fault_that_names_it() -> None:
+    watcher = Watcher()
+    names = ("mcp__shop__find", "mcp__shop__book", "mcp__bank__pay")
+    good = SessionUses(tools=tuple(used(each).tools[0] for each in names))
+    bad = SessionUses(tools=tuple(used(each, failed="shop" in each).tools[0] for each in names))
+    await watcher.live(*[good] * 40, *[bad] * 12)
+
+    (fault,) = watcher.shown().values()
+    assert (fault.fault, fault.tool, fault.tools) == (
+        "server_failed",
+        "shop",
+        ("mcp__shop__book", "mcp__shop__find"),
+    )
+    assert (fault.uses, fault.failures, fault.uses_before, fault.pages) == (12, 12, 40, True)
+    assert watcher.value("detected", fault="server_failed", tool="shop") == 1
+    assert watcher.value("detected", fault="tool_failed", tool="mcp__shop__find") == 0
+
+    await watcher.live(*[good] * 40, begin=100)
+    assert watcher.shown() == {}
+    assert watcher.value("detected", fault="server_failed", tool="shop") == 0
+
+
+async def test_a_server_that_spans_name_is_the_cause_whatever_its_tools_are_called() -> None:
+    watcher = Watcher()
+    names = ("find", "book")
+
+    def session(*, failed: bool) -> SessionUses:
+        return SessionUses(
+            tools=tuple(
+                used(each, failed=failed, server="shop.internal").tools[0] for each in names
+            )
+        )
+
+    await watcher.live(*[session(failed=False)] * 40)
+    began = watcher.log.clock.now
+    await watcher.live(*[session(failed=True)] * 12, begin=40)
+    await watcher.reader.finish()
+    after = watcher.successor()
+    await after.step()
+
+    for each in (watcher, after):
+        assert list(each.shown()) == [("server_failed", "shop.internal")]
+        assert each.faults.cause(AGENT, began) == ("server_failed", "shop.internal")
+        assert not each.faults.is_over(
+            AGENT, ("server_failed", "shop.internal"), watcher.log.clock.now
+        )
+    alarm = after.log.clock.now
+    await after.live(*[session(failed=False)] * 40, begin=100)
+    assert after.faults.is_over(AGENT, ("server_failed", "shop.internal"), alarm)
+    assert after.faults.cause(AGENT, began) != ("server_failed", "shop.internal")
+
+
+async def test_one_failing_tool_of_a_server_is_a_tools_fault() -> None:
+    watcher = Watcher()
+    good = SessionUses(tools=(*used("mcp__shop__find").tools, *used("mcp__shop__book").tools))
+    bad = SessionUses(
+        tools=(*used("mcp__shop__find", failed=True).tools, *used("mcp__shop__book").tools)
+    )
+    await watcher.live(*[good] * 40, *[bad] * 12)
+
+    assert list(watcher.shown()) == [("tool_failed", "mcp__shop__find")]
