@@ -23,7 +23,7 @@ def options_digest(
 def trace_digest(span_ids: Iterable[str], records: Iterable[str] = ()) -> str:
     """Digest of a trace: SHA-256 over its sorted span ids (hex, joined by commas).
 
-    Then, after a semicolon, over the sorted ids of the log records that lent it words, where there are any.
+    Then, after a semicolon, over the sorted ids of the log records whose words it has, where there are any.
     """
     parts = [",".join(sorted(set(ids))) for ids in (span_ids, records)]
     return hashlib.sha256(";".join(part for part in parts if part).encode()).hexdigest()

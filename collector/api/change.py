@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from collector.api.held_evaluations import HeldEvaluations
-from collector.api.held_feedback import HeldFeedback
-from collector.api.held_signals import HeldSignals
-from collector.api.outcomes import HeldOutcomes
+from collector.api.evaluation_table import EvaluationTable
+from collector.api.feedback_table import FeedbackTable
+from collector.api.outcomes import OutcomeTable
 from collector.api.packing import Packing
 from collector.api.reading import Reading
 from collector.api.rows import (
@@ -22,7 +21,7 @@ from collector.api.rows import (
     NEW_TRACE,
     SUMS,
     AgentSums,
-    HeldTexts,
+    TextIndex,
     columns,
     taken,
 )
@@ -33,6 +32,7 @@ from collector.api.session_news import (
     note_scores,
     takes_its_place,
 )
+from collector.api.signal_table import SignalTable
 from collector.api.store import (
     SessionEntry,
     SignalEntry,
@@ -48,7 +48,7 @@ from collector.records.traces import SessionRecord
 
 
 @dataclass(slots=True)
-class _TouchedSession:
+class _ChangedSession:
     """A session that is touched; `before` None: the index did not have it."""
 
     row: int
@@ -61,18 +61,18 @@ class IndexChange(Reading):
 
     def __init__(self, connection: sqlite3.Connection, packing: Packing) -> None:
         super().__init__(connection, packing)
-        self._sessions: dict[int, _TouchedSession] = {}
-        self._names: dict[tuple[str, str], _TouchedSession] = {}
+        self._sessions: dict[int, _ChangedSession] = {}
+        self._names: dict[tuple[str, str], _ChangedSession] = {}
         self._rows: dict[str, TraceRow] = {}
         self._missing: set[str] = set()  # traces that were looked for, and are not in the index
         self._unnamed: set[tuple[str, str]] = set()  # the same of sessions
         self._new: dict[str, TraceHeader] = {}
         self._changed: dict[str, TraceHeader] = {}
-        self._signals = HeldSignals(self)
-        self._outcomes = HeldOutcomes(connection)
-        self._texts = HeldTexts(connection)
-        self.feedback = HeldFeedback(connection)
-        self.evaluations = HeldEvaluations(connection)
+        self._signals = SignalTable(self)
+        self._outcomes = OutcomeTable(connection)
+        self._texts = TextIndex(connection)
+        self.feedback = FeedbackTable(connection)
+        self.evaluations = EvaluationTable(connection)
         self._owners: dict[int, int] = {}  # by subject with a new signal, the row of its session
         self._summed: set[int] = set()  # rows of sessions whose traces change
         self._agents = AgentSums(self)
@@ -136,7 +136,7 @@ class IndexChange(Reading):
 
         They stand in a partition from offset `first` on.
         """
-        session: _TouchedSession | None = None
+        session: _ChangedSession | None = None
         if subject.scope == "trace" and subject.trace_id is not None:
             trace_id = subject.trace_id
             trace = self._row_of(trace_id) or self._expect_trace(subject, trace_id)
@@ -268,7 +268,7 @@ class IndexChange(Reading):
         self,
         header: TraceHeader,
         old: TraceRow | None,
-        session: _TouchedSession,
+        session: _ChangedSession,
         revision: int,
         position: Position | None,
     ) -> TraceRow:
@@ -343,7 +343,7 @@ class IndexChange(Reading):
         self._missing.clear()
         return sum(self._signals.drop(trace_subject(row)) for row in rows)
 
-    def _load(self, header: TraceHeader | SubjectHeader) -> _TouchedSession:
+    def _load(self, header: TraceHeader | SubjectHeader) -> _ChangedSession:
         """The session, held until `finish`; `header` begins it if it is not in the index."""
         held = self._find(header.service, header.session_id)
         if held is not None:
@@ -359,7 +359,7 @@ class IndexChange(Reading):
         self._signals.begin(session_subject(self._next_session - 1))
         return self._hold(self._next_session - 1, None, begun)
 
-    def _find(self, service: str, session_id: str) -> _TouchedSession | None:
+    def _find(self, service: str, session_id: str) -> _ChangedSession | None:
         held = self._names.get((service, session_id))
         if held is not None:
             return held
@@ -370,7 +370,7 @@ class IndexChange(Reading):
             return None
         return self._hold(found[0], found[1], msgspec.structs.replace(found[1]))
 
-    def _held(self, row: int) -> _TouchedSession | None:
+    def _held(self, row: int) -> _ChangedSession | None:
         if row not in self._sessions:
             found = self.session(row)
             if found is None:
@@ -378,8 +378,8 @@ class IndexChange(Reading):
             return self._hold(row, found, msgspec.structs.replace(found))
         return self._sessions[row]
 
-    def _hold(self, row: int, before: SessionEntry | None, after: SessionEntry) -> _TouchedSession:
-        held = self._sessions[row] = _TouchedSession(row, before, after)
+    def _hold(self, row: int, before: SessionEntry | None, after: SessionEntry) -> _ChangedSession:
+        held = self._sessions[row] = _ChangedSession(row, before, after)
         self._names[after.service, after.session_id] = held
         return held
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from collector.api.outcomes import HeldOutcome, unpack
+from collector.api.outcomes import StoredOutcome, unpack
 from collector.api.reading import Reading, coverage_in
 from collector.api.store import AgentEntry, SessionEntry, whole, write_cursor
 from collector.records.trace_views import TraceHeader
@@ -67,7 +67,7 @@ class ShownSession:
     entry: SessionEntry
     question: str | None  # the input of its newest trace, which `answer` answers
     answer: str | None
-    outcomes: Sequence[tuple[str, HeldOutcome]]
+    outcomes: Sequence[tuple[str, StoredOutcome]]
 
 
 class Reader(Reading):
@@ -151,7 +151,7 @@ class Reader(Reading):
     def names(self) -> dict[int, str]:
         return dict(self._execute("SELECT id, name FROM evaluators").fetchall())
 
-    def outcomes(self, session: int) -> list[HeldOutcome]:
+    def outcomes(self, session: int) -> list[StoredOutcome]:
         found = self._execute("SELECT packed FROM outcomes WHERE session = ?", (session,))
         return [each for (packed,) in found for each in unpack(packed)]
 

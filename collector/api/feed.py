@@ -18,10 +18,10 @@ from functools import partial
 from itertools import groupby
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from collector.api.evaluation_table import DueScore
 from collector.api.families import ApiFamilies
-from collector.api.held_evaluations import DueScore
-from collector.api.held_feedback import Matching
-from collector.api.index import Index, Taken
+from collector.api.feedback_table import Matching
+from collector.api.index import Index, IndexResult
 from collector.api.stream import Stream
 from collector.base import watch
 from collector.base.clock import Clock
@@ -215,7 +215,7 @@ class _TopicFeed(Consumer):
         log: Log,
         group: str,
         topic: str,
-        index: Callable[[Sequence[Record]], Taken],
+        index: Callable[[Sequence[Record]], IndexResult],
         sync: Callable[[], None],
         thread: OwnThread,
         stream: Stream,

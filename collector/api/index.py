@@ -17,9 +17,9 @@ import msgspec
 from collector.api.answers import RequestRefused
 from collector.api.change import IndexChange
 from collector.api.charts import Reader
+from collector.api.evaluation_table import DueScore
 from collector.api.families import ApiFamilies
-from collector.api.held_evaluations import DueScore
-from collector.api.held_feedback import Matching
+from collector.api.feedback_table import Matching
 from collector.api.index_file import Closed, IndexFile
 from collector.api.store import DamagedError, SignalEntry, excerpt, micros
 from collector.base.errors import ConfigError, Retryable, Undecodable
@@ -43,7 +43,7 @@ _CHUNK = 32  # one transaction takes at most this part of the limit
 
 
 @dataclass(slots=True)
-class Taken:
+class IndexResult:
     signals: list[SignalEntry] = field(default_factory=list[SignalEntry])  # those that are new
     undecodable: list[tuple[Position, Undecodable]] = field(
         default_factory=list[tuple[Position, Undecodable]]
@@ -51,7 +51,7 @@ class Taken:
     """Records that cannot be decoded, with the reason."""
 
 
-_Take: TypeAlias = Callable[[IndexChange, Sequence[Record], Taken], None]
+_Take: TypeAlias = Callable[[IndexChange, Sequence[Record], IndexResult], None]
 """Applies records to the index, and notes the outcome of each."""
 T = TypeVar("T")
 
@@ -80,13 +80,13 @@ class Index:
             ) from error
         families.index_limit_bytes.set(self._size)
 
-    def take_traces(self, records: Sequence[Record]) -> Taken:
+    def take_traces(self, records: Sequence[Record]) -> IndexResult:
         return self._take(records, self._take_traces)
 
-    def take_signals(self, records: Sequence[Record]) -> Taken:
+    def take_signals(self, records: Sequence[Record]) -> IndexResult:
         return self._take(records, self._take_groups)
 
-    def take_feedback(self, records: Sequence[Record]) -> Taken:
+    def take_feedback(self, records: Sequence[Record]) -> IndexResult:
         return self._take(records, self._take_feedback)
 
     def match_feedback(self, *, now: float, max_age: float) -> Matching:
@@ -160,8 +160,8 @@ class Index:
 
     # --- within ---
 
-    def _take(self, records: Sequence[Record], take: _Take) -> Taken:
-        taken = Taken()
+    def _take(self, records: Sequence[Record], take: _Take) -> IndexResult:
+        taken = IndexResult()
         for chunk in _chunks(records, self._size // _CHUNK):
             try:
                 self._heal()
@@ -193,9 +193,9 @@ class Index:
                 raise _FullError from error
             raise
 
-    def _write(self, records: Sequence[Record], take: _Take, taken: Taken) -> None:
+    def _write(self, records: Sequence[Record], take: _Take, taken: IndexResult) -> None:
         """All of them in one transaction; where that does not fit, in halves."""
-        attempt = Taken()
+        attempt = IndexResult()
         try:
             with self._changing() as change:
                 take(change, records, attempt)
@@ -216,7 +216,7 @@ class Index:
                 change.evaluations.pushed_out
             )
 
-    def _halve(self, records: Sequence[Record], take: _Take, taken: Taken) -> None:
+    def _halve(self, records: Sequence[Record], take: _Take, taken: IndexResult) -> None:
         if not self._evict() and len(records) == 1:
             self._families.refused.labels(records[0].position.topic).inc(records[0].count)
             return
@@ -225,7 +225,9 @@ class Index:
             if half:
                 self._write(half, take, taken)
 
-    def _take_traces(self, change: IndexChange, records: Sequence[Record], taken: Taken) -> None:
+    def _take_traces(
+        self, change: IndexChange, records: Sequence[Record], taken: IndexResult
+    ) -> None:
         found = list(_decoded(records, lambda each: decode_listed_trace(each.value), taken))
         traces = [seen.trace for _, seen in found if isinstance(seen, ListedTrace)]
         closed = [seen for _, seen in found if isinstance(seen, SessionRecord)]
@@ -241,7 +243,9 @@ class Index:
             elif isinstance(seen, SessionRecord):
                 change.close_session(seen, record.position)
 
-    def _take_groups(self, change: IndexChange, records: Sequence[Record], taken: Taken) -> None:
+    def _take_groups(
+        self, change: IndexChange, records: Sequence[Record], taken: IndexResult
+    ) -> None:
         found = list(_decoded(records, groups_in, taken))
         subjects = [group.subject for _, groups in found for group in groups]
         change.look_up(
@@ -261,7 +265,9 @@ class Index:
                     group.subject, group.headers, jsons, partition, group.first
                 )
 
-    def _take_feedback(self, change: IndexChange, records: Sequence[Record], taken: Taken) -> None:
+    def _take_feedback(
+        self, change: IndexChange, records: Sequence[Record], taken: IndexResult
+    ) -> None:
         for record, said in _decoded(records, lambda each: decode_feedback(each.value), taken):
             kept = said if self._content else msgspec.structs.replace(said, comment=None)
             json = record.value if kept is said else msgspec.json.encode(kept)
@@ -305,7 +311,7 @@ class Index:
 
 
 def _decoded(
-    records: Sequence[Record], decode: Callable[[Record], T], taken: Taken
+    records: Sequence[Record], decode: Callable[[Record], T], taken: IndexResult
 ) -> Iterator[tuple[Record, T]]:
     """Each record with what it holds; those that cannot be decoded are noted."""
     for record in records:

@@ -21,7 +21,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[int]).decode
 
 
-class HeldOutcome(NamedTuple):
+class StoredOutcome(NamedTuple):
     evaluator: int  # its number in this index
     score: float | None
     passed: bool | None  # None: it neither passes nor fails
@@ -36,7 +36,7 @@ _FAILED = "SELECT failed FROM outcomes WHERE session = ? AND failed != 0"
 _decode_numbers = msgspec.json.Decoder(SignalNumbers).decode
 
 
-def pack(outcomes: Iterable[HeldOutcome]) -> bytes:
+def pack(outcomes: Iterable[StoredOutcome]) -> bytes:
     flat: list[int] = []
     for evaluator, score, passed in outcomes:
         step = _NONE if score is None else round(STEPS * min(1.0, max(0.0, score)))
@@ -44,18 +44,18 @@ def pack(outcomes: Iterable[HeldOutcome]) -> bytes:
     return _encode(flat)
 
 
-def failed_in(outcomes: Iterable[HeldOutcome]) -> int:
+def failed_in(outcomes: Iterable[StoredOutcome]) -> int:
     """The evaluators that did not pass, as bits; those above `LAST_BIT` have none."""
     numbers = (each.evaluator for each in outcomes if each.passed is False)
     return sum(1 << number for number in numbers if number <= LAST_BIT)
 
 
-def unpack(packed: bytes) -> list[HeldOutcome]:
+def unpack(packed: bytes) -> list[StoredOutcome]:
     """The outcomes in these bytes. Raises DamagedError: they were."""
     try:
         flat = iter(_decode(packed))
         return [
-            HeldOutcome(
+            StoredOutcome(
                 evaluator,
                 None if step == _NONE else step / STEPS,
                 None if passed == _NONE else passed > 0,
@@ -80,7 +80,7 @@ def counting(signals: Iterable[SignalEntry]) -> dict[str, SignalNumbers]:
     return {name: each for name, each in scored.items() if each.score is not None}
 
 
-class HeldOutcomes:
+class OutcomeTable:
     """Those that a change writes. Belongs to one change."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -104,11 +104,11 @@ class HeldOutcomes:
         statement = "UPDATE OR REPLACE outcomes SET session = ? WHERE session = ? AND subject = ?"
         self._connection.execute(statement, (new, old, subject))
 
-    def _outcomes(self, signals: Iterable[SignalEntry]) -> Iterator[HeldOutcome]:
+    def _outcomes(self, signals: Iterable[SignalEntry]) -> Iterator[StoredOutcome]:
         for evaluator, each in counting(signals).items():
             number = self._number(evaluator)
             if number is not None:
-                yield HeldOutcome(number, each.score, each.success)
+                yield StoredOutcome(number, each.score, each.success)
 
     def _number(self, evaluator: str) -> int | None:
         numbers = self._numbers

@@ -10,10 +10,10 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from collector.api.held_feedback import said_by_people
+from collector.api.feedback_table import said_by_people
 from collector.api.index import Index
 from collector.api.reading import Reading
-from collector.api.session_list import EVERY, SORTS, Asked, key_after, place_after
+from collector.api.session_list import EVERY, SORTS, SessionFilter, key_after, place_after
 from collector.api.store import (
     AgentEntry,
     SessionEntry,
@@ -92,7 +92,7 @@ class Query:
 
     def sessions(
         self,
-        asked: Asked = EVERY,
+        asked: SessionFilter = EVERY,
         *,
         limit: int,
         cursor: bytes | None = None,
@@ -141,7 +141,7 @@ class Query:
                 entry
                 for service, agent in agents
                 for _, entry in reading.sessions(
-                    Asked(service=service, agent=agent), SORTS["newest"], None, each
+                    SessionFilter(service=service, agent=agent), SORTS["newest"], None, each
                 )
             )
             return [shown for entry in chosen if (shown := _newest_shown(reading, entry))]

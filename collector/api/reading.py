@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from collector.api.packing import Packing
-from collector.api.session_list import Asked, Given, Sort, statement
+from collector.api.session_list import Given, SessionFilter, Sort, statement
 from collector.api.store import (
     AgentEntry,
     DamagedError,
@@ -131,7 +131,7 @@ class Reading:
                 yield row[0], _session(row)
 
     def sessions(
-        self, asked: Asked, sort: Sort, place: Sequence[Given] | None, limit: int
+        self, asked: SessionFilter, sort: Sort, place: Sequence[Given] | None, limit: int
     ) -> list[tuple[list[Given], SessionEntry]]:
         """(Place, session) below a place, in the order of `sort`."""
         chosen = self._execute(*statement(asked, sort, place, limit)).fetchall()

@@ -24,7 +24,7 @@ from collector.api.answers import (
     text_of,
 )
 from collector.api.page.site import Site
-from collector.api.session_asked import PARAMETERS, asked_of, sort_of
+from collector.api.session_filter import PARAMETERS, filter_of, sort_of
 from collector.api.store import AgentEntry, SessionEntry
 from collector.api.stream import CLIENTS, Full, Stream, place_of
 from collector.api.traces import FullTrace
@@ -93,7 +93,7 @@ class Routes:
         if form not in ("json", "csv"):
             raise RequestRefused(422, f"format: expected json or csv, got `{form[:40]}`")
         given = request.query_params
-        wanted, wrong = asked_of(
+        wanted, wrong = filter_of(
             given, now=self._site.clock(), running_away=lambda: running_away(self._site.standings())
         )
         sort, unsorted = sort_of(given, "newest")

@@ -55,7 +55,7 @@ def columns(entry: SessionEntry, agent: int, row: int) -> tuple[object, ...]:
     return (agent, coverage, *_kept(entry), entry.session_id, entry.service, row)
 
 
-class HeldTexts:
+class TextIndex:
     """The words of traces, by which sessions are searched. Belongs to one change.
 
     FTS5 keeps no text of its own here, so a text that is removed is given to it again, from the trace as it was.

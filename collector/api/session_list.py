@@ -36,7 +36,7 @@ _WHOLE = 1 << 63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SessionFilter:
     """Which sessions; what is None excludes none. All of it has to fit."""
 
     service: str | None = None
@@ -63,7 +63,7 @@ class Asked:
     """(Service, session id) of the only ones that fit."""
 
 
-EVERY = Asked()
+EVERY = SessionFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ NUMBERS = "sessions_of_agent"
 
 
 def statement(
-    asked: Asked, sort: Sort, place: Sequence[Given] | None, limit: int
+    asked: SessionFilter, sort: Sort, place: Sequence[Given] | None, limit: int
 ) -> tuple[str, list[Given]]:
     found = list(_conditions(asked))
     if place is not None:
@@ -100,7 +100,7 @@ def statement(
     return f"{select} WHERE {where} ORDER BY {order} LIMIT ?", [*values, limit]
 
 
-def _source(asked: Asked, sort: Sort) -> str:
+def _source(asked: SessionFilter, sort: Sort) -> str:
     """The index that is read; what is searched for is looked up row by row, and is bounded."""
     if any(
         (asked.text, asked.names is not None, asked.tool, asked.model, asked.user, asked.attribute)
@@ -112,11 +112,11 @@ def _source(asked: Asked, sort: Sort) -> str:
     return f" INDEXED BY {NUMBERS}"
 
 
-def _only_time(asked: Asked) -> bool:
-    return asked == Asked(since=asked.since, until=asked.until)
+def _only_time(asked: SessionFilter) -> bool:
+    return asked == SessionFilter(since=asked.since, until=asked.until)
 
 
-def _conditions(asked: Asked) -> Iterator[tuple[str, list[Given]]]:
+def _conditions(asked: SessionFilter) -> Iterator[tuple[str, list[Given]]]:
     named = (("service", asked.service), ("agent", asked.agent), ("agent_version", asked.version))
     chosen = [(f"{name} = ?", value) for name, value in named if value is not None]
     if chosen:

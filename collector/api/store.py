@@ -8,8 +8,8 @@
     outcomes    session, subject | packed outcomes of its evaluators, which charts are made of (`outcomes.py`)
     texts       the words of each trace's question and answer, for the search (`search.py`)
     evaluators  id | name
-    feedback    id | trace or session that it is about | opinion | its JSON as it arrived (`held_feedback.py`)
-    evaluations id | the same, of scores of others | time | whether its signal was sent (`held_evaluations.py`)
+    feedback    id | trace or session that it is about | opinion | its JSON as it arrived (`feedback_table.py`)
+    evaluations id | the same, of scores of others | time | whether its signal was sent (`evaluation_table.py`)
     externals   service, agent, evaluator of others | how many came, what is known of them
 
 A subject is a trace (2 * id) or a session (2 * id + 1): all its signals are one packed value. A run is a number for

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 from collector.api.agents import standing_of
 from collector.api.charts import ChartVersion, Point, Reader
 from collector.api.index import Index
-from collector.api.outcomes import HeldOutcome
+from collector.api.outcomes import StoredOutcome
 from collector.api.store import AgentEntry
 from collector.base.clock import Clock
 from collector.base.telemetry import short
@@ -114,7 +114,7 @@ def session_side(reader: Reader, point: Point, names: Mapping[int, str]) -> Sess
 
 
 def scores_of(
-    outcomes: Iterable[HeldOutcome], names: Mapping[int, str]
+    outcomes: Iterable[StoredOutcome], names: Mapping[int, str]
 ) -> dict[str, EvaluatorScores]:
     found: dict[str, EvaluatorScores] = {}
     for evaluator, score, passed in outcomes:

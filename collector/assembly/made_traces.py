@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from collector.assembly.low_water import LowWater
 from collector.assembly.open_trace import Closing, OpenTrace
 from collector.assembly.owner import MOST_LOOKS, Owner
-from collector.assembly.timeline import SEGMENT_COST, HeldSegment
+from collector.assembly.timeline import SEGMENT_COST, BufferedSegment
 from collector.assembly.turns import Turns
 from collector.config.tree import TraceWindow
 from collector.log.port import Position, Record
@@ -119,7 +119,7 @@ class MadeTraces:
         self._next, self._time = offset + 1, record.time
         owner = self._turns.owner(segment.owner)
         concerned = owner.learn(segment)
-        held = HeldSegment(
+        held = BufferedSegment(
             segment=segment,
             spans=spans,
             piece=piece,
@@ -184,7 +184,7 @@ class MadeTraces:
 
     # --- one segment ---------------------------------------------------------------------------------------------
 
-    def _put(self, owner: Owner, held: HeldSegment, result: TakeResult) -> bool:
+    def _put(self, owner: Owner, held: BufferedSegment, result: TakeResult) -> bool:
         turn = owner.resolve(held.segment)
         came = Arrival(held.offset, held.time, held.service, len(held.spans))
         trace = self._traces.opened(turn) or self._traces.admit(turn, came, result)
@@ -224,7 +224,7 @@ class MadeTraces:
         repeated.subtract(each.span_id for each in new)
         self._repeated.setdefault(trace.trace_id, Counter()).update(repeated)
 
-    def _park(self, owner: Owner, turn: bytes, held: HeldSegment) -> None:
+    def _park(self, owner: Owner, turn: bytes, held: BufferedSegment) -> None:
         """Wait until every record is read that was in the log when the closed trace closed."""
         is_first = turn not in owner.parked
         owner.park(turn, held)
@@ -235,7 +235,7 @@ class MadeTraces:
         facts = owner.closed.get(turn)
         heappush(self._undecided, (0 if facts is None else facts.until, owner_id, turn))
 
-    def _is_undecided(self, owner: Owner, turn: bytes, held: HeldSegment) -> bool:
+    def _is_undecided(self, owner: Owner, turn: bytes, held: BufferedSegment) -> bool:
         """Whether it is read again, and what will be read again yet may say that it is of another trace.
 
         It was put by what had been read until its trace closed: once that is read again, it is known to be in it.
@@ -250,7 +250,7 @@ class MadeTraces:
 
     # --- when more is known --------------------------------------------------------------------------------------
 
-    def _look(self, owner: Owner, held: HeldSegment, result: TakeResult) -> set[bytes]:
+    def _look(self, owner: Owner, held: BufferedSegment, result: TakeResult) -> set[bytes]:
         """Move a segment that is now known to be of another turn; returns the turns that are not as they were."""
         before = held.turn
         has_closed = not before
@@ -268,12 +268,12 @@ class MadeTraces:
         self._move(owner, held, result)
         return {before, now}
 
-    def _move(self, owner: Owner, held: HeldSegment, result: TakeResult) -> None:
+    def _move(self, owner: Owner, held: BufferedSegment, result: TakeResult) -> None:
         self._take_out(owner, held)
         if not self._put(owner, held, result):
             result.dropped.append(held.offset)
 
-    def _take_out(self, owner: Owner, held: HeldSegment) -> None:
+    def _take_out(self, owner: Owner, held: BufferedSegment) -> None:
         turn, at, is_parked = held.turn, held.at, held.is_parked
         owner.let_go(held)
         trace = self._traces.opened(turn)
@@ -299,7 +299,7 @@ class MadeTraces:
 
     # --- when a turn is over --------------------------------------------------------------------------------------
 
-    def _end_by(self, owner: Owner, held: HeldSegment) -> None:
+    def _end_by(self, owner: Owner, held: BufferedSegment) -> None:
         if owner.is_end(held.segment):
             self._end(held.turn)
 

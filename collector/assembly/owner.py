@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from collector.assembly.session_tree import SessionTree
-from collector.assembly.timeline import HeldSegment, OwnedTrace, Timeline
+from collector.assembly.timeline import BufferedSegment, OwnedTrace, Timeline
 from collector.otlp.segment import Segment
 from collector.records.closings import TurnFacts
 
@@ -22,8 +22,8 @@ class Owner:
     """The turns of one owner: of a session, or of several sessions that may share turns."""
 
     def __init__(self) -> None:
-        self.held: dict[bytes, list[HeldSegment]] = {}  # of open traces, by turn
-        self.parked: dict[bytes, dict[HeldSegment, None]] = {}
+        self.held: dict[bytes, list[BufferedSegment]] = {}  # of open traces, by turn
+        self.parked: dict[bytes, dict[BufferedSegment, None]] = {}
         """By closed turn: read again, and not known yet whether the turn has them."""
         self.closed: dict[bytes, TurnFacts] = {}
         self._came = 0
@@ -33,7 +33,7 @@ class Owner:
         self._all_prompts = Timeline(b"")
         """Of all sessions; it places segments of sessions in which only the program asks."""
         self._traces: dict[bytes, OwnedTrace] = {}
-        self._of_session: dict[bytes, dict[HeldSegment, None]] = {}
+        self._of_session: dict[bytes, dict[BufferedSegment, None]] = {}
         """By session: its segments that time places."""
         self._prompts: dict[bytes, tuple[bytes, int]] = {}
         """By turn of a person's: its session and start."""
@@ -47,14 +47,14 @@ class Owner:
         return not (self.held or self.closed or self.parked)
 
     @property
-    def segments(self) -> Iterator[HeldSegment]:
+    def segments(self) -> Iterator[BufferedSegment]:
         return (each for several in self.held.values() for each in several)
 
     # --- what segments say ---------------------------------------------------------------------------------------
 
-    def learn(self, segment: Segment) -> list[HeldSegment]:
+    def learn(self, segment: Segment) -> list[BufferedSegment]:
         """Take in what the segment says of others; returns those that this may place elsewhere, in order of arrival."""
-        concerned: list[HeldSegment] = []
+        concerned: list[BufferedSegment] = []
         if segment.is_helper:
             concerned += self._not_typed(segment)
         elif segment.is_prompt and segment.turn:
@@ -66,10 +66,10 @@ class Owner:
             concerned += self._misplaced(segment.helper_session)
         return sorted(dict.fromkeys(concerned), key=lambda each: each.number)
 
-    def _not_typed(self, segment: Segment) -> list[HeldSegment]:
+    def _not_typed(self, segment: Segment) -> list[BufferedSegment]:
         """The turn is not a person's, and in the session the program asks."""
         turn, session = segment.turn, segment.session
-        concerned: list[HeldSegment] = []
+        concerned: list[BufferedSegment] = []
         if turn and turn not in self._helpers:
             self._helpers.add(turn)
             concerned += [*self.held.get(turn, ()), *self.parked.get(turn, ())]
@@ -79,7 +79,7 @@ class Owner:
             concerned += self._misplaced(session)
         return concerned
 
-    def _prompted(self, session: bytes, turn: bytes, start: int) -> list[HeldSegment]:
+    def _prompted(self, session: bytes, turn: bytes, start: int) -> list[BufferedSegment]:
         """A person's prompt. A record and a span may both tell of it: it began when the first of them says."""
         known = self._prompts.get(turn)
         if known is not None and (known[0] != session or known[1] <= start):
@@ -95,7 +95,7 @@ class Owner:
             concerned += self._misplaced(session)
         return concerned
 
-    def _own(self, trace_id: bytes, turn: bytes) -> list[HeldSegment]:
+    def _own(self, trace_id: bytes, turn: bytes) -> list[BufferedSegment]:
         if turn in self._helpers or trace_id in self._owns.get(turn, ()):
             return []
         self._owns.setdefault(turn, set()).add(trace_id)
@@ -107,8 +107,8 @@ class Owner:
         prompt = self._prompts.get(turn)
         return None if prompt is None else prompt[1]
 
-    def _misplaced(self, session: bytes) -> list[HeldSegment]:
-        concerned: list[HeldSegment] = []
+    def _misplaced(self, session: bytes) -> list[BufferedSegment]:
+        concerned: list[BufferedSegment] = []
         for each in self._tree.within(session):
             held = self._of_session.get(each)
             if held:
@@ -169,19 +169,19 @@ class Owner:
 
     # --- what is held --------------------------------------------------------------------------------------------
 
-    def hold(self, turn: bytes, held: HeldSegment) -> None:
+    def hold(self, turn: bytes, held: BufferedSegment) -> None:
         several = self.held.setdefault(turn, [])
         held.turn, held.at = turn, len(several)
         several.append(held)
         self._enter(held)
 
-    def park(self, turn: bytes, held: HeldSegment) -> None:
+    def park(self, turn: bytes, held: BufferedSegment) -> None:
         """The segment waits until it is known whether the closed turn has it."""
         self.parked.setdefault(turn, {})[held] = None
         held.turn, held.is_parked = turn, True
         self._enter(held)
 
-    def let_go(self, held: HeldSegment) -> None:
+    def let_go(self, held: BufferedSegment) -> None:
         """The segment is in no trace, and does not wait; the last of its trace takes its place."""
         if held.is_parked:
             waiting = self.parked[held.turn]
@@ -197,14 +197,14 @@ class Owner:
                 del self.held[held.turn]
         self._leave(held)
 
-    def take_all(self, turn: bytes) -> Sequence[HeldSegment]:
+    def take_all(self, turn: bytes) -> Sequence[BufferedSegment]:
         """The segments of an open trace, which closes, in the order of their offsets."""
         several = self.held.pop(turn, [])
         for each in several:
             self._leave(each)
         return sorted(several, key=lambda each: (each.offset, each.number))
 
-    def look(self, held: HeldSegment) -> bool:
+    def look(self, held: BufferedSegment) -> bool:
         """More is known of the segment: enter it where that may place it. False: it stays where it is for now."""
         held.looks += 1
         self._leave_timeline(held)
@@ -213,7 +213,7 @@ class Owner:
         self._enter_timeline(held)
         return True
 
-    def _enter(self, held: HeldSegment) -> None:
+    def _enter(self, held: BufferedSegment) -> None:
         if not held.number:
             self._came += 1
             held.number = self._came
@@ -222,13 +222,13 @@ class Owner:
         if held.looks <= MOST_LOOKS:
             self._enter_timeline(held)
 
-    def _leave(self, held: HeldSegment) -> None:
+    def _leave(self, held: BufferedSegment) -> None:
         self._leave_timeline(held)
         if held.segment.is_helper:
             self._asides[held.segment.session] -= 1
         held.turn, held.is_parked = b"", False
 
-    def _enter_timeline(self, held: HeldSegment) -> None:
+    def _enter_timeline(self, held: BufferedSegment) -> None:
         segment = held.segment
         if self._names_turn(segment):
             return
@@ -242,7 +242,7 @@ class Owner:
             self._of_session.setdefault(segment.session, {})[held] = None
         held.timeline.add(held)
 
-    def _leave_timeline(self, held: HeldSegment) -> None:
+    def _leave_timeline(self, held: BufferedSegment) -> None:
         if held.timeline is None:
             return
         timeline, held.timeline = held.timeline, None

@@ -22,7 +22,7 @@ SEGMENT_COST = 900  # bytes that a held segment takes besides its piece, rounded
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HeldSegment:
+class BufferedSegment:
     segment: Segment
     spans: Sequence[SpanHead]
     piece: Piece
@@ -53,20 +53,20 @@ class Timeline:
         self.key = key
         self.prompts: list[tuple[int, bytes]] = []  # start and turn
         self._slack = slack
-        self._held: list[tuple[int, int, HeldSegment]] = []
+        self._held: list[tuple[int, int, BufferedSegment]] = []
 
     @property
     def is_empty(self) -> bool:
         return not (self.prompts or self._held)
 
     @property
-    def held(self) -> list[HeldSegment]:
+    def held(self) -> list[BufferedSegment]:
         return [each for _, _, each in self._held]
 
-    def add(self, held: HeldSegment) -> None:
+    def add(self, held: BufferedSegment) -> None:
         insort(self._held, (held.segment.start, held.number, held))
 
-    def remove(self, held: HeldSegment) -> None:
+    def remove(self, held: BufferedSegment) -> None:
         del self._held[bisect_left(self._held, (held.segment.start, held.number))]
 
     def last(self, start: int) -> tuple[int, bytes] | None:
@@ -77,9 +77,9 @@ class Timeline:
         at = bisect_left(self.prompts, prompt)
         return self.prompts[at - 1] if at else None
 
-    def put(self, turn: bytes, start: int, known: int | None = None) -> list[HeldSegment]:
+    def put(self, turn: bytes, start: int, known: int | None = None) -> list[BufferedSegment]:
         """A turn's prompt was at `start`, and not at `known`, which is later; returns the segments that it concerns."""
-        left: Iterable[HeldSegment] = ()
+        left: Iterable[BufferedSegment] = ()
         if known is not None:
             at = self._taken_out((known, turn))
             is_passed = bisect_left(self.prompts, (start, turn)) < at
@@ -92,7 +92,7 @@ class Timeline:
     def take(self, turn: bytes, start: int) -> None:
         self._taken_out((start, turn))
 
-    def until(self, start: int) -> list[HeldSegment]:
+    def until(self, start: int) -> list[BufferedSegment]:
         return self._between(-1, start)
 
     def _taken_out(self, prompt: tuple[int, bytes]) -> int:
@@ -103,7 +103,7 @@ class Timeline:
     def _start(self, at: int) -> int:
         return self.prompts[at][0] if at < len(self.prompts) else _LAST
 
-    def _between(self, start: int, end: int) -> list[HeldSegment]:
+    def _between(self, start: int, end: int) -> list[BufferedSegment]:
         first = bisect_left(self._held, (start - self._slack,))
         last = bisect_left(self._held, (end - self._slack,))
         return [each for _, _, each in self._held[first:last]]
@@ -123,7 +123,7 @@ class OwnedTrace(Timeline):
     def __init__(self, trace_id: bytes) -> None:
         super().__init__(trace_id, SPAN_BEFORE_PROMPT)
         self._unprompted: list[bytes] = []  # owners whose prompts have not come, ascending
-        self.carriers: dict[HeldSegment, None] = {}
+        self.carriers: dict[BufferedSegment, None] = {}
         """The segments that carry its id, whatever places them."""
 
     @property
@@ -139,7 +139,7 @@ class OwnedTrace(Timeline):
         found = self.last(start) or (self.prompts[0] if self.prompts else None)
         return self._unprompted[0] if found is None else found[1]
 
-    def own(self, turn: bytes, start: int | None) -> list[HeldSegment]:
+    def own(self, turn: bytes, start: int | None) -> list[BufferedSegment]:
         """A turn owns it, whose prompt was at `start`, None: has not come; returns the segments that this concerns."""
         if not self.has_owners:
             concerned = [*self.carriers]
@@ -152,7 +152,7 @@ class OwnedTrace(Timeline):
             return concerned
         return [*concerned, *self.prompted(turn, start)]
 
-    def prompted(self, turn: bytes, start: int, known: int | None = None) -> list[HeldSegment]:
+    def prompted(self, turn: bytes, start: int, known: int | None = None) -> list[BufferedSegment]:
         """The prompt of an owner has come, or was earlier than was known; returns the segments that this concerns."""
         is_first = not self.prompts
         at = bisect_left(self._unprompted, turn)

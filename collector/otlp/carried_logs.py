@@ -77,7 +77,7 @@ def carry_logs(request: bytes) -> Carried:
         service = service_of(resource)
         origin = service.encode(errors="surrogatepass")
         placed: list[PlacedEvent] = []
-        lent = ResourceSpans(resource=group.resource, schema_url=group.schema_url)
+        enriching = ResourceSpans(resource=group.resource, schema_url=group.schema_url)
         for scope in group.scope_logs:
             words: list[Span] = []
             for record in scope.log_records:
@@ -104,9 +104,11 @@ def carry_logs(request: bytes) -> Carried:
                         )
                     )
             if words:
-                lent.scope_spans.add(scope=scope.scope, schema_url=scope.schema_url, spans=words)
-        if lent.scope_spans:
-            out.resource_spans.append(lent)
+                enriching.scope_spans.add(
+                    scope=scope.scope, schema_url=scope.schema_url, spans=words
+                )
+        if enriching.scope_spans:
+            out.resource_spans.append(enriching)
         for run in runs(placed):
             add_segment(out, carried.segments, run, service, group)
     carried.request = out.SerializeToString(deterministic=True) if out.resource_spans else b""

@@ -3,7 +3,7 @@
     event.name, time, attributes, body  ->  name, start = end, attributes + spanwise.log.event, spanwise.log.body
 
 Its id is a digest of the record, so that a repeat is the same span. Where the record carries the id of a span, that is
-its parent: it lends its words to it.
+its parent: its words are added to it.
 """
 
 import hashlib

@@ -83,7 +83,7 @@ class Published(msgspec.Struct, frozen=True, gc=False):
     time: float  # append time of its record
 
 
-class Made(msgspec.Struct, frozen=True, gc=False):
+class NewSignal(msgspec.Struct, frozen=True, gc=False):
     """A signal that is to be written."""
 
     subject: SubjectHeader
@@ -110,12 +110,12 @@ _fields = msgspec.json.Decoder(_HeaderFields)
 _JSON = b"{"
 
 
-def made(signal: Signal, *, first: bool = False, start: int = 0) -> Made:
+def made(signal: Signal, *, first: bool = False, start: int = 0) -> NewSignal:
     """A signal, ready to be written; `first` and `start`: see the headers."""
     return _made(signal, encode_signal(signal), first=first, start=start)
 
 
-def made_before(json: bytes, headers: Headers) -> Made:
+def made_before(json: bytes, headers: Headers) -> NewSignal:
     """A signal whose JSON was made before, and the headers of a record of its own.
 
     Raises Undecodable: it is not a signal.
@@ -123,7 +123,7 @@ def made_before(json: bytes, headers: Headers) -> Made:
     return _made(decode(_fields, json), json, first=FIRST in headers, start=start_in(headers))
 
 
-def headers_of(signal: Made) -> Headers:
+def headers_of(signal: NewSignal) -> Headers:
     return _headers(signal, start=signal.subject.start, first=signal.header.first)
 
 
@@ -132,17 +132,17 @@ def public_headers(signal: Published) -> Headers:
     return _headers(signal)
 
 
-def signal_records(signals: Sequence[Made], *, joined: bool) -> list[New]:
+def signal_records(signals: Sequence[NewSignal], *, joined: bool) -> list[New]:
     """The records of the signals of one session; `joined`: in as few as can be, on a log that counts offsets."""
     return [*batch_records(signals)] if joined else [single_record(each) for each in signals]
 
 
-def single_record(signal: Made) -> New:
+def single_record(signal: NewSignal) -> New:
     key = signal.subject.session_id.encode()
     return New(topic=SIGNALS, key=key, value=signal.json, headers=headers_of(signal))
 
 
-def batch_records(signals: Sequence[Made]) -> Iterator[New]:
+def batch_records(signals: Sequence[NewSignal]) -> Iterator[New]:
     """The records of the signals of one session on a log that counts offsets: one, unless they are very large."""
     begin = size = 0
     for end, each in enumerate(signals):
@@ -221,7 +221,7 @@ def lines_of(record: Record, groups: Iterable[SignalGroup]) -> bytes:
     return lines + b"\n" if record.value[:1] == _JSON else lines
 
 
-def _headers(signal: Made | Published, *, start: int = 0, first: bool = False) -> Headers:
+def _headers(signal: NewSignal | Published, *, start: int = 0, first: bool = False) -> Headers:
     subject = signal.subject
     return event_headers(
         signal.header.id,
@@ -235,7 +235,7 @@ def _headers(signal: Made | Published, *, start: int = 0, first: bool = False) -
     )
 
 
-def _batch_record(signals: Sequence[Made]) -> New:
+def _batch_record(signals: Sequence[NewSignal]) -> New:
     batch = SignalBatch(
         subjects=tuple(_grouped(signals)),
         lines=memoryview(b"\n".join([*(each.json for each in signals), b""])),
@@ -244,7 +244,7 @@ def _batch_record(signals: Sequence[Made]) -> New:
     return New(topic=SIGNALS, key=key, value=encode(batch), count=len(signals))
 
 
-def _grouped(signals: Iterable[Made]) -> Iterator[OfSubject]:
+def _grouped(signals: Iterable[NewSignal]) -> Iterator[OfSubject]:
     subject: SubjectHeader | None = None
     headers: list[SignalHeader] = []
     for each in signals:
@@ -263,9 +263,9 @@ _version_and_ids = attrgetter("agent_version", "trace_id", "span_id")
 _header_values = attrgetter(*SignalHeader.__struct_fields__[1:8])
 
 
-def _made(signal: Any, json: bytes, *, first: bool, start: int) -> Made:
+def _made(signal: Any, json: bytes, *, first: bool, start: int) -> NewSignal:
     header = signal_header(signal, signal.id, len(json), first=first)
-    return Made(subject_header(signal, signal.revision, start), header, json)
+    return NewSignal(subject_header(signal, signal.revision, start), header, json)
 
 
 def subject_header(signal: Any, revision: int, start: int) -> SubjectHeader:

@@ -27,7 +27,7 @@ from collector.records.signal import (
     SignalError,
     rfc3339,
 )
-from collector.records.signal_batch import Made, made, signal_header, subject_header
+from collector.records.signal_batch import NewSignal, made, signal_header, subject_header
 from evaluators.model import Closed, Outcome, Scope, SessionClosed
 
 
@@ -144,7 +144,7 @@ class SubjectSignals:
         self.header = subject_header(shared, subject.revision, subject.start)
         self._shared = b'",%b,' % escape_json_bytes(_encode(shared))[1:-1]
 
-    def made(self, outcome: Outcome, id_: str, *, sampling: Sampling, first: bool) -> Made:
+    def made(self, outcome: Outcome, id_: str, *, sampling: Sampling, first: bool) -> NewSignal:
         """The signal of an outcome. `sampling`: see `signal_of`; `first`: see `SignalHeader`."""
         own = _Own(*_own_values(self.subject, outcome, sampling))
         json = b"".join(
@@ -153,4 +153,4 @@ class SubjectSignals:
         if len(json) > MAX_BYTES:
             signal = signal_of(self.subject, outcome, id_, sampling=sampling)
             return made(signal, first=first, start=self.subject.start)
-        return Made(self.header, signal_header(own, id_, len(json), first=first), json)
+        return NewSignal(self.header, signal_header(own, id_, len(json), first=first), json)

@@ -23,7 +23,7 @@ from collector.records.sessions import (
     turn_key,
 )
 from collector.records.signal import ALWAYS, Sampling, Signal, redacted
-from collector.records.signal_batch import Made, made, signal_records
+from collector.records.signal_batch import NewSignal, made, signal_records
 from collector.records.subject import Subject, SubjectSignals, signal_of
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import (
@@ -152,14 +152,14 @@ class WriteBatch:
         self._size += len(record.value) if isinstance(record.value, bytes) else 0
 
 
-def publishable(publish: Iterable[Publication], *, redact: bool) -> list[Made]:
+def publishable(publish: Iterable[Publication], *, redact: bool) -> list[NewSignal]:
     """The signals with their bytes; `redact`: without texts."""
     if redact:
         return [
             made(redacted(each.signal), first=each.is_first, start=each.subject.start)
             for each in publish
         ]
-    ready: list[Made] = []
+    ready: list[NewSignal] = []
     of: SubjectSignals | None = None
     for each in publish:
         if of is None or of.subject is not each.subject:

@@ -25,8 +25,8 @@ from collector.records.sessions import (
 )
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import VerdictRecord
+from collector.scoring.cached_session import AWAKE, AwakeSessions, CachedSession, Packer
 from collector.scoring.effects import Change, Effects, Placed, Tombstone
-from collector.scoring.held_session import AWAKE, AwakeSessions, HeldSession, Packer
 from collector.scoring.more_sessions import MoreSessions
 from collector.scoring.open_session import OpenSession
 from collector.scoring.pending_verdicts import PendingVerdicts
@@ -105,8 +105,8 @@ class OpenSessions:
         self._timeout = min(limits.idle, limits.max_age)
         self._reason: SessionClosed = "idle" if limits.idle <= limits.max_age else "max_age"
         self._packer = packer or Packer(rules, limits)
-        self._open: OrderedDict[bytes, HeldSession] = OrderedDict()
-        self._overdue: dict[bytes, HeldSession] = {}
+        self._open: OrderedDict[bytes, CachedSession] = OrderedDict()
+        self._overdue: dict[bytes, CachedSession] = {}
         """Sessions past their idle time that still wait for a verdict."""
         self._closed: dict[bytes, SessionHead] = {}
         """Heads of closed sessions that are still in the log: records below their `since` are repeats."""
@@ -143,7 +143,7 @@ class OpenSessions:
         self.size += session.cost
         for trace_id, time in session.pending.items():
             self._verdicts.add_trace(session.key, trace_id, time)
-        held = self._open[session.key] = HeldSession(session)
+        held = self._open[session.key] = CachedSession(session)
         self._awake.keep(held)
 
     def done(self, offset: int) -> None:
@@ -196,7 +196,7 @@ class OpenSessions:
             head = new_head(key, record.summary, self._closed.get(key), now=now)
             is_sampled = self._rules.judged.samples(key)
             head, self._left = self._more.begin(head, is_sampled=is_sampled)
-            held = HeldSession(self._packer.session(key, head))
+            held = CachedSession(self._packer.session(key, head))
         session = self._awake.wake(held)
         before = 0 if is_new else session.cost
         placed = session.take(record, offset=offset, now=now, is_new=is_new)
@@ -267,7 +267,7 @@ class OpenSessions:
         self._now = max(self._now, now)
         if skipped := tuple(self._verdicts.expired(now, self._pending_trace)):
             yield Effects(changes=skipped)
-        due: list[HeldSession] = []
+        due: list[CachedSession] = []
         for session in self._open.values():
             if not self._is_due(session, now):
                 break
@@ -275,13 +275,13 @@ class OpenSessions:
         for session in due:
             yield from self._expire(session, since=offset)
 
-    def _expire(self, session: HeldSession, *, since: int) -> Iterator[Effects]:
+    def _expire(self, session: CachedSession, *, since: int) -> Iterator[Effects]:
         if session.waits:
             self._overdue[session.key] = self._open.pop(session.key)
         else:
             yield self._close(session, self._reason, since=since)
 
-    def _close(self, held: HeldSession, reason: SessionClosed, *, since: int) -> Effects:
+    def _close(self, held: CachedSession, reason: SessionClosed, *, since: int) -> Effects:
         """Records of the session below `since`, and those that it has looked at, are repeats from now on."""
         session = held.look(self._packer)
         self._open.pop(session.key, None)
@@ -301,13 +301,13 @@ class OpenSessions:
         held = self._find(key)
         return None if held is None else held.look(self._packer).pending_trace(trace_id)
 
-    def _find(self, key: bytes) -> HeldSession | None:
+    def _find(self, key: bytes) -> CachedSession | None:
         return self._open.get(key) or self._overdue.get(key)
 
-    def _by_age(self) -> Iterator[HeldSession]:
+    def _by_age(self) -> Iterator[CachedSession]:
         return chain(self._overdue.values(), self._open.values())
 
-    def _surplus(self, key: bytes) -> Iterator[HeldSession]:
+    def _surplus(self, key: bytes) -> Iterator[CachedSession]:
         """The oldest sessions without which the others fit into memory; not the session of this key."""
         size = self.size
         for session in self._by_age():
@@ -333,10 +333,10 @@ class OpenSessions:
         life = self._find(key) or self._closed.get(key)
         return life is not None and offset < life.since
 
-    def _is_due(self, session: HeldSession, now: float) -> bool:
+    def _is_due(self, session: CachedSession, now: float) -> bool:
         return session.last + self._timeout <= now
 
-    def _touch(self, session: HeldSession) -> None:
+    def _touch(self, session: CachedSession) -> None:
         self._overdue.pop(session.key, None)
         self._open.pop(session.key, None)
         self._open[session.key] = session

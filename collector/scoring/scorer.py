@@ -33,9 +33,9 @@ from collector.records.more import MoreRecord
 from collector.records.sessions import SessionsTopic, SessionTurn, decode_sessions
 from collector.records.trace_views import SummarisedTrace, decode_summarised
 from collector.records.traces import VerdictRecord
+from collector.scoring.cached_session import AWAKE, Packer
 from collector.scoring.effects import Effects, Placed, WriteBatch
 from collector.scoring.families import ScoringFamilies
-from collector.scoring.held_session import AWAKE, Packer
 from collector.scoring.open_sessions import Dropped, OpenSessions
 from collector.scoring.rules import Rules
 from collector.scoring.sliding_window import ordered_start

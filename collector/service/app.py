@@ -36,8 +36,8 @@ from collector.receiver.feedback.found import FeedbackReader
 from collector.receiver.log_requests import LogRequests
 from collector.receiver.receiver import Receiver
 from collector.records.feedback import FeedbackRules
-from collector.records.handed import Handed
 from collector.records.otlp_signals import LOGS as OTLP_LOGS
+from collector.records.scan_cache import ScanCache
 from collector.service.families import declare_families
 from collector.service.forwarding import Forwarding
 from collector.service.logs import joined_record, lag_meter, open_log
@@ -129,7 +129,7 @@ class App:
             admin = self._admin(api)
             workers = self._workers(log)
             owned.push_async_callback(workers.close)
-            handed = self._handed()
+            scans = self._scans()
             rooms = self._rooms = Rooms(
                 self._config,
                 self._plan,
@@ -137,10 +137,10 @@ class App:
                 workers=workers,
                 telemetry=self._telemetry,
                 clock=self._clock,
-                handed=handed,
+                scans=scans,
             )
             behind = score_lag(self._config, log, self._clock)
-            receiver = self._receiver(log, handed, behind)
+            receiver = self._receiver(log, scans, behind)
             async with Stages() as stages:
                 stages.start("health", self._health.run)
                 stages.start("health", ClockWatch(self._clock, self._families).run)
@@ -247,12 +247,12 @@ class App:
 
     # --- what runs ---------------------------------------------------------------------------------------------------
 
-    def _handed(self) -> Handed | None:
+    def _scans(self) -> ScanCache | None:
         both = {"receive", "assemble"} <= set(self._config.roles)
-        return Handed() if both and self._config.log.kind != "kafka" else None
+        return ScanCache() if both and self._config.log.kind != "kafka" else None
 
     def _receiver(
-        self, log: Log, handed: Handed | None, behind: ScoreLag | None
+        self, log: Log, scans: ScanCache | None, behind: ScoreLag | None
     ) -> Receiver | None:
         if "receive" not in self._config.roles:
             return None
@@ -266,7 +266,7 @@ class App:
             keeps_unread=self._config.forward is not None,
             redact=redactor(RedactionSettings.of(self._config)),
             joined=joined_record(self._config, log),
-            handed=handed,
+            scans=scans,
             behind=behind,
             feedback=FeedbackRules.of(self._config),
         )

@@ -18,7 +18,7 @@ from collector.reading.plugin_processes import PluginProcesses, WorkersAndPlugin
 from collector.reading.port import PluginJob, Workers, reader_settings
 from collector.reading.processes import ProcessWorkers
 from collector.reading.worker import InlineWorkers, JobRunner
-from collector.records.handed import Handed
+from collector.records.scan_cache import ScanCache
 from collector.scoring.rules import RUNAWAY, JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from evaluators.declare import Scope
@@ -77,7 +77,7 @@ class Rooms:
     """Makes the rooms of the running service and of an offline run, the same way for both.
 
     Every call makes a new room: one that has stopped is not run again, another drains what it left. `log`: what the
-    rooms read and write. They meet nowhere else. `clock`: the time that budgets are kept by. `handed`: what a receiver
+    rooms read and write. They meet nowhere else. `clock`: the time that budgets are kept by. `scans`: what a receiver
     in this process knows of the records that it wrote.
     """
 
@@ -90,10 +90,10 @@ class Rooms:
         workers: Workers,
         telemetry: Telemetry,
         clock: Clock,
-        handed: Handed | None = None,
+        scans: ScanCache | None = None,
     ) -> None:
         self._config = config
-        self._handed = handed
+        self._scans = scans
         self._plan = plan
         self._log_port = log
         self._workers = workers
@@ -121,7 +121,7 @@ class Rooms:
             telemetry=self._telemetry,
             share=self._config.fairness.share,
             group=ASSEMBLY,
-            handed=self._handed,
+            scans=self._scans,
         )
 
     def _assembled(self) -> Windows:

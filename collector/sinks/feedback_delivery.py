@@ -18,7 +18,7 @@ from collector.sinks.port import Refused, delivery_group
 _log = logging.getLogger(__name__)
 
 
-class HandedOn(NamedTuple):
+class OutgoingFeedback(NamedTuple):
     position: Position
     key: bytes
     json: bytes
@@ -29,7 +29,7 @@ class HandedOn(NamedTuple):
 class TakesFeedback(Protocol):
     name: ClassVar[str]
 
-    async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
+    async def deliver_feedback(self, feedback: Sequence[OutgoingFeedback]) -> None:
         """As `Sink.deliver`.
 
         Raises Retryable: not all of it could be delivered now. Raises Refused: some can never be; all others are
@@ -67,7 +67,7 @@ class FeedbackDelivery(Consumer):
 
     async def take(self, batch: Batch) -> None:
         """Deliver the records; those that a stop interrupts are delivered again after the next start."""
-        handed: list[HandedOn] = []
+        handed: list[OutgoingFeedback] = []
         for record in batch.records:
             try:
                 if (said := _handed_on(record)) is not None:
@@ -79,7 +79,7 @@ class FeedbackDelivery(Consumer):
         for record in batch.records:
             self._offsets.done(record.position)
 
-    async def _deliver(self, handed: Sequence[HandedOn]) -> bool:
+    async def _deliver(self, handed: Sequence[OutgoingFeedback]) -> bool:
         """Repeat until the sink has it; False if the stop came first."""
         self._backoff.reset()
         while True:
@@ -99,7 +99,7 @@ class FeedbackDelivery(Consumer):
             return True
 
 
-def _handed_on(record: Record) -> HandedOn | None:
+def _handed_on(record: Record) -> OutgoingFeedback | None:
     """None: it is a score, which is handed on as a signal."""
     said = decode_feedback(record.value)
     if said.kind != "human":
@@ -109,4 +109,4 @@ def _handed_on(record: Record) -> HandedOn | None:
     headers = feedback_headers(
         said.id, service=said.service, subject=f"{kind}/{ident}", time=said.time, span=span
     )
-    return HandedOn(record.position, ident.encode(), record.value, headers)
+    return OutgoingFeedback(record.position, ident.encode(), record.value, headers)

@@ -17,7 +17,7 @@ from collector.config.tree import Config
 from collector.log.port import Position
 from collector.records.published_signals import line_blocks
 from collector.records.signal_batch import Published
-from collector.sinks.feedback_delivery import HandedOn
+from collector.sinks.feedback_delivery import OutgoingFeedback
 from collector.sinks.port import Refused
 
 _log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class JsonlSink:
         if refused:
             raise Refused(refused)
 
-    async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
+    async def deliver_feedback(self, feedback: Sequence[OutgoingFeedback]) -> None:
         """Lines among those of signals; `type` distinguishes them."""
         await self._in_thread(self._append, [each.json + b"\n" for each in feedback])
 

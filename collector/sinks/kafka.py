@@ -17,7 +17,7 @@ from collector.log.kafka.question import ask_kafka
 from collector.log.kafka.rights import WRITE, Right, failure, lacking, missing_rights
 from collector.log.port import Position
 from collector.records.signal_batch import Published, public_headers
-from collector.sinks.feedback_delivery import HandedOn
+from collector.sinks.feedback_delivery import OutgoingFeedback
 from collector.sinks.port import Refused
 
 
@@ -88,12 +88,12 @@ class KafkaSink:
         async with self._delivering:
             await self._deliver([_handed_on(each) for each in signals])
 
-    async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
+    async def deliver_feedback(self, feedback: Sequence[OutgoingFeedback]) -> None:
         """Records of the same topic; `ce_type` distinguishes them."""
         async with self._delivering:
             await self._deliver(feedback)
 
-    async def _deliver(self, messages: Sequence[HandedOn]) -> None:
+    async def _deliver(self, messages: Sequence[OutgoingFeedback]) -> None:
         try:
             async with asyncio.timeout(self._timeout):
                 while pending := [each for each in messages if self._is_pending(each)]:
@@ -111,10 +111,10 @@ class KafkaSink:
         if refused:
             raise Refused(refused)
 
-    def _is_pending(self, message: HandedOn) -> bool:
+    def _is_pending(self, message: OutgoingFeedback) -> bool:
         return message.position not in self._acked and message.position not in self._refused
 
-    async def _round(self, pending: Sequence[HandedOn]) -> None:
+    async def _round(self, pending: Sequence[OutgoingFeedback]) -> None:
         """Send the pending records and wait for every answer; suspects alone, one per round."""
         suspects = [each for each in pending if each.position in self._suspects]
         chosen = suspects[:1] or pending
@@ -141,7 +141,7 @@ class KafkaSink:
             self._topic_exists = True
         return producer
 
-    async def _send(self, producer: AIOKafkaProducer, messages: Sequence[HandedOn]) -> None:
+    async def _send(self, producer: AIOKafkaProducer, messages: Sequence[OutgoingFeedback]) -> None:
         """One send after the other from one task: only so does the order hold."""
         for each in messages:
             if each.position in self._in_flight:
@@ -157,7 +157,7 @@ class KafkaSink:
             except TOO_LARGE as error:
                 self._refuse(each, error)
 
-    async def _take_answers(self, chosen: Sequence[HandedOn]) -> None:
+    async def _take_answers(self, chosen: Sequence[OutgoingFeedback]) -> None:
         """Take every answer; an error that is not about a record's size is raised last."""
         answers, self._in_flight = self._in_flight, {}
         errors = {position: future.exception() for position, future in answers.items()}
@@ -173,7 +173,7 @@ class KafkaSink:
             if error is not None:
                 raise error
 
-    def _refuse(self, message: HandedOn, error: BaseException | None) -> None:
+    def _refuse(self, message: OutgoingFeedback, error: BaseException | None) -> None:
         self._refused[message.position] = f"{len(message.json)} bytes: {error}"
 
     async def _renew(self) -> None:
@@ -185,9 +185,9 @@ class KafkaSink:
         self._topic_exists = False
 
 
-def _handed_on(signal: Published) -> HandedOn:
+def _handed_on(signal: Published) -> OutgoingFeedback:
     key = signal.subject.session_id.encode()
-    return HandedOn(signal.position, key, signal.json, public_headers(signal))
+    return OutgoingFeedback(signal.position, key, signal.json, public_headers(signal))
 
 
 async def _asked(client: ClientSettings, topic: str) -> tuple[bool, list[Right]]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from evaluators.dialects.content.sessions import Keys
 from evaluators.dialects.decoding.decode import decode
 from evaluators.dialects.decoding.room import one_trace
+from evaluators.dialects.enrichment.enrich import enrich
 from evaluators.dialects.joining.assemble import assemble
-from evaluators.dialects.lending.lend import lend
 from evaluators.dialects.registry import read_facts
 from evaluators.model import Closed, Trace
 
@@ -26,7 +26,7 @@ def read_trace(
     decoded = decode(pieces, trace_id.lower())
     if not decoded.spans:
         raise ValueError(f"no span of trace `{trace_id}` could be read")
-    spans, records = lend(decoded.spans)
+    spans, records = enrich(decoded.spans)
     with one_trace() as room:
         facts = [read_facts(span) for span in spans]
         trace = assemble(

@@ -13,10 +13,10 @@ from evaluators.dialects.content.message_model import Call, Message
 from evaluators.dialects.decoding.decode import decode
 from evaluators.dialects.decoding.room import one_trace
 from evaluators.dialects.decoding.values import as_dict, text_of
+from evaluators.dialects.enrichment.enrich import enrich
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
 from evaluators.dialects.joining.system_prompt import system_of
 from evaluators.dialects.joining.tree import Tree
-from evaluators.dialects.lending.lend import lend
 from evaluators.dialects.registry import read_facts
 from evaluators.model import AgentStep, ModelCall, ToolCall, Trace
 
@@ -31,7 +31,7 @@ def read_exchanged(pieces: Sequence[bytes], *, trace_id: str) -> Mapping[str, Ex
     decoded = decode(pieces, trace_id.lower())
     if not decoded.spans:
         return {}
-    spans, _ = lend(decoded.spans)
+    spans, _ = enrich(decoded.spans)
     with one_trace():
         exchanges = find_exchanges(Tree([read_facts(span) for span in spans]))
         return {each.layers[0].span.span_id: _exchanged(each) for each in exchanges}

@@ -14,7 +14,7 @@ from collector.config.tree import KafkaSinkConfig
 from collector.log.kafka.client import RateLimited, limit_aiokafka_log
 from collector.log.port import FEEDBACK, Position
 from collector.records.signal import Signal
-from collector.sinks.feedback_delivery import HandedOn
+from collector.sinks.feedback_delivery import OutgoingFeedback
 from collector.sinks.kafka import KafkaSink
 from collector.sinks.port import Refused
 from tests.support.eventually import eventually
@@ -261,7 +261,7 @@ async def test_feedback_goes_to_the_same_topic_under_a_type_of_its_own(
 ) -> None:
     sink = a_sink(kafka, topic)
     headers = (("ce_type", b"spanwise.feedback.v1"), ("ce_id", b"f-1"))
-    said = HandedOn(Position(FEEDBACK, 0, 0), b"t-1", b'{"name":"thumb"}', headers)
+    said = OutgoingFeedback(Position(FEEDBACK, 0, 0), b"t-1", b'{"name":"thumb"}', headers)
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(sink.deliver([published(1)]))

@@ -13,7 +13,7 @@ from collector.sinks.port import Refused
 from tests.support.signals import encode, hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract, published
 from tests.support.tools.scores import published_signals
-from tests.support.tools.stub import Asked, Reply, Stub, stub
+from tests.support.tools.stub import Reply, SessionFilter, Stub, stub
 from tests.support.tools.stubbed import StubbedTool, said
 from tests.support.tools.tool import check_bodies
 
@@ -27,7 +27,7 @@ class NewServer(StubbedTool):
         settings = LangfuseSinkConfig.model_validate({"endpoint": self.stub.url, **KEYS})
         return LangfuseSink(settings, timeout=2.0)
 
-    def take(self, asked: Asked) -> Reply:
+    def take(self, asked: SessionFilter) -> Reply:
         if asked.method == "DELETE":
             return Reply(200)
         if asked.path != "/api/public/scores":
@@ -48,7 +48,7 @@ class NewServer(StubbedTool):
 class OldServer(NewServer):
     """Takes one object there, and events elsewhere."""
 
-    def take(self, asked: Asked) -> Reply:
+    def take(self, asked: SessionFilter) -> Reply:
         if asked.path == "/api/public/scores" and isinstance(asked.body, list):
             return said(400, {"message": "Invalid request data"})
         if asked.path != "/api/public/ingestion":

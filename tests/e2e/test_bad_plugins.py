@@ -42,8 +42,8 @@ def hasty(kinds: Sequence[str]) -> Sequence[str]:
 def judge_settings(server: OpenAiServer | None) -> Sequence[str]:
     if server is None:
         return ()
-    asked_of = ("judge.model=openai/test", f"judge.base_url={server.url}", "judge.api_key=none")
-    return (*asked_of, "judge.budget.calls_per_minute=1000")
+    filter_of = ("judge.model=openai/test", f"judge.base_url={server.url}", "judge.api_key=none")
+    return (*filter_of, "judge.budget.calls_per_minute=1000")
 
 
 def told_of(signals: Sequence[dict[str, Any]]) -> dict[str, set[str | None]]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.api.index import Index
-from collector.api.outcomes import HeldOutcome, counting, pack, unpack
+from collector.api.outcomes import StoredOutcome, counting, pack, unpack
 from collector.api.reading import Reading
 from collector.api.search import text_of
 from collector.api.store import TraceEntry, session_subject, trace_subject
@@ -149,8 +149,8 @@ def test_outcomes_and_sums_are_those_of_what_the_index_holds(
 
 def test_outcomes_are_read_as_they_were_written() -> None:
     packed_once = [
-        HeldOutcome(1, 0.1234, True),
-        HeldOutcome(2, None, None),
-        HeldOutcome(900, 1.0, False),
+        StoredOutcome(1, 0.1234, True),
+        StoredOutcome(2, None, None),
+        StoredOutcome(900, 1.0, False),
     ]
     assert list(unpack(pack(packed_once))) == packed_once

@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.log.port import SPANS, Position
 from collector.otlp.scan import Scan, scan
 from collector.otlp.split import joined_by_trace, split_by_trace
-from collector.records.handed import Handed
+from collector.records.scan_cache import ScanCache
 from tests.property.test_receiver import MAX_SPAN, grouped
 from tests.support.assembling import Site
 from tests.support.examples import examples
@@ -97,16 +97,16 @@ def assembled(
     requests: list[tuple[float, tuple[Made, ...]]], known: list[bool]
 ) -> tuple[list[tuple[bytes, bytes]], list[Position]]:
     """The records of traces that come out, and those of spans that are left; `known`: of which record."""
-    site = Site(handed=Handed())
+    site = Site(scans=ScanCache())
     for number, (time, spans) in enumerate(requests):
         split = joined_by_trace(request(*spans), max_item=LARGE, joined=LARGE)
         site.clock.now = time
         (record,), (held,) = split.pieces, split.held
         position = site.log.append(SPANS, record.value)
         assert held is not None
-        assert site.handed is not None
+        assert site.scans is not None
         if known[number % len(known)]:
-            site.handed.put(position, held)
+            site.scans.put(position, held)
     asyncio.run(site.once(10_000))
     left = asyncio.run(remaining(site))
     return [(each.key, each.value) for each in site.log.history("traces")], left

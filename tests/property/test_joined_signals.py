@@ -18,7 +18,7 @@ from collector.base.telemetry import Telemetry
 from collector.export.exporter import EVERY
 from collector.log.port import SIGNALS, WINDOWS, New, Record
 from collector.records.signal import Signal
-from collector.records.signal_batch import Made, made, signal_records
+from collector.records.signal_batch import NewSignal, made, signal_records
 from collector.sinks.jsonl import JsonlSink
 from tests.support.examples import examples
 from tests.support.faulty_log import FaultyLog
@@ -74,7 +74,7 @@ def signals_of(step: Step, at: float) -> list[Signal]:
     return [*found, session]
 
 
-def records_of(signals: Iterable[Made], *, joined: bool) -> list[New]:
+def records_of(signals: Iterable[NewSignal], *, joined: bool) -> list[New]:
     return [
         record
         for _, own in groupby(signals, key=lambda each: each.subject.session_id)

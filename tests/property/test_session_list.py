@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from collector.api.families import ApiFamilies
 from collector.api.index import Index
 from collector.api.query import Query
-from collector.api.session_list import EVERY, SORTS, Asked, key_after, place_after, statement
+from collector.api.session_list import (
+    EVERY,
+    SORTS,
+    SessionFilter,
+    key_after,
+    place_after,
+    statement,
+)
 from collector.api.store import SessionEntry, micros, read_cursor
 from collector.base.telemetry import Telemetry
 from evaluators.model import Tokens
@@ -57,7 +64,7 @@ class Filled:
             signals.append(make.session_signal(of, name, score))
         self.index.take_signals(make.signal_records(*signals, first=10 * number))
 
-    def all(self, asked: Asked = EVERY, sort: str = "newest") -> list[SessionEntry]:
+    def all(self, asked: SessionFilter = EVERY, sort: str = "newest") -> list[SessionEntry]:
         return list(self.query.sessions(asked, sort=sort, limit=10_000).items)
 
 
@@ -156,33 +163,36 @@ def says(text: str) -> Fits:
     return lambda each: text in (each.question or "").casefold()
 
 
-FILTERS: list[tuple[Asked, Fits]] = [
-    (Asked(service="shop"), lambda s: s.service == "shop"),
-    (Asked(agent="cook", version="2"), lambda s: (s.agent, s.agent_version) == ("cook", "2")),
-    (Asked(since=micros(make.START + 30)), lambda s: s.last >= micros(make.START + 30)),
-    (Asked(until=micros(make.START + 30)), lambda s: s.last < micros(make.START + 30)),
-    (Asked(least=0.5), lambda s: s.reliability is not None and s.reliability >= 0.5),
-    (Asked(most=0.5), lambda s: s.reliability is not None and s.reliability <= 0.5),
-    (Asked(status="open"), lambda s: s.closed is None),
-    (Asked(status="closed"), lambda s: s.closed is not None),
-    (Asked(status="error"), lambda s: s.errors > 0),
-    (Asked(status="unscored"), lambda s: s.reliability is None),
-    (Asked(failed="tool_correctness"), lambda s: s.failed & 1 or s.failed & 2),
-    (Asked(failed="no such evaluator"), lambda _: False),
-    (Asked(text="KETTLE"), says("kettle")),
-    (Asked(text="kett whe"), says("kettle")),
-    (Asked(text="kase"), says("käse")),
-    (Asked(text="ett"), lambda _: False),
-    (Asked(text="订单"), says("订单")),
-    (Asked(text="s-1"), lambda s: s.session_id.startswith("s-1")),
-    (Asked(text=f"{7:032X}"), lambda s: s.session_id == "s-7"),
-    (Asked(text='"; -- *'), lambda _: False),
+FILTERS: list[tuple[SessionFilter, Fits]] = [
+    (SessionFilter(service="shop"), lambda s: s.service == "shop"),
     (
-        Asked(names=[("shop", "s-3"), ("desk", "s-3"), ("x", "s-4")]),
+        SessionFilter(agent="cook", version="2"),
+        lambda s: (s.agent, s.agent_version) == ("cook", "2"),
+    ),
+    (SessionFilter(since=micros(make.START + 30)), lambda s: s.last >= micros(make.START + 30)),
+    (SessionFilter(until=micros(make.START + 30)), lambda s: s.last < micros(make.START + 30)),
+    (SessionFilter(least=0.5), lambda s: s.reliability is not None and s.reliability >= 0.5),
+    (SessionFilter(most=0.5), lambda s: s.reliability is not None and s.reliability <= 0.5),
+    (SessionFilter(status="open"), lambda s: s.closed is None),
+    (SessionFilter(status="closed"), lambda s: s.closed is not None),
+    (SessionFilter(status="error"), lambda s: s.errors > 0),
+    (SessionFilter(status="unscored"), lambda s: s.reliability is None),
+    (SessionFilter(failed="tool_correctness"), lambda s: s.failed & 1 or s.failed & 2),
+    (SessionFilter(failed="no such evaluator"), lambda _: False),
+    (SessionFilter(text="KETTLE"), says("kettle")),
+    (SessionFilter(text="kett whe"), says("kettle")),
+    (SessionFilter(text="kase"), says("käse")),
+    (SessionFilter(text="ett"), lambda _: False),
+    (SessionFilter(text="订单"), says("订单")),
+    (SessionFilter(text="s-1"), lambda s: s.session_id.startswith("s-1")),
+    (SessionFilter(text=f"{7:032X}"), lambda s: s.session_id == "s-7"),
+    (SessionFilter(text='"; -- *'), lambda _: False),
+    (
+        SessionFilter(names=[("shop", "s-3"), ("desk", "s-3"), ("x", "s-4")]),
         lambda s: s.session_id == "s-3",
     ),
     (
-        Asked(text="kettle", status="error", service="desk"),
+        SessionFilter(text="kettle", status="error", service="desk"),
         lambda s: says("kettle")(s) and s.errors and s.service == "desk",
     ),
 ]
@@ -191,7 +201,7 @@ FILTERS: list[tuple[Asked, Fits]] = [
 @pytest.mark.parametrize(("asked", "fits"), FILTERS)
 @pytest.mark.parametrize("sort", ["worst", "newest", "cost"])
 def test_a_filter_finds_what_fits_and_nothing_else(
-    filled: Filled, asked: Asked, fits: Fits, sort: str
+    filled: Filled, asked: SessionFilter, fits: Fits, sort: str
 ) -> None:
     expected = [each.session_id for each in filled.all(sort=sort) if fits(each)]
 
@@ -199,7 +209,7 @@ def test_a_filter_finds_what_fits_and_nothing_else(
 
 
 def test_words_of_an_answer_find_its_session(filled: Filled) -> None:
-    found = {each.session_id for each in filled.all(Asked(text="tomorrow noon"))}
+    found = {each.session_id for each in filled.all(SessionFilter(text="tomorrow noon"))}
     expected = {
         each.session_id
         for each in filled.all()
@@ -216,15 +226,15 @@ def test_words_of_an_answer_find_its_session(filled: Filled) -> None:
     ("asked", "most"),
     [
         (EVERY, ""),
-        (Asked(agent="clerk"), "agent=?"),
-        (Asked(service="shop", status="error"), "agent=?"),
-        (Asked(most=0.5), ""),
-        (Asked(text="kettle"), "rowid=?"),
-        (Asked(names=[("shop", "s-3")]), "rowid=?"),
+        (SessionFilter(agent="clerk"), "agent=?"),
+        (SessionFilter(service="shop", status="error"), "agent=?"),
+        (SessionFilter(most=0.5), ""),
+        (SessionFilter(text="kettle"), "rowid=?"),
+        (SessionFilter(names=[("shop", "s-3")]), "rowid=?"),
     ],
 )
 def test_no_list_reads_rows_of_all_sessions(
-    filled: Filled, sort: str, asked: Asked, most: str
+    filled: Filled, sort: str, asked: SessionFilter, most: str
 ) -> None:
     """An index has every number, or says the order; rows are read for what a search has found, and for the page."""
     place: list[str | int | float] = [0.0] * (len(SORTS[sort].keys) + 1)

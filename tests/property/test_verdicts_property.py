@@ -12,7 +12,7 @@ from collector.config.tree import Windows
 from collector.log.port import SIGNALS, TRACES, Headers, Position
 from collector.records.signal import Signal
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
-from collector.scoring.held_session import AWAKE
+from collector.scoring.cached_session import AWAKE
 from tests.property.test_scoring_property import arrivals
 from tests.support.examples import examples
 from tests.support.faulty_log import Crash, FaultyLog

@@ -10,8 +10,8 @@ import msgspec
 from collector.api.about import About
 from collector.api.api import Api
 from collector.api.compare import Versions
-from collector.api.held_feedback import Matching
-from collector.api.index import Taken
+from collector.api.feedback_table import Matching
+from collector.api.index import IndexResult
 from collector.base.families import RuntimeFamilies
 from collector.base.lifecycle import Health
 from collector.base.telemetry import Telemetry
@@ -60,19 +60,19 @@ class Stand:
             about=about,
         )
 
-    def take_traces(self, *values: bytes) -> Taken:
+    def take_traces(self, *values: bytes) -> IndexResult:
         first = len(self.log.written)
         for value in values:
             self.log.append(TRACES, value)
         return self.api._index.take_traces(self.log.written[first:])
 
-    def take_signals(self, *signals: Signal) -> Taken:
+    def take_signals(self, *signals: Signal) -> IndexResult:
         first = len(self.log.written)
         for each in signals:
             self.log.append(SIGNALS, make.value(each))
         return self.api._index.take_signals(self.log.written[first:])
 
-    def take_feedback(self, *feedback: Feedback) -> Taken:
+    def take_feedback(self, *feedback: Feedback) -> IndexResult:
         """Put it into the log at the stand's time, and into the index."""
         first = len(self.log.written)
         self.log.clock.now = self.time

@@ -15,7 +15,7 @@ from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.trace_summary import Summariser, headers_of
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord
-from collector.scoring.held_session import AWAKE
+from collector.scoring.cached_session import AWAKE
 from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from evaluators.declare import declared, evaluator

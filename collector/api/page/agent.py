@@ -38,7 +38,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentAsked:
+class AgentRequest:
     service: str
     agent: str
     length: str | None
@@ -46,7 +46,7 @@ class AgentAsked:
 
 
 def agent_page(
-    reader: Reader, asked: AgentAsked, standing: Standing | None, *, now: float, settle: float
+    reader: Reader, asked: AgentRequest, standing: Standing | None, *, now: float, settle: float
 ) -> dict[str, Any] | None:
     """What the template shows; None: the index has no such agent.
 

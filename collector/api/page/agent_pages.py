@@ -12,7 +12,7 @@ from collector.api.agents import standing_of
 from collector.api.answers import RequestRefused, cursor_or_top, text_of
 from collector.api.base_path import root
 from collector.api.charts import PlacedVersion, Reader
-from collector.api.page.agent import BEHIND, AgentAsked, agent_page
+from collector.api.page.agent import BEHIND, AgentRequest, agent_page
 from collector.api.page.overview import PARTS, Badge, badges, overview
 from collector.api.page.site import Site
 from collector.api.page.timespan import LENGTHS, timespan
@@ -89,7 +89,7 @@ class AgentPages:
         service, agent = text_of(request, "service"), text_of(request, "agent")
         if service is None or agent is None:
             return self._site.rendering.missing("agent")
-        asked = AgentAsked(
+        asked = AgentRequest(
             service=service,
             agent=agent,
             length=text_of(request, "range"),
@@ -98,7 +98,7 @@ class AgentPages:
         standings = self._site.standings()
         return await self._site.off_loop.run(lambda: self._agent(asked, standings))
 
-    def _agent(self, asked: AgentAsked, standings: Standings) -> Response:
+    def _agent(self, asked: AgentRequest, standings: Standings) -> Response:
         standing = standing_of(AgentEntry(service=asked.service, agent=asked.agent), standings)
         with self._site.index.reading() as reader:
             page = agent_page(

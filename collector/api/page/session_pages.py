@@ -16,8 +16,8 @@ from collector.api.page.sheet import name
 from collector.api.page.site import Site
 from collector.api.query import session_summary
 from collector.api.search import BEGINNING
-from collector.api.session_asked import PARAMETERS, RUNAWAY, asked_of, sort_of
-from collector.api.session_list import SORTS, STATUSES, Asked
+from collector.api.session_filter import PARAMETERS, RUNAWAY, filter_of, sort_of
+from collector.api.session_list import SORTS, STATUSES, SessionFilter
 from collector.api.store import SessionEntry
 
 ROWS = 30
@@ -52,7 +52,7 @@ class SessionPages:
         runaways = running_away(
             self._site.standings()
         )  # here: the exporter's state is the event loop's
-        asked, wrong = asked_of(given, now=self._site.clock(), running_away=lambda: runaways)
+        asked, wrong = filter_of(given, now=self._site.clock(), running_away=lambda: runaways)
         sort, unsorted = sort_of(given, USUAL)
         chosen = {key: given[key] for key in PARAMETERS if key in given and key != "sort"}
         wrong = [*wrong, *unsorted, *_unknown(given)]
@@ -62,7 +62,7 @@ class SessionPages:
 
     def _sessions(
         self,
-        asked: Asked,
+        asked: SessionFilter,
         sort: str,
         chosen: Mapping[str, str],
         cursor: bytes | None,

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from collector.api.answers import text_of
-from collector.api.held_feedback import said_by_people
+from collector.api.feedback_table import said_by_people
 from collector.api.page.feedback_pages import said_view
 from collector.api.page.session_view import TRACES
 from collector.api.page.sheet import OPENING, PAGE, Sheet, left_out, plain

@@ -15,7 +15,7 @@ from collector.api.charts import ChartVersion, Point, Reader
 from collector.api.page.agent import session_card
 from collector.api.page.site import Site, Verdict
 from collector.api.page.views import duration, usd
-from collector.api.session_asked import moment_of
+from collector.api.session_filter import moment_of
 from collector.api.what_changed import COMPARED, FOR_EVER, session_side
 from collector.records.comparison import in_words, with_faults
 from collector.records.moved import Moved, moved
@@ -36,7 +36,7 @@ ALIKE = 0.5  # the share of their words, of all words of both, that two question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedSide:
+class SideFilter:
     version: str | None = None  # None: of every version; "": of those that name none
     first: float = 0.0
     """Of those that changed last from this moment on, Unix seconds, and before `last`."""
@@ -49,22 +49,22 @@ class AskedSide:
 
 
 def usual_sides(
-    versions: Sequence[ChartVersion], given: Mapping[str, AskedSide]
-) -> tuple[AskedSide, AskedSide]:
+    versions: Sequence[ChartVersion], given: Mapping[str, SideFilter]
+) -> tuple[SideFilter, SideFilter]:
     """Baseline and candidate: what is given, else the newest version and the one before it."""
     newest = sorted(versions, key=lambda each: each.first, reverse=True)
     names = [each.entry.agent_version or "" for each in newest]
-    candidate = given.get("candidate") or AskedSide(version=names[0])
+    candidate = given.get("candidate") or SideFilter(version=names[0])
     others = [name for name in names if name != candidate.version]
-    baseline = given.get("baseline") or AskedSide(version=others[0] if others else names[0])
+    baseline = given.get("baseline") or SideFilter(version=others[0] if others else names[0])
     return baseline, candidate
 
 
 def two_sides(
     reader: Reader,
     versions: Sequence[ChartVersion],
-    baseline: AskedSide,
-    candidate: AskedSide,
+    baseline: SideFilter,
+    candidate: SideFilter,
     counted: Mapping[str, ToolCounts] | None = None,
 ) -> dict[str, Any]:
     """Scores, tools, time, cost, and sessions of both for the same kind of question; the newest COMPARED of each.
@@ -99,7 +99,7 @@ def two_sides(
     }
 
 
-def _points(reader: Reader, versions: Sequence[ChartVersion], side: AskedSide) -> list[Point]:
+def _points(reader: Reader, versions: Sequence[ChartVersion], side: SideFilter) -> list[Point]:
     chosen = [
         each
         for each in versions
@@ -195,7 +195,7 @@ class TwoSidesPages:
         service, agent = text_of(request, "service"), text_of(request, "agent")
         if service is None or agent is None:
             return self._site.rendering.missing("agent")
-        given: dict[str, AskedSide] = {}
+        given: dict[str, SideFilter] = {}
         wrong: list[str] = []
         for name in ("baseline", "candidate"):
             version = text_of(request, name)
@@ -203,7 +203,7 @@ class TwoSidesPages:
             if version is None and texts == [None, None]:
                 continue
             first, last = (self._moment(text, wrong) for text in texts)
-            given[name] = AskedSide(
+            given[name] = SideFilter(
                 version=None if version == EVERY else version,
                 first=0.0 if first is None else first,
                 last=FOR_EVER if last is None else last,
@@ -227,14 +227,14 @@ class TwoSidesPages:
         return moment
 
     def _sides(
-        self, service: str, agent: str, given: Mapping[str, AskedSide]
-    ) -> tuple[AskedSide, AskedSide] | None:
+        self, service: str, agent: str, given: Mapping[str, SideFilter]
+    ) -> tuple[SideFilter, SideFilter] | None:
         with self._site.index.reading() as reader:
             versions = reader.versions(service, agent)
         return usual_sides(versions, given) if versions else None
 
     def _counted_of(
-        self, service: str, agent: str, baseline: AskedSide, candidate: AskedSide
+        self, service: str, agent: str, baseline: SideFilter, candidate: SideFilter
     ) -> Mapping[str, ToolCounts] | None:
         """What the fault watches counted, where both sides are versions, whole."""
         if not (baseline.is_whole and candidate.is_whole):
@@ -246,7 +246,7 @@ class TwoSidesPages:
         self,
         service: str,
         agent: str,
-        sides: tuple[AskedSide, AskedSide],
+        sides: tuple[SideFilter, SideFilter],
         said: dict[str, Any] | None,
         counted: Mapping[str, ToolCounts] | None,
         wrong: list[str],
@@ -272,7 +272,7 @@ class TwoSidesPages:
 
 
 def _said(
-    verdict: Verdict, service: str, agent: str, baseline: AskedSide, candidate: AskedSide
+    verdict: Verdict, service: str, agent: str, baseline: SideFilter, candidate: SideFilter
 ) -> dict[str, Any] | None:
     """May this release go on: the verdict. Only where two versions are compared, whole."""
     if not all(each.is_whole and each.version for each in (baseline, candidate)):
@@ -290,7 +290,7 @@ def _said(
         return None
 
 
-def _shown(name: str, side: AskedSide) -> dict[str, Any]:
+def _shown(name: str, side: SideFilter) -> dict[str, Any]:
     return {
         "name": name,
         "version": EVERY if side.version is None else side.version,

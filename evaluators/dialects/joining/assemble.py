@@ -83,7 +83,7 @@ def assemble(
         closed: Why the trace closed.
         keys: The user's own attribute keys.
         broken: Whether spans were lost because they could not be read.
-        records: Ids of the log records that lent the spans words.
+        records: Ids of the log records whose words the spans have.
     """
     tree = Tree(order)
     mark_cancelled(tree)

@@ -1,6 +1,6 @@
 """Claude Code and the Claude Agent SDK: log events, and beta spans (`claude_code.interaction`, `.tool`, ...).
 
-A span has what the records of its call say beside it (`lending.claude_code`); without it the records stand for it.
+A span has what the records of its call say beside it (`enrichment.claude_code`); without it the records stand for it.
 Tokens are under bare names, the question in `prompt` or `user_prompt`, a tool's result in a span event. That a tool
 failed is in its record and on the span of its execution, inside the tool's own.
 """

@@ -1,4 +1,4 @@
-"""OpenAI Codex: log events of a conversation, joined to calls by `lending.codex`.
+"""OpenAI Codex: log events of a conversation, joined to calls by `enrichment.codex`.
 
 Codex says that a command succeeded which ended with an exit code: the code is in the text of the output, under a
 heading that differs with every call. Refusals by its rules are there too.

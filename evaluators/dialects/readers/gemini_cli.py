@@ -1,4 +1,4 @@
-"""Gemini CLI: its spans, with the words of its log records (`lending.gemini_cli`), and records that stand alone.
+"""Gemini CLI: its spans, with the words of its log records (`enrichment.gemini_cli`), and records that stand alone.
 
 An answer is a list of streamed chunks. A tool's result is in the request after it. A command that failed is a
 success with `Exit Code: 1` in its output, and in newer versions with `isError` in the record's metadata.
@@ -11,7 +11,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import By, Dialect, sample_by, scope_is
-from evaluators.dialects.lending.records import EVENT
+from evaluators.dialects.enrichment.records import EVENT
 from evaluators.model import JSON, Rejection, Span
 
 NAME = "gemini-cli"

@@ -1,4 +1,4 @@
-"""Qwen Code: its spans, with the words of its log records (`lending.qwen_code`), and records that stand alone."""
+"""Qwen Code: its spans, with the words of its log records (`enrichment.qwen_code`), and records that stand alone."""
 
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
@@ -8,7 +8,7 @@ from evaluators.dialects.dialect import (
     sample_by,
     scope_is,
 )
-from evaluators.dialects.lending.records import EVENT
+from evaluators.dialects.enrichment.records import EVENT
 from evaluators.dialects.readers.gemini_cli import TOKENS, answer_of, read_outcome, read_result
 from evaluators.model import Span
 

@@ -8,7 +8,7 @@ from evaluators.dialects.turns.codex import CODEX_LOGS
 from evaluators.dialects.turns.gemini_cli import GEMINI_CLI_LOGS
 from evaluators.dialects.turns.place import AgentEvent, Dropped, LogAgent, Place
 from evaluators.dialects.turns.qwen_code import QWEN_CODE_LOGS
-from evaluators.dialects.turns.words import WORDS, lends_words
+from evaluators.dialects.turns.words import WORDS, carries_words
 
 LOG_AGENTS: tuple[LogAgent, ...] = (
     CLAUDE_CODE_LOGS,
@@ -45,7 +45,7 @@ def place_record(event: AgentEvent) -> Place | Dropped | None:
     agent = agent_of_record(event.scope)
     if agent is not None:
         return agent.place(event)
-    if event.trace_id and event.span_id and lends_words(event):
+    if event.trace_id and event.span_id and carries_words(event):
         return None
     return WORDS.place(event)
 

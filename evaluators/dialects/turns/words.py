@@ -22,7 +22,7 @@ SPRING_AI = (
 """How the loggers of Spring AI 1.x begin that write prompts and answers."""
 
 
-def lends_words(event: AgentEvent) -> bool:
+def carries_words(event: AgentEvent) -> bool:
     if carries_messages(event.name) or event.scope.startswith(SPRING_AI):
         return True
     body = event.body

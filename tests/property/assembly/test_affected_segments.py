@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from collector.assembly.low_water import LowWater
 from collector.assembly.owner import Owner
-from collector.assembly.timeline import HeldSegment
+from collector.assembly.timeline import BufferedSegment
 from collector.otlp.segment import Segment
 from tests.support.examples import examples
 
@@ -38,7 +38,7 @@ def place(owner: Owner, segment: Segment) -> None:
     """As assembly does it, but for what traces may hold."""
     concerned = owner.learn(segment)
     hold = LowWater().hold(0)
-    held = HeldSegment(
+    held = BufferedSegment(
         segment=segment, spans=(), piece=b"", offset=0, time=0.0, hold=hold, service=""
     )
     owner.hold(owner.resolve(segment), held)

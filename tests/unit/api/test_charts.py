@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from collector.api.charts import Point
-from collector.api.outcomes import HeldOutcome
+from collector.api.outcomes import StoredOutcome
 from collector.api.page import chart, series
 from collector.api.page.timespan import LENGTHS, timespan
 from collector.api.what_changed import scores_of
@@ -140,10 +140,10 @@ def test_amounts_of_traces_are_percentiles_over_sessions() -> None:
 
 def test_an_evaluator_with_signals_of_several_traces_is_listed_once() -> None:
     said = [
-        HeldOutcome(1, 0.5, True),
-        HeldOutcome(1, 1.0, False),
-        HeldOutcome(2, None, None),
-        HeldOutcome(9, 0, None),
+        StoredOutcome(1, 0.5, True),
+        StoredOutcome(1, 1.0, False),
+        StoredOutcome(2, None, None),
+        StoredOutcome(9, 0, None),
     ]
 
     found = scores_of(said, {1: "coherence", 2: "cost"})

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from collector.api.held_evaluations import MOST_NAMES, QUIET
-from collector.api.held_feedback import MOST_OF_A_SUBJECT, MOST_WAITING, WAITS
+from collector.api.evaluation_table import MOST_NAMES, QUIET
+from collector.api.feedback_table import MOST_OF_A_SUBJECT, MOST_WAITING, WAITS
 from collector.log.port import FEEDBACK, SIGNALS
 from collector.records.external import EvaluationRules
 from collector.records.feedback import Feedback, FeedbackRules
@@ -153,7 +153,7 @@ def test_what_is_about_nothing_is_given_up_after_an_hour(stand: Stand) -> None:
 def test_a_flood_for_traces_that_never_come_takes_no_place_of_another_service(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collector.api.held_feedback.MOST_WAITING", 50)
+    monkeypatch.setattr("collector.api.feedback_table.MOST_WAITING", 50)
     assert MOST_WAITING > 50
     stand.take_feedback(said(name="quiet", service="quiet"))
     stand.take_feedback(

@@ -10,7 +10,7 @@ import pytest
 
 from collector.api.families import ApiFamilies
 from collector.api.feed import MOST_NAMES, FeedbackCounts
-from collector.api.held_feedback import MOST_OF_A_SUBJECT, WAITS, Matched, Matching
+from collector.api.feedback_table import MOST_OF_A_SUBJECT, WAITS, Matched, Matching
 from collector.base.telemetry import OTHER
 from collector.log.port import FEEDBACK
 from collector.records.feedback import Feedback, FeedbackRules, decode_feedback

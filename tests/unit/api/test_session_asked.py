@@ -2,16 +2,16 @@
 
 import pytest
 
-from collector.api.session_asked import asked_of, sort_of
-from collector.api.session_list import Asked
+from collector.api.session_filter import filter_of, sort_of
+from collector.api.session_list import SessionFilter
 from tests.support.table import for_each
 
 NOW = 1_700_000_000.0
 RUNAWAYS = frozenset({("shop", "s-2"), ("shop", "s-1")})
 
 
-def asked(**given: str) -> tuple[Asked, list[str]]:
-    return asked_of(given, now=NOW, running_away=lambda: RUNAWAYS)
+def asked(**given: str) -> tuple[SessionFilter, list[str]]:
+    return filter_of(given, now=NOW, running_away=lambda: RUNAWAYS)
 
 
 def test_every_parameter_is_understood() -> None:
@@ -33,7 +33,7 @@ def test_every_parameter_is_understood() -> None:
     )
 
     assert wrong == []
-    assert found == Asked(
+    assert found == SessionFilter(
         service="shop",
         agent="clerk",
         version="2",
@@ -90,7 +90,7 @@ def test_a_time_is_a_moment_or_a_length_back_from_now(text: str, seconds: float)
 def test_what_is_not_understood_asks_for_nothing_and_is_said(name: str, text: str) -> None:
     found, wrong = asked(**{name: text})
 
-    assert found == Asked()
+    assert found == SessionFilter()
     assert len(wrong) == 1
     assert wrong[0].startswith(f"{name}: expected ")
 
@@ -98,7 +98,7 @@ def test_what_is_not_understood_asks_for_nothing_and_is_said(name: str, text: st
 def test_running_away_names_its_sessions() -> None:
     found, _ = asked(status="runaway")
 
-    assert found == Asked(names=[("shop", "s-1"), ("shop", "s-2")])
+    assert found == SessionFilter(names=[("shop", "s-1"), ("shop", "s-2")])
 
 
 def test_an_unknown_order_is_the_usual_one_and_is_said() -> None:

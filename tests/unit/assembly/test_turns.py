@@ -4,7 +4,7 @@ from itertools import permutations
 
 from collector.assembly.low_water import LowWater
 from collector.assembly.owner import Owner
-from collector.assembly.timeline import HeldSegment
+from collector.assembly.timeline import BufferedSegment
 from collector.otlp.segment import Segment
 
 OWNER, SESSION = bytes(16), bytes(8)
@@ -30,7 +30,7 @@ def test_what_began_between_an_earlier_and_a_later_start_of_a_prompt_is_moved() 
     owner = Owner()
     owner.learn(prompt(FIRST, 1))
     owner.learn(prompt(SECOND, 20))
-    work = HeldSegment(
+    work = BufferedSegment(
         segment=Segment(owner=OWNER, session=SESSION, start=15),
         spans=(),
         piece=b"",

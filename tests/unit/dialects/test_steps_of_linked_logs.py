@@ -4,7 +4,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.otlp.split_logs import joined_logs
-from evaluators.dialects.lending.ledger import Ledger
+from evaluators.dialects.enrichment.ledger import Ledger
 from evaluators.dialects.read import read_trace
 from evaluators.model import Event, Span
 from tests.support.linked_logs import CALL_SPAN, CALL_TRACE, SHAPES, Shape, details, request, words
@@ -17,7 +17,7 @@ MOST = 2.2
 
 
 CALL = ExportTraceServiceRequest()
-"""The span whose words are lent to it."""
+"""The span that gets the words."""
 CALL.resource_spans.add().scope_spans.add().spans.add(
     trace_id=CALL_TRACE, span_id=CALL_SPAN, name="chat", start_time_unix_nano=1
 )
@@ -51,7 +51,7 @@ def test_a_span_is_made_once_for_all_the_events_that_are_lent_to_it() -> None:
 
     for number in range(1_000):
         event = Event(name="gen_ai.choice", time_unix_nano=number, attributes={})
-        ledger.lend_events(span(f"record {number}"), "call", [event])
+        ledger.add_events(span(f"record {number}"), "call", [event])
 
     assert ledger.get("call") is before, "48,000 of them copied each other"
     (lent,) = ledger.spans
@@ -60,11 +60,11 @@ def test_a_span_is_made_once_for_all_the_events_that_are_lent_to_it() -> None:
 
 def test_a_span_is_not_made_again_for_words_that_it_has() -> None:
     ledger = Ledger([span("call")])
-    first = ledger.lend(span("a"), span("call"), {"gen_ai.request.model": "m"})
+    first = ledger.enrich(span("a"), span("call"), {"gen_ai.request.model": "m"})
 
-    assert ledger.lend(span("b"), first, {"gen_ai.request.model": "other"}) is first
-    assert ledger.lend(span("c"), first, {"gen_ai.response.id": "r"}) is not first
-    assert ledger.lent == ("a", "b", "c")
+    assert ledger.enrich(span("b"), first, {"gen_ai.request.model": "other"}) is first
+    assert ledger.enrich(span("c"), first, {"gen_ai.response.id": "r"}) is not first
+    assert ledger.merged == ("a", "b", "c")
 
 
 def span(span_id: str) -> Span:

@@ -11,23 +11,23 @@ from msgspec.structs import replace
 from collector.base.errors import Undecodable
 from collector.log.port import SIGNALS, New, Position, Record
 from collector.records.published_signals import PublishedSignals, line_blocks
-from collector.records.signal_batch import Made, Published, made, signal_records, signals_in
+from collector.records.signal_batch import NewSignal, Published, made, signal_records, signals_in
 from collector.sinks.jsonl import JsonlSink
 from collector.sinks.port import Refused
 from tests.support.signals import signal
 
 
-def made_signal(number: int, explanation: str = "") -> Made:
+def made_signal(number: int, explanation: str = "") -> NewSignal:
     return made(signal("s", f"t-{number}", explanation=explanation))
 
 
-def on_two_lines(number: int) -> Made:
+def on_two_lines(number: int) -> NewSignal:
     each = made_signal(number)
     json = each.json[:-1] + b"\n}"
     return replace(each, json=json, header=replace(each.header, size=len(json)))
 
 
-def records_of(steps: Sequence[Sequence[Made]], *, joined: bool) -> list[Record]:
+def records_of(steps: Sequence[Sequence[NewSignal]], *, joined: bool) -> list[Record]:
     offset, found = 0, list[Record]()
     for step in steps:
         for new in signal_records(step, joined=joined):
@@ -95,7 +95,7 @@ def test_a_record_that_holds_none_adds_nothing() -> None:
 @settings(max_examples=30, deadline=None)
 def test_the_files_do_not_depend_on_how_the_signals_stand_together(
     tmp_path_factory: pytest.TempPathFactory,
-    steps: list[list[Made]],
+    steps: list[list[NewSignal]],
     *,
     joined: bool,
     max_size: int,

@@ -11,7 +11,7 @@ from collector.log.port import SIGNALS, New, Position, Record
 from collector.records.signal import Coverage, SignalError, encode_signal
 from collector.records.signal_batch import (
     MAX_LINES,
-    Made,
+    NewSignal,
     Published,
     batch_records,
     groups_in,
@@ -40,7 +40,7 @@ def record(new: New, last: int = LAST) -> Record:
     )
 
 
-def some() -> list[Made]:
+def some() -> list[NewSignal]:
     """Two of a trace, one of another, one of their session."""
     trace, other = signal(), signal(trace="t-2", score=0.0, evaluator="runaway")
     failed = replace(

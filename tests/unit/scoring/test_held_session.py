@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from collector.config.tree import SessionWindow
 from collector.records.sessions import session_key
+from collector.scoring.cached_session import CachedSession, Packer
 from collector.scoring.effects import Placed
-from collector.scoring.held_session import HeldSession, Packer
 from collector.scoring.open_session import OpenSession
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.session_work import LONGEST
@@ -30,7 +30,7 @@ def scored(sessions: OpenSessions, *names: str, text: str = "", first: int = 0) 
         sessions.committed(0)
 
 
-def held(sessions: OpenSessions) -> dict[bytes, HeldSession]:
+def held(sessions: OpenSessions) -> dict[bytes, CachedSession]:
     return {each.key: each for each in sessions._open.values()}
 
 
@@ -52,7 +52,7 @@ def test_a_woken_session_is_the_one_that_was_packed() -> None:
     last, first, between = (replace(session.traces[n], due=due) for n in (2, 0, 1))
     session = packer.session(session.key, session.head, (last, first, replace(between, due=())))
     session.seen = 77
-    one = HeldSession(session)
+    one = CachedSession(session)
     asked = (one.last, one.offset, one.since, one.cost, one.waits)
     before = content(session)
     assert [*session.pending] == [last.turn.trace_id, first.turn.trace_id]

@@ -5,7 +5,7 @@ from collector.log.port import SESSIONS, SIGNALS, TRACES, Position
 from collector.records.codec import encode
 from collector.records.sessions import SessionTurn, decode_sessions, session_key
 from collector.records.traces import SessionRecord, decode_traces
-from collector.scoring.held_session import AWAKE
+from collector.scoring.cached_session import AWAKE
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
     append,

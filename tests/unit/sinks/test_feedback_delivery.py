@@ -18,7 +18,7 @@ from collector.records.feedback import FeedbackRules
 from collector.records.given import Given
 from collector.sinks.feedback_delivery import (
     FeedbackDelivery,
-    HandedOn,
+    OutgoingFeedback,
     TakesFeedback,
     feedback_group,
 )
@@ -37,9 +37,9 @@ class ListSink:
 
     name: ClassVar[str] = "list"
     failures: int = 0
-    got: list[HandedOn] = field(default_factory=list[HandedOn])
+    got: list[OutgoingFeedback] = field(default_factory=list[OutgoingFeedback])
 
-    async def deliver_feedback(self, feedback: Sequence[HandedOn]) -> None:
+    async def deliver_feedback(self, feedback: Sequence[OutgoingFeedback]) -> None:
         if self.failures:
             self.failures -= 1
             raise Retryable("set to fail")
@@ -112,7 +112,7 @@ async def test_lines_of_feedback_stand_among_those_of_signals(tmp_path: Path) ->
     path = tmp_path / "signals.jsonl"
     sink = JsonlSink(path, max_size=1 << 20, keep=1)
     handed = [
-        HandedOn(Position(FEEDBACK, 0, n), b"k", b'{"type":"spanwise.feedback.v1"}', ())
+        OutgoingFeedback(Position(FEEDBACK, 0, n), b"k", b'{"type":"spanwise.feedback.v1"}', ())
         for n in range(50)
     ]
 
@@ -145,7 +145,7 @@ async def test_a_write_goes_on_alone_where_its_caller_is_stopped(
     stopped = asyncio.create_task(sink.deliver([published(1)]))
     await asyncio.to_thread(syncing.wait, 20)
     stopped.cancel()
-    handed = HandedOn(Position(FEEDBACK, 0, 0), b"k", b"{}", ())
+    handed = OutgoingFeedback(Position(FEEDBACK, 0, 0), b"k", b"{}", ())
     async with asyncio.TaskGroup() as tasks:
         feedback = tasks.create_task(sink.deliver_feedback([handed]))
         await asyncio.wait([feedback], timeout=0.2)

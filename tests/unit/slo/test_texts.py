@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from collector.api.session_asked import asked_of
+from collector.api.session_filter import filter_of
 from collector.slo.alerts import ALERTS, Alert
 from collector.slo.rules import HELP, rules
 from tests.support.promtool import run
@@ -198,7 +198,7 @@ def test_the_page_of_sessions_shows_those_that_its_link_is_about(
     assert links
     for link in links:
         given = {key: value for key, (value,) in parse_qs(urlsplit(link).query).items()}
-        asked, wrong = asked_of(given, now=1e6, running_away=frozenset)
+        asked, wrong = filter_of(given, now=1e6, running_away=frozenset)
         back = SINCE[name]
         assert wrong == []
         assert (asked.service, asked.agent) == (QUOTED["service"], QUOTED["agent"])

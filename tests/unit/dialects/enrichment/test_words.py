@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.dialects.lending.lend import LENDERS
+from evaluators.dialects.enrichment.enrich import ENRICHERS
 from evaluators.dialects.read import read_trace
 from evaluators.dialects.turns.registry import LOG_AGENTS
 from evaluators.digest import trace_digest
@@ -159,4 +159,4 @@ def test_a_record_without_words_says_nothing_of_a_call() -> None:
 def test_every_agent_that_speaks_in_logs_has_a_lender() -> None:
     named = {agent.name for agent in LOG_AGENTS if agent.scopes}
 
-    assert named == set(LENDERS)
+    assert named == set(ENRICHERS)

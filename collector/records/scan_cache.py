@@ -17,7 +17,7 @@ TRACE_COST, SPAN_COST = 500, 200
 """Bytes that a trace and a span take, rounded up from what tracemalloc says; resources count as they are."""
 
 
-class Handed:
+class ScanCache:
     """Scans by position, for one reader that takes each partition's records in order. Owned by one event loop.
 
     `most`: bytes of memory; above it nothing more is kept.

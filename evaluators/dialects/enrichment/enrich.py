@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from evaluators.dialects.lending import claude_code, codex, gemini_cli, qwen_code, words
-from evaluators.dialects.lending.ledger import Ledger
-from evaluators.dialects.lending.records import body_of, event_of, is_record
+from evaluators.dialects.enrichment import claude_code, codex, gemini_cli, qwen_code, words
+from evaluators.dialects.enrichment.ledger import Ledger
+from evaluators.dialects.enrichment.records import body_of, event_of, is_record
 from evaluators.dialects.turns.place import AgentEvent, Place
 from evaluators.dialects.turns.registry import agent_of_record
 from evaluators.model import Span
@@ -48,36 +48,36 @@ def _is_prompt(record: Span) -> bool:
     return isinstance(place, Place) and place.is_prompt
 
 
-Lender = Callable[[Ledger, Sequence[Span]], None]
-LENDERS: Mapping[str, Lender] = {
-    "claude_code": claude_code.lend,
-    "codex": codex.lend,
-    "gemini_cli": gemini_cli.lend,
-    "qwen_code": qwen_code.lend,
+Enricher = Callable[[Ledger, Sequence[Span]], None]
+ENRICHERS: Mapping[str, Enricher] = {
+    "claude_code": claude_code.enrich,
+    "codex": codex.enrich,
+    "gemini_cli": gemini_cli.enrich,
+    "qwen_code": qwen_code.enrich,
 }
-"""By the name of the agent that made the records; those of all others lend words."""
+"""By the name of the agent that made the records; those of all others add words."""
 
 
-class LentSpans(NamedTuple):
+class EnrichedSpans(NamedTuple):
     spans: list[Span]
     """In order of (start, span id): those that were sent, and the records that stand for themselves."""
-    records: tuple[str, ...]  # ids of the records that lent words to other spans
+    records: tuple[str, ...]  # ids of the records whose words other spans have
 
 
-def lend(spans: Sequence[Span]) -> LentSpans:
+def enrich(spans: Sequence[Span]) -> EnrichedSpans:
     """The spans with the words of the records among them, whichever came first.
 
     Words of SDKs are read as if their span had carried them. A trace without records is given back as it is.
     """
     if not any(map(is_record, spans)):
-        return LentSpans([*spans], ())
+        return EnrichedSpans([*spans], ())
     ledger = Ledger(spans)
-    by_lender: dict[Lender, list[Span]] = {}
+    by_enricher: dict[Enricher, list[Span]] = {}
     for record in ledger.records:
         agent = agent_of_record(record.scope)
-        lender = words.lend if agent is None else LENDERS[agent.name]
-        by_lender.setdefault(lender, []).append(record)
-    for lender, records in by_lender.items():
-        lender(ledger, records)
+        enricher = words.enrich if agent is None else ENRICHERS[agent.name]
+        by_enricher.setdefault(enricher, []).append(record)
+    for enricher, records in by_enricher.items():
+        enricher(ledger, records)
     standing = ledger.spans or ledger.records  # words alone, whose spans did not come
-    return LentSpans(under_prompt(standing), ledger.lent)
+    return EnrichedSpans(under_prompt(standing), ledger.merged)

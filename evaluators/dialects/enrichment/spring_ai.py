@@ -10,7 +10,7 @@ no roles; an answer that only calls tools is `[]`.
 import re
 from collections.abc import Mapping
 
-from evaluators.dialects.lending.records import body_of
+from evaluators.dialects.enrichment.records import body_of
 from evaluators.dialects.turns.words import SPRING_AI
 from evaluators.model import JSON, Span
 

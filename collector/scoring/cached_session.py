@@ -85,7 +85,7 @@ class Packer:
         return session
 
 
-class HeldSession:
+class CachedSession:
     """One open session, awake or packed. What is asked of a packed one does not wake it, but `wake`."""
 
     __slots__ = ("_held", "key")
@@ -147,18 +147,18 @@ class AwakeSessions:
         """`limit` in bytes."""
         self._packer = packer
         self._limit = limit
-        self._held: OrderedDict[bytes, tuple[HeldSession, int]] = OrderedDict()
+        self._held: OrderedDict[bytes, tuple[CachedSession, int]] = OrderedDict()
         """With its cost, the least recently used first."""
         self._size = 0
 
-    def wake(self, held: HeldSession) -> OpenSession:
+    def wake(self, held: CachedSession) -> OpenSession:
         if held.key in self._held:  # awake already, at the cost that `keep` found
             self._held.move_to_end(held.key)
         else:
             self.keep(held)
         return held.wake(self._packer)
 
-    def keep(self, held: HeldSession) -> None:
+    def keep(self, held: CachedSession) -> None:
         session = held.wake(self._packer)
         self.forget(held.key)
         if session.size > LONGEST:

@@ -9,8 +9,14 @@ from collections.abc import Sequence
 import msgspec
 
 from evaluators.dialects.decoding.values import integer
-from evaluators.dialects.lending.ledger import CallRecords, Ledger
-from evaluators.dialects.lending.records import Joined, Lent, event_of, lasting, text_of
+from evaluators.dialects.enrichment.ledger import CallRecords, Ledger
+from evaluators.dialects.enrichment.records import (
+    AddedAttributes,
+    MergedAttributes,
+    event_of,
+    lasting,
+    text_of,
+)
 from evaluators.dialects.turns.codex import NOT_TYPED
 from evaluators.model import Span
 
@@ -19,7 +25,7 @@ _REQUESTS = frozenset({"codex.api_request", "codex.websocket_request", "codex.we
 _FAILED = 400  # HTTP statuses of this and above are failures
 
 
-def lend(ledger: Ledger, records: Sequence[Span]) -> None:
+def enrich(ledger: Ledger, records: Sequence[Span]) -> None:
     turn = _CodexTurn(ledger)
     for record in sorted(records, key=lambda each: each.start_time_unix_nano):
         event = event_of(record)
@@ -73,7 +79,7 @@ class _CodexTurn:
         if asked is not None:
             start = lasting(asked).start_time_unix_nano
             call = msgspec.structs.replace(record, start_time_unix_nano=start)
-            call = self._ledger.lend(asked, call, Lent(asked.attributes))
+            call = self._ledger.enrich(asked, call, AddedAttributes(asked.attributes))
         self._ledger.stand(call)
         self._ended[conversation] = call.span_id
 
@@ -84,7 +90,7 @@ class _CodexTurn:
         if call is None:
             self._ledger.stand(record)
         else:
-            self._ledger.lend(record, call, _words(record))
+            self._ledger.enrich(record, call, _words(record))
 
     def take_prompt(self, record: Span) -> None:
         """A person's; no one typed that a title is wanted."""
@@ -101,7 +107,7 @@ class _CodexTurn:
         main = _conversation(self._prompt)
         answer = self._answer.get(main)
         if answer is not None:
-            self._ledger.lend(answer, self._prompt, _words(answer))
+            self._ledger.enrich(answer, self._prompt, _words(answer))
         self._name_helpers(records, main)
 
     def _name_helpers(self, records: Sequence[Span], main: str) -> None:
@@ -114,7 +120,7 @@ class _CodexTurn:
         for span in self._ledger.spans if names else ():
             name = names.get(text_of(span, "receiver_thread_id") or _conversation(span))
             if name is not None:
-                named = Joined(span.attributes, {"agent_name": name})
+                named = MergedAttributes(span.attributes, {"agent_name": name})
                 self._ledger.put(msgspec.structs.replace(span, attributes=named))
 
     def _stand_unended(self, conversation: str) -> None:
@@ -127,8 +133,8 @@ class _CodexTurn:
         self._ledger.stand(lasting(failed))
 
 
-def _words(response: Span) -> Lent:
-    return Lent(response.attributes)
+def _words(response: Span) -> AddedAttributes:
+    return AddedAttributes(response.attributes)
 
 
 def _conversation(record: Span) -> str:

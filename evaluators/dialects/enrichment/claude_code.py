@@ -1,6 +1,6 @@
 """Claude Code's log events: a prompt, a call of a model and a call of a tool, each described by several records.
 
-Records of one call are joined by its id. They are lent to the call's beta span; where it did not come, the first of
+Records of one call are joined by its id. They are added to the call's beta span; where it did not come, the first of
 them stands for the call. The answer of a turn is what the main agent said without calling a tool, last: not what the
 program had the model say for itself, as a title of the session or a prompt to suggest.
 """
@@ -10,8 +10,14 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from evaluators.dialects.decoding.values import integer, string
-from evaluators.dialects.lending.ledger import CallRecords, Ledger
-from evaluators.dialects.lending.records import Joined, Lent, event_of, lasting, text_of
+from evaluators.dialects.enrichment.ledger import CallRecords, Ledger
+from evaluators.dialects.enrichment.records import (
+    AddedAttributes,
+    MergedAttributes,
+    event_of,
+    lasting,
+    text_of,
+)
 from evaluators.dialects.turns.claude_code import NOTIFICATION, is_main
 from evaluators.model import Span
 
@@ -22,7 +28,7 @@ TEXT = 65_536
 _BODIES = frozenset({"api_request_body", "api_response_body"})
 
 
-def lend(ledger: Ledger, records: Sequence[Span]) -> None:
+def enrich(ledger: Ledger, records: Sequence[Span]) -> None:
     turn = _ClaudeCodeTurn(ledger)
     for record in sorted(records, key=_order):
         event = event_of(record).removeprefix("claude_code.")
@@ -82,11 +88,11 @@ class _ClaudeCodeTurn:
             self.models.add(record, call_id, ends=False)
             return
         before = string(home.attributes.get("response"))
-        home = self._ledger.lend(record, home, Lent(record.attributes))
+        home = self._ledger.enrich(record, home, AddedAttributes(record.attributes))
         if before is not None and len(before) < TEXT:
             # One request gave several messages with text.
             whole = {"response": f"{before}\n\n{text_of(record, 'response')}"}
-            joined = Joined(whole, home.attributes)
+            joined = MergedAttributes(whole, home.attributes)
             self._ledger.put(msgspec.structs.replace(home, attributes=joined))
 
     def take_error(self, record: Span) -> None:
@@ -94,7 +100,7 @@ class _ClaudeCodeTurn:
         agent, call_id = text_of(record, "agent_id"), text_of(record, "request_id")
         known = self._ledger.get(self._failed.get(agent, "")) if not call_id else None
         if known is not None:
-            self._ledger.lend(record, known, Lent(record.attributes))
+            self._ledger.enrich(record, known, AddedAttributes(record.attributes))
             return
         message = text_of(record, "error") or text_of(record, "status_code") or "error"
         failed = msgspec.structs.replace(record, status="error", status_message=message)
@@ -106,13 +112,13 @@ class _ClaudeCodeTurn:
             return
         around = self._ledger.get(record.parent_span_id)
         if around is not None and around.attributes.get("span.type") == "interaction":
-            record = self._ledger.lend(record, around, record.attributes)
+            record = self._ledger.enrich(record, around, record.attributes)
         else:
             self._ledger.stand(record)
         self._prompt = self._prompt or record
 
     def finish(self, records: Sequence[Span]) -> None:
-        self._lend_bodies()
+        self._add_bodies()
         self._fail_refused()
         self._name_helpers(records)
         if self._prompt is not None:
@@ -122,7 +128,7 @@ class _ClaudeCodeTurn:
         final = [each for each in self._said if text_of(each, "request_id") not in self._asking]
         if final:
             words = {"response": final[-1].attributes.get("response")}
-            self._ledger.lend(final[-1], prompt, words)
+            self._ledger.enrich(final[-1], prompt, words)
         elif text_of(prompt, "command_source") == "builtin" and self.models.is_empty:
             kept = {key: prompt.attributes.get(key) for key in _OF_COMMANDS}
             self._ledger.put(msgspec.structs.replace(prompt, attributes=kept))
@@ -137,10 +143,10 @@ class _ClaudeCodeTurn:
             if home is None:
                 self._ledger.stand(msgspec.structs.replace(record, **failed))
             else:
-                home = self._ledger.lend(record, home, Lent(record.attributes))
+                home = self._ledger.enrich(record, home, AddedAttributes(record.attributes))
                 self._ledger.put(msgspec.structs.replace(home, **failed))
 
-    def _lend_bodies(self) -> None:
+    def _add_bodies(self) -> None:
         asked = {
             text_of(each, "request_body_id"): text_of(each, "request_id")
             for each in self.bodies
@@ -153,7 +159,7 @@ class _ClaudeCodeTurn:
                 get = record.attributes.get
                 key = "response_body" if text_of(record, "request_id") else "request_body"
                 cut = {f"{key}_truncated": get("body_truncated")}
-                self._ledger.lend(record, home, {key: get("body"), **cut})
+                self._ledger.enrich(record, home, {key: get("body"), **cut})
 
     def _name_helpers(self, records: Iterable[Span]) -> None:
         """Calls of helpers carry the helper's id; some of its records name it."""
@@ -165,7 +171,7 @@ class _ClaudeCodeTurn:
         for span in self._ledger.spans if names else ():
             name = names.get(text_of(span, "agent_id"))
             if name is not None:
-                named = Joined(span.attributes, {"agent.name": name})
+                named = MergedAttributes(span.attributes, {"agent.name": name})
                 self._ledger.put(msgspec.structs.replace(span, attributes=named))
 
 

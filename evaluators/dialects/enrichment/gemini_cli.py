@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from evaluators.dialects.lending.gemini_family import Family, JoiningTurn
-from evaluators.dialects.lending.ledger import Ledger
+from evaluators.dialects.enrichment.gemini_family import Family, JoiningTurn
+from evaluators.dialects.enrichment.ledger import Ledger
 from evaluators.model import Span
 
 
@@ -21,5 +21,5 @@ _FAMILY = Family(
 )
 
 
-def lend(ledger: Ledger, records: Sequence[Span]) -> None:
-    JoiningTurn(_FAMILY, ledger).lend(records)
+def enrich(ledger: Ledger, records: Sequence[Span]) -> None:
+    JoiningTurn(_FAMILY, ledger).enrich(records)

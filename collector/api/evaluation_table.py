@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from collector.api.held_feedback import BY_SESSION, BY_TRACE, MOST_OF_A_SUBJECT, Waiting
+from collector.api.feedback_table import BY_SESSION, BY_TRACE, MOST_OF_A_SUBJECT, Waiting
 from collector.api.reading import Reading
 from collector.api.search import word_of
 from collector.api.store import SessionEntry, TraceEntry, micros, whole
@@ -19,7 +19,7 @@ from collector.records.external import EvaluationRules
 from collector.records.feedback import Feedback, decode_feedback
 from collector.records.given import slug
 from collector.records.signal import Signal, unix_seconds
-from collector.records.signal_batch import Made, made
+from collector.records.signal_batch import NewSignal, made
 from collector.records.subject import Subject
 from evaluators.model import SessionClosed
 
@@ -54,11 +54,11 @@ class DueScore(NamedTuple):
     id: str
     said: Feedback
     signal: Signal
-    ready: Made
+    ready: NewSignal
     arrived: int  # microseconds
 
 
-class HeldEvaluations(Waiting):
+class EvaluationTable(Waiting):
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection, "evaluations")
 
@@ -82,7 +82,7 @@ class HeldEvaluations(Waiting):
         execute(_PUT, (*row, slug(said.name), time, json))
 
     def match(self, *, now: int, max_age: int) -> tuple[int, bool]:
-        """As `HeldFeedback.match`; how many were given up, and whether any waits or is due."""
+        """As `FeedbackTable.match`; how many were given up, and whether any waits or is due."""
         self.name_traces()
         # A trace or session of which only signals are here has its place later.
         for join, is_there in (

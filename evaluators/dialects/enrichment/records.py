@@ -1,4 +1,4 @@
-"""What a log record looks like among the spans of a trace, and a span that log records lent something."""
+"""What a log record looks like among the spans of a trace, and a span to which log records added something."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -43,7 +43,7 @@ def lasting(record: Span) -> Span:
     return msgspec.structs.replace(record, start_time_unix_nano=start)
 
 
-class Joined(Attributes):
+class MergedAttributes(Attributes):
     """Attributes of several sources as one: the first that has a value wins."""
 
     __slots__ = ("_sources",)
@@ -52,7 +52,7 @@ class Joined(Attributes):
         self._sources: tuple[Mapping[str, JSON], ...] = tuple(
             inner
             for source in sources
-            for inner in (source._sources if isinstance(source, Joined) else (source,))  # noqa: SLF001
+            for inner in (source._sources if isinstance(source, MergedAttributes) else (source,))  # noqa: SLF001
         )
         names = frozenset[str]().union(*(names_of(source) for source in sources))
         self.shape = shape_of(names)
@@ -72,13 +72,13 @@ class Joined(Attributes):
 
 
 def says_all(attributes: Mapping[str, JSON], words: Mapping[str, JSON]) -> bool:
-    if isinstance(attributes, Joined) and attributes.is_full:
+    if isinstance(attributes, MergedAttributes) and attributes.is_full:
         return True
     known, said = names_of(attributes), names_of(words)
     return said <= known and all(attributes.get(name) is not None for name in said)
 
 
-class Lent(Attributes):
+class AddedAttributes(Attributes):
     """The attributes of a record without those that mark it as one."""
 
     __slots__ = ("_record",)

@@ -1,24 +1,30 @@
-"""The spans of one trace while log records lend them what they say."""
+"""The spans of one trace while log records add to them what they say."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from evaluators.dialects.lending.records import Joined, Lent, is_record, lasting, says_all
+from evaluators.dialects.enrichment.records import (
+    AddedAttributes,
+    MergedAttributes,
+    is_record,
+    lasting,
+    says_all,
+)
 from evaluators.model import JSON, Event, Span
 
 
 class Ledger:
-    """Spans by id, and the records that were lent. A record that is not lent is as a span, or says nothing."""
+    """Spans by id, and the records that were merged into them. A record that is not is as a span, or says nothing."""
 
-    __slots__ = ("_children", "_events", "_found", "_free", "_lent", "_spans", "records")
+    __slots__ = ("_children", "_events", "_found", "_free", "_merged", "_spans", "records")
 
     def __init__(self, spans: Iterable[Span]) -> None:
         self._spans: dict[str, Span] = {}
         self._events: dict[str, list[Event]] = {}
-        """Lent to spans, and not joined with them yet: a span is made once for all of them."""
-        self._lent: list[str] = []
+        """AddedAttributes to spans, and not joined with them yet: a span is made once for all of them."""
+        self._merged: list[str] = []
         self._children: dict[str, list[str]] = {}
         self._free: dict[tuple[str, str, str], dict[str, deque[str]]] = {}
         self._found: dict[tuple[str, str], dict[JSON, str]] = {}
@@ -40,8 +46,8 @@ class Ledger:
         return sorted(self._spans.values(), key=lambda s: (s.start_time_unix_nano, s.span_id))
 
     @property
-    def lent(self) -> tuple[str, ...]:
-        return tuple(self._lent)
+    def merged(self) -> tuple[str, ...]:
+        return tuple(self._merged)
 
     def get(self, span_id: str) -> Span | None:
         """The span of this id; None where it has not come."""
@@ -72,16 +78,18 @@ class Ledger:
     def stand(self, record: Span) -> None:
         self._spans[record.span_id] = record
 
-    def lend(self, record: Span, span: Span, words: Mapping[str, JSON]) -> Span:
+    def enrich(self, record: Span, span: Span, words: Mapping[str, JSON]) -> Span:
         """The span with `words` where it says nothing itself; returns it."""
         if not says_all(span.attributes, words):
-            span = msgspec.structs.replace(span, attributes=Joined(span.attributes, words))
-        self._lent.append(record.span_id)
+            span = msgspec.structs.replace(
+                span, attributes=MergedAttributes(span.attributes, words)
+            )
+        self._merged.append(record.span_id)
         self._spans[span.span_id] = span
         return span
 
-    def lend_events(self, record: Span, span_id: str, events: Iterable[Event]) -> None:
-        self._lent.append(record.span_id)
+    def add_events(self, record: Span, span_id: str, events: Iterable[Event]) -> None:
+        self._merged.append(record.span_id)
         self._events.setdefault(span_id, []).extend(events)
 
     def put(self, span: Span) -> None:
@@ -109,7 +117,7 @@ class CallRecords:
         return self._ledger.get(homes[max(0, self._ended.get(call_id, 0) - 1)]) if homes else None
 
     def add(self, record: Span, call_id: str, *, ends: bool) -> Span:
-        """Lend the record to its call, or let it stand for it; returns the call's span.
+        """Add the record to its call, or let it stand for it; returns the call's span.
 
         `call_id`: "" where it has none: it then stands for a call of its own. `ends`: whether no later record is about
         the call, but for what it said.
@@ -126,7 +134,7 @@ class CallRecords:
             self._ledger.stand(kept)
             homes.append(kept.span_id)
             return kept
-        home = self._ledger.lend(record, home, Lent(record.attributes))
+        home = self._ledger.enrich(record, home, AddedAttributes(record.attributes))
         return home if not is_record(home) else self._stretched(home, kept)
 
     def _stretched(self, home: Span, kept: Span) -> Span:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from collector.api.session_list import SORTS, STATUSES, Asked
+from collector.api.session_list import SORTS, STATUSES, SessionFilter
 from collector.api.store import micros
 
 PARAMETERS = (
@@ -34,12 +34,12 @@ _LATEST = 253_402_300_799
 """The last second of the year 9999, which is the last that `datetime` can write."""
 
 
-def asked_of(
+def filter_of(
     given: Mapping[str, str],
     *,
     now: float,
     running_away: Callable[[], frozenset[tuple[str, str]]],
-) -> tuple[Asked, list[str]]:
+) -> tuple[SessionFilter, list[str]]:
     """What the parameters ask for, and what is wrong with those that ask for nothing; empty means not given.
 
     `given`: by name; those that are not in `PARAMETERS` are passed over. `now`: Unix seconds, from which lengths count
@@ -68,7 +68,7 @@ def asked_of(
     attribute = tuple(given.get("attribute", "").partition("=")[::2])
     if given.get("attribute") and not all(attribute):
         wrong.append(f'attribute: expected name=value, got "{given["attribute"][:40]}"')
-    asked = Asked(
+    asked = SessionFilter(
         service=given.get("service") or None,
         agent=given.get("agent") or None,
         version=given.get("version") or None,

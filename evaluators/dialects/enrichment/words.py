@@ -12,9 +12,14 @@ import msgspec
 
 from evaluators.dialects.decoding.decode import DETAILS
 from evaluators.dialects.decoding.values import as_dict, unwrap
-from evaluators.dialects.lending import aws_bodies, spring_ai
-from evaluators.dialects.lending.ledger import Ledger
-from evaluators.dialects.lending.records import Joined, Lent, body_of, event_of
+from evaluators.dialects.enrichment import aws_bodies, spring_ai
+from evaluators.dialects.enrichment.ledger import Ledger
+from evaluators.dialects.enrichment.records import (
+    AddedAttributes,
+    MergedAttributes,
+    body_of,
+    event_of,
+)
 from evaluators.model import JSON, Event, Span
 
 _PREFIX = "gen_ai."
@@ -24,8 +29,8 @@ _MODEL_CALL: Mapping[str, JSON] = {"gen_ai.operation.name": "chat"}
 """What is known of a span that did not come: only model calls have such events."""
 
 
-def lend(ledger: Ledger, records: Sequence[Span]) -> None:
-    """Each record's words to its parent; a record that has none to lend is as it is."""
+def enrich(ledger: Ledger, records: Sequence[Span]) -> None:
+    """Each record's words to its parent; a record that has none to give is as it is."""
     orphans: dict[str, list[Span]] = {}
     for record in sorted(records, key=_order):
         name = event_of(record)
@@ -34,25 +39,25 @@ def lend(ledger: Ledger, records: Sequence[Span]) -> None:
             if span is None:
                 ledger.stand(record)
             else:
-                ledger.lend(record, span, Lent(record.attributes))
+                ledger.enrich(record, span, AddedAttributes(record.attributes))
         elif name.startswith(_PREFIX):
             if span is None:
                 orphans.setdefault(record.parent_span_id, []).append(record)
             else:
-                ledger.lend_events(record, span.span_id, (_event(record),))
+                ledger.add_events(record, span.span_id, (_event(record),))
         elif span is not None:
-            _lend_body(ledger, record, span)
+            _add_body(ledger, record, span)
         elif not (spring_ai.is_one(record) or aws_bodies.is_one(body_of(record))):
             ledger.stand(record)
     for events in orphans.values():
         _stand_together(ledger, events)
 
 
-def _lend_body(ledger: Ledger, record: Span, span: Span) -> None:
+def _add_body(ledger: Ledger, record: Span, span: Span) -> None:
     if spring_ai.is_one(record):
-        ledger.lend(record, span, spring_ai.words(record))
+        ledger.enrich(record, span, spring_ai.words(record))
     elif aws_bodies.is_one(body_of(record)):
-        aws_bodies.lend(ledger, record, span)
+        aws_bodies.enrich(ledger, record, span)
     else:
         ledger.stand(record)
 
@@ -75,10 +80,10 @@ def _stand_together(ledger: Ledger, records: Sequence[Span]) -> None:
     first, others = records[0], records[1:]
     call = msgspec.structs.replace(
         first,
-        attributes=Joined(first.attributes, _MODEL_CALL),
+        attributes=MergedAttributes(first.attributes, _MODEL_CALL),
         events=(_event(first),),
         end_time_unix_nano=records[-1].end_time_unix_nano,
     )
     ledger.stand(call)
     for record in others:
-        ledger.lend_events(record, call.span_id, (_event(record),))
+        ledger.add_events(record, call.span_id, (_event(record),))

@@ -10,8 +10,8 @@ import msgspec
 
 from evaluators.dialects.decoding.decode import names_of
 from evaluators.dialects.decoding.values import as_dict, as_list
-from evaluators.dialects.lending.ledger import Ledger
-from evaluators.dialects.lending.records import body_of
+from evaluators.dialects.enrichment.ledger import Ledger
+from evaluators.dialects.enrichment.records import body_of
 from evaluators.model import JSON, Event, Span
 
 _Messages = list[dict[str, JSON]]
@@ -23,15 +23,15 @@ def is_one(body: JSON) -> bool:
     return isinstance(body, dict) and ("input" in body or "output" in body)
 
 
-def lend(ledger: Ledger, record: Span, span: Span) -> None:
+def enrich(ledger: Ledger, record: Span, span: Span) -> None:
     body = as_dict(body_of(record))
     sent, received = (_messages(body.get(side)) for side in ("input", "output"))
     if any(isinstance(message["content"], dict) for message in (*sent, *received)):
         events = _events(sent, received, record.start_time_unix_nano)
-        ledger.lend_events(record, span.span_id, events)
+        ledger.add_events(record, span.span_id, events)
         return
     layout = _layout_of(span)
-    ledger.lend(record, span, {**layout.put(span, sent, 0), **layout.put(span, received, 1)})
+    ledger.enrich(record, span, {**layout.put(span, sent, 0), **layout.put(span, received, 1)})
 
 
 def _messages(side: JSON) -> _Messages:

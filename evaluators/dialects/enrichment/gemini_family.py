@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from evaluators.dialects.decoding.values import string
-from evaluators.dialects.lending.ledger import Ledger
-from evaluators.dialects.lending.records import Lent, event_of, lasting
+from evaluators.dialects.enrichment.ledger import Ledger
+from evaluators.dialects.enrichment.records import AddedAttributes, event_of, lasting
 from evaluators.model import JSON, Span
 
 _Key = tuple[JSON, JSON, JSON]
@@ -31,7 +31,7 @@ class JoiningTurn:
         self._family, self._ledger = family, ledger
         self._unanswered: dict[_Key, list[Span]] = {}
 
-    def lend(self, records: Sequence[Span]) -> None:
+    def enrich(self, records: Sequence[Span]) -> None:
         """Every record to where it belongs, in order of time; what says nothing of the turn's work is passed over."""
         handlers: Mapping[str, Callable[[Span], None]] = {
             "user_prompt": self._prompt,
@@ -54,7 +54,7 @@ class JoiningTurn:
     def _prompt(self, record: Span) -> None:
         span = self._ledger.get(record.parent_span_id)
         if span is not None and span.name in self._family.prompt_spans:
-            self._ledger.lend(record, span, record.attributes)  # still known as a person's prompt
+            self._ledger.enrich(record, span, record.attributes)  # still known as a person's prompt
         else:
             self._ledger.stand(record)
 
@@ -72,7 +72,7 @@ class JoiningTurn:
         span = next((span for part in parts if (span := self._model_span(part))), None)
         if span is not None:
             for part in parts:
-                span = self._ledger.lend(part, span, Lent(part.attributes))
+                span = self._ledger.enrich(part, span, AddedAttributes(part.attributes))
         else:
             first, *others = parts
             span = lasting(first)
@@ -81,7 +81,7 @@ class JoiningTurn:
                 span = msgspec.structs.replace(first, start_time_unix_nano=began)
             self._ledger.stand(span)
             for part in others:
-                span = self._ledger.lend(part, span, Lent(part.attributes))
+                span = self._ledger.enrich(part, span, AddedAttributes(part.attributes))
         if answer is not None and event_of(answer).endswith("api_error"):
             self._ledger.put(failed(span, answer))
 
@@ -97,14 +97,14 @@ class JoiningTurn:
             span = lasting(record)
             self._ledger.stand(span)
         else:
-            span = self._ledger.lend(record, span, Lent(record.attributes))
+            span = self._ledger.enrich(record, span, AddedAttributes(record.attributes))
         if record.attributes.get("success") is False:
             self._ledger.put(failed(span, record))
 
     def _agent(self, record: Span) -> None:
         span = self._ledger.get(record.parent_span_id)
         if span is not None and span.name == self._family.agent_span:
-            self._ledger.lend(record, span, Lent(record.attributes))
+            self._ledger.enrich(record, span, AddedAttributes(record.attributes))
 
 
 def _key(record: Span) -> _Key:

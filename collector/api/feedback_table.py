@@ -111,7 +111,7 @@ class Waiting:
         return self._connection.execute(statement.format(self._table)).fetchone()[0]
 
 
-class HeldFeedback(Waiting):
+class FeedbackTable(Waiting):
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection, "feedback")
 
