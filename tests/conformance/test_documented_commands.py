@@ -2,15 +2,12 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 import typer.main
 
-from collector.base.version import conflicting_distributions
-from collector.commands import validate
 from collector.commands.cli import COMMANDS, assemble, main
 from collector.config.load import load
 from collector.config.tree import Config
@@ -205,10 +202,6 @@ def tried() -> Iterator[Any]:
             yield pytest.param(words, marks=marks, id=" ".join(words))
 
 
-CONFLICTS = cache(conflicting_distributions)
-"""What is installed does not change between two lines, and to read it takes half a second."""
-
-
 @pytest.mark.parametrize("words", [*tried()])
 def test_no_option_at_its_edge_is_a_fault(
     words: tuple[str, ...],
@@ -217,7 +210,6 @@ def test_no_option_at_its_edge_is_a_fault(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(validate, "conflicting_distributions", CONFLICTS)
     recorded(tmp_path / "made.otlp", "1", fails=True, sessions=1)
     (tmp_path / "made.py").write_text(PLUGIN)
     for line in lines(words):

@@ -14,7 +14,6 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from collector.base.frames import pack_frame
-from collector.base.version import conflicting_distributions
 from collector.commands import cli
 from collector.doctor.connectivity import partitions_differ, too_small
 from evaluators.registry import Registry
@@ -109,17 +108,34 @@ def test_help_and_version_import_neither_settings_nor_servers() -> None:
     assert all(name in run.stdout for name in cli.COMMANDS)
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "is_ours"),
+    [
+        ("top_level.txt", "x\ncollector\n", True),
+        ("RECORD", "x/a.py,,\ncollector/base.py,sha256=a,1\n", True),
+        ("RECORD", "collector.py,,\n", True),
+        ("RECORD", "collectors/collector/a.py,,\nx/collector.py,,\n", False),
+    ],
+)
 def test_another_distribution_with_our_packages_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    text: str,
+    is_ours: bool,
 ) -> None:
-    installed = {"collector": ["spanwise", "collector"], "evaluators": ["spanwise"], "x": ["y"]}
-    monkeypatch.setattr(
-        "collector.commands.validate.conflicting_distributions",
-        lambda: conflicting_distributions(installed),
-    )
+    folder = tmp_path / "another-1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: another\nVersion: 1\n")
+    (folder / file).write_text(text)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
-    assert cli.main(["validate"]) == 1
-    assert capsys.readouterr().err.startswith("the distribution `collector` also installs")
+    assert cli.main(["validate"]) == is_ours
+    said = capsys.readouterr().err.startswith(
+        "the distribution `another` also installs the package"
+    )
+    assert said == is_ours
 
 
 def test_evaluators_are_listed_as_table_and_json(
