@@ -9,8 +9,7 @@ is not decoded but copied: that is decided per request, span and attribute.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import msgspec
@@ -22,7 +21,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.base.errors import Undecodable
 from collector.otlp.marking import Marking, Steps
-from collector.otlp.repair import MAX_DEPTH, DecodedRequest
+from collector.otlp.repair import MAX_DEPTH, DecodedRequest, by_number
 from collector.otlp.wire import MAX_FIELDS, RequestBudget, fields, header, spliced, varint
 from evaluators.dialects.content.sessions import SESSION
 
@@ -132,7 +131,7 @@ class _RedactionWalk:
     def _changes(
         self, start: int, end: int, kind: Descriptor, depth: int, *, identifies: bool
     ) -> Iterator[tuple[int, int, bytes]]:
-        known = _by_number(kind)
+        known = by_number(kind, FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
         for tag, begin, value, stop in fields(self._request, start, end, self._budget):
             if value == stop:
                 continue
@@ -208,17 +207,3 @@ def _is_text(value: bytes) -> bool:
 
 
 _ANY_VALUE, _KEY_VALUE, _SPAN = (cast(Any, each.DESCRIPTOR) for each in (AnyValue, KeyValue, Span))
-
-
-@cache
-def _by_number(kind: Descriptor) -> Mapping[int, FieldDescriptor]:
-    """The strings, bytes and messages of this kind; OTLP numbers all of them below 16: their tag is one byte."""
-    return {
-        field.number: field
-        for field in kind.fields
-        if field.number < 16
-        and (
-            field.message_type is not None
-            or field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
-        )
-    }

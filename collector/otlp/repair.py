@@ -93,7 +93,7 @@ class _Repair:
     def _changes(
         self, start: int, end: int, kind: Descriptor, depth: int
     ) -> Iterator[tuple[int, int, bytes]]:
-        known = _by_number(kind)
+        known = by_number(kind, FieldDescriptor.TYPE_STRING)
         for tag, begin, value, stop in fields(self._request, start, end, self._budget):
             field = known.get(tag >> 3) if tag & 7 == _LENGTH_DELIMITED else None
             changed = field and self._field(field, tag, value, stop, depth)
@@ -151,11 +151,10 @@ def _is_read(value: bytes, kind: _Kind) -> bool:
 
 
 @cache
-def _by_number(kind: Descriptor) -> Mapping[int, FieldDescriptor]:
-    """The strings and messages of this kind; OTLP numbers all of them below 16, so that a tag is one byte."""
+def by_number(kind: Descriptor, *types: int) -> Mapping[int, FieldDescriptor]:
+    """The messages of this kind and its fields of these types; OTLP numbers all of them below 16: tags are one byte."""
     return {
         field.number: field
         for field in kind.fields
-        if field.number < 16
-        and (field.message_type is not None or field.type == FieldDescriptor.TYPE_STRING)
+        if field.number < 16 and (field.message_type is not None or field.type in types)
     }

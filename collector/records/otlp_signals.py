@@ -4,6 +4,10 @@ A new signal is a file beside this one that declares its `OtlpSignal`, and a lin
 serves it over gRPC and HTTP, and `spanwise evaluate` reads its recordings.
 """
 
+from collections.abc import Callable
+from functools import partial
+
+from google.protobuf.message import Message
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
     ExportLogsServiceRequest,
     ExportLogsServiceResponse,
@@ -27,19 +31,16 @@ from collector.otlp.signal import (
 from collector.otlp.split_logs import joined_logs, joined_traces, split_logs, split_traces
 
 
-def _response(rejected: int, message: str) -> ExportTraceServiceResponse:
-    response = ExportTraceServiceResponse()
-    if rejected:
-        response.partial_success.rejected_spans = rejected
-        response.partial_success.error_message = message
-    return response
+def _response(kind: Callable[..., Message], field: str, rejected: int, message: str) -> Message:
+    """A response with a partial success; `field`: where it says how many items were rejected."""
+    return kind(partial_success={field: rejected, "error_message": message} if rejected else None)
 
 
 TRACES = OtlpSignal(
     items="spans",
     service=TRACE_SERVICE,
     request=ExportTraceServiceRequest,
-    response=_response,
+    response=partial(_response, ExportTraceServiceResponse, "rejected_spans"),
     split=split_traces,
     split_joined=joined_traces,
     topic=SPANS,
@@ -48,19 +49,11 @@ TRACES = OtlpSignal(
 )
 
 
-def _logs_response(rejected: int, message: str) -> ExportLogsServiceResponse:
-    response = ExportLogsServiceResponse()
-    if rejected:
-        response.partial_success.rejected_log_records = rejected
-        response.partial_success.error_message = message
-    return response
-
-
 LOGS = OtlpSignal(
     items="log_records",
     service=LOGS_SERVICE,
     request=ExportLogsServiceRequest,
-    response=_logs_response,
+    response=partial(_response, ExportLogsServiceResponse, "rejected_log_records"),
     split=split_logs,
     split_joined=joined_logs,
     topic=SPANS,
