@@ -165,7 +165,7 @@ class Api:
             error_page=site.rendering.error,
         )
         self.app.add_middleware(Outgoing, families=families)
-        self.app.add_middleware(ViewerZone)
+        self.app.add_middleware(ViewerZone, clock=clock)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Fill the index until `stopping` is set; live streams end then too, so that the listener can close.

@@ -1,6 +1,5 @@
 """The page of one agent: charts over time, what happened when, what changed since, and sessions of both sides."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from collector.api.page.timespan import LENGTHS, Timespan, timespan
 from collector.api.page.views import duration, usd
 from collector.api.query import time_shown
 from collector.api.store import AgentEntry
-from collector.api.viewer_zone import MINUTE, shown_at
+from collector.api.viewer_zone import since as since_shown
 from collector.api.what_changed import differing, of_failing, scores_of, sides
 from collector.records.moved import EvaluatorScores, Moved, moved
 from collector.records.standing import Standing, WatchedScores
@@ -82,7 +81,7 @@ def agent_page(
             for each in moments[:MOMENTS]
         ],
         "since": since,
-        "since_shown": None if since is None else _minute(since),
+        "since_shown": None if since is None else since_shown(max(0.0, since)),
         "compared": None
         if since is None
         else _compared(
@@ -342,9 +341,3 @@ def session_card(shown: ShownSession) -> dict[str, Any]:
         "seconds": None if entry.seconds is None else duration(entry.seconds),
         "failed": sorted(failed)[:8],
     }
-
-
-def _minute(time: float) -> str:
-    if not math.isfinite(time):
-        return ""
-    return shown_at(max(0.0, time), MINUTE)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from collector.api.page.views import duration
-from collector.api.viewer_zone import MINUTE, shown_at
+from collector.api.viewer_zone import since
 from collector.records.standing import FAULT_WORDS, Drop, Fault
 
 HEADLINE = "agent_reliability"  # the evaluator of which the pages speak first
@@ -28,11 +28,10 @@ def fault_row(fault: Fault, now: float) -> dict[str, Any]:
     """A fault as the page tells it: what fails, in how many sessions since when and before, and since when."""
     used = " that used it" if fault.tool else ""
     error = f" ({fault.error})" if fault.error else ""
-    since = shown_at(fault.since, MINUTE)
     return {
         "words": fault.words,
         "tool": fault.tool,
-        "numbers": f"{fault.failures} of the last {fault.uses} sessions{used} since {since}, "
+        "numbers": f"{fault.failures} of the last {fault.uses} sessions{used} since {since(fault.since)}, "
         f"{fault.failures_before} of {fault.uses_before} before{error}",
         "for": duration(max(0.0, now - fault.since)),
         "is_bad": fault.pages,
@@ -56,10 +55,9 @@ def change(drop: Drop) -> dict[str, Any]:
     """
     is_work = drop.evaluator == WORK
     words = _WORK if is_work else _CHANGES
-    since = shown_at(drop.since, MINUTE)
     rank = f"{drop.mean_rank:.2f}".removeprefix("0")
     what = (
-        f"{words[drop.direction]} since {since}: "
+        f"{words[drop.direction]} since {since(drop.since)}: "
         f"mean rank {rank} where .5 means no change, {drop.sessions} {drop.scope}s"
     )
     if drop.direction == "worse":

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from collector.api.page.sheet import name
-from collector.api.viewer_zone import shown_at
+from collector.api.viewer_zone import ago, shown_at
 from collector.config.tree import Config
 from collector.otlp.names import exporter_settings
 from evaluators.counts import amount
@@ -91,7 +91,7 @@ def duration(seconds: float) -> str:
 
 
 def moment(text: str | None) -> str:
-    """`2026-02-03 14:05:09` in the viewer's zone, its title in UTC; what is not a time stays as it is."""
+    """`2026-02-03 14:05:09` in the viewer's zone, its title in UTC, and how long ago; another text stays."""
     if text is None:
         return NOTHING
     try:
@@ -101,9 +101,11 @@ def moment(text: str | None) -> str:
         return text[:19].replace("T", " ")
     here = shown_at(utc.timestamp(), "%Y-%m-%d %H:%M:%S")
     title = f"{utc:%Y-%m-%d %H:%M:%S} UTC"
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+    shown = Markup('<time datetime="{}" title="{}">{}</time>').format(
         f"{utc:%Y-%m-%dT%H:%M:%SZ}", title, here
     )
+    age = ago(utc.timestamp())
+    return shown + Markup(' <small class="ago">{}</small>').format(age) if age else shown
 
 
 def words(name: str) -> str:

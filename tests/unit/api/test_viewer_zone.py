@@ -1,5 +1,6 @@
 """Times on the pages are those of who looks, everywhere on a page, and UTC without a word of the browser."""
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,23 @@ async def test_a_page_is_in_the_zone_of_its_viewer(
 
     assert f'title="{UTC_TIME} UTC">{time}</time>' in page
     assert footer in page
+    stand.close()
+
+
+@pytest.mark.parametrize(
+    ("age", "words"),
+    [(18, "18 s ago"), (150, "2 min ago"), (7300, "2 h ago"), (200_000, "2 d ago"), (-5, None)],
+)
+async def test_a_moment_has_how_long_ago_it_is_beside_it(
+    tmp_path: Path, age: int, words: str | None
+) -> None:
+    stand = filled(Stand(tmp_path))
+    stand.time = datetime.fromisoformat(f"{UTC_TIME}+00:00").timestamp() + age
+
+    page = (await stand.get(SESSION)).text
+
+    shown = f'title="{UTC_TIME} UTC">{UTC_TIME}</time>'
+    assert (f'{shown} <small class="ago">{words}</small>' in page) == (words is not None)
     stand.close()
 
 
