@@ -214,6 +214,31 @@ GROUPS: Mapping[str, Group] = {
             *("tests/data/captures/**/*", "tests/data/captures_logs/**/*"),
         ],
     ),
+    "plugins": Group(
+        tests=["tests/e2e/test_bad_plugins.py"],
+        guards=[
+            *("collector/base/*.py", "collector/scoring/**/*.py", "collector/judging/*.py"),
+            *("collector/service/*.py", "evaluators/*.py", "evaluators/judging/*.py"),
+            *("spanwise/*.py", "tests/support/bad_plugins.py"),
+        ],
+    ),
+    "ends": Group(
+        tests=["tests/e2e/hostile/test_rooms_that_only_show.py", "tests/e2e/test_what_ends.py"],
+        guards=[
+            *("collector/base/*.py", "collector/service/*.py", "collector/log/**/*.py"),
+            *("collector/sinks/*.py", "collector/export/*.py", "collector/forward/*.py"),
+            *("collector/judging/*.py", "collector/receiver/**/*.py", "collector/api/*.py"),
+        ],
+    ),
+    "demo": Group(
+        tests=["tests/e2e/test_demo.py"],
+        guards=[
+            *("collector/commands/demo*.py", "collector/watch/**/*.py", "collector/export/*.py"),
+            *("collector/slo/**/*", "collector/api/*.py", "evaluators/formulas/*.py"),
+            *("compose.yaml", "compose/**/*", "helm/spanwise/files/*", "scripts/dashboard/**/*"),
+            *("README.md", "tests/support/everything_on.py"),
+        ],
+    ),
     "outlets": Group(
         tests=["tests/conformance/test_sink_mlflow.py", "tests/conformance/test_sink_phoenix.py"],
         guards=[
