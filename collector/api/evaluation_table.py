@@ -14,8 +14,8 @@ import msgspec
 from collector.api.feedback_table import BY_SESSION, BY_TRACE, MOST_OF_A_SUBJECT, Waiting
 from collector.api.reading import Reading
 from collector.api.search import word_of
-from collector.api.store import SessionEntry, TraceEntry, micros, whole
-from collector.records.external import EvaluationRules
+from collector.api.store import SessionEntry, micros, whole
+from collector.records.external import EvaluationRules, trace_subject
 from collector.records.feedback import Feedback, decode_feedback
 from collector.records.given import slug
 from collector.records.signal import Signal, unix_seconds
@@ -187,7 +187,7 @@ def _subject(
     trace = None if trace_id is None else reading.trace(trace_id)
     origin = said.evaluation
     if trace is not None and (origin is None or origin.scope != "session"):
-        return _of_trace(trace, revision)
+        return trace_subject(trace.header, trace.header.seen, revision)
     if trace is not None:
         session = reading.session(trace.row.session)
         row = trace.row.session
@@ -195,24 +195,6 @@ def _subject(
         found = reading.session_by_name(said.service or "", said.session_id or "")
         row, session = found or (0, None)
     return None if session is None else _of_session(reading, row, session, revision)
-
-
-def _of_trace(trace: TraceEntry, revision: int) -> Subject:
-    header = trace.header
-    return Subject(
-        scope="trace",
-        service=header.service,
-        session_id=header.session_id,
-        session_source=header.session_source,
-        agent=header.agent,
-        agent_version=header.agent_version,
-        seen=header.seen,
-        revision=revision,
-        closed=header.closed,
-        trace_id=header.trace_id,
-        span_id=header.root_span_id,
-        start=header.start_time_unix_nano,
-    )
 
 
 def _of_session(reading: Reading, row: int, session: SessionEntry, revision: int) -> Subject:

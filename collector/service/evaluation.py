@@ -89,7 +89,7 @@ async def evaluate_recordings(
     count = config.worker_count if _size(files) >= SMALL else 0
     async with _service(config, plan, count) as (service, recorded):
         await recorded.read(service, files, progress)
-        await score_sessions(service, recorded.closed, closed)
+        await score_sessions(service, recorded.closed, _with_scores(recorded, closed))
         return EvaluationResult(
             traces=recorded.closed.usages,
             sizes=recorded.sizes,
@@ -115,7 +115,7 @@ async def evaluate_traces(
     async with _service(config, plan, 0, inline=inline) as (service, recorded):
         await recorded.put(service, pieces)
         recorded.closed.keep(trace_ids)
-        await score_sessions(service, recorded.closed, closed)
+        await score_sessions(service, recorded.closed, _with_scores(recorded, closed))
 
 
 @asynccontextmanager
@@ -130,9 +130,20 @@ async def _service(
     started = start_workers(config, plan, telemetry, count=workers, in_this_process=inline)
     try:
         with RecordedTraces() as recorded:
+            recorded.said.begin(config)
             yield OfflineService(config, plan, started, telemetry), recorded
     finally:
         await started.close()
+
+
+def _with_scores(recorded: RecordedTraces, closed: Closed) -> Closed:
+    """`closed`, with the signals of scores of others behind ours."""
+
+    def both(session: ClosedSession) -> None:
+        session.signals += recorded.said.signals(session.key, session.traces, session.record)
+        closed(session)
+
+    return both
 
 
 async def score_sessions(service: OfflineService, traces: TraceSpool, closed: Closed) -> None:

@@ -21,8 +21,10 @@ from collector.config.tree import Config
 from collector.otlp.split import Piece
 from collector.otlp.trace_state import randomness_of
 from collector.records.moved import EvaluatorScores
+from collector.records.otlp_signals import TRACES as OTLP_TRACES
 from collector.records.what_changed import SessionSide, failed_by_tool
 from collector.service.offline_service import OfflineService
+from collector.service.recorded_scores import RecordedScores
 from collector.service.recordings import requests, signal_of
 from collector.service.rooms import start_workers
 from collector.service.trace_spool import Spool, SpoolPlace, TraceSpool, in_batches
@@ -76,6 +78,7 @@ class RecordedTraces:
     def __init__(self) -> None:
         self._pieces = PieceSpool()
         self.closed = TraceSpool()  # the traces, once they are assembled
+        self.said = RecordedScores()  # what others say of them
         self.rejected = 0  # spans that the receiver would have rejected
         self.reasons: list[str] = []  # why the first few were
 
@@ -102,6 +105,7 @@ class RecordedTraces:
     async def put(self, service: OfflineService, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
             self._pieces.put(piece)
+            self.said.take(piece.value, OTLP_TRACES.items)
         await self._close(service)
 
     async def _close(self, service: OfflineService) -> None:
@@ -134,6 +138,7 @@ class RecordedTraces:
                 split = service.split(request, signal)
             except (TooLarge, Undecodable) as error:
                 raise ConfigError(f"{file}: request {number}: {error}") from error
+            self.said.take(split.request or request, signal.items)
             for piece in split.pieces:
                 self._pieces.put(piece)
             self.rejected += split.rejected

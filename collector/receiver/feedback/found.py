@@ -137,6 +137,11 @@ _IN_OTLP: Mapping[str, Callable[[bytes], Iterator[Given | Undecodable]]] = {
 }
 
 
+def said_in(request: bytes, items: str) -> Iterator[Given | Undecodable]:
+    """What an export request of these `items` says; it was split before."""
+    return _IN_OTLP[items](request)
+
+
 @dataclass(slots=True)
 class FoundFeedback:
     """What a request says, and what became of each item."""
@@ -156,7 +161,7 @@ class FeedbackReader:
         self._clock = clock
 
     def in_otlp(self, request: bytes, items: str) -> FoundFeedback:
-        said = _IN_OTLP[items](request)
+        said = said_in(request, items)
         try:
             found = self._found(islice(said, MAX_ITEMS))
             if more := sum(1 for _ in said):
