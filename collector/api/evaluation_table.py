@@ -47,7 +47,7 @@ INSERT INTO externals VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT
     failed = failed + excluded.failed, undecided = undecided + excluded.undecided,
     low = min(ifnull(low, excluded.low), ifnull(excluded.low, low)),
     high = max(ifnull(high, excluded.high), ifnull(excluded.high, high)),
-    error = ifnull(excluded.error, error), last = max(last, excluded.last)"""
+    error = excluded.error, last = max(last, excluded.last)"""
 
 
 class DueScore(NamedTuple):

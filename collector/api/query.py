@@ -161,6 +161,11 @@ class Query:
                 feedback=reading.feedback_of_trace(trace_id),
             )
 
+    def externals(self) -> list[dict[str, Any]]:
+        """The external evaluators; as `Reading.externals`."""
+        with self._index.reading() as reading:
+            return reading.externals()
+
     def has_feedback(self, said: Feedback) -> bool:
         with self._index.reading() as reading:
             return reading.has_feedback(said.id, said.time)

@@ -24,6 +24,7 @@ from collector.api.store import (
 )
 from collector.base.errors import Undecodable
 from collector.records.feedback import Feedback, decode_feedback
+from collector.records.signal import rfc3339
 from collector.records.trace_views import TraceHeader
 
 Row: TypeAlias = tuple[Any, ...]
@@ -190,6 +191,11 @@ class Reading:
         row = self._one("SELECT json FROM feedback WHERE id = ?", ident)
         return row is not None and time.encode() in row[0]
 
+    def externals(self) -> list[dict[str, Any]]:
+        """The external evaluators of each agent: where they come from, how many scores came, and what they lack."""
+        rows = self._execute("SELECT * FROM externals ORDER BY service, agent, evaluator LIMIT 512")
+        return [_external(dict(zip(_OF_EXTERNALS, row, strict=True))) for row in rows]
+
     def _feedback(self, where: str, *given: object) -> list[Feedback]:
         statement = (
             f"SELECT json FROM feedback WHERE {where} ORDER BY arrived DESC LIMIT {_FEEDBACK}"  # noqa: S608 - of constants
@@ -244,6 +250,25 @@ def _at_once(wanted: Collection[object]) -> Iterator[tuple[list[object], str]]:
     for first in range(0, len(left), _PART):
         some = left[first : first + _PART]
         yield some + [None] * (_PART - len(some)), _MARKS
+
+
+_OF_EXTERNALS = (
+    *("service", "agent", "evaluator", "name", "source", "version", "count", "failed"),
+    *("undecided", "low", "high", "error", "last"),
+)
+
+
+def _external(row: dict[str, Any]) -> dict[str, Any]:
+    missing = [row.pop("error")]
+    if 0 < row["count"] - row["failed"] == row.pop("undecided"):
+        missing.append(f"neither passes nor fails: set evaluations.thresholds.{row['evaluator']}")
+    if row["version"] is None:
+        missing.append("says no version: a new one is not told from the old")
+    return {
+        **row,
+        "last": rfc3339(row["last"] / 1e6),
+        "missing": [each for each in missing if each],
+    }
 
 
 def _session(row: Row) -> SessionEntry:

@@ -68,7 +68,8 @@ class Routes:
 
     async def evaluators(self, request: Request) -> Response:
         only(request)
-        return listing(list(self._evaluators()), None)
+        external = await self._site.off_loop.run(self._site.query.externals)
+        return answer({"items": list(self._evaluators()), "next": None, "external": external})
 
     async def agents(self, request: Request) -> Response:
         """Agents seen."""

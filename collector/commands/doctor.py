@@ -80,6 +80,7 @@ def command(
                 "judge": seen.judge and asdict(seen.judge),
                 "by_chance": seen.by_chance,
                 "switched_off": seen.switched_off,
+                "external": seen.external,
                 "changed": changed,
             }
             stream.write(escape_json(json.dumps(whole, indent=2, ensure_ascii=False)) + "\n")
@@ -87,6 +88,7 @@ def command(
             print_unscored(stream, lacking, seen.judge)
             _print(stream, _by_chance(seen.by_chance))
             _print(stream, _switched_off(seen.switched_off))
+            _print(stream, _external(seen.external))
             print_diagnosis(stream, diagnosis)
             if changed is not None:
                 lines = in_words(changed) or ["nothing clearly did"]
@@ -171,6 +173,18 @@ def _switched_off(evaluators: Sequence[str]) -> Iterator[str]:
     for name in evaluators:
         yield f"{name}: switched off for ten minutes after three deaths or time-outs"
         yield f"      the log says what it did: correct it, or raise evaluators.{name}.timeout"
+    if evaluators:
+        yield ""
+
+
+def _external(evaluators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for each in evaluators:
+        version = f", version {each['version']}" if each["version"] else ""
+        yield f"{each['evaluator']} of {each['agent']} ({each['service']}): {amount(each['count'], 'score')}"
+        yield f"      sent by {each['source'] or 'a sender without a scope'}{version}"
+        if each["low"] is not None:
+            yield f"      values from {each['low']:g} to {each['high']:g}"
+        yield from (f"      {missing}" for missing in each["missing"] or ("nothing is missing",))
     if evaluators:
         yield ""
 

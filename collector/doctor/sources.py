@@ -140,6 +140,8 @@ class ServiceSeen(NamedTuple):
     """Judges that agree with people no better than chance, as `/api/v1/agreement` has them."""
     switched_off: Sequence[str] = ()
     """Evaluators of third parties that ended or held up their processes, as `/api/v1/evaluators` has them."""
+    external: Sequence[Mapping[str, Any]] = ()
+    """Evaluators whose scores come from elsewhere, as the same has them."""
 
 
 def seen_by_service(get: Get, config: Config, *, limit: int) -> ServiceSeen:
@@ -166,9 +168,11 @@ def seen_by_service(get: Get, config: Config, *, limit: int) -> ServiceSeen:
     traces = [each for each in known.values() if each is not None]
     agreed = _list(_object(get("/api/v1/agreement?limit=1")).get("agreement"))
     by_chance = [each for each in agreed if each["no_better_than_chance"]]
-    evaluators = _list(_object(get("/api/v1/evaluators")).get("items"))
+    listed = _object(get("/api/v1/evaluators"))
+    evaluators, external = _list(listed.get("items")), _list(listed.get("external"))
     off = sorted({each["name"] for each in evaluators if each.get("switched_off")})
-    return ServiceSeen(traces, list(sessions.values()), failing_judge(signals), by_chance, off)
+    judge = failing_judge(signals)
+    return ServiceSeen(traces, list(sessions.values()), judge, by_chance, off, external)
 
 
 def _sessions(get: Get) -> Iterator[dict[str, Any]]:

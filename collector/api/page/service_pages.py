@@ -248,7 +248,8 @@ class ServicePages:
         with self._site.index.reading() as reader:
             names = reader.names()
             scores = [scores_of(reader.outcomes(row), names) for row in reader.newest(SCORED)]
-        view = catalogue_view(rows, agreed, scores)
+            external = reader.externals()
+        view: dict[str, Any] = {**catalogue_view(rows, agreed, scores), "external": external}
         return self._site.rendering.page("evaluators.html", judge=judge, scored=len(scores), **view)
 
     async def help(self, _: Request) -> Response:

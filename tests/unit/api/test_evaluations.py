@@ -240,3 +240,24 @@ async def test_the_feed_publishes_and_counts_each_once(stand: Stand) -> None:
         ("x_step_efficiency", "scored"),
         ("stars", "failed"),
     ]
+
+
+async def test_the_page_and_the_api_say_where_each_comes_from_and_what_it_lacks(
+    stand: Stand,
+) -> None:
+    filled(stand)
+    stand.take_feedback(said(4, name="Groundedness"), said(0.5, version="2", id="two"))
+    published(stand)
+
+    found = (await stand.get("/api/v1/evaluators")).json()["external"]
+
+    assert {each["evaluator"]: each["count"] for each in found} == {"groundedness": 1, "tone": 1}
+    grounded, tone = found
+    assert (grounded["low"], grounded["high"], grounded["failed"]) == (4, 4, 1)
+    assert "evaluations: {scales: {groundedness: {min: 0, max: 4}}}" in grounded["missing"][0]
+    assert grounded["source"] == "POST /v1/evaluations"
+    assert tone["missing"] == ["neither passes nor fails: set evaluations.thresholds.tone"]
+    page = (await stand.get("/evaluators")).text
+    assert "Of others" in page
+    assert "{scales: {groundedness: {min: 0, max: 4}}}" in page
+    assert "<script>" not in page

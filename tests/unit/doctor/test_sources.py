@@ -33,7 +33,10 @@ class FakeApi:
             return {"traces": [{"trace_id": "gone"}, {"trace_id": TRACE_ID}]}
         if path == "/api/v1/evaluators":
             names = {"mine/dies": True, "mine/works": False}
-            return {"items": [{"name": name, "switched_off": off} for name, off in names.items()]}
+            items = [{"name": name, "switched_off": off} for name, off in names.items()]
+            tone: dict[str, Any] = {"evaluator": "tone", "agent": "planner", "service": "shop"}
+            tone |= {"count": 2, "source": "strands_evals", "version": None, "low": 1, "high": 4.5}
+            return {"items": items, "external": [{**tone, "missing": ["set evaluations.scales"]}]}
         if path.endswith("gone"):
             return None
         shown = display.decode([request(CHAT)], content=True)
@@ -72,6 +75,8 @@ def test_an_evaluator_that_the_service_switched_off_is_named(
     said = capsys.readouterr().out
     assert "mine/dies: switched off for ten minutes after three deaths or time-outs\n" in said
     assert "mine/works" not in said
+    assert "tone of planner (shop): 2 scores\n      sent by strands_evals\n" in said
+    assert "      values from 1 to 4.5\n      set evaluations.scales\n" in said
 
     assert cli.main(["doctor", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["switched_off"] == ["mine/dies"]
