@@ -1,0 +1,98 @@
+"""Scores of others and the real process: before, after a kill -9, after the close, twice, thousands at once; each once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.test_feedback_live import AT_ONCE, QUICK, post, turn
+from tests.support.agents import request, spans, trace_id
+from tests.support.fleet import quiet
+from tests.support.sender import send
+from tests.support.service import Service
+
+SAID = 2_000  # 10,000 take five times as long, and show the same
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+def score(number: int, name: str = "tone", value: float = 0.5, **fields: Any) -> dict[str, Any]:
+    return {"trace_id": trace_id(turn(number)).hex(), "name": name, "value": value, **fields}
+
+
+def say(service: Service, *scores: dict[str, Any]) -> int:
+    return int(post(service, "/v1/evaluations", json.dumps(scores).encode())["accepted"])
+
+
+def external(service: Service) -> list[dict[str, Any]]:
+    return [each for each in service.signals() if each["method"] == "external"]
+
+
+def by_name(service: Service) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for each in {each["id"]: each for each in external(service)}.values():
+        found[each["evaluator"]] = found.get(each["evaluator"], 0) + 1
+    return found
+
+
+def test_each_score_is_one_signal_and_no_signal_of_ours_changes(tmp_path: Path) -> None:
+    with Service(tmp_path / "data", *QUICK) as service:
+        assert say(service, score(0, "before")) == 1
+        service.kill()
+        service.start()
+        send(service.grpc, request("shop", spans(turn(0))))
+        service.wait_for("the early score", lambda: by_name(service) == {"before": 1})
+        service.wait_for(
+            "the session has closed",
+            lambda: any(each["scope"] == "session" and each["final"] for each in service.signals()),
+        )
+        quiet(service)
+        ours = {each["id"]: each for each in service.signals() if each["method"] != "external"}
+
+        said = score(0, "after", time="2026-09-21T15:00:00Z")
+        assert say(service, said, score(0, "whole", scope="session")) == 2
+        service.kill()
+        service.start()
+        assert say(service, said, said) == 2
+        assert say(service, score(0, "last")) == 1
+        service.wait_for(
+            "each once",
+            lambda: by_name(service) == {"before": 1, "after": 1, "whole": 1, "last": 1},
+        )
+        quiet(service)
+        now = {each["id"]: each for each in service.signals() if each["method"] != "external"}
+        assert now == ours
+        assert {(each["service"], each["session_id"]) for each in external(service)} == {
+            ("shop", "s-0")
+        }
+        shown = service.get(f"/api/v1/traces/{trace_id(turn(0)).hex()}")["signals"]
+        assert {"before", "after", "last"} <= {each["evaluator"] for each in shown}
+        assert service.get("/api/v1/sessions/s-0?service=shop")["feedback"] == []
+
+
+def test_thousands_at_once(tmp_path: Path) -> None:
+    sessions = 40
+    with Service(tmp_path / "data", *QUICK) as service:
+        for first in range(0, SAID, AT_ONCE):
+            numbers = range(first, first + AT_ONCE)
+            named = (
+                score(each % sessions, id=f"{each}", value=each / SAID, label="pass")
+                for each in numbers
+            )
+            assert say(service, *named) == AT_ONCE
+        for number in range(sessions):
+            send(service.grpc, request("shop", spans(turn(number))))
+
+        def counted(name: str) -> float:
+            found = service.metrics().items()
+            return sum(value for key, value in found if key.startswith(f"spanwise_{name}"))
+
+        service.wait_for(
+            "all of it is joined", lambda: counted("external_evaluations_total") == SAID, 120
+        )
+        service.wait_for(
+            "a trace counts once",
+            lambda: counted('evaluations_total{agent="support",evaluator="tone"') == sessions,
+        )
+        assert len({each["id"] for each in external(service)}) == SAID
