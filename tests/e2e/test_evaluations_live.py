@@ -1,4 +1,4 @@
-"""Scores of others and the real process: before, after a kill -9, after the close, twice, thousands at once; each once."""
+"""Scores of others and the real process: early, late, twice, over kill -9, thousands at once; each is once a signal."""
 
 import json
 from pathlib import Path
