@@ -71,7 +71,7 @@ def command(
     diagnosis = diagnose(seen.traces, plan=plan, stops=off)
     lacking = unscored(seen.sessions)
     sides = [recorded_side(settings, find(each).files) for each in (paths, new) if each and new]
-    changed = what_changed(*sides) if new else None
+    changed = what_changed(sides[0], sides[1]) if new else None
     with opened(None) as stream:
         if shape == "json":
             whole = {
