@@ -198,9 +198,9 @@ class Child:
                     # Between the fork and the new session it still does: see `was_interrupted`.
                     start_new_session=True,
                 )
-            except OSError as error:
+            except BaseException as error:
                 ours.close()
-                self.start_error = error
+                self.start_error = error if isinstance(error, OSError) else None
                 raise
         _, self._link = await asyncio.get_running_loop().create_connection(FrameLink, sock=ours)
         self.pid = self._process.pid

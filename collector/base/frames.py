@@ -3,6 +3,7 @@
 And the child's end of that socket. Workers import this and no asyncio, which would take 3 MB of each.
 """
 
+import contextlib
 import logging
 import os
 import signal
@@ -10,6 +11,7 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol
 
 from collector.base.printable import log_to_stderr
@@ -43,12 +45,21 @@ def read_frames(stream: ByteStream) -> Iterator[bytes]:
         yield payload
 
 
+def killed_before_parent(score: int) -> None:
+    """Where memory ends the kernel ends this process first: another one is started, and the parent takes spans."""
+    with contextlib.suppress(OSError):  # not Linux
+        Path("/proc/self/oom_score_adj").write_text(str(score))
+
+
 def parent_socket(niceness: int) -> socket.socket:
     """In a child: the socket to its parent. The parent comes first on a busy machine and alone heeds Ctrl-C.
 
     The child ends when its socket does. What others' code prints in it goes to stderr: stdout is the command's own.
     """
     os.dup2(2, 1)
+    killed_before_parent(
+        900
+    )  # thousandths of the limit on top of its own memory: above a parent that fills the rest
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(niceness)
     log_to_stderr(logging.WARNING)

@@ -9,8 +9,9 @@ import resource
 import threading
 import time
 from collections.abc import Callable, Generator
-from pathlib import Path
 from typing import Any
+
+from collector.base.frames import killed_before_parent
 
 # bytes of a process that runs third parties' evaluators: ours take 60 MB, and a local model a few hundred more
 PLUGIN_MEMORY = 1 << 30
@@ -24,8 +25,7 @@ _EVERY = 1.0  # seconds between two looks
 def limit_plugins() -> None:
     with contextlib.suppress(OSError, ValueError):  # a lower limit holds already; not Linux
         resource.setrlimit(resource.RLIMIT_DATA, (PLUGIN_MEMORY, PLUGIN_MEMORY))
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
+    killed_before_parent(1000)
 
 
 class TrimTimer:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from collector.base.frames import pack_frame
+from collector.base.heap import PLUGIN_MEMORY
 from tests.support.asking import asked
 from tests.support.bad_plugins import DIES, KINDS, bad
 from tests.support.command import spanwise
@@ -181,3 +182,43 @@ def test_evaluate_has_every_score_of_ours_beside(
     assert all_of_ours(signals, "trace", judged=judged)
     assert all_of_ours(signals, "session", judged=False)
     check_words(told_of(signals), kinds)
+
+
+LIMITED = """
+import os, resource
+from pathlib import Path
+from spanwise import Judge, Score, Trace, evaluator
+
+SEEN = Path(__file__).with_name("seen")
+
+with SEEN.open("a") as file:
+    score = Path("/proc/self/oom_score_adj").read_text().strip()
+    file.write(f"{os.getpid()} {score} {resource.getrlimit(resource.RLIMIT_DATA)[0]}\\n")
+
+@evaluator(version="1")
+def scored(trace: Trace) -> Score:
+    return Score(value=0.5)
+
+@evaluator(version="1")
+def judged(trace: Trace, *, judge: Judge) -> Score:
+    return Score(value=0.5)
+"""
+
+
+def test_every_process_that_has_one_is_limited_and_is_ended_first(tmp_path: Path) -> None:
+    recording, plugin = tmp_path / "recorded.otlp", tmp_path / "mine.py"
+    recording.write_bytes(pack_frame(asked("s1", "hello")))
+    plugin.write_text(LIMITED)
+    with OpenAiServer() as server:
+        settings = (*judge_settings(server), "embedder.kind=none", f"data_dir={tmp_path / 'data'}")
+        ended = spanwise(
+            *("evaluate", str(recording), "--format", "jsonl", "--plugin", str(plugin)),
+            *(part for each in settings for part in ("--set", each)),
+        )
+
+    assert ended.code == 0, ended.err
+    seen = [line.split() for line in (tmp_path / "seen").read_text().splitlines()]
+    assert (
+        len({pid for pid, _, _ in seen}) >= 3
+    )  # that declares it, that scores with it, that judges
+    assert {tuple(limits) for _, *limits in seen} == {("1000", str(PLUGIN_MEMORY))}

@@ -95,12 +95,17 @@ class FakeJudges:
 class Stand:
     """A room, what it reads, and its judges."""
 
-    def __init__(self, log: FaultyLog | None = None, config: JudgeConfig | None = None) -> None:
+    def __init__(
+        self,
+        log: FaultyLog | None = None,
+        config: JudgeConfig | None = None,
+        budget: Budget | None = None,
+    ) -> None:
         self.log = log or FaultyLog(clock=SetClock(NOW))
         self.log.restart()
         self.clock = self.log.clock
         self.judges = FakeJudges()
-        self.budget = Budget(usd_per_day=10.0, calls_per_minute=60, service_share=0.5)
+        self.budget = budget or Budget(usd_per_day=10.0, calls_per_minute=60, service_share=0.5)
         self.room = JudgingRoom(
             log=self.log,
             judges=self.judges,

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from collector.config.tree import JudgeConfig
+from collector.judging.budget import Budget
 from collector.judging.port import JudgeDiedError, JudgeLateError, SessionJob, TraceJob
 from collector.log.port import TRACES
 from collector.records.codec import encode
@@ -43,6 +44,19 @@ async def test_a_restart_asks_only_for_what_has_no_verdict_and_restores_the_spen
     assert asked == [f"trace/bot/{turn(3).trace_id}/d3"]
     assert second.budget.remaining(NOW) == pytest.approx(10.0 - 2 * 0.5)
     assert sorted(each.subject for each in second.verdicts) == [turn(n).trace_id for n in (1, 2, 3)]
+
+
+async def test_two_rooms_with_one_budget_restore_a_verdict_once() -> None:
+    """That of our evaluators and that of third parties' read the same verdicts."""
+    first = Stand()
+    first.put(turn(1), turn(2))
+    await first.drain()
+    shared = Budget(usd_per_day=10.0, calls_per_minute=60)
+
+    for _ in ("ours", "theirs"):
+        await Stand(first.log, budget=shared).drain()
+
+    assert shared.remaining(NOW) == pytest.approx(10.0 - 2 * 0.5)
 
 
 @pytest.mark.parametrize(("name", "asked"), [("echoes", 1), ("helpfulness", 0)])

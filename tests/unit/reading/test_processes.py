@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import signal
+import sys
+from pathlib import Path
 from typing import Self
 
 import pytest
@@ -81,6 +83,34 @@ async def test_a_worker_that_ctrl_c_ends_as_it_starts_is_no_error(
     await pool.close()
 
     assert [each.levelname for each in caplog.records] == [level]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("mode", "said"), [(None, "No such file or directory"), (0o644, "Permission denied")]
+)
+async def test_a_worker_that_cannot_be_executed_says_at_once_what_the_system_said(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    mode: int | None,
+    said: str,
+) -> None:
+    python = tmp_path / "python"
+    if mode is not None:
+        python.touch(mode)
+    monkeypatch.setattr(sys, "executable", str(python))
+    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
+
+    pool.start()
+    async with asyncio.timeout(10):
+        while not caplog.records:  # noqa: ASYNC110 - the system answers at once
+            await asyncio.sleep(0.01)
+    await pool.close()
+
+    line, *_ = caplog.messages
+    assert line.startswith("Evaluator worker 0 cannot be started: ")
+    assert said in line
 
 
 async def test_the_end_of_a_task_that_keeps_a_worker_is_seen(
