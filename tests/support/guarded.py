@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -288,23 +288,34 @@ def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 class Reports:
-    """How the groups of a run do: one has passed when a test of it has, and none has failed or was skipped."""
+    """Says that a group has passed once all of its tests have ended, at least one has passed, and no other result came.
 
-    def __init__(self, names: Sequence[str]) -> None:
+    At once, so that a run that is interrupted keeps what it has found.
+    """
+
+    def __init__(self, names: Sequence[str], passed: Callable[[str], None]) -> None:
+        self._names = names
+        self._say = passed
+        self._left: dict[str, set[str]] = {}
         self._passed: set[str] = set()
         self._failed: set[str] = set()
-        self._names = names
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
+        if not self._left:  # each process has the same
+            self._left = {name: {i for i in ids if GROUPS[name].has(i)} for name in self._names}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        for name in self._names:
+        for name, left in self._left.items():
             if GROUPS[name].has(report.nodeid):
                 if not report.passed:
                     self._failed.add(name)
                 elif report.when == "call":
                     self._passed.add(name)
-
-    def passed(self) -> list[str]:
-        return [each for each in self._names if each in self._passed - self._failed]
+                elif report.when == "teardown":
+                    left.discard(report.nodeid)
+                    if not left and name in self._passed - self._failed:
+                        self._say(name)
 
 
 def main(root: Path = ROOT) -> int:
@@ -312,14 +323,10 @@ def main(root: Path = ROOT) -> int:
     digests = {name: GROUPS[name].digest(root) for name in changed(root)}
     if not digests:
         return 0
-    reports = Reports(list(digests))
+    reports = Reports(list(digests), lambda name: record(name, digests[name], root))
     tests = [test for name in digests for test in GROUPS[name].tests]
     options = ["-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "-m", "not slow"]
-    code = pytest.main([*options, *tests], plugins=[reports])
-    if code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        for name in reports.passed():
-            record(name, digests[name], root)
-    return int(code)
+    return int(pytest.main([*options, *tests], plugins=[reports]))
 
 
 def record(name: str, digest: str, root: Path = ROOT) -> None:

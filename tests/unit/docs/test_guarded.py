@@ -95,25 +95,34 @@ def test_what_is_left_out_is_the_groups_tests_alone() -> None:
 
 
 Outcome = Literal["passed", "failed", "skipped"]
+Phase = Literal["call", "teardown"]
 
 
-def report(test: str, outcome: Outcome) -> pytest.TestReport:
-    return pytest.TestReport(test, ("", None, ""), {}, outcome, None, "call")
-
-
-def test_a_group_has_passed_when_no_test_of_it_failed_or_was_skipped() -> None:
-    reports = Reports(["image", "release", "clocks", "places"])
+def test_a_group_has_passed_when_its_last_test_ends_and_no_test_of_it_failed_or_was_skipped() -> (
+    None
+):
+    said: list[str] = []
+    reports = Reports(["image", "release", "clocks", "places"], said.append)
     outcomes: Sequence[tuple[str, Outcome]] = (
-        ("tests/e2e/test_image.py::test_a", "passed"),
         ("tests/e2e/test_release.py::test_a", "passed"),
         ("tests/e2e/test_release.py::test_b", "skipped"),
         ("tests/e2e/test_clock_steps.py::test_a[1]", "failed"),
         ("tests/e2e/test_clock_steps.py::test_a[2]", "passed"),
+        ("tests/e2e/test_odd_places.py::test_a", "passed"),
+        ("tests/e2e/test_image.py::test_a", "passed"),
+        ("tests/e2e/test_image.py::test_b", "passed"),
     )
-    for test, outcome in outcomes:
-        reports.pytest_runtest_logreport(report(test, outcome))
+    never_ends = "tests/e2e/test_odd_places.py::test_b"
+    reports.pytest_xdist_node_collection_finished([*(test for test, _ in outcomes), never_ends])
 
-    assert reports.passed() == ["image"]
+    for test, outcome in outcomes:
+        assert said == []
+        results: Sequence[tuple[Phase, Outcome]] = (("call", outcome), ("teardown", "passed"))
+        for phase, result in results:
+            report = pytest.TestReport(test, ("", None, ""), {}, result, None, phase)
+            reports.pytest_runtest_logreport(report)
+
+    assert said == ["image"]
 
 
 def test_a_tool_is_installed_while_a_test_that_needs_it_is_due(
