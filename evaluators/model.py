@@ -80,7 +80,6 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["unset", "ok", "error"]
     status_message: str
     scope: str
-    """Name of the instrumentation scope."""
     resource: Mapping[str, JSON]
     dropped_attributes_count: int = 0
 
@@ -162,7 +161,6 @@ class InnerTurn(msgspec.Struct, frozen=True, kw_only=True):
     """One turn of a conversation that is one trace, as a voice agent's; texts are cut to what evaluators compare."""
 
     span_id: str
-    """Of its first model call."""
     input: str | None = None
     output: str | None = None
     start_time_unix_nano: int = 0

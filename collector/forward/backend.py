@@ -22,7 +22,7 @@ from collector.base.clock import Clock
 from collector.base.errors import Permanent, RequestFailed, Retryable, TooLarge
 from collector.base.retry import Backoff
 from collector.base.telemetry import Telemetry
-from collector.config.tree import OtlpTarget
+from collector.config.sinks import OtlpTarget
 from collector.forward.families import RESULTS, ForwardFamilies, Result
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
 from collector.otlp.items import halves, keys_of, traces_of

@@ -19,7 +19,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
 from collector.base.errors import ConfigError, Permanent, RequestFailed, Retryable, TooLarge
 from collector.base.http_client import Client, HttpAnswer, HttpTarget, proxy_for
-from collector.config.tree import OtlpTarget
+from collector.config.sinks import OtlpTarget
 from collector.otlp.signal import TRACE_SERVICE, OtlpService
 
 TRIAL_TIMEOUT = 5.0  # seconds that a trial waits for an answer: someone at a terminal waits as long

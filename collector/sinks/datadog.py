@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from collector.base.errors import Permanent
 from collector.base.http_client import HttpAnswer, HttpTarget, has, is_json_or_nothing
-from collector.config.tree import DatadogSinkConfig
+from collector.config.sinks import DatadogSinkConfig
 from collector.records.signal import unix_seconds
 from collector.sinks.writeback.batches import Written, write_in_batches
 from collector.sinks.writeback.score import ScoreShape, WrittenScore

@@ -10,7 +10,8 @@ from aiokafka.errors import KafkaError
 from aiokafka.structs import RecordMetadata
 
 from collector.base.errors import Retryable
-from collector.config.tree import Config, KafkaSinkConfig
+from collector.config.sinks import KafkaSinkConfig
+from collector.config.tree import Config
 from collector.log.kafka.client import ClientSettings, client_settings, prepare_aiokafka
 from collector.log.kafka.producer import TOO_LARGE, Producer
 from collector.log.kafka.question import ask_kafka

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from collector.base.errors import Permanent
 from collector.base.http_client import HttpTarget, has
-from collector.config.tree import LangfuseSinkConfig
+from collector.config.sinks import LangfuseSinkConfig
 from collector.sinks.writeback.batches import Written, write_in_batches
 from collector.sinks.writeback.score import ScoreShape, WrittenScore
 from collector.sinks.writeback.sink import WriteBack, target

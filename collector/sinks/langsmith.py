@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from collector.base.errors import Permanent
 from collector.base.http_client import HttpAnswer, HttpTarget, has
-from collector.config.tree import LangsmithSinkConfig
+from collector.config.sinks import LangsmithSinkConfig
 from collector.sinks.writeback.batches import Missing, Written, write_one_by_one
 from collector.sinks.writeback.score import ScoreShape, WrittenScore
 from collector.sinks.writeback.sink import WriteBack, target

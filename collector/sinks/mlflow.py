@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from collector.base.errors import Permanent, Retryable
 from collector.base.http_client import HttpAnswer, HttpTarget, has
-from collector.config.tree import MlflowSinkConfig
+from collector.config.sinks import MlflowSinkConfig
 from collector.sinks.writeback.batches import Missing, Written, write_one_by_one
 from collector.sinks.writeback.score import ScoreShape, WrittenScore
 from collector.sinks.writeback.sink import WriteBack, target

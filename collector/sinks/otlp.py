@@ -10,7 +10,8 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyVa
 from opentelemetry.proto.logs.v1.logs_pb2 import SEVERITY_NUMBER_INFO, LogRecord
 
 from collector.base.errors import Permanent, Undecodable
-from collector.config.tree import Config, OtlpTarget
+from collector.config.sinks import OtlpTarget
+from collector.config.tree import Config
 from collector.log.port import Position
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport, reachable
 from collector.otlp.signal import LOGS_SERVICE

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from collector.base.errors import Permanent
 from collector.base.http_client import HttpAnswer, HttpTarget, has
-from collector.config.tree import PhoenixSinkConfig
+from collector.config.sinks import PhoenixSinkConfig
 from collector.sinks.writeback.batches import Missing, Written, write_in_batches
 from collector.sinks.writeback.score import ScoreShape, WrittenScore, WrittenSubject
 from collector.sinks.writeback.sink import WriteBack, target

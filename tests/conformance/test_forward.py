@@ -16,7 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.base.errors import Retryable, TooLarge
 from collector.base.telemetry import Telemetry
-from collector.config.tree import OtlpTarget
+from collector.config.sinks import OtlpTarget
 from collector.forward.backend import Backends
 from collector.forward.forwarder import Forwarder
 from collector.otlp.client import GrpcTransport

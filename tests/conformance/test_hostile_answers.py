@@ -19,7 +19,7 @@ from collector.commands import ask
 from collector.commands.ask import ask_json
 from collector.commands.cli import main
 from collector.config.notify import NotifyTarget
-from collector.config.tree import (
+from collector.config.sinks import (
     DatadogSinkConfig,
     LangfuseSinkConfig,
     LangsmithSinkConfig,

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from collector.config.tree import Config, DatadogSinkConfig
+from collector.config.sinks import DatadogSinkConfig
+from collector.config.tree import Config
 from collector.sinks.datadog import DatadogSink, label_of
 from tests.support.signals import hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract

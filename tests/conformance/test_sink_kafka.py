@@ -10,7 +10,7 @@ import pytest
 from aiokafka.structs import ConsumerRecord
 
 from collector.base.errors import Retryable
-from collector.config.tree import KafkaSinkConfig
+from collector.config.sinks import KafkaSinkConfig
 from collector.log.kafka.client import RateLimited, limit_aiokafka_log
 from collector.log.port import FEEDBACK, Position
 from collector.records.signal import Signal

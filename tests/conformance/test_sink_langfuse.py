@@ -6,7 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from collector.config.tree import Config, LangfuseSinkConfig
+from collector.config.sinks import LangfuseSinkConfig
+from collector.config.tree import Config
 from collector.records.signal import SessionTraces
 from collector.sinks.langfuse import LangfuseSink
 from collector.sinks.port import Refused

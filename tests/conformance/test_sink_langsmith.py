@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from collector.config.tree import Config, LangsmithSinkConfig
+from collector.config.sinks import LangsmithSinkConfig
+from collector.config.tree import Config
 from collector.records.signal import SessionTraces
 from collector.sinks.langsmith import LangsmithSink
 from tests.support.signals import hex_of, signal, skipped

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from collector.base.errors import Retryable
-from collector.config.tree import Config, MlflowSinkConfig
+from collector.config.sinks import MlflowSinkConfig
+from collector.config.tree import Config
 from collector.records.signal import SessionTraces
 from collector.sinks.mlflow import MlflowSink
 from collector.sinks.writeback.set_aside import FIRST_WAIT

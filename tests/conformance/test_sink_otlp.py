@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from collector.config.tree import OtlpTarget
+from collector.config.sinks import OtlpTarget
 from collector.sinks.otlp import OtlpSink
 from tests.support.otlp_logs import LogsServer, grpc_server, http_server
 from tests.support.signals import encode, signal

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from collector.base.errors import Retryable
-from collector.config.tree import Config, PhoenixSinkConfig
+from collector.config.sinks import PhoenixSinkConfig
+from collector.config.tree import Config
 from collector.records.signal import SessionTraces
 from collector.sinks.phoenix import PhoenixSink
 from collector.sinks.writeback.set_aside import FIRST_WAIT

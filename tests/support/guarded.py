@@ -124,7 +124,7 @@ GROUPS: Mapping[str, Group] = {
         ],
         guards=[
             *("collector/log/**/*.py", "collector/sinks/*.py", "collector/forward/*.py"),
-            *("collector/judging/*.py", "collector/service/*.py", "collector/config/tree.py"),
+            *("collector/judging/*.py", "collector/service/*.py", "collector/config/*.py"),
             *("tests/support/kafka/*", "tests/support/*contract.py", "locks/requirements.lock"),
         ],
     ),

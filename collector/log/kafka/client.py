@@ -21,7 +21,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaError, ProducerClosed
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
 from collector.base.errors import ConfigError
-from collector.config.tree import KafkaSecurity
+from collector.config.sinks import KafkaSecurity
 
 # A write to a connection that was just lost, made to fail as aiokafka expects it to.
 #

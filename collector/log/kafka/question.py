@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from aiokafka.errors import KafkaError
 
-from collector.config.tree import KafkaSecurity
+from collector.config.sinks import KafkaSecurity
 from collector.log.kafka.client import ClientSettings, client_settings
 from collector.log.kafka.cluster import REFUSED, greet, refusal
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 from collector.base.errors import Permanent, Retryable
 from collector.base.http_client import TIMEOUT, Client, HttpTarget, Promise
 from collector.base.net import is_loopback
-from collector.config.tree import Config, Outlet
+from collector.config.sinks import Outlet
+from collector.config.tree import Config
 from collector.log.port import Position
 from collector.records.signal_batch import Published
 from collector.sinks.writeback.batches import Written

@@ -10,7 +10,8 @@ from collector.base.clock import wall
 from collector.base.families import RuntimeFamilies
 from collector.base.steady_clock import APART, ClockWatch, SteadyClock
 from collector.base.telemetry import Telemetry
-from collector.config.tree import KafkaLogConfig, KafkaSecurity
+from collector.config.sinks import KafkaSecurity
+from collector.config.tree import KafkaLogConfig
 from collector.judging.budget import DAY, Budget
 from collector.log.families import LogFamilies
 from collector.log.kafka.client import client_settings

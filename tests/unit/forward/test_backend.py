@@ -11,7 +11,8 @@ from collector.base.net import is_loopback
 from collector.base.retry import Backoff
 from collector.base.telemetry import Telemetry
 from collector.config.crosscheck import crosscheck
-from collector.config.tree import Config, OtlpTarget
+from collector.config.sinks import OtlpTarget
+from collector.config.tree import Config
 from collector.forward.backend import (
     HELD_TRIES,
     MOST,

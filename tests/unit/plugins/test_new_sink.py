@@ -15,7 +15,8 @@ from collector import sinks as folder
 from collector.base.errors import ConfigError
 from collector.config.crosscheck import crosscheck
 from collector.config.section import Section
-from collector.config.tree import Config, Sinks
+from collector.config.sinks import Sinks
+from collector.config.tree import Config
 from collector.doctor.connectivity import connect_all
 from collector.log.memory import MemoryLog
 from collector.log.port import SIGNALS, Commit, Log

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from collector.config.tree import KafkaSinkConfig, OtlpTarget
+from collector.config.sinks import KafkaSinkConfig, OtlpTarget
 from collector.log.kafka import producer
 from collector.log.port import SIGNALS
 from collector.sinks.kafka import KafkaSink

@@ -7,7 +7,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from pydantic import ValidationError
 
 from collector.base.errors import ConfigError, Retryable
-from collector.config.tree import OtlpTarget
+from collector.config.sinks import OtlpTarget
 from collector.records.signal import JudgeCost
 from collector.sinks.otlp import OtlpSink, event
 from collector.sinks.port import Refused
