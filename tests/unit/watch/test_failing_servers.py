@@ -30,16 +30,17 @@ async def test_a_server_that_spans_name_is_the_cause_whatever_its_tools_are_call
     watcher = Watcher()
     names = ("find", "book")
 
-    def session(*, failed: bool) -> SessionUses:
+    def session(*failing: str) -> SessionUses:
         return SessionUses(
             tools=tuple(
-                used(each, failed=failed, server="shop.internal").tools[0] for each in names
+                used(each, failed=each in failing, server="shop.internal").tools[0]
+                for each in names
             )
         )
 
-    await watcher.live(*[session(failed=False)] * 40)
+    await watcher.live(*[session()] * 40)
     began = watcher.log.clock.now
-    await watcher.live(*[session(failed=True)] * 12, begin=40)
+    await watcher.live(*[session(*names)] * 12, begin=40)
     await watcher.reader.finish()
     after = watcher.successor()
     await after.step()
@@ -51,7 +52,10 @@ async def test_a_server_that_spans_name_is_the_cause_whatever_its_tools_are_call
             AGENT, ("server_failed", "shop.internal"), watcher.log.clock.now
         )
     alarm = after.log.clock.now
-    await after.live(*[session(failed=False)] * 40, begin=100)
+    await after.live(*[session("book")] * 40, begin=60)  # one of its tools works again
+    assert list(after.shown()) == [("tool_failed", "book")]
+    assert not after.faults.is_over(AGENT, ("server_failed", "shop.internal"), alarm)
+    await after.live(*[session()] * 40, begin=100)
     assert after.faults.is_over(AGENT, ("server_failed", "shop.internal"), alarm)
     assert after.faults.cause(AGENT, began) != ("server_failed", "shop.internal")
 
