@@ -23,8 +23,14 @@ _clean_name = lru_cache(maxsize=1024)(clean)
 
 # --- names that stay the same from run to run ------------------------------------------------------------------------
 
-_UNNAMED = frozenset({"LangGraph", "strands_agent", "AgentRunner.run"})
-"""What LangGraph, Strands under OpenInference and the Agents SDK under MLflow call whatever was given no name."""
+_UNNAMED = frozenset(
+    {
+        *("LangGraph", "strands_agent", "AgentRunner.run"),
+        *("ClaudeAgentSDK.ClaudeSDKClient.receive_response", "ClaudeAgentSDK.query"),
+    }
+)
+"""What LangGraph, Strands under OpenInference, the Agents SDK under MLflow and Claude's Agent SDK under OpenInference
+call whatever was given no name."""
 _UUID = re.compile(
     r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE
 )

@@ -272,6 +272,7 @@ def _of_blocks(blocks: list[JSON], call: Known) -> ToolOutcome | None:
     if not _are_texts(blocks):
         return _in_envelope(fields_of(blocks[0]), call) if len(blocks) == 1 else None
     of_call = any(as_dict(each).keys() > {"type", "text"} for each in blocks)
+    of_call = of_call or (call.name or "").startswith("mcp__")  # Claude's name of a tool of MCP
     if not of_call and not (len(blocks) == 1 and _holds_envelope(as_dict(blocks[0])["text"], call)):
         return None
     return ToolOutcome(result=read_content(blocks).text)

@@ -130,6 +130,13 @@ def test_an_object_of_the_tool_is_not_opened(own: JSON) -> None:
     assert outcome_of(json.dumps(own), NAME, ID).result == json.dumps(own)
 
 
+def test_the_texts_of_a_tool_of_mcp_are_its_result_and_of_another_its_own() -> None:
+    texts = json.dumps(TEXT)
+
+    assert outcome_of(texts, "mcp__depot__count_pallets", ID).result == "bay 4 is locked"
+    assert outcome_of(texts, NAME, ID).result == texts
+
+
 @pytest.mark.parametrize(
     "definition",
     [
