@@ -74,7 +74,7 @@ _NO_LETTER = re.compile(r"[^a-z0-9]")
 _GRPC = ("rpc.grpc.status_code", "rpc.response.status_code")
 _HTTP = ("http.response.status_code", "http.status_code")
 _STATED = "strands.cancellation.type"
-_CODES = frozenset({"error.type", *_GRPC, *_HTTP, _STATED})
+CODES = frozenset({"error.type", *_GRPC, *_HTTP, _STATED})  # attributes that say how a span ended
 
 
 class _Stated(KeyQuestion):
@@ -83,7 +83,7 @@ class _Stated(KeyQuestion):
     __slots__ = ()
 
     def answer(self, names: AbstractSet[str]) -> tuple[str, ...]:
-        return tuple(sorted(_CODES & names))
+        return tuple(sorted(CODES & names))
 
 
 class _FinishKeys(KeyQuestion):

@@ -86,7 +86,7 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
         if value[:1] == '"':
             value = unwrap(value)
         if isinstance(value, str) and _FIRST_KEY.match(value) is None:
-            return ToolOutcome(result=_in_text(value))
+            return ToolOutcome(result=_in_text(value) if value.startswith(_BEGIN) else value)
     found = ToolOutcome(result=value)
     shown: JSON = None
     for _ in range(_DEPTH):
@@ -102,6 +102,8 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
             name=found.name or inner.name,
         )
     if found.error not in (None, UNSAID):
+        return found
+    if not isinstance(shown, dict):
         return found
     failed = error_in(fields_of(shown), Known(name, call_id))
     return found if failed is None else msgspec.structs.replace(found, error=failed)
@@ -119,6 +121,8 @@ def _in_text(text: str) -> str:
 
 def arguments_in(value: JSON, name: str | None, call_id: str | None) -> JSON:
     """The arguments in a whole call: an object that names this very call, and holds nothing that is not of a call."""
+    if not isinstance(value, dict) or len(value) < 2:  # the arguments, and what names the call
+        return value
     fields = fields_of(value)
     given = fields.keys() & GIVEN
     if (

@@ -86,14 +86,14 @@ def assemble(
         records: Ids of the log records whose words the spans have.
     """
     tree = Tree(order)
-    mark_cancelled(tree)
-    read_own_counts(tree)
-    exchanges = find_exchanges(tree)
-    agents = Agents(tree)
     first = [f.span for f in order]
     if tree.root is not None:
         first.insert(0, tree.root.span)
     names = all_names(first)
+    mark_cancelled(tree, names)
+    read_own_counts(tree)
+    exchanges = find_exchanges(tree)
+    agents = Agents(tree)
     session = find_id(first, "session", keys, names) or _session_in_payload(tree)
     user = find_id(first, "user", keys, names)
     task = find_id(first, "task", keys, names)
@@ -158,7 +158,7 @@ def assemble(
         truncated=truncated,
         gaps=tuple(gaps),
         start_time_unix_nano=order[0].span.start_time_unix_nano,
-        end_time_unix_nano=max(f.span.end_time_unix_nano for f in order),
+        end_time_unix_nano=max([f.span.end_time_unix_nano for f in order]),
         digest=trace_digest([f.span.span_id for f in order], records),
     )
 
@@ -187,7 +187,8 @@ def _version(spans: Sequence[Span], names: AbstractSet[str]) -> str | None:
     for span in spans if "gen_ai.agent.version" in names else ():
         if version := string(span.attributes.get("gen_ai.agent.version")):
             return clean_name(version)
-    versions = (string(span.resource.get("service.version")) for span in spans)
+    resources = {id(span.resource): span.resource for span in spans}.values()  # most spans have one
+    versions = (string(resource.get("service.version")) for resource in resources)
     return next((clean_name(version) for version in versions if version), None)
 
 

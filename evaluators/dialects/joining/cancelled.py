@@ -1,17 +1,23 @@
 """Which spans of a trace somebody stopped: those that say so, and errors without a type around or within them."""
 
-from evaluators.dialects.content.endings import is_cancelled, raised, timed_out
+from collections.abc import Set as AbstractSet
+
+from evaluators.dialects.content.endings import CODES, is_cancelled, raised, timed_out
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.joining.tree import WORK, Tree
 
 
-def mark_cancelled(tree: Tree) -> None:
-    """Set `is_cancelled`. What a time-out or a deadline around it stopped has failed.
+def mark_cancelled(tree: Tree, names: AbstractSet[str]) -> None:
+    """Set `is_cancelled`; `names` are those of all attributes of the trace.
+
+    What a time-out or a deadline around it stopped has failed.
 
     Many libraries write an error without its type where a run is stopped. Such a one is the stop's, where nothing began
     after it: an earlier one is a failure of its own.
     """
-    stopped = [f for f in tree.order if is_cancelled(f.span) and not _timed_out(tree, f)]
+    states = not CODES.isdisjoint(names)
+    may_be = tree.order if states else [f for f in tree.order if f.span.events]
+    stopped = [f for f in may_be if is_cancelled(f.span) and not _timed_out(tree, f)]
     if not stopped:
         return
     begun = _last_begun(tree)
