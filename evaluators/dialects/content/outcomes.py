@@ -121,7 +121,7 @@ def _in_text(text: str) -> str:
 
 def arguments_in(value: JSON, name: str | None, call_id: str | None) -> JSON:
     """The arguments in a whole call: an object that names this very call, and holds nothing that is not of a call."""
-    if not isinstance(value, dict) or len(value) < 2:  # the arguments, and what names the call
+    if len(as_dict(value)) < 2:  # the arguments, and what names the call
         return value
     fields = fields_of(value)
     given = fields.keys() & GIVEN
