@@ -17,6 +17,8 @@ from typing import Protocol
 from collector.base.printable import log_to_stderr
 
 LENGTH = struct.Struct(">I")
+CHILD = 990
+"""Thousandths of the memory's limit beside what a child takes: with them it is above a parent that fills the rest."""
 
 
 class IncompleteFrameError(EOFError):
@@ -57,9 +59,7 @@ def parent_socket(niceness: int) -> socket.socket:
     The child ends when its socket does. What others' code prints in it goes to stderr: stdout is the command's own.
     """
     os.dup2(2, 1)
-    killed_before_parent(
-        900
-    )  # thousandths of the limit on top of its own memory: above a parent that fills the rest
+    killed_before_parent(CHILD)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(niceness)
     log_to_stderr(logging.WARNING)

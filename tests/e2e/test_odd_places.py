@@ -1,6 +1,7 @@
 """Places that a container may be: it takes spans, scores them, asks a judge, runs a plug-in and stops, as elsewhere."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,47 @@ def test_at_the_end_of_its_memory_the_kernel_ends_the_plug_in(
         assert set(ends) == {"worker_died", "switched_off"}
         died = service.metrics()['spanwise_worker_restarts_total{reason="died"}']
         assert died == ends.count("worker_died")
+        assert service.stop() == 0
+
+
+# Main's own memory, which grows to the limit at SIGUSR2 and is freed once the kernel has ended something.
+BALLOON = """
+import os, signal, sys
+from pathlib import Path
+
+def grow(*_):
+    folder = Path(os.environ["LIMITED"])
+    names = ("memory.oom_control", "memory.events")
+    events = next(folder / each for each in names if (folder / each).exists())
+    kills = lambda: events.read_text().split("oom_kill ")[1].split()[0]
+    before, held = kills(), []
+    while kills() == before:
+        held.append(b"x" * (4 << 20))
+
+if "run" in sys.argv:
+    signal.signal(signal.SIGUSR2, grow)
+"""
+
+
+def test_at_the_end_of_its_memory_the_kernel_ends_a_worker_and_the_service_goes_on(
+    tmp_path: Path, full_at_400_mb: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BALLOON)
+    enter = 'echo $$ > "$LIMITED/cgroup.procs" && exec "$@"'
+    own = (f"PYTHONPATH={tmp_path}", f"LIMITED={full_at_400_mb}")
+    with Service(
+        tmp_path / "data",
+        "windows.trace.root_grace=300ms",
+        "embedder.kind=none",
+        inside=("env", *own, "sh", "-c", enter, "sh"),
+    ) as service:
+        send(service.grpc, asked("before", "hello"))
+        service.wait_for("a first score", lambda: said_of(service, "confidence"))
+        os.kill(service.pid, signal.SIGUSR2)
+        died = 'spanwise_worker_restarts_total{reason="died"}'
+        service.come_to(1, lambda: min(1, service.metrics().get(died, 0)))
+        send(service.grpc, *(asked(f"s{n}", "hello", number=n) for n in range(1, 10)))
+        service.wait_for("all scores", lambda: len(said_of(service, "confidence")) == 10)
         assert service.stop() == 0
 
 
