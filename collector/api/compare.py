@@ -23,6 +23,7 @@ from collector.records.comparison import (
     raised_by,
     version_of,
     with_faults,
+    with_judged,
 )
 from collector.records.standing import AgentLabels, Standings
 from collector.records.what_changed import ToolCounts, counted_by_version
@@ -110,25 +111,37 @@ class Compare:
         versions = self._versions(agent, evaluator)
         if versions.keys() <= {""}:
             self._explain(evaluator, versions)
-        entries = {name: each.entries for name, each in versions.items()}
-        mine = version_of(candidate, entries.get(candidate, ()))
-        taken = versions[candidate].looks if candidate in versions else None
-        usual = before(candidate, entries) if taken is None else taken.baseline
-        baseline = given.get("baseline") or usual
-        other = VersionSide(None, ())
-        if baseline is not None:
-            other = version_of(baseline, entries.get(baseline, ()))
-        found = comparison(
-            mine,
-            other,
-            service=agent[0],
-            agent=agent[1],
-            evaluator=evaluator,
-            margin=margin,
-            threshold=self._threshold(evaluator),
-            looks=taken.looks if taken is not None and baseline == usual else None,
-        )
+
+        def ranked(
+            name: str, baseline: str | None
+        ) -> tuple[dict[str, Any], VersionSide, VersionSide]:
+            held = versions if name == evaluator else self._versions(agent, name)
+            entries = {version: each.entries for version, each in held.items()}
+            mine = version_of(candidate, entries.get(candidate, ()))
+            taken = held[candidate].looks if candidate in held else None
+            usual = before(candidate, entries) if taken is None else taken.baseline
+            baseline = baseline or usual
+            other = VersionSide(None, ())
+            if baseline is not None:
+                other = version_of(baseline, entries.get(baseline, ()))
+            found = comparison(
+                mine,
+                other,
+                service=agent[0],
+                agent=agent[1],
+                evaluator=name,
+                margin=margin,
+                threshold=self._threshold(name),
+                looks=taken.looks if taken is not None and baseline == usual else None,
+            )
+            return found, mine, other
+
+        found, mine, other = ranked(evaluator, given.get("baseline"))
+        baseline = other.name
         standing = self._standings().get(agent)
+        judge = None if standing is None or given.get("evaluator") else standing.judged_by
+        if judge is not None and baseline is not None:
+            found = with_judged(found, ranked(judge, baseline)[0])
         faults = () if standing is None else standing.faults
         counted = self.counted(agent, baseline or "", candidate)
         raised = raised_by(faults, mine.sessions, other.sessions)

@@ -191,12 +191,14 @@ class PrometheusExporter(Consumer):
             **(self._faults.facts() if self._fault_reader.caught_up else {}),
             "runaways": self._open_runaways(),
         }
-        shown = with_opinions(with_facts(found, facts), self._opinions.shown())
+        opinions = self._opinions
+        shown = with_opinions(with_facts(found, facts), opinions.shown(), opinions.evaluator)
         return with_worst(shown, partial(self._targets.entries, now=now))
 
     def versions(self, agent: AgentLabels, name: str) -> Mapping[str, VersionWindow]:
         """Of an evaluator; empty until the windows have been read back."""
-        return self._targets.by_version(agent, name, self._log_time()) if self._caught_up else {}
+        found = self._targets.by_version(agent, name, self._log_time()) if self._caught_up else {}
+        return found or self._opinions.by_version(agent, name)
 
     def _changed_since(self, labels: Labels) -> float | None:
         return self._drops.changed_since(labels, self._faults)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from collector.records.second_opinion import STRICT
 from collector.records.standing import WORST, Fault
 from collector.records.what_changed import ToolCounts, failing_more
 from collector.records.windows import ReleaseLook, VersionLooksRecord, WindowEntry
@@ -91,6 +92,8 @@ def comparison(
         "service": service,
         "agent": agent,
         "evaluator": evaluator,
+        "decided_by": None if found.verdict == "inconclusive" else evaluator,
+        "judged": None,
         "baseline": _side(baseline, threshold),
         "candidate": {**_side(candidate, threshold), "used": found.used},
         "rank": rank and round(rank.value, 4),
@@ -104,6 +107,26 @@ def comparison(
             if each.score < low
         ],
     }
+
+
+def with_judged(found: dict[str, Any], judged: Mapping[str, Any]) -> dict[str, Any]:
+    """The verdict of the free scores with that of the judge beside it: the judge decides where these do not.
+
+    Where it sees a loss, the release fails whatever they say, by the stricter bound of a second opinion: two tests
+    must not raise twice as many false alarms.
+    """
+    names = ("evaluator", "verdict", "rank", "rank_lower", "rank_upper")
+    shown = {name: judged[name] for name in names} | {"used": judged["candidate"]["used"]}
+    rank, upper = judged["rank"], judged["rank_upper"]
+    fails = judged["failed"] and rank + STRICT * (upper - rank) < 0.5
+    decides = fails and not found["failed"]
+    if found["verdict"] == "inconclusive" and found["reason"] != "low_coverage":
+        decides = decides or judged["passed"]
+    if not decides:
+        return {**found, "judged": shown}
+    verdict = {name: judged[name] for name in ("verdict", "passed", "failed", "next_look")}
+    decided = {"reason": None, "judged": shown, "decided_by": judged["evaluator"]}
+    return {**found, **verdict, **decided}
 
 
 def with_faults(
@@ -126,6 +149,7 @@ def with_faults(
     if not reasons or (found["failed"] and found["reason"]):
         return found
     fail = {"verdict": "fail", "passed": False, "failed": True, "next_look": None}
+    fail["decided_by"] = None
     return {**found, **fail, "reason": reasons[0]}
 
 
@@ -180,10 +204,16 @@ def in_words(found: Mapping[str, Any]) -> str:
     looks = "" if found["next_look"] is None else f"; next look at {found['next_look']} sessions"
     used, samples = candidate["used"] or candidate["samples"], candidate["samples"]
     over = f"{used} sessions" if used == samples else f"the first {used} of {samples} sessions"
+    judged = found.get("judged")  # a service of before says none
+    by = _judged(judged) if judged and found["decided_by"] == judged["evaluator"] else ""
     return (
         f"{found['verdict']}{why}: {found['evaluator']} of {candidate['version'] or 'the new version'} over {over}"
-        f" against {baseline['samples']} of {baseline['version'] or 'the old one'}{rank}{looks}"
+        f" against {baseline['samples']} of {baseline['version'] or 'the old one'}{rank}{looks}{by}"
     )
+
+
+def _judged(found: Mapping[str, Any]) -> str:
+    return f"; decided by the judge: {found['evaluator']} over {found['used']} sessions, rank {found['rank']:.2f}"
 
 
 def _side(version: VersionSide, threshold: float | None) -> dict[str, Any]:

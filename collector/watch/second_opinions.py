@@ -20,7 +20,7 @@ from collector.config.tree import JudgeMore
 from collector.log.port import TRACES, New
 from collector.log.state_table import Parts, StateTable
 from collector.records.codec import encode
-from collector.records.comparison import looks_in
+from collector.records.comparison import VersionWindow, looks_in
 from collector.records.more import MoreRecord
 from collector.records.second_opinion import (
     AskedOpinion,
@@ -31,7 +31,7 @@ from collector.records.second_opinion import (
 )
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels
-from collector.records.windows import ReleaseLook
+from collector.records.windows import ReleaseLook, WindowEntry
 from collector.watch.settling import digest_of
 from collector.watch.windows.seen import Seen
 from evaluators.formulas.release_verdict import LOOKS, MIN_BASELINE, looks_of
@@ -184,6 +184,16 @@ class SecondOpinions:
                 samples_before=len(asked.before),
             )
         return found
+
+    def by_version(self, agent: AgentLabels, name: str) -> dict[str, VersionWindow]:
+        """The judged sessions of each version of the agent, where `name` is the judge's evaluator."""
+        found: dict[str, list[WindowEntry]] = {}
+        for each in self._judged.get(agent, {}).values() if name == self.evaluator else ():
+            entry = WindowEntry(
+                f"{each.session:016x}", each.time, 0, True, "", each.score, version=each.version
+            )
+            found.setdefault(each.version, []).append(entry)
+        return {version: VersionWindow(entries) for version, entries in found.items()}
 
     # --- storing -----------------------------------------------------------------------------------------------------
 

@@ -106,9 +106,17 @@ def with_worst(
     return found
 
 
-def with_opinions(standings: Standings, opinions: Mapping[AgentLabels, SecondOpinion]) -> Standings:
+def with_opinions(
+    standings: Standings, opinions: Mapping[AgentLabels, SecondOpinion], judged_by: str | None
+) -> Standings:
+    if judged_by is None:
+        return standings
     return {
-        agent: replace(each, second_opinion=opinions.get(agent)) if each.drops else each
+        agent: replace(
+            each,
+            judged_by=judged_by,
+            second_opinion=opinions.get(agent) if each.drops else None,
+        )
         for agent, each in standings.items()
     }
 

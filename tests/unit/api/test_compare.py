@@ -45,18 +45,31 @@ def windows() -> Windows:
 
 
 @pytest.fixture
-def stand(tmp_path: Path, windows: Windows, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
+def judged() -> Windows:
+    """What a judge said of each version; empty: nothing."""
+    return {}
+
+
+@pytest.fixture
+def stand(
+    tmp_path: Path, windows: Windows, judged: Windows, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Stand]:
     monkeypatch.setattr("tests.support.api_stand.EVALUATORS", [RELIABILITY, *EVALUATORS])
     agents = (("shop", "clerk"), ("desk", "one"), ("desk", "two"))
 
     def versions(agent: AgentLabels, evaluator: str) -> Mapping[str, VersionWindow]:
+        if (agent, evaluator) == (("shop", "clerk"), "task_completion"):
+            return {name: VersionWindow(each) for name, each in judged.items()}
         if (agent, evaluator) != (("shop", "clerk"), "agent_reliability"):
             return {}
         looks = look_at(windows, {})
         return {name: VersionWindow(each, looks.get(name)) for name, each in windows.items()}
 
     made = Stand(tmp_path, versions=versions)
-    made.standings = {each: Standing(service=each[0], agent=each[1]) for each in agents}
+    made.standings = {
+        each: Standing(service=each[0], agent=each[1], judged_by="task_completion")
+        for each in agents
+    }
     yield made
     made.close()
 
@@ -313,3 +326,38 @@ async def test_a_verdict_does_not_need_the_index(
 
     assert (empty["verdict"], empty["changed"]) == ("fail", None), "no session in the index"
     assert (status, found["verdict"], found["changed"]) == (200, "fail", None)
+
+
+GOOD = [0.9, 0.8, 1.0, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("free", "said", "verdict", "decided"),
+    [
+        (GOOD * 40, [0.1] * 40, "fail", "task_completion"),
+        (GOOD * 2, [0.1] * 40, "fail", "task_completion"),
+        (GOOD * 2, GOOD * 40, "pass", "task_completion"),
+        (GOOD * 40, GOOD, "pass", "agent_reliability"),
+        ([0.1] * 40, GOOD * 40, "fail", "agent_reliability"),
+        (GOOD * 2, GOOD, "inconclusive", None),
+    ],
+)
+async def test_the_verdict_names_the_evaluator_that_decided(
+    stand: Stand,
+    windows: Windows,
+    judged: Windows,
+    free: list[float],
+    said: list[float],
+    verdict: str,
+    decided: str | None,
+) -> None:
+    """A judge that sees a loss fails the release; that it sees none passes what free scores leave open."""
+    windows["1.5"] = entries("new", free, first=1_000)
+    judged["1.4"] = entries("old", GOOD * 50)
+    judged["1.5"] = entries("new", said, first=1_000)
+
+    found = (await compared(stand))[1]
+
+    assert (found["verdict"], found["decided_by"]) == (verdict, decided)
+    assert (found["passed"], found["failed"]) == (verdict == "pass", verdict == "fail")
+    assert found["judged"]["evaluator"] == "task_completion"
