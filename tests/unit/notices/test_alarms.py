@@ -2,7 +2,7 @@
 
 from collector.notices.alarms import LONGEST, MOST_WAITING, Alarms
 from collector.notices.conditions import EARLY
-from collector.notices.series import GAP
+from collector.notices.series import GAP, SeriesSample
 from collector.records.notices import Labels, decode_alarm
 from tests.support.notices import BROKEN, DROPPED, PLACE, SLOW, Looked
 
@@ -114,6 +114,21 @@ def test_a_drop_that_gives_way_ends_after_its_fault_was_sent_and_names_it() -> N
 
     assert end.state == "resolved"
     assert end.description.endswith("It is now: clerk (shop): find_order fails.")
+
+
+def test_a_drop_in_which_the_judge_sees_no_loss_ends_and_says_so() -> None:
+    chat = stand()
+    chat.look(0, DROPPED)
+    chat.look(60, DROPPED)
+    assert chat.sent_to("chat") == [("AgentScoreDrop", "firing")]
+
+    opinion = SeriesSample("spanwise_drop_second_opinion", PLACE, 0.0)
+    chat.series.take([opinion], 75)
+    chat.alarms.look((), chat.series)
+
+    (end,) = chat.alarms.due("chat")
+    assert end.state == "resolved"
+    assert end.description.endswith("It is quiet now: the judge sees no loss.")
 
 
 def test_what_ends_before_its_time_is_not_sent() -> None:
