@@ -71,8 +71,7 @@ class PrometheusExporter(Consumer):
     ) -> None:
         """`objectives` by evaluator name; `runs`: which runs of tasks count, and what decides them.
 
-        `drops`: how scores are compared with their own past, where that differs from the default.
-        `trace_age`: seconds after which a trace has closed. `opinions`: of a judge, on drops.
+        `drops`: how scores are compared, if not as usual. `trace_age`: seconds after which a trace has closed.
         """
         super().__init__(
             log=log,
@@ -87,8 +86,7 @@ class PrometheusExporter(Consumer):
         self._targets = Targets(windows, objectives)
         self._families = AgentFamilies(telemetry)
         self._drops = DriftDetectors(drops or PastLimits(), settle=windows.settle)
-        self._has_drops = False
-        """Whether the detectors were read back since partitions were assigned."""
+        self._has_drops = False  # whether they were read back since partitions were assigned
         self._runs = runs or TaskRuns(window=20)
         self._traces = TraceMetrics(
             log=log,
@@ -155,9 +153,12 @@ class PrometheusExporter(Consumer):
         def here() -> bool:
             return self._caught_up
 
+        def whole() -> bool:
+            return self.caught_up
+
         made, of, drops, runs = gauges.Gauges, self._targets, self._drops, self._runs
-        costs, faults, reader = self._costs, self._faults, self._fault_reader
-        now = self._log_time
+        costs, faults, now = self._costs, self._faults, self._log_time
+        reader = self._fault_reader
         return (
             made(gauges.AGENTS, lambda: gauges.agents(of, now(), self._changed_since), here),
             made(gauges.DRIFT, lambda: gauges.drift(drops, is_detailed=of.is_detailed), here),
@@ -165,9 +166,7 @@ class PrometheusExporter(Consumer):
             made(gauges.OPINIONS, lambda: gauges.opinions(self._opinions.shown()), here),
             made(gauges.RUNAWAYS, lambda: gauges.runaways(self._open_runaways()), here),
             made(gauges.RANKS, lambda: gauges.ranks(of), here),
-            made(
-                gauges.RELEASES, lambda: gauges.releases(of, faults, now()), lambda: self.caught_up
-            ),
+            made(gauges.RELEASES, lambda: gauges.releases(of, faults, now()), whole),
             made(gauges.COSTS, lambda: gauges.costs(costs.per_success(of.holds_agent)), here),
             made(gauges.FAULTS, lambda: gauges.faults(faults), lambda: reader.caught_up),
         )
@@ -191,14 +190,15 @@ class PrometheusExporter(Consumer):
             **(self._faults.facts() if self._fault_reader.caught_up else {}),
             "runaways": self._open_runaways(),
         }
-        opinions = self._opinions
-        shown = with_opinions(with_facts(found, facts), opinions.shown(), opinions.evaluator)
+        shown = with_opinions(with_facts(found, facts), *self._opinions.known())
         return with_worst(shown, partial(self._targets.entries, now=now))
 
     def versions(self, agent: AgentLabels, name: str) -> Mapping[str, VersionWindow]:
         """Of an evaluator; empty until the windows have been read back."""
-        found = self._targets.by_version(agent, name, self._log_time()) if self._caught_up else {}
-        return found or self._opinions.by_version(agent, name)
+        if not self._caught_up:
+            return {}
+        judged = self._opinions.by_version(agent, name)
+        return judged or self._targets.by_version(agent, name, self._log_time())
 
     def _changed_since(self, labels: Labels) -> float | None:
         return self._drops.changed_since(labels, self._faults)

@@ -185,6 +185,9 @@ class SecondOpinions:
             )
         return found
 
+    def known(self) -> tuple[dict[AgentLabels, SecondOpinion], str | None]:
+        return self.shown(), self.evaluator
+
     def by_version(self, agent: AgentLabels, name: str) -> dict[str, VersionWindow]:
         """The judged sessions of each version of the agent, where `name` is the judge's evaluator."""
         found: dict[str, list[WindowEntry]] = {}

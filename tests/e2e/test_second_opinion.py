@@ -82,14 +82,15 @@ def agreed(service: Service) -> bool:
 def send_until(
     service: Service, name: str, what: str, holds: Callable[[Service], bool], first: int
 ) -> int:
-    """Sends four sessions at a time until that holds; returns the number of the next one."""
+    """Sends four sessions, and the next once these are scored, until that holds; returns the next one's number."""
     sent = first
 
     def step() -> bool:
         nonlocal sent
         if holds(service):
             return True
-        if sent < 200:
+        seen = {each["session_id"] for each in service.signals()}
+        if sent == first or f"{name}-{sent - 1}" in seen:
             send(service, name, range(sent, sent + 4))
             sent += 4
         return False
