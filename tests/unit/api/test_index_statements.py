@@ -16,6 +16,7 @@ import pytest
 
 import collector.api
 from collector.api.session_list import SORTS, STATUSES
+from collector.records.external import EvaluationRules
 from collector.records.standing import Drop, Standing
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled
@@ -39,8 +40,10 @@ REASONS = {
     r"FROM feedback WHERE \(?(trace_id|session_id|task) = \?": "one subject has at most"
     " `MOST_OF_A_SUBJECT`",
     r"feedback_of_people .* LIMIT \?\)": "once a minute, of the newest so many",
-    r"state = 2 ORDER BY arrived DESC LIMIT -1 OFFSET \?": "once a second, of at most a few more than `MOST_WAITING`",
-    r"UPDATE feedback SET state = 2 WHERE state = 0": "what came since the last look",
+    r"SELECT count\(\*\) FROM \w+ WHERE state = 2": "once a second, of a few more than `MOST_WAITING` at most",
+    r"FROM externals ORDER BY": "an agent has at most `MOST_NAMES`",
+    r"state = 2 ORDER BY row_number.* LIMIT -1 OFFSET \?": "where more than `MOST_WAITING` wait, of those",
+    r"UPDATE (feedback|evaluations) SET state = [23] WHERE state = 0": "what came since the last look",
     r"FROM \(SELECT id FROM sessions INDEXED BY": "",
 }
 """Statements that may scan or sort, and why that is bounded."""
@@ -152,6 +155,7 @@ async def ask(stand: Stand) -> None:
         f"/trace?id={trace}",
         f"/compare?{agent}&split={make.START}",
         "/agreement",
+        "/evaluators",
         "/api/v1/agreement",
         "/api/v1/agents",
         "/api/v1/agents?limit=1",
@@ -186,9 +190,33 @@ def write(stand: Stand) -> None:
     )
     stand.take_feedback(said(), said(task_id="task"), said(session_id="s-9", service="support-bot"))
     stand.match()
+    write_scores(stand)
     early = make.trace(9, session_id=f"{9:032x}")
     stand.take_signals(make.signal(early, "new", score=0.5))
     stand.take_traces(make.trace_value(replace(early, session_id="s-9")))
+
+
+def write_scores(stand: Stand) -> None:
+    """Scores of others of a trace, its session and a task, each in turn with and without a place."""
+    index = stand.api._index
+    scores = [
+        said(0.5, kind="code", name=f"score {number}", **about)
+        for about in ({}, {"task_id": "task"}, {"session_id": "s-9", "service": "support-bot"})
+        for number in range(2)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("collector.api.feedback_table.MOST_WAITING", 0)
+        stand.take_feedback(*scores, said(0.5, kind="code", trace_id="f" * 32))
+        index.match_evaluations(now=stand.time, max_age=86_400)
+        for most, quiet in ((64, 3.6e9), (1, -3.6e9)):
+            patch.setattr("collector.api.evaluation_table.MOST_NAMES", most)
+            patch.setattr("collector.api.evaluation_table.QUIET", quiet)
+            due = index.due_evaluations(EvaluationRules())
+            assert due
+        index.published(due)
+    stand.take_feedback(said(trace_id="e" * 32), said(0.5, kind="code", trace_id="e" * 32))
+    stand.match()
+    index.match_evaluations(now=stand.time, max_age=86_400)
 
 
 def forget(stand: Stand) -> None:
