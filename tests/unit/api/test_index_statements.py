@@ -199,9 +199,14 @@ def write(stand: Stand) -> None:
 def write_scores(stand: Stand) -> None:
     """Scores of others of a trace, its session and a task, each in turn with and without a place."""
     index = stand.api._index
+    subjects: tuple[dict[str, Any], ...] = (
+        {},
+        {"task_id": "task"},
+        {"session_id": "s-9", "service": "support-bot"},
+    )
     scores = [
         said(0.5, kind="code", name=f"score {number}", **about)
-        for about in ({}, {"task_id": "task"}, {"session_id": "s-9", "service": "support-bot"})
+        for about in subjects
         for number in range(2)
     ]
     with pytest.MonkeyPatch.context() as patch:
