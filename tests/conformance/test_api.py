@@ -104,7 +104,7 @@ async def test_other_roles_have_metrics_and_health_without_an_index() -> None:
 async def test_evaluators_are_listed(stand: Stand) -> None:
     answer = (await stand.get("/api/v1/evaluators")).json()
 
-    assert answer == {"items": EVALUATORS, "next": None}
+    assert answer == {"items": EVALUATORS, "external": [], "next": None}
 
 
 WINDOW = {"mean": 0.14, "lower": 0.125, "upper": 0.5, "samples": 63}
@@ -134,6 +134,7 @@ async def test_agents_carry_the_numbers_of_the_gauges(stand: Stand) -> None:
         "window": {"reliability": WINDOW, "consistency": None},
         "faults": [],
         "drops": [],
+        "second_opinion": None,
         "failing_always": [],
         "differs": None,
         "detectors": [],
