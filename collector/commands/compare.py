@@ -165,11 +165,10 @@ def _of_recordings(
         margin=margin,
         threshold=specs[0].threshold,
     )
-    sides = (
-        recorded_side(settings, find(paths).files, _scores(each))
-        for paths, each in zip((old, new), signals, strict=True)
+    changed = what_changed(
+        recorded_side(settings, find(old).files, _scores(signals[0])),
+        recorded_side(settings, find(new).files, _scores(signals[1])),
     )
-    changed = what_changed(*sides)
     found = with_faults(found, changed)
     return {**found, "changed": None if found["verdict"] == "inconclusive" else changed}
 

@@ -397,37 +397,3 @@ async def test_signals_are_lost_only_when_they_were_never_counted() -> None:
 
     assert successor.value("signals_total", sink="prometheus", result="lost") == 2
     assert successor.value("evaluations_total") == 3
-
-
-async def test_names_of_external_evaluators_take_no_place_of_ours() -> None:
-    publisher = Publisher()
-    loud = [
-        signal(trace=f"t{n}-{repeat}", evaluator=f"x{n}", method="external")
-        for n in range(70)
-        for repeat in range(5)
-    ]
-    await publisher.publish(signal(trace="rare"))
-    await publisher.publish(*loud)
-    await publisher.publish(signal(trace="rare again"))
-
-    def counted(evaluator: str) -> float | None:
-        return publisher.value("evaluations_total", evaluator=evaluator)
-
-    assert (counted("tool_correctness"), counted("x0")) == (2, 5)
-    assert counted("_other") == 30, "64 of the 70 have a label"
-
-
-async def test_versions_are_compared_by_an_external_evaluator_of_traces_too() -> None:
-    publisher = Publisher()
-    await publisher.publish(
-        *(
-            signal(f"s-{n}", f"t{n}", evaluator=name, method=method, agent_version=str(n % 2))
-            for n in range(6)
-            for name, method in (("tone", "external"), ("tool_correctness", "deterministic"))
-        )
-    )
-
-    agent = ("support-bot", "planner")
-    found = publisher.exporter.versions(agent, "tone")
-    assert {version: len(each.entries) for version, each in found.items()} == {"0": 3, "1": 3}
-    assert publisher.exporter.versions(agent, "tool_correctness") == {}
