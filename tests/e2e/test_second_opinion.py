@@ -54,8 +54,10 @@ def test_the_judge_is_asked_about_a_drop_and_agrees_though_the_service_restarts(
             send_until(service, "bad", "the opinion", agreed, wrong + 8)
             (agent,) = service.get("/api/v1/agents")["items"]
             words = agent["second_opinion"]["words"]
+            # A bad session or two may come before the one with which the drop began.
             assert re.fullmatch(
-                r"the judge agrees: task_completion 0\.80 -> 0\.20 over (20|40) sessions", words
+                r"the judge agrees: task_completion 0\.(7\d|80) -> 0\.20 over (20|40) sessions",
+                words,
             )
     asked = [server.asked_about(f"of bad-{n}?") for n in range(200)]
     assert max(asked) <= 2  # two calls a trace, the extraction and the verdict
