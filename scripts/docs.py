@@ -1,7 +1,6 @@
 """The generated pages of docs/: `python -m scripts.docs [FOLDER]` writes them, a test fails when one is stale."""
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from evaluators.dialects import registry
 from evaluators.dialects.advise import all_advice
 from evaluators.dialects.dialect import Advice, Dialect
 from evaluators.registry import Registry
+from scripts.arguments import path_argument
 from scripts.help_page import TEMPLATE, help_template
 
 HEADLINES = {
@@ -292,4 +292,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs")
+    main(path_argument(__doc__, ROOT / "docs"))

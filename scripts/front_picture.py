@@ -3,13 +3,13 @@
 python -m scripts.front_picture [FILE]
 """
 
-import sys
 import tempfile
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
 from collector.commands.demo_agent import AGENT, SERVICE
+from scripts.arguments import path_argument
 from scripts.frameworks import ROOT
 from scripts.pictures import ARGUMENTS, CHROMIUM
 from scripts.webp import webp
@@ -44,7 +44,7 @@ def take() -> bytes:
 
 def main() -> None:
     """Take it."""
-    file = Path(sys.argv[1]) if len(sys.argv) > 1 else FILE
+    file = path_argument(__doc__, FILE)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(take())
 

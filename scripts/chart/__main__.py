@@ -1,8 +1,8 @@
 """`python -m scripts.chart [FOLDER]` writes the generated files of helm/; a test fails when one is stale."""
 
-import sys
 from pathlib import Path
 
+from scripts.arguments import path_argument
 from scripts.chart.examples import renderings
 from scripts.chart.files import files
 from scripts.chart.places import HELM
@@ -18,4 +18,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HELM)
+    main(path_argument(__doc__, HELM))

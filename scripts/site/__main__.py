@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sphinx.cmd.build import build_main
 
+from scripts.arguments import path_argument
 from scripts.site.stage import ROOT, stage
 
 
@@ -21,4 +22,4 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build"))
+    sys.exit(main(path_argument(__doc__, ROOT / "build")))
