@@ -13,14 +13,12 @@ import msgspec
 class MoreRecord(msgspec.Struct, frozen=True, kw_only=True, tag="more", omit_defaults=True):
     """How many sessions are still chosen. Topic `traces`: as wanted; topic `sessions`: what is left of it."""
 
-    service: (
-        str  # as label values (`collector.base.telemetry.short`), as the agent and its version are
-    )
+    # As label values (`collector.base.telemetry.short`), as the agent and its version are.
+    service: str
     agent: str
     version: str | None = None  # the agent's version whose sessions are meant; None: all of them
-    number: (
-        int  # of the request: a later one replaces the earlier ones of the same agent and version
-    )
+    # Of the request: a later one replaces the earlier ones of the same agent and version.
+    number: int
     sessions: int  # of one partition
 
 
