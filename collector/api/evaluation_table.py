@@ -7,7 +7,7 @@ A crash before `published` makes the same signals again, byte for byte.
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,13 +15,13 @@ from collector.api.feedback_table import BY_SESSION, BY_TRACE, MOST_OF_A_SUBJECT
 from collector.api.reading import Reading
 from collector.api.search import word_of
 from collector.api.store import SessionEntry, micros, whole
-from collector.records.external import EvaluationRules, trace_subject
+from collector.records.external import EvaluationRules
 from collector.records.feedback import Feedback, decode_feedback
 from collector.records.given import slug
 from collector.records.signal import Signal, unix_seconds
 from collector.records.signal_batch import NewSignal, made
-from collector.records.subject import Subject
-from evaluators.model import SessionClosed
+from collector.records.subject import Subject, shared_fields
+from collector.records.trace_views import trace_subject
 
 MOST_NAMES = 64
 """External evaluators of an agent."""
@@ -187,7 +187,7 @@ def _subject(
     trace = None if trace_id is None else reading.trace(trace_id)
     origin = said.evaluation
     if trace is not None and (origin is None or origin.scope != "session"):
-        return trace_subject(trace.header, trace.header.seen, revision)
+        return trace_subject(trace.header, revision=revision)
     if trace is not None:
         session = reading.session(trace.row.session)
         row = trace.row.session
@@ -202,17 +202,15 @@ def _of_session(reading: Reading, row: int, session: SessionEntry, revision: int
         "SELECT trace_id FROM traces WHERE session = ? ORDER BY start, trace_id LIMIT 1", (row,)
     ).fetchone()
     newest = reading.newest_trace(row)
+    of_session: dict[str, Any] = {
+        "closed": session.closed,
+        "started": 1000 * (session.started or 0),
+    }
     return Subject(
         scope="session",
-        service=session.service,
-        session_id=session.session_id,
-        session_source=session.session_source,
-        agent=session.agent,
-        agent_version=session.agent_version,
         seen=session.last / 1e6,
         revision=revision,
-        closed=cast(SessionClosed | None, session.closed),
-        started=1000 * (session.started or 0),
         first_trace=first and first[0],
         newest_trace=newest and newest.header.trace_id,
+        **shared_fields(session, Subject) | of_session,
     )

@@ -41,10 +41,10 @@ from collector.reading.port import (
 )
 from collector.reading.trace_scoring import TraceScoring, session_outcome
 from collector.records.span_refs import Piece, SpanRef
-from collector.records.subject import Subject
 from collector.records.trace_outcomes import TraceOutcomes, packed_outcomes
 from collector.records.trace_size import fit_record, room_beside
 from collector.records.trace_summary import Summariser, packed_summary, packed_trace, unpacked
+from collector.records.trace_views import trace_subject
 from collector.records.traces import RunawayRecord
 from evaluators.dialects.read import read_trace
 from evaluators.dialects.turns.registry import TURN_SPANS
@@ -247,22 +247,8 @@ def packed(
 
 
 def _runaway_record(job: GlanceJob, trace: Trace, outcome: Outcome) -> RunawayRecord:
-    subject = Subject(
-        scope="trace",
-        service=trace.service,
-        session_id=trace.session_id,
-        session_source=trace.session_source,
-        agent=trace.agent,
-        agent_version=trace.agent_version,
-        seen=job.seen,
-        revision=job.revision,
-        closed=None,
-        trace_id=trace.trace_id,
-        span_id=trace.root_span_id,
-        start=trace.start_time_unix_nano,
-    )
     return RunawayRecord(
-        subject=subject,
+        subject=trace_subject(trace, seen=job.seen, revision=job.revision, closed=None),
         model=first_model(trace),
         model_calls=model_calls(trace),
         digest=trace.digest,

@@ -14,7 +14,6 @@ from collector.records.feedback import Feedback, plain_label
 from collector.records.given import LONGEST_NAME, EvaluationOrigin, slug
 from collector.records.signal import Signal, redacted, signal_id
 from collector.records.subject import Subject, signal_of
-from collector.records.trace_views import TraceHeader
 from evaluators.model import JSON, Failure, Outcome
 
 Verdict = Literal["pass", "fail"]
@@ -136,24 +135,6 @@ class EvaluationRules:
             )
         score = (said.value - low) / (high - low)
         return (1.0 - score if key in self.lower_is_better else score), None
-
-
-def trace_subject(trace: TraceHeader, seen: float, revision: int) -> Subject:
-    """A trace as the subject of a score; `seen`: when its newest span arrived, `revision`: of the score."""
-    return Subject(
-        scope="trace",
-        service=trace.service,
-        session_id=trace.session_id,
-        session_source=trace.session_source,
-        agent=trace.agent,
-        agent_version=trace.agent_version,
-        seen=seen,
-        revision=revision,
-        closed=trace.closed,
-        trace_id=trace.trace_id,
-        span_id=trace.root_span_id,
-        start=trace.start_time_unix_nano,
-    )
 
 
 def out_of_scale(key: str, value: float, scale: tuple[float, float]) -> str:

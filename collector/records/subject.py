@@ -28,7 +28,7 @@ from collector.records.signal import (
     rfc3339,
 )
 from collector.records.signal_batch import NewSignal, made, signal_header, subject_header
-from evaluators.model import Closed, Outcome, Scope, SessionClosed
+from evaluators.model import Closed, Outcome, Scope, SessionClosed, Trace
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,16 +65,22 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
         return rfc3339(nanoseconds / 1e9) if nanoseconds else None
 
 
-def shared_fields(source: msgspec.Struct, target: type[msgspec.Struct]) -> dict[str, Any]:
+def shared_fields(source: msgspec.Struct | Trace, target: type[msgspec.Struct]) -> dict[str, Any]:
+    """What is in both, by name: the fields of `target` that the source decides."""
     names, values_of = _shared(type(source), target)
     return dict(zip(names, values_of(source), strict=True))
 
 
 @lru_cache
 def _shared(
-    source: type[msgspec.Struct], target: type[msgspec.Struct]
+    source: type[msgspec.Struct | Trace], target: type[msgspec.Struct]
 ) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
-    names = tuple(name for name in source.__struct_fields__ if name in target.__struct_fields__)
+    fields = (
+        source.__struct_fields__
+        if issubclass(source, msgspec.Struct)
+        else source.__dataclass_fields__
+    )
+    names = tuple(name for name in fields if name in target.__struct_fields__)
     return names, attrgetter(*names)
 
 

@@ -13,6 +13,7 @@ from collector.base.errors import Undecodable
 from collector.log.port import Record
 from collector.records.codec import decode, encode, kinds_of
 from collector.records.more import AskRecord, MoreRecord
+from collector.records.subject import Subject, shared_fields
 from collector.records.trace_outcomes import TraceOutcomes, outcomes_of
 from collector.records.trace_summary import (
     Summariser,
@@ -224,6 +225,16 @@ class TraceHeader(msgspec.Struct, frozen=True, kw_only=True):
     def seconds(self) -> float:
         """From the first start to the last end; 0 when clocks ran backwards."""
         return max(0, self.end_time_unix_nano - self.start_time_unix_nano) / 1e9
+
+
+def trace_subject(trace: Trace | TraceHeader, **known: Any) -> Subject:
+    """The trace as what a signal is about; `known`: the fields that it lacks, `revision` at least."""
+    return Subject(
+        scope="trace",
+        span_id=trace.root_span_id,
+        start=trace.start_time_unix_nano,
+        **shared_fields(trace, Subject) | known,
+    )
 
 
 class ListedTrace(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):

@@ -1,6 +1,7 @@
 """Scores of others within recordings, as signals beside those of the session that they are about."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -9,12 +10,12 @@ from collector.config.plan import registry_from
 from collector.config.tree import Config
 from collector.log.port import Record
 from collector.receiver.feedback.found import said_in
-from collector.records.external import EvaluationRules, trace_subject
+from collector.records.external import EvaluationRules
 from collector.records.feedback import Feedback, FeedbackRules
 from collector.records.sessions import split_session_key
 from collector.records.signal import encode_signal, unix_seconds
-from collector.records.subject import Subject
-from collector.records.trace_views import ListedTrace, decode_listed_trace
+from collector.records.subject import Subject, shared_fields
+from collector.records.trace_views import ListedTrace, decode_listed_trace, trace_subject
 from collector.records.traces import SessionRecord
 
 MOST = 100_000
@@ -62,7 +63,11 @@ class RecordedScores:
         headers = [found for each in traces if (found := _listed(each)) is not None]
         newest: dict[tuple[str, str], tuple[Feedback, Subject]] = {}
         for each in headers:
-            self._note(newest, ("", each.trace.trace_id), trace_subject(each.trace, each.seen, 0))
+            self._note(
+                newest,
+                ("", each.trace.trace_id),
+                trace_subject(each.trace, seen=each.seen, revision=0),
+            )
         if headers:
             self._note(newest, split_session_key(key), _session(headers, record))
         for said, subject in newest.values():
@@ -87,17 +92,16 @@ def _listed(record: Record) -> ListedTrace | None:
 
 def _session(traces: Sequence[ListedTrace], record: SessionRecord | None) -> Subject:
     first, newest = traces[0].trace, traces[-1].trace
+    of_session: dict[str, Any] = {
+        "trace_id": None,
+        "seen": max(each.seen for each in traces),
+        "closed": record and record.closed,
+        "started": first.start_time_unix_nano,
+    }
     return Subject(
         scope="session",
-        service=newest.service,
-        session_id=newest.session_id,
-        session_source=newest.session_source,
-        agent=newest.agent,
-        agent_version=newest.agent_version,
-        seen=max(each.seen for each in traces),
         revision=0,
-        closed=record and record.closed,
-        started=first.start_time_unix_nano,
         first_trace=first.trace_id,
         newest_trace=newest.trace_id,
+        **shared_fields(newest, Subject) | of_session,
     )
