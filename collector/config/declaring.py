@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import lru_cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,7 +20,7 @@ from collector.base.heap import limit_plugins
 from evaluators.declare import Spec
 from evaluators.errors import PluginError, PluginNotFound, SettingsError
 from evaluators.plan import Settings, check_block
-from evaluators.registry import GROUP, Registry, package_of
+from evaluators.registry import Registry, installed_points, package_of
 
 IMPORT_TIMEOUT = 30.0
 """Seconds, once for all of them: a large library of models takes ten on a busy machine, and the start waits."""
@@ -70,7 +69,7 @@ def third_parties(plugins: Sequence[str], settings: Mapping[str, Settings]) -> T
     stamps = tuple((each, _stamp(each)) for each in plugins)
     installed = tuple(
         (each.name, each.dist and (each.dist.version, str(each.dist.locate_file(""))))
-        for each in entry_points(group=GROUP)
+        for each in installed_points()
     )
     return _found(stamps, installed, msgspec.json.encode(theirs))
 
@@ -178,7 +177,7 @@ def _elsewhere(*_: object, **__: object) -> NoReturn:
 
 def declare(plugin: Plugin) -> Declared:
     """Import it here."""
-    points = entry_points(group=GROUP, name=plugin.name) if plugin.is_installed else ()
+    points = installed_points().select(name=plugin.name) if plugin.is_installed else ()
     files = () if plugin.is_installed else (plugin.name,)
     try:
         registry = Registry.discover(points, plugins=files)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,7 +22,7 @@ from evaluators.judging.rubric_judge import rubric_judge, with_rubric_judges
 from evaluators.model import Failure, Outcome, Scope
 from evaluators.plan import Plan, Settings, make_plan
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
-from evaluators.registry import GROUP, Registry
+from evaluators.registry import Registry, installed_points
 from evaluators.resources import Embedder
 from evaluators.run import failed
 
@@ -131,7 +130,7 @@ def plan_from(
 
 def checked_plan(settings: PlanSettings, only: Collection[str] | None = None) -> Plan:
     """The same where evaluators run: it imports those of third parties."""
-    points = [each for each in entry_points(group=GROUP) if each.name in settings.installed]
+    points = [each for each in installed_points() if each.name in settings.installed]
     registry = Registry.discover(points, plugins=settings.plugins)
     return _made(settings, _with_own_judges(settings, registry), only)
 

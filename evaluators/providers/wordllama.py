@@ -11,6 +11,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,6 @@ class WordLlamaEmbedder:
     def __init__(self, *, remember: int = 2048) -> None:
         self._remember = remember
         self._known: OrderedDict[str, Vector] = OrderedDict()
-        self._words: WordVectors | None = None
 
     def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """One numpy array of 256 floats per text, read to its first 2,048 characters."""
@@ -49,18 +49,21 @@ class WordLlamaEmbedder:
         if vector is not None:
             self._known.move_to_end(text)
             return vector
-        if self._words is None:
-            self._words = _words_of(_load())
-        vector = self._known[text] = self._words.mean(_utf8(text))
+        # A lone surrogate is not UTF-8, and the tokenizer refuses it.
+        utf8 = text if text.isascii() else text.encode("utf-8", "replace").decode()
+        vector = self._known[text] = _words().mean(utf8)
         if len(self._known) > self._remember:
             self._known.popitem(last=False)
         return vector
 
 
-def _words_of(inference: WordLlamaInference) -> WordVectors:
+@cache
+def _words() -> WordVectors:
+    """Of the process: loading the model takes half a second of CPU."""
     # Only processes that embed pay for numpy. Not inference.embed(): it pads a batch to its longest text.
     from evaluators.providers.word_vectors import WordVectors  # noqa: PLC0415
 
+    inference = _load()
     return WordVectors(_tokens_of(inference), inference)
 
 
@@ -71,11 +74,6 @@ def _tokens_of(inference: WordLlamaInference) -> WordTokens:
         tokenizer.get_vocab(),
         [token.content for token in tokenizer.get_added_tokens_decoder().values()],
     )
-
-
-def _utf8(text: str) -> str:
-    # A lone surrogate is not UTF-8, and the tokenizer refuses it.
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _load() -> WordLlamaInference:

@@ -5,6 +5,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from evaluators.registry import installed_points
+
 SOURCE = '''
 import os
 import time
@@ -76,8 +78,10 @@ def obeying_reader(folder: Path) -> Path:
 def imported_from(folder: Path) -> Generator[None]:
     """The package is importable in the block, and forgotten after it: another test may have its own `this_test`."""
     sys.path.insert(0, str(folder))
+    installed_points.cache_clear()
     try:
         yield
     finally:
         sys.path.remove(str(folder))
+        installed_points.cache_clear()
         sys.modules.pop("this_test", None)
