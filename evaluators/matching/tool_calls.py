@@ -75,7 +75,7 @@ def check_arguments(trace: Trace) -> CheckedCalls:
 
 def _check(trace: Trace) -> CheckedCalls:
     schemas = {tool.name: tool.parameters for tool in trace.tools_offered}
-    texts: dict[str, _Schema] = {}
+    texts: dict[str, bytes] = {}
     judged: list[tuple[ToolCall, str | None]] = []
     left, unchecked = TRACE_STEPS, 0
     seen: set[str] = set()
@@ -87,7 +87,7 @@ def _check(trace: Trace) -> CheckedCalls:
             unchecked += 1
             continue
         if call.name not in texts:
-            texts[call.name] = _Schema.of(schema)
+            texts[call.name] = encoded(schema)
         each = _judge(texts[call.name], call.arguments)
         left -= each.steps + (0 if call.name in seen else each.checked)
         seen.add(call.name)
@@ -113,17 +113,6 @@ def named(calls: Sequence[ToolCall]) -> str:
     return ", ".join(f"`{name}`" for name in names[:5]) + (", ..." if len(names) > 5 else "")
 
 
-def argument_error(schema: JSON, arguments: JSON) -> str | None:
-    """Why the arguments do not satisfy the tool's schema, both as a trace has them; None when they do.
-
-    Raises Unjudgeable: the schema is not valid or refers to other documents, or either is too long.
-    """
-    judged = _judge(_Schema.of(schema), arguments)
-    if not judged.is_judged:
-        raise Unjudgeable(judged.error)
-    return judged.error
-
-
 class _Judged(NamedTuple):
     error: str | None  # what is wrong, else why it cannot be judged
     is_judged: bool
@@ -133,40 +122,20 @@ class _Judged(NamedTuple):
     """Whether the schema, or a pattern in it, was left out because it takes too long."""
 
 
-class _Schema(NamedTuple):
-    text: str
-    size: int  # its bytes
-
-    @classmethod
-    def of(cls, schema: JSON) -> _Schema:
-        text = encoded(schema)
-        return cls(text.decode(), len(text))
-
-
-PLAIN = 4_000  # bytes of arguments below which no integer has more digits than Python reads
-
-
-def _judge(schema: _Schema, arguments: JSON) -> _Judged:
+def _judge(schema: bytes, arguments: JSON) -> _Judged:
     text = encoded(arguments)
-    if max(schema.size, len(text)) > SCHEMA_LIMIT:
+    if max(len(schema), len(text)) > SCHEMA_LIMIT:
         return _Judged("longer than 64 KiB", False, 1, 0)
-    if len(text) < PLAIN:
-        # jsonschema takes 100 ms to import: only workers pay for it.
-        from evaluators.providers import schemas  # noqa: PLC0415
-
-        counted = schemas.fitting(schema.text, arguments)
-        if counted is not None:
-            return _Judged(None, True, counted.steps, counted.checked, counted.untried)
-    return _judge_texts(schema.text, text)
+    return _judge_texts(schema, text)
 
 
 @lru_cache(maxsize=256)
-def _judge_texts(schema: str, arguments: bytes) -> _Judged:
-    # Agents make the same call again and again.
+def _judge_texts(schema: bytes, arguments: bytes) -> _Judged:
+    # Agents make the same call again and again. jsonschema takes 100 ms to import: only workers pay for it.
     from evaluators.providers import schemas  # noqa: PLC0415
 
     try:
-        counted = schemas.counted_error(schema, json.loads(arguments))
+        counted = schemas.counted_error(schema.decode(), json.loads(arguments))
     except Unjudgeable as why:
         is_costly = str(why) == schemas.COSTLY
         return _Judged(str(why), False, schemas.STEPS, schemas.CHECK_STEPS, is_costly)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -20,8 +20,8 @@ from evaluators.errors import Unjudgeable
 from evaluators.matching import ecmascript, patterns
 from evaluators.matching.json_values import encoded, list_of, object_of
 from evaluators.model import JSON
-from evaluators.providers.compiled_schemas import AT_ONCE, Check, SchemaDialect, compiled, unsure
 
+AT_ONCE = 16  # members of a container, or characters, that are looked at in the time of a step
 PATTERN_LIMIT = 256  # characters of a string that a pattern out of a trace is tried on
 STEPS = 30_000  # keywords of a schema out of a trace that are looked at for one value, each some microseconds
 CHECK_STEPS = 100_000  # the same to check whether it is a valid schema
@@ -61,8 +61,7 @@ def first_error(text: str, instance: JSON, *, trusted: bool = False) -> str | No
     fetched, and infinity is not a number. Raises Unjudgeable: the schema is not valid, a reference leads nowhere or
     only to itself, or it would take more than its steps.
     """
-    fits = fitting(text, instance, trusted=trusted)
-    return None if fits else counted_error(text, instance, trusted=trusted).error
+    return counted_error(text, instance, trusted=trusted).error
 
 
 class Counted(NamedTuple):
@@ -75,7 +74,7 @@ class Counted(NamedTuple):
 
 
 def counted_error(text: str, instance: JSON, *, trusted: bool = False) -> Counted:
-    """As `first_error`, with the steps, by jsonschema alone. Raises Unjudgeable: see `first_error`."""
+    """As `first_error`, with the steps. Raises Unjudgeable: see `first_error`."""
     known = _known(text, trusted=trusted)
     if isinstance(known.validator, str):
         raise Unjudgeable(known.validator)
@@ -86,23 +85,6 @@ def counted_error(text: str, instance: JSON, *, trusted: bool = False) -> Counte
         path = "/".join(str(step) for step in error.absolute_path)
         shown = f"{path}: {error.message[:200]}" if path else error.message[:200]
     return Counted(shown, steps - work.left, known.checked, work.untried)
-
-
-def fitting(text: str, instance: JSON, *, trusted: bool = False) -> Counted | None:
-    """What `counted_error` gives for an instance that surely satisfies the schema, at a tenth of the cost.
-
-    None: it may not, or take too many steps; only jsonschema can say.
-    """
-    known = _known(text, trusted=trusted)
-    work = _Work(steps := TRUSTED_STEPS if trusted else STEPS)
-    before = _work.set(work)
-    try:
-        fits = known.check(instance, work) and work.left >= 0
-    except Exception:  # noqa: BLE001 - unsure, or what jsonschema will meet as well
-        return None
-    finally:
-        _work.reset(before)
-    return Counted(None, steps - work.left, known.checked, work.untried) if fits else None
 
 
 def _first(
@@ -130,8 +112,6 @@ class _Known(NamedTuple):
 
     validator: _Validator | str  # or why there is none
     checked: int  # steps that the check of the schema itself took
-    check: Check = unsure
-    """Tells at a small part of the cost that a value fits, for most values that do."""
 
 
 @lru_cache(maxsize=256)
@@ -153,15 +133,9 @@ def _known(text: str, *, trusted: bool) -> _Known:
         return _Known("not a valid schema", steps - work.left)
     # An empty registry: the default one would fetch remote references over the network.
     nowhere: Registry[Any] = Registry()
-    use: _Use = "trusted" if trusted else "untrusted"
-    validator = _counting(base, use)(schema, registry=nowhere)
-    check = unsure
-    if base in (known.Draft7Validator, known.Draft201909Validator, known.Draft202012Validator):
-        draft = SchemaDialect(
-            base.VALIDATORS.keys(), base is known.Draft7Validator, _plain_form, _KEYWORDS[use]
-        )
-        check = compiled(schema, draft)
-    return _Known(cast("_Validator", validator), steps - work.left, check)
+    counting = _counting(base, "trusted" if trusted else "untrusted")
+    validator = counting(schema, registry=nowhere)
+    return _Known(cast("_Validator", validator), steps - work.left)
 
 
 _Use = Literal["schemas", "trusted", "untrusted"]
@@ -185,8 +159,14 @@ def _counting(base: Any, use: _Use) -> Any:
 
 def _evolve(self: Any, **changes: Any) -> Any:
     """As jsonschema's own, but a `$schema` inside the schema does not lead back to keywords that spend nothing."""
-    kept = {each.alias: getattr(self, each.name) for each in self.__attrs_attrs__ if each.init}
+    kept = {alias: getattr(self, name) for alias, name in _fields(self.__class__)}
     return type(self)(**(kept | changes))
+
+
+@cache
+def _fields(kind: Any) -> Sequence[tuple[str, str]]:
+    """The arguments of its constructor and the attributes that keep them."""
+    return [(each.alias, each.name) for each in kind.__attrs_attrs__ if each.init]
 
 
 def _counted(name: str, keyword: _Keyword, search: int) -> _Keyword:
@@ -208,7 +188,7 @@ _SEARCH = 1_000
 
 
 def _size(value: JSON) -> int:
-    return len(value) if isinstance(value, str) else len(object_of(value) or list_of(value) or ())
+    return len(value) if type(value) in (str, dict, list) else 0
 
 
 # --- keywords --------------------------------------------------------------------------------------------------------
@@ -296,13 +276,9 @@ def _nothing(*_: object) -> Iterator[ValidationError]:
 
 def _form(value: JSON) -> bytes:
     """Equal for values that JSON Schema calls equal: 1 is 1.0, and is not true."""
-    form = _plain_form(value)
+    form = encoded(_numbers(value))
     _work.get().spend(len(form) // AT_ONCE)
     return form
-
-
-def _plain_form(value: JSON) -> bytes:
-    return encoded(_numbers(value))
 
 
 def _numbers(value: JSON) -> JSON:

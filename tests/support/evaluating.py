@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from evaluators.errors import Unjudgeable
+from evaluators.matching.tool_calls import check_arguments
 from evaluators.model import JSON, ModelCall, ToolCall, ToolDefinition, Trace, Turn
 from evaluators.registry import Registry
 
@@ -48,3 +50,14 @@ def a_turn(trace_id: str, start: int, scores: Mapping[str, float], **fields: Any
     return Turn(
         trace_id=trace_id, start_time_unix_nano=start, scores=scores, **{**defaults, **fields}
     )
+
+
+def argument_error(schema: JSON, arguments: JSON) -> str | None:
+    """Raises Unjudgeable: the call cannot be judged."""
+    tool = ToolDefinition(name="t", parameters=schema)
+    checked = check_arguments(
+        a_trace(tools_offered=(tool,), tool_calls=(a_call("t", arguments=arguments),))
+    )
+    if not checked.judged:
+        raise Unjudgeable(checked.unchecked or "not judged")
+    return checked.judged[0][1]

@@ -1,5 +1,6 @@
 """Tool schemas that a trace brings along and that would take for ever: a budget ends each, and it is not judged."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,12 +10,13 @@ import pytest
 from evaluators.errors import Unjudgeable
 from evaluators.matching import tool_calls
 from evaluators.matching.json_values import object_of
-from evaluators.matching.tool_calls import argument_error, check_arguments
+from evaluators.matching.tool_calls import check_arguments
 from evaluators.model import JSON, Score, ToolDefinition, Trace
+from evaluators.providers.schemas import first_error
 from evaluators.trace.argument_correctness import argument_correctness
 from evaluators.trace.tool_correctness import tool_correctness
 from tests.support.cpu import within_cpu
-from tests.support.evaluating import a_call, a_trace
+from tests.support.evaluating import a_call, a_trace, argument_error
 
 CPU = 10.0
 """Seconds after which a check counts as endless; on an idle machine each takes less than one."""
@@ -141,6 +143,58 @@ def test_a_usual_schema_of_many_properties_is_judged() -> None:
     assert argument_error(schema, dict.fromkeys(names, "c")) is not None
 
 
+TOOL = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "minLength": 1, "description": "What to look for"},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 5},
+        "sort": {"enum": ["new", "old", None]},
+        "after": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
+        "tags": {"type": ["array", "null"], "items": {"type": "string"}, "uniqueItems": True},
+        "filters": {"type": "array", "items": {"$ref": "#/$defs/Filter"}},
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+    "$defs": {
+        "Filter": {
+            "type": "object",
+            "properties": {
+                "field": {"type": "string", "pattern": "^[a-z]+$"},
+                "values": {"items": {"anyOf": [{"type": "number"}, {"type": "string"}]}},
+                "and": {"$ref": "#/$defs/Filter"},
+            },
+            "required": ["field"],
+        }
+    },
+}
+FITS = {
+    "query": "shoes " * 40,
+    "limit": 5,
+    "sort": None,
+    "after": None,
+    "tags": ["a", "b"],
+    "filters": [{"field": "size", "values": [41, "42", 43.5], "and": {"field": "colour"}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "fits"),
+    [
+        ({}, True),
+        ({"limit": 5.0}, True),
+        ({"limit": 51}, False),
+        ({"sort": "best"}, False),
+        ({"after": 7}, False),
+        ({"tags": ["a", "a"]}, False),
+        ({"other": 1}, False),
+        ({"filters": [{"field": "Size"}]}, False),
+    ],
+)
+def test_what_tools_declare_is_judged(changed: dict[str, JSON], fits: bool) -> None:
+    assert (argument_error(TOOL, {**FITS, **changed}) is None) == fits
+
+
 def test_unique_items_are_still_distinguished_by_value() -> None:
     schema: JSON = {"properties": {"a": {"uniqueItems": True}}}
 
@@ -202,8 +256,7 @@ def deeper(frames: int) -> str:
     if frames:
         return deeper(frames - 1)
     with pytest.raises(Unjudgeable) as caught:
-        argument_error(ENDLESS, {})
-    tool_calls._judge_texts.cache_clear()
+        first_error(json.dumps(ENDLESS), {})
     return str(caught.value)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from evaluators.errors import Unjudgeable
 from evaluators.matching.json_values import encoded
-from evaluators.matching.tool_calls import argument_error
+from tests.support.evaluating import argument_error
 
 
 def test_a_reference_to_another_document_is_never_fetched() -> None:
