@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -118,37 +118,9 @@ class Backend:
         What it holds then is tried again with the next call. Raises StopCameFirst: `stopping` is set, and the
         backend does not take them now.
         """
-        waiting = deque(_joined(requests))
         self._lost.clear()
-        while waiting:
-            await self._try_held(stopping)
-            request = waiting.popleft()
-            if len(request.body) > MOST and (two := await self._cut(request, of_traces=False)):
-                waiting.extendleft(reversed(two))
-                continue
-            if (behind := await self._behind_held(request)) is not None:
-                waiting.extendleft(reversed(behind))
-                continue
-            try:
-                await self._send(request, stopping)
-            except Permanent as error:
-                two = await self._cut(request, of_traces=not isinstance(error, TooLarge))
-                if two is None:
-                    self._lose(request, error)
-                else:
-                    self.count("halved")
-                    waiting.extendleft(reversed(two))
-            except RequestFailed as error:
-                two = await self._cut(request, of_traces=True)
-                if two is None:
-                    if not self._held:
-                        _log.warning(
-                            "The forward backend fails; what it failed on is tried again, with others in between: %s",
-                            str(error)[:300],
-                        )
-                    await self._hold(request)
-                else:
-                    waiting.extendleft(reversed(two))
+        for request in _joined(requests):
+            await self._bring(request, stopping)
         await self._try_held(stopping)
         while sum(len(each.request.body) for each in self._held) > MOST_HELD:
             await self._pause(stopping)
@@ -159,21 +131,43 @@ class Backend:
     def is_holding(self) -> bool:
         return bool(self._held)
 
-    async def _hold(self, request: Part) -> None:
+    async def _bring(self, request: Part, stopping: asyncio.Event) -> None:
+        await self._try_held(stopping)
+        error: Exception | None = None
+        is_large = len(request.body) > MOST
+        two = await self._cut(request, of_traces=False) if is_large else None
+        if two is None and not await self._is_behind_held(request):
+            try:
+                return await self._send(request, stopping)
+            except (Permanent, RequestFailed) as raised:
+                error = raised
+        if two is None:
+            two = await self._cut(request, of_traces=not isinstance(error, TooLarge))
+            if two is not None and isinstance(error, Permanent):
+                self.count("halved")
+        if two is not None:
+            for each in two:
+                await self._bring(each, stopping)
+        elif isinstance(error, Permanent):
+            self._lose(request, error)
+        else:
+            await self._hold(request, error)
+
+    async def _hold(self, request: Part, error: Exception | None) -> None:
+        if not self._held:
+            _log.warning(
+                "The forward backend fails; what it failed on is tried again, with others in between: %s",
+                str(error)[:300],
+            )
         traces = await self.read(request.body, traces_of)
         self._held.append(_Held(request, traces, self._now() + PAUSE, self._passed))
 
-    async def _behind_held(self, request: Part) -> list[Part] | None:
-        """What of the request may be sent now; None: all of it. The spans of a trace that is held go behind those."""
+    async def _is_behind_held(self, request: Part) -> bool:
+        """Whether it has spans of a trace that is held: those go behind it."""
         if not self._held:
-            return None
+            return False
         traces = await self.read(request.body, traces_of)
-        if not any(traces & each.traces for each in self._held):
-            return None
-        two = await self._cut(request, of_traces=True)
-        if two is None:
-            await self._hold(request)
-        return two or []
+        return any(traces & each.traces for each in self._held)
 
     async def _try_held(self, stopping: asyncio.Event) -> None:
         """Try those that are held and due, each trace's in order."""
@@ -234,9 +228,7 @@ class Backend:
         self._backoff.reset()
         self._passed += 1
         for each in self._held:
-            if (
-                not each.tries
-            ):  # the backend is back, perhaps: then each trace's spans stay in order
+            if not each.tries:  # the backend is back, perhaps: each trace's spans stay in order
                 each.next_try = 0.0
         if self._failing:
             self._failing = False
