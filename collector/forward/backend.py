@@ -138,9 +138,11 @@ class Backend:
         two = await self._cut(request, of_traces=False) if is_large else None
         if two is None and not await self._is_behind_held(request):
             try:
-                return await self._send(request, stopping)
+                await self._send(request, stopping)
             except (Permanent, RequestFailed) as raised:
                 error = raised
+            else:
+                return
         if two is None:
             two = await self._cut(request, of_traces=not isinstance(error, TooLarge))
             if two is not None and isinstance(error, Permanent):

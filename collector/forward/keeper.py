@@ -9,10 +9,9 @@ the oldest trace that is not decided, or not sent.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from collector.base.errors import Undecodable
 from collector.base.retry import Retry
@@ -20,15 +19,21 @@ from collector.base.telemetry import Telemetry
 from collector.config.forward import Keep
 from collector.forward.backend import Backends, Part, StopCameFirst
 from collector.forward.families import ForwardFamilies
-from collector.forward.keeping import ClosedTrace, Keeping, Order
-from collector.forward.kept_records import ReadBack, RecentRecords
+from collector.forward.keeping import Keeping, Order
+from collector.forward.kept_records import RecentRecords, read_back
 from collector.log.consumer import Consumer
 from collector.log.port import TRACES, Assigned, Batch, Commit, Ends, Log, New, Position, Record
 from collector.otlp.items import keys_of
 from collector.otlp.sent_form import as_sent
 from collector.otlp.trace_state import marked, randomness_of
 from collector.records.codec import encode
-from collector.records.keeping import BroadcastRecord, KeepingRecord, KeepingState
+from collector.records.keeping import (
+    BroadcastRecord,
+    ClosedTrace,
+    KeepingRecord,
+    KeepingState,
+    session_of,
+)
 from collector.records.otlp_signals import LOGS
 from collector.records.sent_trace import SentTrace, SessionStanding, decode_sent
 from collector.records.sessions import session_key
@@ -52,22 +57,13 @@ _log = logging.getLogger(__name__)
 @dataclass
 class _Partition:
     keeping: Keeping
+    since: list[int]
+    """See `KeepingRecord`."""
+    read: int
+    """The offset behind the newest record that was read."""
+    committed: tuple[int, int | None]
     begins: int = 0
     """Records below it are not sent: they were there before anything was forwarded."""
-    read: int = 0
-    """The offset behind the newest record that was read."""
-    since: list[int] = field(default_factory=list[int])
-    """See `KeepingRecord`."""
-    failing: dict[bytes, float | None] = field(default_factory=dict[bytes, float | None])
-    committed: tuple[int, int | None] = (0, None)
-    alarms: list[str] = field(default_factory=list[str])
-    """As they were written last."""
-
-    @property
-    def is_changed(self) -> bool:
-        keeping = self.keeping
-        changed = bool(keeping.changed or keeping.changed_said or self.failing)
-        return changed or keeping.state.alarms != self.alarms
 
 
 class Keeper(Consumer):
@@ -131,18 +127,14 @@ class Keeper(Consumer):
             partitions = log.partitions(TRACES)
             return Keeping(self._settings, late=self._late, partitions=partitions, state=state)
 
-        read_back = ReadBack(self._read_record, number, empty)
-        state, since = await read_back.state(assigned.metadata)
-        keeping = empty(state)
-        found = self._partitions[number] = _Partition(keeping, since=since)
-        found.read, found.alarms = assigned.offset or 0, keeping.state.alarms
-        found.committed = (assigned.offset or 0, assigned.metadata)
+        begins, metadata = 0, assigned.metadata
+        keeping, since = await read_back(self._read_record, number, metadata, empty)
         if assigned.offset is None and isinstance(log, Ends):
-            end = await self._retry.log("find its place", lambda: log.end(TRACES, number))
-            commit = Commit(group=GROUP, topic=TRACES, partition=number, offset=end)
+            begins = await self._retry.log("find its place", lambda: log.end(TRACES, number))
+            commit = Commit(group=GROUP, topic=TRACES, partition=number, offset=begins)
             await self._retry.log(f"commit {TRACES}", lambda: log.write((), [commit]))
-            found.begins = found.read = end
-            found.committed = (end, None)
+        offset = assigned.offset or begins
+        self._partitions[number] = _Partition(keeping, since, offset, (offset, metadata), begins)
         self._has_begun.set()
 
     async def revoke(self, partition: int) -> None:
@@ -174,18 +166,8 @@ class Keeper(Consumer):
         for number, each in self._partitions.items():
             oldest = each.keeping.oldest
             offset = each.read if oldest is None else min(each.read, oldest)
-            if each.is_changed:
-                record = self._record(each)
-                value = encode(record)
-                while record.state is not None and len(value) > MOST_STATE:
-                    each.keeping.forget_half()
-                    value = encode(record)
-                new = New(topic=TRACES, key=b"", value=value, partition=number)
-                (position,) = await self._retry.log(
-                    "write decisions", lambda new=new: self._log_port.write([new])
-                )
-                each.since = [*record.since, position.offset]
-                each.keeping.changed, each.keeping.changed_said, each.failing = [], {}, {}
+            if each.keeping.news != KeepingRecord():
+                await self._write(number, each)
             state = each.since[-1] if each.since else None
             if (offset, state) == each.committed or each.begins:
                 continue
@@ -196,6 +178,21 @@ class Keeper(Consumer):
                 f"commit {TRACES}", lambda commit=commit: self._log_port.write((), [commit])
             )
             each.committed = (offset, state)
+
+    async def _write(self, number: int, each: _Partition) -> None:
+        keeping = each.keeping
+        if each.since and len(each.since) < DELTAS:
+            keeping.news.since = each.since
+        else:
+            keeping.news = KeepingRecord(state=keeping.state, decisions=keeping.news.decisions)
+        value = encode(keeping.news)
+        while keeping.news.state is not None and len(value) > MOST_STATE:
+            keeping.forget_half()
+            value = encode(keeping.news)
+        new = New(topic=TRACES, key=b"", value=value, partition=number)
+        (at,) = await self._retry.log("write decisions", lambda: self._log_port.write([new]))
+        each.since = [*keeping.news.since, at.offset]
+        keeping.news = KeepingRecord()
 
     async def finish(self) -> None:
         """Of a log that ends with the process, every trace is decided now."""
@@ -226,37 +223,27 @@ class Keeper(Consumer):
                 orders = keeping.failed(bytes.fromhex(subject.trace_id), now)
             case VerdictRecord(scope="trace") if any(map(_fails, read.outcomes)):
                 orders = keeping.failed(bytes.fromhex(read.subject), now)
-            case BroadcastRecord():
-                orders = _broadcast(keeping, read, now)
+            case BroadcastRecord(alarms=alarms) if alarms is not None:
+                keeping.alarmed(list(alarms))
+            case BroadcastRecord(trace_id=trace_id) if trace_id is not None:
+                orders = keeping.said(bytes.fromhex(trace_id), now)
+            case BroadcastRecord(session_key=key) if key is not None:
+                orders = keeping.said(session_of(key), now)
             case SessionStanding():
-                key = session_key(read.service, read.session_id)
-                orders = self._session(found, key, now, fails=read.failed)
+                session = session_of(session_key(read.service, read.session_id))
+                orders = keeping.session(session, now, fails=read.failed)
             case _:
                 pass
         return orders
 
-    def _session(self, found: _Partition, key: bytes, now: float, *, fails: bool) -> list[Order]:
-        session = _session_id(key)
-        if fails != (session in found.keeping.state.failing):
-            found.failing[session] = now if fails else None
-        return found.keeping.session(session, now, fails=fails)
-
     async def _closed(self, read: SentTrace, record: Record) -> ClosedTrace:
-        trace = read.trace
         outcomes = outcomes_of(record.headers)
-        trace_id = bytes.fromhex(trace.trace_id)
-        return ClosedTrace(
-            trace_id=trace_id,
+        first = await self._first_spans(read)
+        return read.trace.closed(
+            key=record.key,
             offset=record.position.offset,
-            service=trace.service,
-            agent=trace.agent,
-            version=trace.agent_version,
-            session=_session_id(record.key),
-            duration=trace.seconds,
-            randomness=randomness_of(trace_id, await self._first_spans(read)),
-            failed=trace.status == "error"
-            or (outcomes is not None and any(map(_fails, outcomes.outcomes))),
-            is_other=trace.is_other,
+            randomness=lambda of: randomness_of(of, first),
+            failed=outcomes is not None and any(map(_fails, outcomes.outcomes)),
         )
 
     async def _first_spans(self, read: SentTrace) -> bytes:
@@ -281,15 +268,11 @@ class Keeper(Consumer):
 
     async def _send(self, orders: list[tuple[int, Order]]) -> None:
         spans, logs = list[Part](), list[Part]()
-        size = 0
         for number, order in orders:
-            for each in await self._parts(number, order):
-                target = logs if each.is_log else spans
-                target.append(each.part)
-                size += len(each.part.body)
-            if size >= AT_ONCE:
+            await self._put(number, order, spans, logs)
+            if sum(len(each.body) for each in (*spans, *logs)) >= AT_ONCE:
                 await self._deliver(spans, logs)
-                spans, logs, size = [], [], 0
+                spans, logs = [], []
         await self._deliver(spans, logs)
 
     async def _deliver(self, spans: list[Part], logs: list[Part]) -> None:
@@ -297,37 +280,29 @@ class Keeper(Consumer):
             self._lose(reason, count)
         await self._backends.log_records.deliver(logs, self._stopping)
 
-    async def _parts(self, number: int, order: Order) -> list[_SentPart]:
-        """The trace's requests; none where its spans are not in the log any more."""
+    async def _put(self, number: int, order: Order, spans: list[Part], logs: list[Part]) -> None:
+        """Add the trace's requests; none where its spans are not in the log any more."""
         decision = order.decision
-        trace = await self._trace(number, decision.offset)
+        trace = await self._trace(number, decision.trace.offset)
         known = None if order.after is None else await self._trace(number, order.after)
         if order.is_new:
             self._traces.labels("kept", decision.reason).inc()
-        if trace is None:
-            self._lose("expired", 1)
-            return []
         before = frozenset(() if known is None else known.spans)
-        read = await self._read(each for each in trace.spans if each not in before)
-        if None in read:
+        pieces = () if trace is None else trace.spans
+        read = await self._read(each for each in pieces if each not in before)
+        if trace is None or None in read:
             self._lose("expired", 1)
-            return []
+            return
         root = None if trace.trace.root_span_id is None else bytes.fromhex(trace.trace.root_span_id)
-        parts: list[_SentPart] = []
         for raw in read:
             sent = as_sent(raw or b"")
             if sent.spans:
-                body, count = marked(
-                    sent.spans,
-                    threshold=decision.threshold,
-                    reason=decision.reason,
-                    root=root,
+                marks = marked(
+                    sent.spans, threshold=decision.threshold, reason=decision.reason, root=root
                 )
-                parts.append(_SentPart(Part(body, count)))
+                spans.append(Part(*marks))
             if sent.log_records:
-                count = len(keys_of(sent.log_records, LOGS.request))
-                parts.append(_SentPart(Part(sent.log_records, count), is_log=True))
-        return parts
+                logs.append(Part(sent.log_records, len(keys_of(sent.log_records, LOGS.request))))
 
     async def _trace(self, number: int, offset: int) -> SentTrace | None:
         held = self._recent.get(number, offset)
@@ -348,42 +323,6 @@ class Keeper(Consumer):
         if reason == "expired":
             _log.error("The log dropped traces, or their spans, before they were sent: %d", count)
 
-    # --- what was decided --------------------------------------------------------------------------------------------
-
-    def _record(self, each: _Partition) -> KeepingRecord:
-        keeping = each.keeping
-        each.alarms = keeping.state.alarms
-        if not each.since or len(each.since) >= DELTAS:
-            return KeepingRecord(state=keeping.state)
-        return KeepingRecord(
-            since=tuple(each.since),
-            decisions=tuple(keeping.changed),
-            failing=each.failing,
-            said=keeping.changed_said,
-            alarms=tuple(keeping.state.alarms),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _SentPart:
-    part: Part
-    is_log: bool = False
-
-
-def _broadcast(keeping: Keeping, broadcast: BroadcastRecord, now: float) -> list[Order]:
-    if broadcast.alarms is not None:
-        keeping.state.alarms = [*broadcast.alarms]
-    orders: list[Order] = []
-    if broadcast.trace_id is not None:
-        orders += keeping.said(bytes.fromhex(broadcast.trace_id), now)
-    if broadcast.session_key is not None:
-        orders += keeping.said(_session_id(broadcast.session_key), now)
-    return orders
-
 
 def _fails(outcome: Outcome) -> bool:
     return outcome.final and outcome.success is False
-
-
-def _session_id(key: bytes) -> bytes:
-    return hashlib.sha256(key).digest()[:16]

@@ -13,13 +13,20 @@ import math
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from collector.config.forward import Keep
 from collector.otlp.trace_state import threshold_of
-from collector.records.keeping import AgentPast, Decision, KeepingState, KeptReason, agent_key
+from collector.records.keeping import (
+    AgentPast,
+    ClosedTrace,
+    Decision,
+    KeepingRecord,
+    KeepingState,
+    KeptReason,
+)
 
 LEAST_DURATIONS = 20
 """Traces of an agent before any is slow: below that a quantile of .98 is its slowest."""
@@ -42,25 +49,7 @@ _FALL = 1.5
 """How fast the share falls as a minute's limit is used up. With 1 the limit would be used up by a flood of ten times
 as many, and what comes after could not be estimated; with 2 a twentieth of it would never be used."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClosedTrace:
-    """What decides of a trace that has closed, as its newest record says it. Ids are bytes."""
-
-    trace_id: bytes
-    offset: int
-    service: str
-    agent: str
-    version: str | None
-    session: bytes
-    """16 bytes that stand for service and session."""
-    duration: float
-    randomness: int
-    """56 bits."""
-    failed: bool
-    """A final score did not pass, it ended in an error, or it may run away."""
-    is_other: bool
-    """No agent, model or tool is seen in it."""
+_K, _V = TypeVar("_K"), TypeVar("_V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,23 +93,33 @@ class Keeping:
         self._limit = math.inf if settings.per_minute is None else settings.per_minute / partitions
         self._first_sessions = math.ceil(settings.new_versions / partitions)
         self.state = state or KeepingState()
-        self.changed: list[Decision] = []
-        """Decisions that were made or changed, for who writes them."""
-        self.changed_said: dict[bytes, float] = {}
+        self.news = KeepingRecord()
+        """What has changed, for who writes it and sets a new one."""
         self._waiting: OrderedDict[bytes, _Waiting] = OrderedDict()
         self._by_session: dict[bytes, set[bytes]] = {}
-        """Dropped traces, which are sent when their session fails."""
+        """Of the traces that are decided: the dropped ones are sent when their session fails."""
         for decision in self.state.decisions.values():
-            self._index(decision)
+            self._index(decision.trace)
+
+    def read_back(self, record: KeepingRecord) -> None:
+        """What was written before a restart, behind the state."""
+        state = self.state
+        for decision in record.decisions:
+            self.apply(decision)
+        state.said |= record.said
+        state.alarms = state.alarms if record.alarms is None else record.alarms
+        for session, since in record.failing.items():
+            if since is None:
+                state.failing.pop(session, None)
+            else:
+                state.failing[session] = since
+        self.news = KeepingRecord()
 
     @property
     def oldest(self) -> int | None:
         """The offset of the oldest trace that waits for its decision."""
         first = next(iter(self._waiting.values()), None)
         return None if first is None else first.trace.offset
-
-    def waits(self, trace_id: bytes) -> bool:
-        return trace_id in self._waiting
 
     def closed(self, trace: ClosedTrace, now: float) -> list[Order]:
         """A trace has closed, or a revision of it."""
@@ -139,40 +138,32 @@ class Keeping:
         if (waiting := self._waiting.get(trace_id)) is not None:
             waiting.failed = True
             return []
-        known = self.state.decisions.get(trace_id)
-        return [] if known is None else self._sent_late(known, now)
+        return self._sent_after_all([trace_id], now, "failed_late")
 
     def session(self, session: bytes, now: float, *, fails: bool) -> list[Order]:
         """The newest scores of a session; one that fails brings its traces that were dropped."""
         failing = self.state.failing
+        if fails != (session in failing):
+            self.news.failing[session] = now if fails else None
         if not fails:
             failing.pop(session, None)
             return []
-        failing[session] = now
-        while len(failing) > MOST_SESSIONS:
-            failing.pop(next(iter(failing)))
-        dropped = sorted(self._by_session.get(session, ()))
-        return [
-            order
-            for trace_id in dropped
-            for order in self._sent_late(self.state.decisions[trace_id], now)
-        ]
+        _put(failing, session, now, most=MOST_SESSIONS)
+        return self._sent_after_all(self._by_session.get(session, ()), now, "failed_late")
 
     def said(self, subject: bytes, now: float) -> list[Order]:
         """Somebody said something of a trace or a session: its traces that were dropped are sent."""
         if not self._settings.feedback:
             return []
-        said = self.state.said
-        said[subject] = self.changed_said[subject] = now
-        while len(said) > MOST_SESSIONS:
-            said.pop(next(iter(said)))
-        found = {*self._by_session.get(subject, ()), *({subject} & self.state.decisions.keys())}
-        decisions = self.state.decisions
-        return [
-            order
-            for each in sorted(found)
-            for order in self._sent_after_all(decisions[each], now, "feedback")
-        ]
+        self.news.said[subject] = now
+        _put(self.state.said, subject, now, most=MOST_SESSIONS)
+        traces = {subject, *self._by_session.get(subject, ())}
+        return self._sent_after_all(traces, now, "feedback")
+
+    def alarmed(self, agents: list[str]) -> None:
+        """A fault or a drop stands for these agents, and for no others."""
+        if agents != self.state.alarms:
+            self.state.alarms = self.news.alarms = agents
 
     def due(self, now: float) -> Iterator[tuple[Decision, Order | None]]:
         """Decide of the traces that have waited until `now`, in order."""
@@ -187,27 +178,29 @@ class Keeping:
 
     def apply(self, decision: Decision) -> None:
         """What follows from a decision, made now or before a restart."""
-        state = self.state
-        before = state.decisions.get(decision.trace_id)
-        self._replace(before, decision)
+        state, trace = self.state, decision.trace
+        before = state.decisions.get(trace.trace_id)
+        state.decisions[trace.trace_id] = decision
+        self.news.decisions.append(decision)
+        if before is not None:
+            return
+        self._index(trace)
         oldest = next(iter(state.decisions.values()))
         while len(state.decisions) > MOST_DECISIONS or (
             oldest.decided < decision.decided - self._late and oldest is not decision
         ):
-            self._forget(oldest)
+            self._forget(oldest.trace)
             oldest = next(iter(state.decisions.values()))
-        if before is not None:
-            return
-        past = self._past(decision)
-        past.durations = [*past.durations[1 - DURATIONS :], decision.duration]
-        if decision.version is not None:
-            sessions = past.versions.setdefault(decision.version, [])
-            if decision.session not in sessions and len(sessions) < self._first_sessions:
-                sessions.append(decision.session)
-            while len(past.versions) > MOST_VERSIONS:
-                past.versions.pop(next(iter(past.versions)))
+        agent = trace.agent_key
+        past = state.agents.pop(agent, None) or AgentPast()
+        _put(state.agents, agent, past, most=MOST_AGENTS)
+        past.durations = [*past.durations[1 - DURATIONS :], trace.duration]
+        if trace.version is not None:
+            sessions = past.versions.get(trace.version, [])
+            if trace.session not in sessions and len(sessions) < self._first_sessions:
+                sessions.append(trace.session)
+            _put(past.versions, trace.version, sessions, most=MOST_VERSIONS)
         self._turn_minute(decision.decided)
-        agent = _agent(decision)
         if decision.is_kept or decision.reason == "per_minute":
             state.wanted[agent] = state.wanted.get(agent, 0) + 1
             if sum(state.wanted.values()) % _RECKONED == 0:
@@ -226,34 +219,26 @@ class Keeping:
         share = self._settings.others if trace.is_other else self._settings.share
         base = 1.0 if reason is not None else share
         named: str = reason or ("other" if trace.is_other else "share")
-        allowed = self._allowed(agent_key(trace.service, trace.agent), named, waiting.due)
-        threshold = threshold_of(base * allowed)
+        threshold = threshold_of(base * self._allowed(trace.agent_key, named, waiting.due))
         is_kept = trace.randomness >= threshold
         would_be = trace.randomness >= threshold_of(base)
         return Decision(
-            trace_id=trace.trace_id,
-            offset=trace.offset,
+            trace,
             decided=waiting.due,
             reason=named if is_kept or not would_be else "per_minute",
             is_kept=is_kept,
             threshold=threshold if is_kept else 0,
-            service=trace.service,
-            agent=trace.agent,
-            version=trace.version,
-            session=trace.session,
-            duration=trace.duration,
-            randomness=trace.randomness,
         )
 
     def _reason(self, waiting: _Waiting) -> KeptReason | None:
         """Why it is kept whatever the share."""
         trace, settings = waiting.trace, self._settings
-        past = self.state.agents.get(agent_key(trace.service, trace.agent)) or AgentPast()
+        past = self.state.agents.get(trace.agent_key) or AgentPast()
         if settings.failed and (waiting.failed or trace.session in self.state.failing):
             return "failed"
         if settings.slow is not None and _is_slow(trace.duration, past.durations, settings.slow):
             return "slow"
-        if settings.alarms and agent_key(trace.service, trace.agent) in self.state.alarms:
+        if settings.alarms and trace.agent_key in self.state.alarms:
             return "alarm"
         if trace.version is not None and self._first_sessions:
             sessions = past.versions.get(trace.version, [])
@@ -263,36 +248,30 @@ class Keeping:
         return "feedback" if trace.trace_id in said or trace.session in said else None
 
     def _revised(self, known: Decision, trace: ClosedTrace, now: float) -> list[Order]:
-        if trace.offset <= known.offset:  # read again after a restart
+        if trace.offset <= known.trace.offset:  # read again after a restart
             return []
-        if not known.is_kept:
-            self._put(known, offset=trace.offset)
-            failed = trace.failed and self._settings.failed
-            return self._sent_late(self.state.decisions[known.trace_id], now) if failed else []
-        decision = self._put(known, offset=trace.offset)
-        return [Order(decision=decision, after=known.offset, is_new=False)]
+        decision = replace(known, trace=replace(trace, session=known.trace.session))
+        self.apply(decision)
+        if known.is_kept:
+            return [Order(decision=decision, after=known.trace.offset, is_new=False)]
+        trace_ids = [trace.trace_id] if trace.failed else ()
+        return self._sent_after_all(trace_ids, now, "failed_late")
 
-    def _sent_late(self, known: Decision, now: float) -> list[Order]:
-        if not self._settings.failed:
+    def _sent_after_all(
+        self, trace_ids: Iterable[bytes], now: float, reason: KeptReason
+    ) -> list[Order]:
+        if reason == "failed_late" and not self._settings.failed:
             return []
-        return self._sent_after_all(known, now, "failed_late")
-
-    def _sent_after_all(self, known: Decision, now: float, reason: KeptReason) -> list[Order]:
-        if known.is_kept or not 0 <= now - known.decided <= self._late:  # before: read again
-            return []
-        return [Order(decision=self._put(known, is_kept=True, reason=reason, threshold=0))]
-
-    def _put(self, known: Decision, **changes: Any) -> Decision:
-        decision = replace(known, **changes)
-        self._replace(known, decision)
-        return decision
-
-    def _replace(self, before: Decision | None, decision: Decision) -> None:
-        if before is not None:
-            self._unindex(before)
-        self.state.decisions[decision.trace_id] = decision
-        self._index(decision)
-        self.changed.append(decision)
+        orders: list[Order] = []
+        for trace_id in sorted(trace_ids):
+            known = self.state.decisions.get(trace_id)
+            if known is None or known.is_kept:
+                continue
+            if 0 <= now - known.decided <= self._late:  # before: it is read again
+                decision = replace(known, is_kept=True, reason=reason, threshold=0)
+                self.apply(decision)
+                orders.append(Order(decision=decision))
+        return orders
 
     # --- most traces a minute ----------------------------------------------------------------------------------------
 
@@ -349,43 +328,30 @@ class Keeping:
 
     def forget_half(self) -> None:
         """The older half of everything, where all of it would be too much for one record."""
-        for decision in list(self.state.decisions.values())[: len(self.state.decisions) // 2]:
-            self._forget(decision)
-        _drop_half(self.state.agents)
-        _drop_half(self.state.failing)
-        _drop_half(self.state.said)
+        state = self.state
+        for decision in list(state.decisions.values())[: len(state.decisions) // 2]:
+            self._forget(decision.trace)
+        del self.news.decisions[: len(self.news.decisions) // 2]
+        for each in (state.agents, state.failing, state.said):
+            for key in list(each)[: len(each) // 2]:
+                del each[key]
 
-    def _past(self, decision: Decision) -> AgentPast:
-        agents, agent = self.state.agents, _agent(decision)
-        past = agents.pop(agent, None) or AgentPast()
-        agents[agent] = past
-        while len(agents) > MOST_AGENTS:
-            agents.pop(next(iter(agents)))
-        return past
+    def _index(self, trace: ClosedTrace) -> None:
+        self._by_session.setdefault(trace.session, set()).add(trace.trace_id)
 
-    def _index(self, decision: Decision) -> None:
-        if not decision.is_kept:
-            self._by_session.setdefault(decision.session, set()).add(decision.trace_id)
-
-    def _unindex(self, decision: Decision) -> None:
-        traces = self._by_session.get(decision.session)
-        if traces is not None:
-            traces.discard(decision.trace_id)
-            if not traces:
-                del self._by_session[decision.session]
-
-    def _forget(self, decision: Decision) -> None:
-        del self.state.decisions[decision.trace_id]
-        self._unindex(decision)
+    def _forget(self, trace: ClosedTrace) -> None:
+        del self.state.decisions[trace.trace_id]
+        traces = self._by_session[trace.session]
+        traces.discard(trace.trace_id)
+        if not traces:
+            del self._by_session[trace.session]
 
 
-def _drop_half(older: dict[Any, Any]) -> None:
-    for key in list(older)[: len(older) // 2]:
-        del older[key]
-
-
-def _agent(decision: Decision) -> str:
-    return agent_key(decision.service, decision.agent)
+def _put(into: dict[_K, _V], key: _K, value: _V, *, most: int) -> None:
+    """The oldest go where there are more than `most`."""
+    into[key] = value
+    while len(into) > most:
+        del into[next(iter(into))]
 
 
 def _is_slow(duration: float, past: Iterable[float], quantile: float) -> bool:

@@ -40,46 +40,33 @@ class RecentRecords:
         self._size -= 0 if held is None else held[1]
 
 
-class ReadBack:
-    """What the owner of a partition before has decided. `empty`: makes one that has decided nothing."""
+async def read_back(
+    get: GetRecord,
+    partition: int,
+    offset: int | None,
+    empty: Callable[[KeepingState | None], Keeping],
+) -> tuple[Keeping, list[int]]:
+    """What the owner before has decided, and the records that say it; nothing where they have expired.
 
-    def __init__(
-        self, get: GetRecord, partition: int, empty: Callable[[KeepingState | None], Keeping]
-    ) -> None:
-        self._get = get
-        self._partition = partition
-        self._empty = empty
-
-    async def state(self, offset: int | None) -> tuple[KeepingState | None, list[int]]:
-        """The state as of the record at `offset`, and the records it is made of; None: they have expired."""
-        newest = None if offset is None else await self._record(offset)
-        if newest is None or offset is None:
-            return None, []
-        records = [*[await self._record(each) for each in newest.since], newest]
-        first = records[0]
-        if first is None or first.state is None:
-            return None, []
-        keeping = self._empty(first.state)
-        for record in records[1:]:
-            if record is not None:
-                _apply(record, keeping)
-        return first.state, [*newest.since, offset]
-
-    async def _record(self, offset: int) -> KeepingRecord | None:
-        record = await self._get(Position(TRACES, self._partition, offset))
-        with suppress(Undecodable):
-            read = None if record is None else decode_sent(record.value)
-            return read if isinstance(read, KeepingRecord) else None
-        return None
+    `offset`: of its newest record; `empty`: makes one of a state.
+    """
+    newest = None if offset is None else await _record(get, partition, offset)
+    if newest is None or offset is None:
+        return empty(None), []
+    records = [*[await _record(get, partition, each) for each in newest.since], newest]
+    first = records[0]
+    if first is None or first.state is None:
+        return empty(None), []
+    keeping = empty(first.state)
+    for record in records[1:]:
+        if record is not None:
+            keeping.read_back(record)
+    return keeping, [*newest.since, offset]
 
 
-def _apply(record: KeepingRecord, keeping: Keeping) -> None:
-    for decision in record.decisions:
-        keeping.apply(decision)
-    keeping.state.said |= record.said
-    keeping.state.alarms = [*record.alarms]
-    for session, since in record.failing.items():
-        if since is None:
-            keeping.state.failing.pop(session, None)
-        else:
-            keeping.state.failing[session] = since
+async def _record(get: GetRecord, partition: int, offset: int) -> KeepingRecord | None:
+    record = await get(Position(TRACES, partition, offset))
+    with suppress(Undecodable):
+        read = None if record is None else decode_sent(record.value)
+        return read if isinstance(read, KeepingRecord) else None
+    return None

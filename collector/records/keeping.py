@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from math import inf
 from typing import Literal, TypeAlias, get_args
 
@@ -13,12 +14,34 @@ KeptReason: TypeAlias = Literal[
 KEPT_REASONS: tuple[KeptReason, ...] = get_args(KeptReason)
 
 
-class Decision(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Of one trace, with what the decisions after it need of it. Ids are bytes."""
+class ClosedTrace(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
+    """What decides of a trace that has closed, as its newest record says it. Ids are bytes."""
 
     trace_id: bytes
     offset: int
     """Of its newest record in this partition of `traces`."""
+    service: str
+    agent: str
+    version: str | None
+    session: bytes
+    """16 bytes that stand for service and session (`session_of`)."""
+    duration: float
+    randomness: int
+    """56 bits."""
+    failed: bool
+    """A final score did not pass, it ended in an error, or it may run away."""
+    is_other: bool
+    """No agent, model or tool is seen in it."""
+
+    @property
+    def agent_key(self) -> str:
+        return agent_key(self.service, self.agent)
+
+
+class Decision(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Of one trace, with what the decisions after it need of it."""
+
+    trace: ClosedTrace
     decided: float
     """Log time."""
     reason: str
@@ -26,12 +49,6 @@ class Decision(msgspec.Struct, frozen=True, array_like=True, gc=False):
     is_kept: bool
     threshold: int = 0
     """The rejection threshold of its sampling, of 2**56; 0: kept for a reason."""
-    service: str = ""
-    agent: str = ""
-    version: str | None = None
-    session: bytes = b""
-    duration: float = 0.0
-    randomness: int = 0
 
 
 class AgentPast(msgspec.Struct, array_like=True):
@@ -68,19 +85,19 @@ class KeepingState(msgspec.Struct, kw_only=True):
     """What an agent may use of the limit in that minute: those that want less leave it to the others."""
 
 
-class KeepingRecord(msgspec.Struct, frozen=True, kw_only=True, tag="keeping", omit_defaults=True):
-    """What was decided since the record before, or everything."""
+class KeepingRecord(msgspec.Struct, kw_only=True, tag="keeping", omit_defaults=True):
+    """What was decided since the record before."""
 
     state: KeepingState | None = None
-    """None: it is that of `since`, then of each record of `since` in order, then of this one."""
-    since: tuple[int, ...] = ()
+    """Everything, with what this record says; None: what `since` says, then this record."""
+    since: list[int] = []
     """Offsets, in this partition, of the newest record with a state and of those behind it."""
-    decisions: tuple[Decision, ...] = ()
+    decisions: list[Decision] = []
     failing: dict[bytes, float | None] = {}
     """Sessions that changed; None: they pass again."""
     said: dict[bytes, float] = {}
-    alarms: tuple[str, ...] = ()
-    """All of them."""
+    alarms: list[str] | None = None
+    """All of them; None: as before."""
 
 
 class BroadcastRecord(
@@ -96,3 +113,8 @@ class BroadcastRecord(
 
 def agent_key(service: str, agent: str) -> str:
     return f"{service}\0{agent}"
+
+
+def session_of(key: bytes) -> bytes:
+    """What stands for a session whose key is of any length."""
+    return hashlib.sha256(key).digest()[:16]

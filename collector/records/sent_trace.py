@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from collector.records.codec import decode
-from collector.records.keeping import BroadcastRecord, KeepingRecord
+from collector.records.keeping import BroadcastRecord, ClosedTrace, KeepingRecord, session_of
 from collector.records.span_refs import Piece
 from collector.records.trace_views import Unread, view
 from collector.records.traces import RunawayRecord, VerdictRecord
@@ -28,15 +30,24 @@ class KeptFields(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: tuple[msgspec.Raw, ...] = ()
     steps: tuple[msgspec.Raw, ...] = ()
 
-    @property
-    def seconds(self) -> float:
-        """From the first start to the last end; 0 when clocks ran backwards."""
-        return max(0, self.end_time_unix_nano - self.start_time_unix_nano) / 1e9
-
-    @property
-    def is_other(self) -> bool:
-        """No agent, model or tool is seen in it."""
-        return not (self.agents or self.model_calls or self.tool_calls or self.steps)
+    def closed(
+        self, *, key: bytes, offset: int, randomness: Callable[[bytes], int], failed: bool
+    ) -> ClosedTrace:
+        """`key`: of its record; `randomness`: of its id; `failed`: a score did not pass."""
+        trace_id = bytes.fromhex(self.trace_id)
+        duration = max(0, self.end_time_unix_nano - self.start_time_unix_nano) / 1e9
+        return ClosedTrace(
+            trace_id=trace_id,
+            offset=offset,
+            service=self.service,
+            agent=self.agent,
+            version=self.agent_version,
+            session=session_of(key),
+            duration=duration,  # 0 when clocks ran backwards
+            randomness=randomness(trace_id),
+            failed=failed or self.status == "error",
+            is_other=not (self.agents or self.model_calls or self.tool_calls or self.steps),
+        )
 
 
 class SentTrace(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):

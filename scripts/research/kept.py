@@ -33,8 +33,8 @@ async def measured(files: Sequence[Path], *, slow: float | None = None) -> str:
 
     done = await evaluate_recordings(config, plan_from(config), files, lambda _: None, closed)
     decisions = kept.decisions(done.randomness)
-    failing = [each for each in decisions if kept.fails(each.trace_id)]
-    others = [each for each in decisions if not kept.fails(each.trace_id)]
+    failing = [each for each in decisions if each.trace.failed]
+    others = [each for each in decisions if not each.trace.failed]
     sent = [each for each in others if each.is_kept]
     estimate = sum(NEVER / (NEVER - each.threshold) for each in decisions if each.is_kept)
     return (

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from collector.config.forward import Keep
-from collector.forward.keeping import ClosedTrace, Keeping, Order
+from collector.forward.keeping import Keeping, Order
 from collector.otlp.trace_state import NEVER, threshold_of
-from collector.records.keeping import Decision, KeepingState, agent_key
+from collector.records.keeping import ClosedTrace, Decision, KeepingState, agent_key
 
 WAIT, LATE = 30.0, 600.0
 
@@ -69,8 +69,10 @@ def test_a_share_of_the_rest_is_kept_and_stands_for_all() -> None:
 
 def test_every_member_keeps_the_same_share() -> None:
     some = [closed(number) for number in range(500)]
-    few = {each.trace_id for each in decided(keeping(share=0.1), *some) if each.is_kept}
-    more = {each.trace_id for each in decided(keeping(share=0.3), *reversed(some)) if each.is_kept}
+    few = {each.trace.trace_id for each in decided(keeping(share=0.1), *some) if each.is_kept}
+    more = {
+        each.trace.trace_id for each in decided(keeping(share=0.3), *reversed(some)) if each.is_kept
+    }
 
     assert few < more
 
@@ -141,7 +143,7 @@ def test_a_revision_that_fails_brings_its_own_spans() -> None:
     (order,) = it.closed(closed(1, offset=60, failed=True), 1110.0)
 
     assert order == Order(decision=order.decision)
-    assert order.decision.offset == 60
+    assert order.decision.trace.offset == 60
 
 
 def test_what_is_late_follows_a_trace_that_was_kept() -> None:
@@ -149,7 +151,7 @@ def test_what_is_late_follows_a_trace_that_was_kept() -> None:
     decided(it, closed(1, failed=True))
 
     (order,) = it.closed(closed(1, offset=50), 1100.0)
-    assert (order.decision.offset, order.after, order.is_new) == (50, 1, False)
+    assert (order.decision.trace.offset, order.after, order.is_new) == (50, 1, False)
     assert it.closed(closed(1, offset=50), 1100.0) == [], "read again after a restart"
 
 
@@ -166,7 +168,7 @@ def test_a_session_that_fails_brings_its_traces_that_were_dropped() -> None:
     decided(it, closed(1, session=session), closed(2, session=session), closed(3))
 
     orders = it.session(session, 1100.0, fails=True)
-    assert {each.decision.trace_id for each in orders} == {closed(n).trace_id for n in (1, 2)}
+    assert {each.decision.trace.trace_id for each in orders} == {closed(n).trace_id for n in (1, 2)}
     (next_one,) = decided(it, closed(4, session=session), at=1200.0)
     assert next_one.reason == "failed"
 
@@ -199,7 +201,7 @@ def test_a_flood_of_failures_keeps_the_limit_and_every_agent() -> None:
     assert 540 <= len(kept) <= 600 + 100, (
         "each agent that is first seen when all is used up adds one"
     )
-    assert {each.agent for each in kept} == set(agents)
+    assert {each.trace.agent for each in kept} == set(agents)
     assert {each.reason for each in found if not each.is_kept} == {"per_minute"}
 
 
@@ -216,7 +218,7 @@ def test_a_flood_that_lasts_uses_the_limit_each_minute_and_keeps_every_agent() -
         for each, order in it.due(now):
             if order is not None:
                 kept[int(each.decided // 60)] += 1
-                seen.setdefault(int(each.decided // 60), set()).add(each.agent)
+                seen.setdefault(int(each.decided // 60), set()).add(each.trace.agent)
 
     assert kept[20] <= 300 + 50  # the first minute does not know the others yet
     assert all(290 <= kept[minute] <= 315 for minute in (21, 22))
