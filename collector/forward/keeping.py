@@ -13,7 +13,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -49,7 +49,8 @@ _FALL = 1.5
 """How fast the share falls as a minute's limit is used up. With 1 the limit would be used up by a flood of ten times
 as many, and what comes after could not be estimated; with 2 a twentieth of it would never be used."""
 
-_K, _V = TypeVar("_K"), TypeVar("_V")
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,8 +334,7 @@ class Keeping:
             self._forget(decision.trace)
         del self.news.decisions[: len(self.news.decisions) // 2]
         for each in (state.agents, state.failing, state.said):
-            for key in list(each)[: len(each) // 2]:
-                del each[key]
+            _bound(each, len(each) - len(each) // 2)
 
     def _index(self, trace: ClosedTrace) -> None:
         self._by_session.setdefault(trace.session, set()).add(trace.trace_id)
@@ -348,10 +348,14 @@ class Keeping:
 
 
 def _put(into: dict[_K, _V], key: _K, value: _V, *, most: int) -> None:
-    """The oldest go where there are more than `most`."""
     into[key] = value
-    while len(into) > most:
-        del into[next(iter(into))]
+    _bound(into, most)
+
+
+def _bound(of: dict[Any, Any], most: int) -> None:
+    """The oldest go where there are more than `most`."""
+    while len(of) > most:
+        del of[next(iter(of))]
 
 
 def _is_slow(duration: float, past: Iterable[float], quantile: float) -> bool:
