@@ -63,7 +63,7 @@ bench: $(DEV) ## the table of ratios, interleaved with a transport-only server
 	$(BIN)/python -m tests.bench
 
 soak: $(DEV) groups ## the long forms: 200 kills, a long outage, ten minutes of trouble on Kafka, all examples of the properties
-	SPANWISE_ALL_EXAMPLES=1 $(ALL) -m "not slow" tests/property
+	SPANWISE_ALL_EXAMPLES=1 $(ALL) -m "not slow" tests/property $$(grep -rl --include="test_*.py" support.examples tests/unit tests/conformance)
 	$(BIN)/python -m pytest -m slow -s
 
 fuzz: $(DEV) ## the fuzzers of tests/fuzz for an hour, each its share; FUZZ_SECONDS=60 for a minute

@@ -9,6 +9,7 @@ from typing import Any
 from collector.config.tree import Config
 from collector.records.feedback import FeedbackRules
 from collector.records.given import Given
+from tests.support.examples import IS_LONG
 from tests.support.otlp_http import post
 from tests.support.receiving import serving
 from tests.support.service import ROOT
@@ -74,6 +75,8 @@ EDGES: Mapping[str, tuple[Any, ...]] = {
     "id": TEXTS,
     "time": (*TEXTS, *ENDS),
 }
+PAIRED = 12 if IS_LONG else 6
+"""Edges of a field that stand beside those of each other field: `make soak` tries more."""
 AT_ONCE = 200
 """Items of a request here: each stands between two good ones."""
 
@@ -95,7 +98,7 @@ def items() -> Iterator[dict[str, Any]]:
     for name, edges in EDGES.items():
         yield from ({**GOOD, name: edge} for edge in edges)
     for (one, first), (two, second) in itertools.combinations(EDGES.items(), 2):
-        for a, b in itertools.product(first[:12], second[:12]):
+        for a, b in itertools.product(first[:PAIRED], second[:PAIRED]):
             yield {**GOOD, one: a, two: b}
     yield {name: edges[0] for name, edges in EDGES.items()}
 
@@ -115,8 +118,8 @@ async def test_an_item_at_the_edge_of_its_types_costs_no_other_item() -> None:
             assert said["accepted"] + len(rejected) == len(some) + 2
             accepted, refused = accepted + said["accepted"], refused + len(rejected)
 
-        assert accepted > 1_000
-        assert refused > 1_000
+        assert accepted > 500
+        assert refused > 500
 
 
 def _batches() -> Iterator[list[dict[str, Any]]]:

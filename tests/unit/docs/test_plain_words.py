@@ -1,9 +1,12 @@
 """Pages have the field's words, and sentences that can be read at once (CONTRIBUTING.md)."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.support.table import for_each
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(
@@ -39,6 +42,7 @@ _CODE = re.compile(
 )
 
 
+@cache
 def words(path: Path) -> str:
     return _CODE.sub(" ", path.read_text("utf-8"))
 
@@ -54,7 +58,7 @@ def test_pages_and_code_have_the_fields_words(word: str) -> None:
     assert found == [], f"write {INSTEAD[word]}"
 
 
-@pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in SHORT])
+@for_each("page", [str(path.relative_to(ROOT)) for path in SHORT])
 def test_no_sentence_is_too_long_to_be_read_at_once(page: str) -> None:
     """Tables and headings are none; a link counts with its words, code as one."""
     lines = [line for line in words(ROOT / page).splitlines() if not line.startswith(("|", "#"))]

@@ -67,7 +67,8 @@ def importers(wanted: str) -> set[str]:
     for file in (
         path for name in ("collector", "evaluators") for path in (ROOT / name).rglob("*.py")
     ):
-        for node in ast.walk(ast.parse(file.read_text())):
+        source = file.read_text()
+        for node in ast.walk(ast.parse(source)) if wanted in source else ():
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             modules += [each.name for each in node.names] if isinstance(node, ast.Import) else []
             if any(f"{each}.".startswith(f"{wanted}.") for each in modules):

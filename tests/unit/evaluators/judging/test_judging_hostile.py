@@ -13,6 +13,7 @@ from evaluators.model import ModelCall, ToolCall, Trace
 from evaluators.providers.scripted import ScriptedJudge, fitting
 from tests.support.attacks import INJECTIONS
 from tests.support.evaluating import a_tool, a_trace
+from tests.support.examples import IS_LONG
 from tests.support.judging import (
     ALL,
     COGITATOR,
@@ -83,10 +84,13 @@ def test_there_are_at_least_fifty_attacks() -> None:
 
 @for_each("attack", range(len(INJECTIONS)))
 async def test_no_attack_in_any_place_changes_a_score(attack: int) -> None:
-    """A sloppy judge takes more for the end of the fence than a strict one, so it reads all that a strict one does."""
+    """A sloppy judge takes more for the end of the fence than a strict one, so it reads all that a strict one does.
+
+    `make test` tries each attack in every fourth place, each place with every fourth attack; `make soak` all in all.
+    """
     due = judged(*PANDAPROBE, *COGITATOR)
     expectation = Expectation(output="sunny")
-    for place, hostile in PLACES.items():
+    for place, hostile in list(PLACES.items())[0 if IS_LONG else attack % 4 :: 1 if IS_LONG else 4]:
         asked = obedient(sloppy=True)
         verdict = await judge(hostile(INJECTIONS[attack]), asked, due, expectation=expectation)
 

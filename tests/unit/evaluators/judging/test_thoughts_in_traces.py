@@ -18,6 +18,7 @@ from evaluators.plan import Configured
 from evaluators.providers.scripted import ScriptedJudge, fitting
 from tests.support.cpu import within_cpu
 from tests.support.evaluating import a_trace
+from tests.support.examples import examples
 from tests.support.judging import MARKER, PANDAPROBE, judge, judged
 from tests.support.table import for_each
 
@@ -220,7 +221,7 @@ def test_there_are_more_than_two_hundred_texts() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(text=st.sampled_from(TEXTS))
 async def test_no_text_raises_a_score_or_avoids_its_verdict(name: str, text: str) -> None:
     await attack(CASES[name], text)
