@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import sys
@@ -253,17 +254,18 @@ class Child:
         return await self._link.receive_all(within)
 
     def kill(self) -> None:
-        """End a child that hangs. A pending `receive` raises EOFError."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        """End a child that hangs, and what it has started. A pending `receive` raises EOFError."""
+        # macOS says the second of a group that has ended.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
 
     async def _end(self) -> None:
         try:
             async with asyncio.timeout(_END_TIMEOUT):
                 await self._link.close()
                 await self._process.wait()
-        except (TimeoutError, asyncio.CancelledError) as error:
-            self.kill()
+        except TimeoutError:
+            pass
+        finally:
+            self.kill()  # what it has started, where it has ended itself
             await self._process.wait()
-            if isinstance(error, asyncio.CancelledError):
-                raise

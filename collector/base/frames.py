@@ -56,11 +56,14 @@ def killed_before_parent(score: int) -> None:
 def parent_socket(niceness: int) -> socket.socket:
     """In a child: the socket to its parent. The parent comes first on a busy machine and alone heeds Ctrl-C.
 
-    The child ends when its socket does. What others' code prints in it goes to stderr: stdout is the command's own.
+    The child ends when its socket does, which no process that others' code forks in it holds open. What that code
+    prints goes to stderr: stdout is the command's own.
     """
     os.dup2(2, 1)
     killed_before_parent(CHILD)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(niceness)
     log_to_stderr(logging.WARNING)
-    return socket.socket(fileno=int(sys.argv[1]))
+    number = int(sys.argv[1])
+    os.register_at_fork(after_in_child=lambda: os.closerange(number, number + 1))
+    return socket.socket(fileno=number)

@@ -1,31 +1,20 @@
-"""A process' memory: what is freed goes back to the system once load has gone, and plug-ins have a limit.
+"""A process' memory: what is freed goes back to the system once load has gone.
 
 Where the C library has no `malloc_trim` (musl, macOS), nothing happens.
 """
 
 import contextlib
 import ctypes
-import resource
 import threading
 import time
 from collections.abc import Callable, Generator
 from typing import Any
 
-from collector.base.frames import killed_before_parent
-
-# bytes of a process that runs third parties' evaluators: ours take 60 MB, and a local model a few hundred more
-PLUGIN_MEMORY = 1 << 30
 QUIET = 3.0  # seconds with hardly any work after which load has gone
 LONGEST = 60.0  # seconds of lasting load after which memory is given back all the same
 WORTH_IT = 0.5  # CPU seconds of work, since memory was last given back, that may have freed some
 _IDLE = 0.1  # of one CPU: below it a process counts as quiet
 _EVERY = 1.0  # seconds between two looks
-
-
-def limit_plugins() -> None:
-    with contextlib.suppress(OSError, ValueError):  # a lower limit holds already; not Linux
-        resource.setrlimit(resource.RLIMIT_DATA, (PLUGIN_MEMORY, PLUGIN_MEMORY))
-    killed_before_parent(1000)
 
 
 class TrimTimer:

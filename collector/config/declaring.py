@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from collector.base.heap import limit_plugins
+from collector.base.plugins import limit_plugins
 from evaluators.declare import Spec
 from evaluators.errors import PluginError, PluginNotFound, SettingsError
 from evaluators.plan import Settings, check_block

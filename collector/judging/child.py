@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from collector.base.frames import LENGTH, pack_frame, parent_socket
-from collector.base.heap import limit_plugins, trimmed_heap
+from collector.base.heap import trimmed_heap
+from collector.base.plugins import limit_plugins
 from collector.base.supervisor import reason_of
 from collector.config.plan import PlanSettings, checked_plan, expectations_from
 from collector.config.tree import Config

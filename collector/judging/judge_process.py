@@ -20,7 +20,7 @@ from pydantic import SecretStr
 from collector.base.child import LONGEST_RESTART, Child, restart_backoff
 from collector.base.clock import Clock
 from collector.base.families import RuntimeFamilies
-from collector.base.plugin_switch import OFF, PluginSwitch
+from collector.base.plugins import OFF, PluginSwitch
 from collector.base.retry import Sleep
 from collector.base.supervisor import Reason, reason_of
 from collector.base.telemetry import Telemetry
@@ -34,6 +34,7 @@ from collector.judging.port import (
     BudgetReply,
     CacheFailed,
     CallFinished,
+    FromJudge,
     Job,
     JobDone,
     JudgeDiedError,
@@ -200,9 +201,19 @@ class JudgeProcess:
         try:
             async with asyncio.TaskGroup() as waiting:
                 while True:
-                    self._take(decode_from_judge(await child.receive()), child, waiting)
+                    self._take(self._frame(await child.receive()), child, waiting)
         except* (EOFError, OSError) as ends:
             raise EOFError from ends
+
+    def _frame(self, payload: bytes) -> FromJudge:
+        """Raises EOFError: it is none, but what others' code has written to the socket."""
+        try:
+            frame = decode_from_judge(payload)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise EOFError from error
+        if isinstance(frame, JobDone) and not self._plugins.keys() >= {*frame.late}:
+            raise EOFError
+        return frame
 
     def _blame(self) -> bool:
         """Leave the evaluator that ran when the process ended out on that subject; the other subjects lose nothing.

@@ -13,6 +13,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
+from collector.base.plugins import end_if_forked
 from collector.judging.port import RUNNING
 from evaluators.judging.calls import JudgeHandle
 from evaluators.plan import Configured
@@ -32,6 +33,7 @@ class Watch:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = os.open(folder / RUNNING, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         self._limits = limits
+        self._pid = os.getpid()
         self.late: dict[int, list[str]] = {}
         """By job, evaluators that waited for something else than the judge until their time was over."""
 
@@ -54,6 +56,7 @@ class Watch:
         try:
             yield
         finally:
+            end_if_forked(self._pid)
             faulthandler.cancel_dump_traceback_later()
             self._note("")
 

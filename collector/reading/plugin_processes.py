@@ -11,7 +11,7 @@ import msgspec
 
 from collector.base.child import Child
 from collector.base.families import RuntimeFamilies
-from collector.base.plugin_switch import OFF, PluginSwitch
+from collector.base.plugins import OFF, PluginSwitch
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.reading.port import PluginJob
@@ -63,6 +63,12 @@ class PluginProcesses(Processes):
             task.lost = OFF
             task.resolve(None)
         return is_off
+
+    def _is_answer(self, task: Task, answer: bytes) -> bool:
+        try:
+            return _outcome(answer).evaluator == _evaluator(task)
+        except (msgspec.DecodeError, ValueError):
+            return False
 
     def _is_tried_again(self, task: Task, *, hung: bool) -> bool:
         name = _evaluator(task)

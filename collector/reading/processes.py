@@ -239,14 +239,19 @@ class Processes:
             while unanswered:
                 self._queue.began(unanswered[0], loop.time())
                 answers = await child.receive_all(within=unanswered[0].timeout)
-                now = loop.time()
-                for answer in answers:
-                    self._queue.ended(unanswered[0], now)
-                    unanswered.popleft().resolve(answer)
+                self._resolve(unanswered, answers, loop.time())
         except BaseException as error:
             self._give_back(number, unanswered, hung=isinstance(error, TimeoutError))
             raise
         return len(tasks)
+
+    def _resolve(self, unanswered: deque[Task], answers: Sequence[bytes], now: float) -> None:
+        """Raises EOFError: one is none of these jobs', but others' code has written to the socket."""
+        for answer in answers:
+            if not unanswered or not self._is_answer(unanswered[0], answer):
+                raise EOFError
+            self._queue.ended(unanswered[0], now)
+            unanswered.popleft().resolve(answer)
 
     def _give_back(self, number: int, unanswered: deque[Task], *, hung: bool) -> None:
         if not unanswered:
@@ -271,6 +276,9 @@ class Processes:
     def _is_refused(self, _task: Task) -> bool:
         """Whether a job is answered without being sent."""
         return False
+
+    def _is_answer(self, _task: Task, _answer: bytes) -> bool:
+        return True
 
     def _is_tried_again(self, task: Task, *, hung: bool) -> bool:
         raise NotImplementedError

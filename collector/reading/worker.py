@@ -8,6 +8,7 @@ Only here and offline are numpy and the embedder's model imported.
 
 import contextlib
 import logging
+import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +21,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.base.errors import LogUnavailable, Undecodable
 from collector.base.frames import IncompleteFrameError, pack_frame, parent_socket, read_frames
-from collector.base.heap import limit_plugins, trimmed_heap
+from collector.base.heap import trimmed_heap
+from collector.base.plugins import end_if_forked, limit_plugins
 from collector.config.plan import checked_plan, embedder_from, expectations_from, failed_outcomes
 from collector.log.disk.map_reader import MapReader
 from collector.log.port import SPANS
@@ -214,10 +216,13 @@ class JobRunner:
 
     def guarded(self, job: PluginJob) -> Outcome:
         """In a worker alone: elsewhere Ctrl-C and an exit are the caller's."""
+        pid = os.getpid()
         try:
             return self.plugin(job)
         except BaseException as error:  # noqa: BLE001 - SystemExit is as much its own outcome
             return failed(self._plugins[job.evaluator], failure_of(error))
+        finally:
+            end_if_forked(pid)
 
 
 def packed(

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from collector.base.frames import pack_frame
-from collector.base.heap import PLUGIN_MEMORY
+from collector.base.plugins import PLUGIN_MEMORY
 from tests.support.asking import asked
-from tests.support.bad_plugins import DIES, KINDS, bad
+from tests.support.bad_plugins import DIES, bad
 from tests.support.command import spanwise
 from tests.support.openai_server import OpenAiServer
 from tests.support.sender import send
@@ -25,11 +25,17 @@ LATEST = 30.0
 """Seconds from a trace to the last of our scores of it, and from a session's close to the last of its scores."""
 IDLE = 1.0
 SETTINGS = ("embedder.kind=none", "windows.trace.root_grace=300ms", f"windows.session.idle={IDLE}s")
+KINDS = (
+    *("exits", "ends_the_process", "kills_itself", "interrupts", "hangs", "hangs_in_c", "recurses"),
+    *("takes_memory", "leaves_threads", "forks_and_returns", "writes_descriptors", "prints"),
+    *("returns_text", "returns_endless_metadata"),
+)
+COSTLY = {*DIES, "forks_and_returns", "writes_descriptors"} - {"ends_the_process"}
 CASES: list[tuple[str, tuple[str, ...]]] = [
     ("trace", KINDS),
     ("session", KINDS),
     # Each death costs a start of their one process, which takes seconds: one that ends it, one that hangs.
-    ("judge", tuple(kind for kind in KINDS if kind not in DIES - {"ends_the_process"})),
+    ("judge", tuple(kind for kind in KINDS if kind not in COSTLY)),
     ("judge", ("hangs_in_c", "prints")),
 ]
 NAMED = [f"{scope}-{len(kinds)}" for scope, kinds in CASES]
@@ -83,7 +89,11 @@ def check_words(told: dict[str, set[str | None]], kinds: Sequence[str]) -> None:
     """Each kind has an outcome, which names what it did."""
     for kind in kinds:
         word = told[f"bad/{kind}"]
-        if kind in {"leaves_threads", "prints"}:  # at its bound of memory no more threads begin
+        if kind == "writes_descriptors":  # which of its process' descriptors answers ours
+            assert word & {None, "worker_died", "switched_off"}
+            continue
+        if kind in {"leaves_threads", "forks_and_returns", "prints"}:
+            # At its bound of memory no more threads begin.
             assert None in word
             continue
         assert None not in word

@@ -1,94 +1,117 @@
 """Evaluators of third parties that go wrong, each in its own way; the way is the name of the evaluator."""
 
 from pathlib import Path
+from textwrap import indent
 
-SOURCE = """
-import ctypes
-import itertools
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
-
+HEADER = """
+import asyncio, builtins, ctypes, gc, itertools, json, locale, multiprocessing, os, re, resource, signal, subprocess
+import sys, threading, time
 from evaluators import Judge, Score, Session, Trace, evaluator
 
 LEFT = []
 
+class Odd(BaseException):
+    pass
 
-@evaluator(version="1", name="exits")
-def exits(subject: Subject) -> Score:
-    sys.exit(3)
+class Raises:
+    def __del__(self):
+        raise Odd
 
+    def __float__(self):
+        os._exit(9)
 
-@evaluator(version="1", name="ends_the_process")
-def ends_the_process(subject: Subject) -> Score:
-    os._exit(4)
-
-
-@evaluator(version="1", name="kills_itself")
-def kills_itself(subject: Subject) -> Score:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@evaluator(version="1", name="interrupts")
-def interrupts(subject: Subject) -> Score:
-    raise KeyboardInterrupt
-
-
-@evaluator(version="1", name="hangs")
-def hangs(subject: Subject) -> Score:
-    time.sleep(10000)
-
-
-@evaluator(version="1", name="hangs_in_c")
-def hangs_in_c(subject: Subject) -> Score:
-    ctypes.PyDLL(None).sleep(10000)  # it keeps the interpreter's lock
-
-
-@evaluator(version="1", name="recurses")
-def recurses(subject: Subject) -> Score:
-    def deeper() -> Score:
-        return deeper()
-
-    return deeper()
-
-
-@evaluator(version="1", name="takes_memory")
-def takes_memory(subject: Subject) -> Score:
-    LEFT.append(bytearray(4 << 30))
-
-
-@evaluator(version="1", name="leaves_threads")
-def leaves_threads(subject: Subject) -> Score:
-    for _ in range(50):
-        threading.Thread(target=time.sleep, args=(10000,)).start()
-    return Score(value=0.5)
-
-
-@evaluator(version="1", name="prints")
-def prints(subject: Subject) -> Score:
-    print("printed in Python")
-    os.write(1, b"written to descriptor 1\\n")
-    subprocess.run(["echo", "printed by a child"])
-    return Score(value=0.5)
-
-
-@evaluator(version="1", name="returns_text")
-def returns_text(subject: Subject) -> Score:
-    return "0.5"
-
-
-@evaluator(version="1", name="returns_endless_metadata")
-def returns_endless_metadata(subject: Subject) -> Score:
-    endless = []
-    endless.append(endless)
-    return Score(value=0.5, metadata={"endless": endless})
+def fails(*_, **__):
+    raise Odd
 """
-KINDS = tuple(line.split('"')[3] for line in SOURCE.splitlines() if line.startswith("@evaluator"))
-DIES = {"ends_the_process", "kills_itself", "hangs", "hangs_in_c"}
-"""Those that cost their process."""
+HALF = "\nreturn Score(value=0.5)"
+DIES = {
+    "ends_the_process": "os._exit(4)",
+    "kills_itself": "os.kill(os.getpid(), signal.SIGKILL)",
+    "stops_itself": "os.kill(os.getpid(), signal.SIGSTOP)",
+    "hangs": "time.sleep(10000)",
+    "hangs_in_c": "ctypes.PyDLL(None).sleep(10000)  # it keeps the interpreter's lock",
+    "hangs_in_re": "re.match('(a|a|b)*c', 'a' * 60)",
+    "loops": "for _ in itertools.repeat(0): pass",
+    "loops_in_c": "sum(itertools.repeat(0))",
+    "ignores_exceptions": """
+while True:
+    try:
+        time.sleep(10000)
+    except BaseException:
+        pass
+""",
+    "closes_every_descriptor": "os.closerange(0, 1000)" + HALF,
+    "crashes": "ctypes.string_at(1)",
+    "aborts": "signal.signal(signal.SIGABRT, signal.SIG_IGN)\nos.abort()",
+}
+"""Those that cost their process: what they say is `worker_died`, `timeout` or `switched_off`."""
+FAILS = {
+    "exits": "sys.exit(3)",
+    "interrupts": "raise KeyboardInterrupt",
+    "raises_odd": "raise Odd",
+    "raises_exit": "raise GeneratorExit",
+    "cancels": "raise asyncio.CancelledError",
+    "recurses": "return recurses(subject)",
+    "takes_memory": "LEFT.append(bytearray(4 << 30))",
+    "returns_text": "return '0.5'",
+    "returns_nan": "return float('nan')",
+    "returns_much": "return 'x' * (100 << 20)",
+    "returns_much_metadata": "return Score(value=0.5, metadata={'x': 'x' * (100 << 20)})",
+    "returns_generator": "yield 0.5",
+    "returns_coroutine": "return asyncio.sleep(0)",
+    "returns_value_that_ends": "return Score(value=Raises())",
+    "returns_endless_metadata": "endless = {}\nendless['x'] = endless\nreturn Score(value=0.5, metadata=endless)",
+    "mutates": "subject.turns = None" + HALF,
+}
+"""Those whose every outcome is an error of their own."""
+SPOILS = {
+    "leaks": "LEFT.append(bytearray(200 << 20))",
+    "leaves_threads": "for _ in range(50): threading.Thread(target=time.sleep, args=(10000,)).start()",
+    "leaves_thread_that_ends": "threading.Timer(0.05, os._exit, (7,)).start()",
+    "prints": """
+print("printed in Python")
+os.write(1, b"written to descriptor 1\\n")
+subprocess.run(["echo", "printed by a child"])
+""",
+    "closes_output": "os.close(1)\nos.close(2)\nos.close(0)",
+    "writes_to_input": "os.dup2(os.open('/dev/null', os.O_RDWR), 0)\nos.dup2(0, 1)\nos.dup2(0, 2)",
+    "leaves_children": "for _ in range(5): LEFT.append(subprocess.Popen(['sleep', '300']))",
+    "forks": "if not os.fork(): time.sleep(300)",
+    "forks_and_returns": "os.fork()",
+    "changes_folder": "os.chdir('/')",
+    "changes_signals": "for each in (2, 15, 17): signal.signal(each, signal.SIG_IGN)",
+    "limits_files": "resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))",
+    "limits_cpu": "resource.setrlimit(resource.RLIMIT_CPU, (1, 1))",
+    "patches_json": "json.dumps = json.loads = json.JSONEncoder.encode = fails",
+    "patches_builtins": "builtins.open = builtins.isinstance = builtins.len = builtins.__import__ = fails",
+    "patches_modules": "import evaluators.run\nevaluators.run.settle = evaluators.run.failed = fails",
+    "raises_late": "LEFT.append(Raises())\nLEFT.clear()",
+    "raises_at_exit": "import atexit\natexit.register(fails)",
+    "traces": "sys.settrace(fails)\nthreading.settrace(fails)",
+    "lowers_recursion": "sys.setrecursionlimit(40)",
+    "disables_gc": "gc.disable()\ngc.freeze()",
+    "changes_locale": "locale.setlocale(locale.LC_ALL, 'C')\nos.environ.clear()",
+    "clears_modules": "sys.modules.clear()\nsys.path.clear()",
+    "alarms": "signal.setitimer(signal.ITIMER_REAL, 0.05)",
+    "leaves_group": "os.setpgid(0, 0) if os.getpgid(0) != os.getpid() else None",
+    "reads_descriptors": """
+for each in range(3, 20):
+    try:
+        os.set_blocking(each, False)
+        os.read(each, 1 << 16)
+    except OSError:
+        pass
+""",
+    "writes_descriptors": """
+for each in range(3, 20):
+    try:
+        os.write(each, b"\\0\\0\\0\\1x" * 100)
+    except OSError:
+        pass
+""",
+}
+"""Those that return a score, and what else their process does is spoiled."""
+KINDS = (*DIES, *FAILS, *SPOILS)
 SCOPES = {
     "trace": "subject: Trace",
     "session": "subject: Session",
@@ -104,10 +127,14 @@ IMPORTS = {
 """Plug-ins that go wrong as they are imported."""
 
 
-def bad(folder: Path, *kinds: str, scope: str = "trace") -> Path:
+def bad(folder: Path, *kinds: str, scope: str = "trace", name: str = "bad") -> Path:
     """A file of evaluators with these kinds alone."""
-    blocks = SOURCE.replace("subject: Subject", SCOPES[scope]).split("@evaluator(")
-    chosen = [block for block in blocks[1:] if block.split('"')[3] in kinds]
-    file = folder / "bad.py"
-    file.write_text("@evaluator(".join([blocks[0], *chosen]))
+    bodies = DIES | FAILS | {kind: body + HALF for kind, body in SPOILS.items()}
+    functions = (
+        f'\n\n@evaluator(version="1", name="{kind}")\ndef {kind}({SCOPES[scope]}) -> Score:\n'
+        + indent(bodies[kind], "    ")
+        for kind in kinds
+    )
+    file = folder / f"{name}.py"
+    file.write_text(HEADER + "".join(functions) + "\n")
     return file

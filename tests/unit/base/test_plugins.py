@@ -1,6 +1,6 @@
 """When an evaluator of a third party is switched off, and when it is tried again."""
 
-from collector.base.plugin_switch import SHORTER, STRIKES, WINDOW, PluginSwitch
+from collector.base.plugins import SHORTER, STRIKES, WINDOW, PluginSwitch
 
 NAME = "mine/broken"
 

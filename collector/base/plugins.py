@@ -1,10 +1,21 @@
-"""Which evaluators of third parties are switched off, because they ended or held up their processes."""
+"""What processes that run third parties' evaluators may take, and which evaluators are switched off.
 
+These have ended or held up their processes.
+"""
+
+import contextlib
 import logging
+import os
+import resource
 import time
 from collections import deque
+from pathlib import Path
 
+from collector.base.frames import killed_before_parent
 from evaluators.model import Failure
+
+PLUGIN_MEMORY = 1 << 30  # bytes of a process: ours take 60 MB, and a local model a few hundred more
+MOST_CHILDREN = 100  # that a process has: a pool of workers fits, some more with each trace do not
 
 STRIKES = 3  # deaths and time-outs in WINDOW that switch an evaluator off: one may be chance, and each costs a process
 WINDOW = 600.0  # seconds in which they count, and for which it is off
@@ -12,6 +23,26 @@ SHORTER = 4  # how much shorter its time is after a strike: three whole ones wou
 WHY_OFF = f"it ended its process or took too long {STRIKES} times in {WINDOW / 60:g} min"
 OFF = Failure(type="switched_off", message=WHY_OFF)
 _log = logging.getLogger(__name__)
+
+
+def limit_plugins() -> None:
+    with contextlib.suppress(OSError, ValueError):  # a lower limit holds already; not Linux
+        resource.setrlimit(resource.RLIMIT_DATA, (PLUGIN_MEMORY, PLUGIN_MEMORY))
+    killed_before_parent(1000)
+
+
+def end_if_forked(pid: int) -> None:
+    """Called as an evaluator ends in the process `pid`: a copy that it made must not go on in our code.
+
+    Nor does a process that it has left too many children in.
+    """
+    if os.getpid() != pid or _children() > MOST_CHILDREN:
+        os._exit(1)
+
+
+def _children() -> int:
+    lists = Path("/proc/self/task").glob("*/children")  # none where it is not Linux
+    return sum(len(each.read_text().split()) for each in lists)
 
 
 class PluginSwitch:
