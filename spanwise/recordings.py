@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias, TypeGuard
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 from opentelemetry.sdk.trace import ReadableSpan
 
@@ -16,6 +16,7 @@ from collector.base.frames import pack_frame
 from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.otlp.split import Piece
+from collector.records.given import Given
 from collector.service.offline_service import OfflineService
 from collector.service.recorded_traces import RecordedTraces
 from collector.service.recordings import find
@@ -28,15 +29,21 @@ Source: TypeAlias = str | Path | bytes | Sequence[str | Path] | Sequence[Readabl
 single ExportTraceServiceRequest), or ended spans of the OpenTelemetry SDK, as its `InMemorySpanExporter` keeps them."""
 
 
+class Recording(NamedTuple):
+    """What was read together: a turn that is made of log records may need its neighbours' spans."""
+
+    spans: tuple[Piece, ...]
+    scores: tuple[Given, ...]  # of others
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedTrace(Trace):
     """A trace with the recording that it came from, of which it is scored."""
 
-    recording: tuple[Piece, ...] = field(repr=False, compare=False)
-    """All spans that were read with it: a turn that is made of log records may need its neighbours'."""
+    recording: Recording = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, trace: Trace, recording: tuple[Piece, ...]) -> RecordedTrace:
+    def of(cls, trace: Trace, recording: Recording) -> RecordedTrace:
         """The trace with its recording."""
         values = {each.name: getattr(trace, each.name) for each in fields(trace)}
         return cls(**values, recording=recording)
@@ -59,7 +66,7 @@ async def aread(source: Source, *, config: Configuration = None) -> list[Trace]:
         if recorded.rejected:
             why = "; ".join(recorded.reasons)
             warnings.warn(f"{recorded.rejected} spans rejected: {why}", stacklevel=2)
-        recording = tuple(recorded.every_piece())
+        recording = Recording((*recorded.every_piece(),), (*recorded.scores,))
         return [RecordedTrace.of(trace, recording) for trace in recorded.closed.traces()]
 
 

@@ -11,12 +11,11 @@ from typing import Any, TypeAlias
 import msgspec
 
 from collector.config.plan import plan_from, registry_from
-from collector.otlp.split import Piece
 from collector.service.evaluation import ClosedSession, evaluate_traces
 from evaluators.declare import Spec, declared
 from evaluators.model import Trace
 from evaluators.registry import Registry
-from spanwise.recordings import RecordedTrace, Source, aread
+from spanwise.recordings import RecordedTrace, Recording, Source, aread
 from spanwise.scores import Scores
 from spanwise.settings import Configuration, settings_of, waits
 
@@ -50,7 +49,7 @@ async def ascore(
         EvaluatorError: an evaluator is unknown, is declared twice, or lacks what it needs.
         TypeError: a trace does not come from `read`, or a function is not an evaluator.
     """
-    pieces, trace_ids = _recordings(traces)
+    recordings, trace_ids = _recordings(traces)
     signals: list[dict[str, Any]] = []
 
     def closed(session: ClosedSession) -> None:
@@ -69,9 +68,10 @@ async def ascore(
         await evaluate_traces(
             settings,
             plan_from(settings, registry=registry, only=only),
-            pieces,
+            [piece for each in recordings for piece in each.spans],
             trace_ids,
             closed,
+            scores=[score for each in recordings for score in each.scores],
             inline=bool(functions),
         )
     return Scores(signals)
@@ -85,16 +85,16 @@ async def aevaluate(source: Source, **options: Any) -> Scores:
 score, evaluate = waits(ascore), waits(aevaluate)
 
 
-def _recordings(traces: Iterable[Trace]) -> tuple[list[Piece], Collection[str]]:
-    """All spans of the recordings that these traces came from, each recording once; and the traces' ids."""
-    recordings: dict[int, tuple[Piece, ...]] = {}
+def _recordings(traces: Iterable[Trace]) -> tuple[Collection[Recording], Collection[str]]:
+    """The recordings that these traces came from, each once; and the traces' ids."""
+    recordings: dict[int, Recording] = {}
     trace_ids: set[str] = set()
     for trace in traces:
         if not isinstance(trace, RecordedTrace):
             raise TypeError("expected traces of `spanwise.read`, which know the spans they are of")
         recordings[id(trace.recording)] = trace.recording
         trace_ids.add(trace.trace_id)
-    return [piece for each in recordings.values() for piece in each], trace_ids
+    return recordings.values(), trace_ids
 
 
 def _spec(function: Callable[..., Any]) -> Spec:

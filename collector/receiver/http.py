@@ -1,6 +1,11 @@
-"""OTLP over HTTP/1.1: a path per signal, two encodings, every answer in the encoding of the request; and its server."""
+"""OTLP over HTTP/1.1: a path per signal, two encodings, every answer in the encoding of the request; and its server.
+
+Feedback and scores come and are answered as JSON. The type of their body is not looked at: `curl -d` and a page's
+`sendBeacon` name another one.
+"""
 
 import asyncio
+import json
 from asyncio import Task
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
@@ -29,7 +34,6 @@ from collector.receiver.answers import (
     status,
     unauthenticated,
 )
-from collector.receiver.feedback import door
 from collector.receiver.feedback.found import FoundFeedback
 from collector.receiver.inflate import BY_NAME, Decode, Inflate, protobuf
 from collector.receiver.intake import Intake
@@ -40,6 +44,8 @@ KEY = "receiver.http"
 PROTOBUF = "application/x-protobuf"
 PROTOBUFS = (PROTOBUF, "application/protobuf")
 JSON = "application/json"
+EVALUATIONS = "/v1/evaluations"
+FEEDBACK_PATHS = ("/v1/feedback", EVALUATIONS)
 MAX_AGE = 180.0
 """Seconds after which a connection ends with its next answer, as those of gRPC do: so senders find new processes."""
 PREFLIGHT_AGE = 7200  # seconds that a browser keeps the answer to its preflight request: what Chromium takes at most
@@ -85,12 +91,12 @@ class HttpApp:
     async def _serve(self, request: Request) -> Response:
         media, path = _media(request), _plain(request.url.path)
         signal = self._paths.get(path)
-        if signal is None and path not in door.PATHS:
+        if signal is None and path not in FEEDBACK_PATHS:
             return _error(self._wrong_door.no_path(request.url.path), media)
         if request.method != "POST":
             return _error(self._wrong_door.no_post(request.method), media)
         if signal is None:
-            return await self._feedback(request, scores=path == door.EVALUATIONS)
+            return await self._feedback(request, scores=path == EVALUATIONS)
         return await self._answered(request, signal, media)
 
     async def _answered(
@@ -129,7 +135,7 @@ class HttpApp:
                 _chunks(request), sender=self._sender(request), inflate=inflate, scores=scores
             )
         return Response(
-            door.body(answer, found),
+            _feedback_body(answer, found),
             status_code=answer.http_status,
             headers=_headers(answer),
             media_type=JSON,
@@ -200,6 +206,15 @@ def _encoded(message: Message, media: str | None) -> bytes:
     if media == JSON:
         return MessageToJson(message, indent=None).encode()
     return message.SerializeToString()
+
+
+def _feedback_body(answer: ReceiverReply, found: FoundFeedback) -> str:
+    """200 once everything that was accepted is durable, else an error as `/api/v1` gives it."""
+    rejected = [{"index": at, "message": why} for at, why in found.rejected]
+    if answer is OK:
+        return json.dumps({"accepted": found.results["accepted"], "rejected": rejected})
+    error = {"type": answer.code.name.lower(), "message": answer.message}
+    return json.dumps({"error": error, "rejected": rejected} if rejected else {"error": error})
 
 
 def _headers(answer: ReceiverReply) -> dict[str, str]:

@@ -237,12 +237,10 @@ def _check_number(item: Given) -> None:
 
 
 def _texts(item: Given) -> Iterable[tuple[str, str]]:
-    names = ("name", "session_id", "service", "task_id", "label", "source", "id")
-    return (
-        (name, text)
-        for name in names
-        if (text := getattr(item, name)) is not None and (text or name != "service")
-    )
+    names = ("name", "session_id", "task_id", "label", "source", "id")
+    texts = {name: getattr(item, name) for name in names}
+    texts |= {"service": item.service or None, "version": item.evaluation.version}
+    return ((name, text) for name, text in texts.items() if text is not None)
 
 
 def _time(text: str | None, now: float) -> str:

@@ -84,38 +84,22 @@ class GivenScore(Given, frozen=True, kw_only=True):
         return self.origin
 
 
-class Evaluation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Evaluation(Given, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One score as it is posted: the fields of `POST /v1/evaluations`."""
 
-    name: str
-    value: bool | float | None = None
-    label: str | None = None
-    trace_id: str | None = None
-    span_id: str | None = None
-    session_id: str | None = None
-    service: str | None = None
-    explanation: str | None = None
-    scale: Scale = Scale()
+    kind: Literal["code", "llm"] = "code"
+    comment: str | None = msgspec.field(default=None, name="explanation")
     version: str | None = None
     scope: Literal["trace", "session"] | None = None
-    time: str | None = None
-    id: str | None = None
 
     @property
-    def given(self) -> GivenScore:
-        about = {name: getattr(self, name) for name in _POSTED}
-        origin = EvaluationOrigin(
+    def evaluation(self) -> EvaluationOrigin:
+        return EvaluationOrigin(
             version=self.version,
             scope=self.scope,
             source="POST /v1/evaluations",
             sender=self.service,
         )
-        return GivenScore(**about, comment=self.explanation, kind="code", origin=origin)
-
-
-_POSTED = tuple(
-    each for each in Evaluation.__struct_fields__ if each not in ("explanation", "version", "scope")
-)
 
 
 _given = msgspec.json.Decoder(Given)
@@ -138,12 +122,11 @@ def given(item: bytes | msgspec.Raw, *, scores: bool = False) -> Given:
     decoder = _evaluation if scores else _given
     try:
         try:
-            found = decoder.decode(item)
+            return decoder.decode(item)
         except UnicodeDecodeError:
-            found = decoder.decode(bytes(item).decode(errors="replace"))
+            return decoder.decode(bytes(item).decode(errors="replace"))
     except NOT_A_RECORD as error:
         raise Undecodable(str(error)) from error
-    return found.given if isinstance(found, Evaluation) else found
 
 
 def items_in(body: bytes, name: str = "feedback") -> Sequence[bytes | msgspec.Raw]:

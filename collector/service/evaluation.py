@@ -15,12 +15,14 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.port import SIGNALS, Record
 from collector.otlp.split import Piece
+from collector.records.given import Given
 from collector.records.sessions import session_key
 from collector.records.signal_batch import signals_in
 from collector.records.trace_summary import packed_outline
 from collector.records.trace_views import TraceUsage, decode_report
 from collector.records.traces import RunRecord, SessionRecord, VerdictRecord
 from collector.service.offline_service import OfflineService
+from collector.service.recorded_scores import RecordedScores
 from collector.service.recorded_traces import Progress, RecordedTraces
 from collector.service.rooms import start_workers
 from collector.service.trace_spool import TraceSpool
@@ -89,7 +91,9 @@ async def evaluate_recordings(
     count = config.worker_count if _size(files) >= SMALL else 0
     async with _service(config, plan, count) as (service, recorded):
         await recorded.read(service, files, progress)
-        await score_sessions(service, recorded.closed, _with_scores(recorded, closed))
+        await score_sessions(
+            service, recorded.closed, _with_scores(config, recorded.scores, closed)
+        )
         return EvaluationResult(
             traces=recorded.closed.usages,
             sizes=recorded.sizes,
@@ -106,16 +110,18 @@ async def evaluate_traces(
     trace_ids: Collection[str],
     closed: Closed,
     *,
+    scores: Iterable[Given] = (),
     inline: bool = False,
 ) -> None:
     """Score these traces of what `RecordedTraces` has read; `closed` is called with each session.
 
-    `inline`: in this process, as evaluators must be that no other process can import.
+    `scores`: those of others, which are read along. `inline`: in this process, as evaluators must be that no other
+    process can import.
     """
     async with _service(config, plan, 0, inline=inline) as (service, recorded):
         await recorded.put(service, pieces)
         recorded.closed.keep(trace_ids)
-        await score_sessions(service, recorded.closed, _with_scores(recorded, closed))
+        await score_sessions(service, recorded.closed, _with_scores(config, scores, closed))
 
 
 @asynccontextmanager
@@ -130,17 +136,17 @@ async def _service(
     started = start_workers(config, plan, telemetry, count=workers, in_this_process=inline)
     try:
         with RecordedTraces() as recorded:
-            recorded.said.begin(config)
             yield OfflineService(config, plan, started, telemetry), recorded
     finally:
         await started.close()
 
 
-def _with_scores(recorded: RecordedTraces, closed: Closed) -> Closed:
+def _with_scores(config: Config, given: Iterable[Given], closed: Closed) -> Closed:
     """`closed`, with the signals of scores of others behind ours."""
+    scores = RecordedScores(config, given)
 
     def both(session: ClosedSession) -> None:
-        session.signals += recorded.said.signals(session.key, session.traces, session.record)
+        session.signals += scores.signals(session.key, session.traces, session.record)
         closed(session)
 
     return both

@@ -1,6 +1,6 @@
 """Scores of others within recordings, as signals beside those of the session that they are about."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from collector.log.port import Record
 from collector.receiver.feedback.found import said_in
 from collector.records.external import EvaluationRules
 from collector.records.feedback import Feedback, FeedbackRules
+from collector.records.given import Given
 from collector.records.sessions import split_session_key
 from collector.records.signal import encode_signal, unix_seconds
 from collector.records.subject import Subject, shared_fields
@@ -22,35 +23,31 @@ MOST = 100_000
 """Scores of one call: they wait in memory for their session."""
 
 
+def scores_in(request: bytes, items: str) -> Iterator[Given]:
+    """The scores of an export request; what cannot be read is left out."""
+    for each in said_in(request, items):
+        if isinstance(each, Given) and each.kind != "human":
+            yield each
+
+
 class RecordedScores:
-    """Takes requests in while recordings are read, then gives the signals of each session that closed."""
+    """Scores by what they are about; of one id the newest."""
 
-    def __init__(self) -> None:
-        self._said: dict[tuple[str, str], dict[str, Feedback]] = {}
-        """By trace ("", id) or session (service, id), then by id; the newest of each."""
-        self._count = 0
-        self._rules = FeedbackRules()
-        self._scores = EvaluationRules()
-
-    def begin(self, config: Config) -> None:
-        self._rules = FeedbackRules.of(config)
+    def __init__(self, config: Config, given: Iterable[Given]) -> None:
         names = frozenset(each.name for each in registry_from(config, strict=False))
-        self._scores = EvaluationRules.of(config, names | set(config.judges))
-
-    def take(self, request: bytes, items: str) -> None:
-        """What an export request says; what cannot be read is left out, as what exceeds `MOST` is."""
-        for item in said_in(request, items):
-            if isinstance(item, Undecodable) or item.kind == "human" or self._count >= MOST:
-                continue
+        self._rules = EvaluationRules.of(config, names | set(config.judges))
+        self._said: dict[tuple[str, str], dict[str, Feedback]] = {}
+        """By trace ("", id) or session (service, id), then by id."""
+        rules = FeedbackRules.of(config)
+        for item in given:
             try:
-                said = self._rules.feedback(item, now=0.0)
+                said = rules.feedback(item, now=0.0)
             except Undecodable:
                 continue
-            if self._rules.unwanted(item) is None:
-                about = said.service or "" if said.session_id else ""
-                of_subject = self._said.setdefault((about, said.subject[1]), {})
+            if rules.unwanted(item) is None:
+                service = said.service or "" if said.session_id else ""
+                of_subject = self._said.setdefault((service, said.subject[1]), {})
                 known = of_subject.get(said.id)
-                self._count += known is None
                 if known is None or known.time <= said.time:
                     of_subject[said.id] = said
 
@@ -60,34 +57,20 @@ class RecordedScores:
         """JSON of the signals about a session and its traces: of each evaluator the newest."""
         if not self._said:
             return
-        headers = [found for each in traces if (found := _listed(each)) is not None]
-        newest: dict[tuple[str, str], tuple[Feedback, Subject]] = {}
-        for each in headers:
-            self._note(
-                newest,
-                ("", each.trace.trace_id),
-                trace_subject(each.trace, seen=each.seen, revision=0),
-            )
-        if headers:
-            self._note(newest, split_session_key(key), _session(headers, record))
-        for said, subject in newest.values():
-            revision = max(0, round(unix_seconds(said.time) * 1e6))
-            about = msgspec.structs.replace(subject, revision=revision)
-            yield encode_signal(self._scores.signal(said, about))
-
-    def _note(
-        self,
-        newest: dict[tuple[str, str], tuple[Feedback, Subject]],
-        about: tuple[str, str],
-        subject: Subject,
-    ) -> None:
-        for said in sorted(self._said.get(about, {}).values(), key=lambda each: each.time):
-            newest[about[1], self._scores.evaluator(said.name)] = said, subject
-
-
-def _listed(record: Record) -> ListedTrace | None:
-    found = decode_listed_trace(record.value)
-    return found if isinstance(found, ListedTrace) else None
+        read = (decode_listed_trace(each.value) for each in traces)
+        listed = [each for each in read if isinstance(each, ListedTrace)]
+        subjects = {
+            ("", each.trace.trace_id): trace_subject(each.trace, seen=each.seen, revision=0)
+            for each in listed
+        }
+        if listed:
+            subjects[split_session_key(key)] = _session(listed, record)
+        for about, subject in subjects.items():
+            said = sorted(self._said.get(about, {}).values(), key=lambda each: each.time)
+            for each in {self._rules.evaluator(each.name): each for each in said}.values():
+                revision = max(0, round(unix_seconds(each.time) * 1e6))
+                dated = msgspec.structs.replace(subject, revision=revision)
+                yield encode_signal(self._rules.signal(each, dated))
 
 
 def _session(traces: Sequence[ListedTrace], record: SessionRecord | None) -> Subject:

@@ -10,7 +10,7 @@ import math
 from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Self
 
@@ -20,11 +20,11 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.otlp.split import Piece
 from collector.otlp.trace_state import randomness_of
+from collector.records.given import Given
 from collector.records.moved import EvaluatorScores
-from collector.records.otlp_signals import TRACES as OTLP_TRACES
 from collector.records.what_changed import SessionSide, failed_by_tool
 from collector.service.offline_service import OfflineService
-from collector.service.recorded_scores import RecordedScores
+from collector.service.recorded_scores import MOST, scores_in
 from collector.service.recordings import requests, signal_of
 from collector.service.rooms import start_workers
 from collector.service.trace_spool import Spool, SpoolPlace, TraceSpool, in_batches
@@ -78,7 +78,7 @@ class RecordedTraces:
     def __init__(self) -> None:
         self._pieces = PieceSpool()
         self.closed = TraceSpool()  # the traces, once they are assembled
-        self.said = RecordedScores()  # what others say of them
+        self.scores: list[Given] = []  # those of others
         self.rejected = 0  # spans that the receiver would have rejected
         self.reasons: list[str] = []  # why the first few were
 
@@ -105,7 +105,6 @@ class RecordedTraces:
     async def put(self, service: OfflineService, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
             self._pieces.put(piece)
-            self.said.take(piece.value, OTLP_TRACES.items)
         await self._close(service)
 
     async def _close(self, service: OfflineService) -> None:
@@ -138,7 +137,8 @@ class RecordedTraces:
                 split = service.split(request, signal)
             except (TooLarge, Undecodable) as error:
                 raise ConfigError(f"{file}: request {number}: {error}") from error
-            self.said.take(split.request or request, signal.items)
+            scores = scores_in(split.request or request, signal.items)
+            self.scores += islice(scores, MOST - len(self.scores))
             for piece in split.pieces:
                 self._pieces.put(piece)
             self.rejected += split.rejected

@@ -28,7 +28,7 @@ SCORES = EvaluationRules(taken=frozenset({"coherence"}))
 def said(value: float = 0.4, *, now: float = make.START, **fields: Any) -> Feedback:
     about = {} if "session_id" in fields else {"trace_id": ONE}
     given: dict[str, Any] = {"name": "Tone", "value": value, **about, **fields}
-    return FeedbackRules().feedback(Evaluation(**given).given, now=now)
+    return FeedbackRules().feedback(Evaluation(**given), now=now)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def published(stand: Stand) -> list[dict[str, Any]]:
 
 def test_a_score_has_the_agent_the_session_and_the_version_of_its_trace(stand: Stand) -> None:
     filled(stand)
-    stand.take_feedback(said(version="3", explanation="too formal", time=rfc3339(make.START + 5)))
+    stand.take_feedback(said(version="3", comment="too formal", time=rfc3339(make.START + 5)))
     stand.time += 10
 
     (found,) = published(stand)

@@ -28,7 +28,7 @@ RULES = EvaluationRules.of(
 
 def said(**fields: Any) -> Feedback:
     given: dict[str, Any] = {"name": "tone", "trace_id": TRACE, **fields}
-    return FeedbackRules().feedback(Evaluation(**given).given, now=1_700_000_000.0)
+    return FeedbackRules().feedback(Evaluation(**given), now=1_700_000_000.0)
 
 
 def outcome(**fields: Any) -> Outcome:
@@ -114,6 +114,6 @@ def test_names_are_slugs_and_never_ours() -> None:
 
 
 def test_an_explanation_is_cut() -> None:
-    found = outcome(value=1, explanation="why " * 1_000)
+    found = outcome(value=1, comment="why " * 1_000)
     assert found.explanation is not None
     assert len(found.explanation) == 1_000

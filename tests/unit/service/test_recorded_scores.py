@@ -1,11 +1,14 @@
 """Scores of others within recordings: signals of `spanwise evaluate` and of the library, beside ours."""
 
+import json
 from pathlib import Path
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 import spanwise
 from collector.base.frames import pack_frame
+from collector.commands.cli import main
 from tests.support.agents import Turn, request, spans, trace_id
 from tests.support.dialect_spans import key_values
 
@@ -32,7 +35,13 @@ def recording(folder: Path) -> Path:
     )
     path = folder / "run.otlp"
     path.write_bytes(pack_frame(made.SerializeToString()))
-    return path
+    logs = ExportLogsServiceRequest()
+    record = logs.resource_logs.add().scope_logs.add().log_records.add(event_name=EVALUATION)
+    record.trace_id, record.span_id = trace_id(turn), span.span_id
+    fields = {"gen_ai.evaluation.name": "of a record", "gen_ai.evaluation.score.value": 0.9}
+    record.attributes.extend(key_values(fields))
+    (folder / "run.logs.otlp").write_bytes(pack_frame(logs.SerializeToString()))
+    return folder
 
 
 def test_they_are_signals_beside_ours(tmp_path: Path) -> None:
@@ -43,7 +52,20 @@ def test_they_are_signals_beside_ours(tmp_path: Path) -> None:
         "tone": 0.7,
         "x_coherence": None,
         "help": 0.5,
+        "of_a_record": 0.9,
     }
     assert found["x_coherence"]["error"]["type"] == "out_of_scale"
     assert {(each["session_id"], each["agent"]) for each in found.values()} == {("s-1", "support")}
     assert any(each["method"] != "external" for each in scores)
+
+
+def test_the_cli_gives_the_same(tmp_path: Path) -> None:
+    folder = recording(tmp_path)
+    output = tmp_path / "signals.jsonl"
+    assert main(["evaluate", str(folder), "--format", "jsonl", "--output", str(output)]) == 0
+
+    signals = map(json.loads, output.read_text().splitlines())
+    shown = {each["id"] for each in signals if each["method"] == "external"}
+    scores = spanwise.evaluate(folder)
+    assert shown == {each["id"] for each in scores if each["method"] == "external"}
+    assert len(shown) == 4
