@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from collector.api.evaluation_table import DueScore
 from collector.api.families import ApiFamilies
@@ -74,10 +74,6 @@ class FeedbackCounts:
         labels = (_bounded(agents, agent, MOST_AGENTS), _bounded(names, evaluator, MOST_NAMES))
         self._external.labels(service, *labels).inc()
 
-    def unmatched_scores(self, count: int) -> None:
-        if count:
-            self._external_unmatched.inc(count)
-
     def matched(self, found: Matching) -> None:
         for each in found.matched:
             service = self._telemetry.service(each.service)
@@ -90,8 +86,8 @@ class FeedbackCounts:
             )
             self._total.labels(*labels).inc()
             self._joined(each.service, each.session_id, each.name)
-        if found.given_up:
-            self._unmatched.inc(found.given_up)
+        self._unmatched.inc(found.given_up)
+        self._external_unmatched.inc(found.scores_given_up)
 
 
 def _bounded(known: set[str], value: str, most: int) -> str:
@@ -179,20 +175,15 @@ class Feed:
             reader(group=TRACES_GROUP, topic=TRACES, index=index.take_traces),
             reader(group=SIGNALS_GROUP, topic=SIGNALS, index=index.take_signals),
             _FeedbackReader(
+                index,
+                feedback,
+                scores,
+                max_age,
                 log=log,
-                group=FEEDBACK_GROUP,
-                topic=FEEDBACK,
-                index=index.take_feedback,
-                sync=index.sync,
                 thread=self._thread,
                 stream=stream,
                 telemetry=telemetry,
                 clock=clock,
-                match=partial(index.match_feedback, max_age=max_age),
-                match_scores=partial(index.match_evaluations, max_age=scores.max_age),
-                due=partial(index.due_evaluations, scores),
-                published=index.published,
-                counts=feedback,
             ),
         )
 
@@ -263,14 +254,6 @@ class _TopicFeed(Consumer):
         await super().commit()
 
 
-class FeedbackMatch(Protocol):
-    """Joins the feedback that waits; see `Index.match_feedback`."""
-
-    def __call__(self, *, now: float) -> Matching:
-        """`now`: log time, unix seconds."""
-        ...
-
-
 class _FeedbackReader(_TopicFeed):
     """Puts feedback into the index, and looks about once a second whether what it is about has come.
 
@@ -279,19 +262,22 @@ class _FeedbackReader(_TopicFeed):
 
     def __init__(
         self,
-        *,
-        match: FeedbackMatch,
-        match_scores: Callable[..., tuple[int, bool]],
-        due: Callable[[], list[DueScore]],
-        published: Callable[[Sequence[DueScore]], None],
+        index: Index,
         counts: FeedbackCounts,
+        scores: EvaluationRules,
+        max_age: float,
         **reader: Any,
     ) -> None:
-        super().__init__(**reader)
-        self._match = match
-        self._match_scores = match_scores
-        self._due = due
-        self._published = published
+        super().__init__(
+            group=FEEDBACK_GROUP,
+            topic=FEEDBACK,
+            index=index.take_feedback,
+            sync=index.sync,
+            **reader,
+        )
+        self._match = partial(index.match, max_age=max_age, scores_max_age=scores.max_age)
+        self._due = partial(index.due_scores, scores)
+        self._published = index.published
         self._counts = counts
         self._joins = takes_counts(self._log_port)
         self._is_waiting = True  # whether any waits, as far as is known: after a start, perhaps
@@ -304,10 +290,8 @@ class _FeedbackReader(_TopicFeed):
         if self._is_waiting and abs(now - self._matched_at) >= COMMIT_EVERY:
             self._matched_at = now
             found = await self._thread.run(partial(self._match, now=now))
-            given_up, are_waiting = await self._thread.run(partial(self._match_scores, now=now))
-            self._is_waiting = found.is_waiting or are_waiting
+            self._is_waiting = found.is_waiting
             self._counts.matched(found)
-            self._counts.unmatched_scores(given_up)
             while due := await self._thread.run(self._due):
                 await self._publish(due)
 

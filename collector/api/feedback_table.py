@@ -67,6 +67,7 @@ class Matching(NamedTuple):
     matched: list[Matched]
     given_up: int
     is_waiting: bool  # whether any goes on to wait
+    scores_given_up: int = 0
 
 
 class Waiting:

@@ -89,35 +89,37 @@ class Index:
     def take_feedback(self, records: Sequence[Record]) -> IndexResult:
         return self._take(records, self._take_feedback)
 
-    def match_feedback(self, *, now: float, max_age: float) -> Matching:
-        """Join the feedback that waits with what has come; `now`: log time, both in seconds."""
-        try:
-            with self._changing() as change:
-                return change.feedback.match(now=micros(now), max_age=micros(max_age))
-        except _FullError:
-            self._evict()
-            return Matching([], 0, True)
+    def match(self, *, now: float, max_age: float, scores_max_age: float) -> Matching:
+        """Join what waits with what has come: feedback, and scores of others. `now`: log time; all in seconds."""
 
-    def match_evaluations(self, *, now: float, max_age: float) -> tuple[int, bool]:
-        """The same for scores of others: how many were given up, and whether any waits or is due."""
-        try:
-            with self._changing() as change:
-                return change.evaluations.match(now=micros(now), max_age=micros(max_age))
-        except _FullError:
-            self._evict()
-            return 0, True
+        def match(change: IndexChange) -> Matching:
+            at = micros(now)
+            given_up, is_waiting = change.evaluations.match(now=at, max_age=micros(scores_max_age))
+            found = change.feedback.match(now=at, max_age=micros(max_age))
+            return found._replace(
+                scores_given_up=given_up, is_waiting=found.is_waiting or is_waiting
+            )
 
-    def due_evaluations(self, rules: EvaluationRules) -> list[DueScore]:
+        return self._joining(match, Matching([], 0, is_waiting=True))
+
+    def due_scores(self, rules: EvaluationRules) -> list[DueScore]:
         """The next scores of others whose signals must be published; empty: all are."""
-        with self._changing() as change:
-            due, no_place = change.evaluations.due(change, rules)
+        due, no_place = self._joining(lambda change: change.evaluations.due(change, rules), ([], 0))
         if no_place:
             self._families.external_dropped.labels("max_names").inc(no_place)
         return due
 
     def published(self, due: Sequence[DueScore]) -> None:
-        with self._changing() as change:
-            change.evaluations.published(due)
+        self._joining(lambda change: change.evaluations.published(due), None)
+
+    def _joining(self, work: Callable[[IndexChange], T], later: T) -> T:
+        """In one transaction; `later` where the index is full: the oldest goes, and the next look does the work."""
+        try:
+            with self._changing() as change:
+                return work(change)
+        except _FullError:
+            self._evict()
+            return later
 
     def sync(self) -> None:
         """What was taken is on the disk when this returns: its records need not be read again.

@@ -82,7 +82,7 @@ class Stand:
 
     def match(self, *, max_age: float = 7 * 86_400.0) -> Matching:
         """Look for what waits."""
-        return self.api._index.match_feedback(now=self.time, max_age=max_age)
+        return self.api._index.match(now=self.time, max_age=max_age, scores_max_age=max_age)
 
     def client(self, base: str = "http://127.0.0.1:4390") -> httpx.AsyncClient:
         transport = httpx.ASGITransport(self.api.app, raise_app_exceptions=False)

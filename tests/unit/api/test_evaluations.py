@@ -41,9 +41,9 @@ def stand(tmp_path: Path) -> Generator[Stand]:
 def published(stand: Stand) -> list[dict[str, Any]]:
     """What is due now, as the feed publishes it."""
     index = stand.api._index
-    index.match_evaluations(now=stand.time, max_age=7 * DAY)
+    stand.match()
     found: list[dict[str, Any]] = []
-    while due := index.due_evaluations(SCORES):
+    while due := index.due_scores(SCORES):
         found += [{**json.loads(each.ready.json), "first": each.ready.header.first} for each in due]
         index.published(due)
     return found
@@ -136,18 +136,18 @@ def test_a_crash_before_it_is_noted_makes_the_same_signal(stand: Stand) -> None:
     filled(stand)
     stand.take_feedback(said(), said(name="other"))
     index = stand.api._index
-    index.match_evaluations(now=stand.time, max_age=DAY)
-    once = index.due_evaluations(SCORES)
-    again = index.due_evaluations(SCORES)
+    stand.match(max_age=DAY)
+    once = index.due_scores(SCORES)
+    again = index.due_scores(SCORES)
     assert [each.ready for each in once] == [each.ready for each in again]
     assert len(once) == 2
 
 
 def test_what_is_about_nothing_is_given_up_after_an_hour(stand: Stand) -> None:
     stand.take_feedback(said(trace_id="f" * 32))
-    index = stand.api._index
-    assert index.match_evaluations(now=stand.time, max_age=DAY) == (0, True)
-    assert index.match_evaluations(now=stand.time + WAITS + 1, max_age=DAY) == (1, False)
+    assert stand.match(max_age=DAY) == ([], 0, True, 0)
+    stand.time += WAITS + 1
+    assert stand.match(max_age=DAY) == ([], 0, False, 1)
 
 
 def test_a_flood_for_traces_that_never_come_takes_no_place_of_another_service(
@@ -160,9 +160,7 @@ def test_a_flood_for_traces_that_never_come_takes_no_place_of_another_service(
         *(said(service="loud", trace_id=f"{number:032x}") for number in range(100, 300))
     )
 
-    given_up, _ = stand.api._index.match_evaluations(now=stand.time, max_age=DAY)
-
-    assert given_up == 151
+    assert stand.match(max_age=DAY).scores_given_up == 151
     filled(stand)
     assert [each["evaluator"] for each in published(stand)] == ["quiet"]
 

@@ -212,16 +212,15 @@ def write_scores(stand: Stand) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("collector.api.feedback_table.MOST_WAITING", 0)
         stand.take_feedback(*scores, said(0.5, kind="code", trace_id="f" * 32))
-        index.match_evaluations(now=stand.time, max_age=86_400)
+        stand.match(max_age=86_400)
         for most, quiet in ((64, 3.6e9), (1, -3.6e9)):
             patch.setattr("collector.api.evaluation_table.MOST_NAMES", most)
             patch.setattr("collector.api.evaluation_table.QUIET", quiet)
-            due = index.due_evaluations(EvaluationRules())
+            due = index.due_scores(EvaluationRules())
             assert due
         index.published(due)
     stand.take_feedback(said(trace_id="e" * 32), said(0.5, kind="code", trace_id="e" * 32))
     stand.match()
-    index.match_evaluations(now=stand.time, max_age=86_400)
 
 
 def forget(stand: Stand) -> None:
