@@ -13,6 +13,7 @@ from collector.config.load import load
 from collector.config.tree import Config
 from tests.support import documented
 from tests.support.examples import IS_LONG
+from tests.support.table import for_each
 from tests.unit.commands.test_compare import recorded
 
 NOWHERE = "http://127.0.0.1:9"
@@ -139,7 +140,7 @@ def test_every_option_of_the_pages_is_ours_or_known_to_be_anothers() -> None:
     assert documented.options().keys() - EDGES.keys() == OTHERS.keys()
 
 
-@pytest.mark.parametrize("line", documented.command_lines(), ids=" ".join)
+@for_each("line", documented.command_lines())
 def test_every_line_of_the_pages_is_taken(line: tuple[str, ...]) -> None:
     name, *behind = line
     command: Any = typer.main.get_command(assemble(line))

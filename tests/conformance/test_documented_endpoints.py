@@ -24,6 +24,7 @@ from tests.support.documented_edges import (
     requests,
 )
 from tests.support.receiving import serving
+from tests.support.table import for_each
 
 ELSEWHERE = {
     "/agents/": "the beginning of CloudEvents' `ce_source`",
@@ -64,7 +65,7 @@ async def client(stand: Stand) -> AsyncIterator[httpx.AsyncClient]:
         yield made
 
 
-@pytest.mark.parametrize("path", READ)
+@for_each("path", READ)
 async def test_no_parameter_of_what_is_read_makes_a_fault(
     path: str, client: httpx.AsyncClient
 ) -> None:

@@ -26,6 +26,7 @@ from collector.base.telemetry import Telemetry
 from evaluators.model import Tokens
 from tests.support import api_records as make
 from tests.support.examples import examples
+from tests.support.table import for_each
 
 Fits: TypeAlias = Callable[[SessionEntry], object]
 KINDS = 120
@@ -198,8 +199,8 @@ FILTERS: list[tuple[SessionFilter, Fits]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "fits"), FILTERS)
-@pytest.mark.parametrize("sort", ["worst", "newest", "cost"])
+@for_each(("asked", "fits"), FILTERS)
+@for_each("sort", ["worst", "newest", "cost"])
 def test_a_filter_finds_what_fits_and_nothing_else(
     filled: Filled, asked: SessionFilter, fits: Fits, sort: str
 ) -> None:
@@ -221,8 +222,8 @@ def test_words_of_an_answer_find_its_session(filled: Filled) -> None:
     assert found
 
 
-@pytest.mark.parametrize("sort", SORTS)
-@pytest.mark.parametrize(
+@for_each("sort", SORTS)
+@for_each(
     ("asked", "most"),
     [
         (EVERY, ""),

@@ -25,6 +25,7 @@ from tests.support.linked_logs import (
 )
 from tests.support.open_traces_driver import OpenTracesDriver
 from tests.support.steps import steps
+from tests.support.table import for_each
 
 COUNT = 180
 MOST = 2.2
@@ -96,7 +97,7 @@ def longest_step(taking: Generator[None, None, object]) -> int:
     return found
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("shape", SHAPES)
 def test_so_it_is_where_they_are_split(shape: Shape) -> None:
     once, twice = shape(COUNT), shape(2 * COUNT)
 

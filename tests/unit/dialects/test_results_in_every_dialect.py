@@ -6,13 +6,12 @@ In the table, `$ID` is the id of the call and `$N` its number: what differs from
 import json
 from typing import Any
 
-import pytest
-
 from evaluators.dialects.decoding.values import as_dict, is_json
 from evaluators.model import ToolCall
 from tests.support.dialect_spans import trace_of
 from tests.support.recorded_calls import ARGUMENTS, NAME, WRITERS
 from tests.support.service import ROOT
+from tests.support.table import for_each
 
 TABLE = [
     json.loads(line) for line in (ROOT / "tests/data/tool_results.jsonl").read_text().splitlines()
@@ -40,7 +39,7 @@ def _value(result: Any) -> Any:
     return _value(inner["result"]) if inner.keys() == {"result"} else value
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@for_each("writer", WRITERS)
 def test_what_an_envelope_adds_to_a_result_makes_no_two_results_of_one(writer: str) -> None:
     for template in _templates("envelope", writer):
         calls = _calls(writer, template)
@@ -49,7 +48,7 @@ def test_what_an_envelope_adds_to_a_result_makes_no_two_results_of_one(writer: s
         assert all(_value(call.result) in (12, {"output": "12"}) for call in calls), template
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@for_each("writer", WRITERS)
 def test_a_failed_call_is_one_and_says_why(writer: str) -> None:
     for template in _templates("failed", writer):
         calls = _calls(writer, template)
@@ -57,7 +56,7 @@ def test_a_failed_call_is_one_and_says_why(writer: str) -> None:
         assert "bay 4 is locked" in f"{calls[0].error} {calls[0].result}", template
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@for_each("writer", WRITERS)
 def test_what_a_tool_wrote_itself_stays_and_is_no_failure(writer: str) -> None:
     for template in _templates("own", writer):
         calls = _calls(writer, template)

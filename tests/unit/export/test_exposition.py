@@ -12,6 +12,7 @@ from collector.sinks.families import SinkFamilies
 from evaluators.model import Tokens
 from tests.support.publisher import SHORT, Publisher
 from tests.support.signals import failed, signal, skipped
+from tests.support.table import for_each
 
 FAMILIES = (
     *("evaluations_total", "score_ratio_bucket", "evaluations_skipped_total", "revisions_total"),
@@ -80,7 +81,7 @@ async def test_promtool_has_nothing_to_say(publisher: Publisher) -> None:
     assert content_type.startswith("text/plain")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@for_each("family", FAMILIES)
 async def test_every_family_that_has_a_source_is_there(publisher: Publisher, family: str) -> None:
     body, _ = publisher.telemetry.exposition("")
 

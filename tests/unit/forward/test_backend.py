@@ -27,6 +27,7 @@ from collector.otlp.items import keys_of
 from collector.records.otlp_signals import TRACES
 from tests.support.forwarding import FakeTransport, forwarded_spans
 from tests.support.otlp import body, span
+from tests.support.table import for_each
 
 
 @dataclass
@@ -143,7 +144,7 @@ async def test_a_trace_that_fails_is_not_lost_while_no_other_passes() -> None:
     assert forwarded_spans(it.transport) == [1]
 
 
-@pytest.mark.parametrize("failures", [*range(60), 500])
+@for_each("failures", [*range(60), 500])
 async def test_a_backend_that_fails_for_a_while_loses_nothing_and_gets_each_trace_in_order(
     failures: int,
 ) -> None:

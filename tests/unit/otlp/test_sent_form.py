@@ -14,6 +14,7 @@ from collector.receiver.unread import unread_records
 from collector.records.otlp_signals import LOGS, TRACES
 from collector.service import recordings
 from tests.support.otlp import body, span
+from tests.support.table import for_each
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures_logs"
 RECORDED = sorted(
@@ -40,8 +41,8 @@ def items(request: Message) -> list[tuple[bytes, bytes, bytes]]:
     return sorted(found)
 
 
-@pytest.mark.parametrize("joined", [0, 1 << 20])
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.name}")
+@for_each("joined", [0, 1 << 20])
+@for_each("path", RECORDED)
 def test_what_was_recorded_is_sent_on_as_it_came(path: Path, joined: int) -> None:
     signal: OtlpSignal = LOGS if path.name.endswith(".logs.otlp") else TRACES
     for request in recordings.requests(path):

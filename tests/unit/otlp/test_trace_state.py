@@ -1,11 +1,11 @@
 """The threshold in a span's trace state: combined, never loosened, beside what others say there."""
 
-import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.otlp.trace_state import NEVER, marked, randomness_of, threshold_of, with_threshold
 from tests.support.otlp import body, request, span
 from tests.support.received_log import spans_of
+from tests.support.table import for_each
 
 CASES = [
     ("", 0, "ot=th:0"),
@@ -23,7 +23,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("before", "threshold", "after"), CASES)
+@for_each(("before", "threshold", "after"), CASES)
 def test_a_threshold_is_written_and_never_loosened(before: str, threshold: int, after: str) -> None:
     assert with_threshold(before, threshold) == after
 

@@ -9,6 +9,7 @@ from collector.records.external import UNVERSIONED, EvaluationRules
 from collector.records.feedback import Feedback, FeedbackRules
 from collector.records.given import Evaluation, EvaluationOrigin, GivenScore, Scale, slug
 from evaluators.model import Outcome
+from tests.support.table import for_each
 
 TRACE = "1" * 32
 RULES = EvaluationRules.of(
@@ -35,7 +36,7 @@ def outcome(**fields: Any) -> Outcome:
     return RULES.outcome(said(**fields))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("fields", "score", "success"),
     [
         ({"value": 0.4}, 0.4, None),

@@ -19,6 +19,7 @@ from tests.support.drift import held, same, settling
 from tests.support.faulty_log import FaultyLog, unavailable
 from tests.support.publisher import SHORT, Publisher
 from tests.support.signals import BASE, covered, failed, new, signal, skipped
+from tests.support.table import for_each
 
 SETTLE = AgentWindow().settle
 
@@ -150,7 +151,7 @@ NOT_FED = [
 ]
 
 
-@pytest.mark.parametrize(("scope", "evaluator", "method"), [*FED, *NOT_FED])
+@for_each(("scope", "evaluator", "method"), [*FED, *NOT_FED])
 def test_which_evaluators_are_fed(
     scope: Literal["session", "trace"], evaluator: str, method: str
 ) -> None:

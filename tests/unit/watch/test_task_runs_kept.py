@@ -23,6 +23,7 @@ from collector.records.traces import RunRecord
 from collector.watch.task_runs import Said, TaskRuns
 from tests.support.publisher import Publisher, closed_trace
 from tests.support.state_tables import give_back, state_key
+from tests.support.table import for_each
 
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "data" / "passk_reference.json").read_text()
@@ -82,7 +83,7 @@ class Kept:
         return self.publisher.value(name, service="bot", agent="planner", k=str(k))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['model']}-{row['domain']}")
+@for_each("row", ROWS)
 async def test_the_published_rows_come_out_of_the_gauges(row: dict[str, Any]) -> None:
     kept = Kept()
     tasks = [c for c, count in enumerate(row["hist"]) for _ in range(count)]

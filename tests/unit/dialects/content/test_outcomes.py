@@ -7,12 +7,13 @@ import pytest
 from evaluators.dialects.content.outcomes import arguments_in, outcome_of
 from evaluators.model import JSON
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 NAME, ID = "count_pallets", "c1"
 TEXT = [{"type": "text", "text": "bay 4 is locked"}]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "result",
     [
         {"content": TEXT, "isError": True},
@@ -55,7 +56,7 @@ def test_a_failure_is_told_by_its_structure_however_it_is_spelled(result: JSON) 
         assert "bay 4 is locked" in f"{outcome.error} {outcome.result}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "result",
     [
         {"error": None},
@@ -82,7 +83,7 @@ def test_a_result_with_an_error_among_others_is_no_failure_and_stays_as_it_is(re
     assert outcome_of(result, NAME, ID).result == result
 
 
-@pytest.mark.parametrize(
+@for_each(
     "envelope",
     [
         {"name": NAME, "tool_call_id": ID, "content": "12"},

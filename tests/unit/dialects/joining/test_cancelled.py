@@ -8,6 +8,7 @@ import pytest
 from evaluators.matching.final_answer import gives_up, lacks_answer
 from tests.support.conventions import AGENT, CHAT, call, said, tool
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 from tests.support.weather import one_call
 
 TYPES = (
@@ -61,8 +62,8 @@ def tool_of(kind: str, **more: Any) -> SpanSpec:
     )
 
 
-@pytest.mark.parametrize("status", [0, 2])
-@pytest.mark.parametrize("kind", TYPES)
+@for_each("status", [0, 2])
+@for_each("kind", TYPES)
 def test_what_somebody_stopped_has_not_failed(kind: str, status: int) -> None:
     trace = trace_of(*stopped(root_of(kind, status), tool_of(kind)))
 
@@ -72,7 +73,7 @@ def test_what_somebody_stopped_has_not_failed(kind: str, status: int) -> None:
     assert (lacks_answer(trace), gives_up(trace)) == (None, None)
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@for_each("kind", TYPES)
 def test_a_model_call_that_somebody_stopped_has_not_failed(kind: str) -> None:
     attributes = {**CHAT, "error.type": kind}
     by_type = SpanSpec(id=2, parent=1, attributes=attributes, start=1, end=8, status=2)

@@ -10,6 +10,7 @@ from evaluators.model import Ending
 from evaluators.uses import SessionUses
 from tests.support.conventions import AGENT, CHAT, dump, said
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 REASONS: list[tuple[Any, Ending]] = [
     (["length"], "cut"),
@@ -54,8 +55,8 @@ def ending_of(attributes: dict[str, Any]) -> Ending | None:
     return trace.model_calls[-1].ending
 
 
-@pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize(("reason", "ending"), REASONS)
+@for_each("key", KEYS)
+@for_each(("reason", "ending"), REASONS)
 def test_an_attribute_says_it(key: str, reason: Any, ending: Ending) -> None:
     assert ending_of({key: reason}) == ending
 

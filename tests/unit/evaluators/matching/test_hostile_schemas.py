@@ -17,6 +17,7 @@ from evaluators.trace.argument_correctness import argument_correctness
 from evaluators.trace.tool_correctness import tool_correctness
 from tests.support.cpu import within_cpu
 from tests.support.evaluating import a_call, a_trace, argument_error
+from tests.support.table import for_each
 
 CPU = 10.0
 """Seconds after which a check counts as endless; on an idle machine each takes less than one."""
@@ -61,7 +62,7 @@ NAMED: dict[str, JSON] = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("schema", "arguments"),
     [
         (doubling("allOf"), {}),
@@ -88,26 +89,6 @@ NAMED: dict[str, JSON] = {
             {"properties": {"a": {"items": {"anyOf": [{"const": n} for n in range(3000)]}}}},
             {"a": [2999] * 8000},
         ),
-    ],
-    ids=[
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "a schema inside",
-        "requirements",
-        "unevaluated",
-        "names",
-        "messages",
-        "groups",
-        "names of properties",
-        "stars",
-        "optionals",
-        "counts",
-        "pluses",
-        "unique objects",
-        "unique lists",
-        "enums",
-        "alternatives",
     ],
 )
 def test_no_schema_takes_more_than_its_budget(schema: JSON, arguments: JSON) -> None:
