@@ -104,6 +104,12 @@ def test_cut_arguments_that_differ_at_their_end_are_no_repeats() -> None:
     assert repeats(cut.tool_calls) == (cut.tool_calls[2],)
 
 
+def test_a_text_is_cut_as_a_text_and_not_as_json() -> None:
+    cut = cut_trace(trace(ToolCall(name="note", arguments="a" * 60_000)), 20_000)
+
+    assert str(cut.tool_calls[0].arguments).startswith("a")
+
+
 def test_a_trace_of_too_many_parts_is_unread_and_not_scored_for_a_part() -> None:
     many = trace(*(call("note", ".") for _ in range(20_000)))
 

@@ -48,6 +48,15 @@ async def test_a_tool_that_begins_to_fail_is_named_with_its_numbers() -> None:
     assert watcher.value("failures", period="before") == 0
 
 
+async def test_a_turn_that_has_entered_is_a_use_of_no_other_agent() -> None:
+    watcher = Watcher()
+    await watcher.live(*PAST)
+
+    await watcher.say(work("s-0", FAILED, agent="writer", seen=watcher.log.clock.now))
+
+    assert [each.labels for each in watcher.faults] == [AGENT]
+
+
 async def test_it_says_0_for_an_hour_after_it_is_over_and_then_nothing() -> None:
     watcher = Watcher()
     await watcher.live(*PAST, *[FAILED] * 12)

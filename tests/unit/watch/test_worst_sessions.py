@@ -1,8 +1,10 @@
-"""A fault and a fall name the sessions that show it, the worst first."""
+"""What is said of an agent beside its means: a fault and a fall name the sessions that show it, the worst first."""
 
+from collector.config.tree import AgentWindow
 from collector.records.standing import AgentLabels, Fault, Standing
 from collector.records.windows import WindowEntry
-from collector.watch.windows.standings import with_worst
+from collector.watch.windows.standings import Headline, standing_of, with_worst
+from collector.watch.windows.target import Labels, Target
 from evaluators.model import Scope
 from tests.support.standings import drop
 
@@ -58,3 +60,11 @@ def test_a_fault_names_its_failed_sessions_by_their_reliability() -> None:
     found = with_worst({AGENT: faulty}, entries)[AGENT]
 
     assert found.faults[0].worst == ("worst", "as-bad-and-newer", "bad")
+
+
+def test_an_agent_whose_sessions_have_all_left_the_window_has_no_mean() -> None:
+    target = Target(Labels(*AGENT, "agent_reliability", "session"), AgentWindow())
+
+    found = standing_of([Headline(target, None, 5.0)], 10.0)
+
+    assert found == Standing(service=AGENT[0], agent=AGENT[1])
