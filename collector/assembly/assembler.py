@@ -37,7 +37,6 @@ from collector.log.port import (
 )
 from collector.reading.port import Workers
 from collector.records.closings import decode_mark
-from collector.records.scan_cache import ScanCache
 
 # The buffer of open traces, in all partitions of one process: whose trace closes when `windows.memory` is used up.
 #
@@ -82,7 +81,7 @@ _log = logging.getLogger(__name__)
 class Assembler(Consumer):
     """One member of the group that reads `spans`. Call `run`, then perhaps `drain`; never two at once."""
 
-    def __init__(  # noqa: PLR0913 - its collaborators and settings, one by one
+    def __init__(
         self,
         *,
         log: Log,
@@ -93,9 +92,7 @@ class Assembler(Consumer):
         group: str = "assembly",
         sleep: Sleep = asyncio.sleep,
         max_marks: int = MAX_MARKS,
-        scans: ScanCache | None = None,
     ) -> None:
-        """`scans`: what is known of the records before they are read, where their receiver runs in this process."""
         super().__init__(
             log=log,
             group=group,
@@ -109,7 +106,6 @@ class Assembler(Consumer):
         """Whether open traces hold where their spans stand in the log, instead of them."""
         self._share = share
         self._max_marks = max_marks
-        self._scans = scans
         self._counts = AssemblyCounts(telemetry, self._poison, limit=windows.memory)
         self._owned: dict[int, OpenTraces] = {}
         self._buffer = Buffer(self._owned, limit=windows.memory, share=share)
@@ -282,8 +278,7 @@ class Assembler(Consumer):
         open_traces = self._owned.get(record.position.partition)
         if open_traces is None:
             return
-        held = None if self._scans is None else self._scans.take(record.position)
-        result = await in_steps(open_traces.taking(record, held))
+        result = await in_steps(open_traces.taking(record))
         self._counts.taken(record.position, result)
         if not result.needed:
             self._log_port.release([record.position])

@@ -96,11 +96,11 @@ class OpenTraces:
 
     # --- records and time ----------------------------------------------------------------------------------------
 
-    def take(self, record: Record, held: Scan | None = None) -> TakeResult:
-        return finished(self.taking(record, held))
+    def take(self, record: Record) -> TakeResult:
+        return finished(self.taking(record))
 
-    def taking(self, record: Record, held: Scan | None = None) -> Generator[None, None, TakeResult]:
-        """Close what was due at the record's log time, then take the record, which holds `held` where known.
+    def taking(self, record: Record) -> Generator[None, None, TakeResult]:
+        """Close what was due at the record's log time, then take the record.
 
         Between two steps others may work. Until the last one is done, no commit passes the record.
         """
@@ -110,10 +110,11 @@ class OpenTraces:
         result = yield from self.ticking(record.time)
         self._next = offset + 1
         try:
-            held = held or scan(record.value)
+            held = scan(record.value)
         except Undecodable as error:
             result.poison = str(error)
             return result
+        yield
         result.invalid = held.invalid
         hold = self._low_water.hold(offset)
         self._needed.begin(offset, len(held.traces))

@@ -26,8 +26,8 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
     resources: dict[bytes, Sequence[bytes]]
     """The raw resource of each trace's first span, perhaps in several parts."""
     ranges: dict[bytes, Range | None]
-    """By trace id, the bytes of the record that are its spans and nothing else, a request of their own; None: they do
-    not be together."""
+    """By trace id, the bytes of the record that are its spans and nothing else, a request of their own; None: they
+    are not together."""
     segments: Segments = {}  # of `traces`, those that are segments of made traces
     invalid: int  # undecodable spans, and spans whose trace id or span id is missing, zero or of the wrong length
 

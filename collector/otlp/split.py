@@ -7,12 +7,12 @@
 Whatever is in a resource or scope beside the spans is copied as it is, known or not.
 
 A piece is a record of the log; where the log has one partition, all pieces are one record, one after the other
-(`joined_by_trace`), with what `scan` would read of it: the walk has seen the spans' heads already.
+(`joined_by_trace`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -21,9 +21,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from collector.base.errors import Undecodable
 from collector.otlp.repair import DecodedRequest, repair
-from collector.otlp.scan import Range, Scan
-from collector.otlp.span_head import SpanHead
-from collector.otlp.walk import MAX_REASONS, Parts, RequestTrace, Walk
+from collector.otlp.walk import MAX_REASONS, Walk
 
 LARGE_REQUEST = 4 << 20
 """Bytes above which a request is checked span by span: a parser's objects are 30 times an empty field's two bytes.
@@ -45,8 +43,6 @@ class SplitRequest:
     """A request in pieces. `accepted + invalid + too_large` is the number of items (spans) that were sent."""
 
     pieces: list[Piece] = field(default_factory=list[Piece])
-    held: list[Scan | None] = field(default_factory=list[Scan | None])
-    """What `scan` reads of each piece, where that is known; or nothing of any."""
     accepted: int = 0
     invalid: int = 0  # items that can never be accepted, of spans because of their ids
     too_large: int = 0  # items above the limit of a single one
@@ -73,8 +69,8 @@ class SplitRequest:
         self.reasons = [*decoded.reasons, *self.reasons][:MAX_REASONS]
 
 
-Cut: TypeAlias = Callable[[bytes, Walk, SplitRequest], None]
-"""Adds the records of a request that has been walked."""
+Cut: TypeAlias = Callable[[bytes, Walk], Iterable[Piece]]
+"""The records of a request that has been walked."""
 
 
 def split_by_trace(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
@@ -87,10 +83,10 @@ def split_by_trace(request: bytes, *, max_item: int, strict: bool = True) -> Spl
     spans or traces than one request may have.
     """
 
-    def pieces(of: bytes, walk: Walk, split: SplitRequest) -> None:
+    def pieces(of: bytes, walk: Walk) -> Iterator[Piece]:
         for trace_id, trace in walk.traces.items():
             parts = [[of]] if walk.is_whole else [each.parts for each in walk.pieces(trace)]
-            split.pieces += [Piece(trace_id, b"".join(each)) for each in parts]
+            yield from (Piece(trace_id, b"".join(each)) for each in parts)
 
     return _checked(request, max_item, pieces, strict=strict)
 
@@ -100,16 +96,11 @@ def joined_by_trace(
 ) -> SplitRequest:
     """As `split_by_trace`, with the pieces joined to records of at most `joined` bytes, or of one piece.
 
-    A trace that is cut into several pieces has each of them in a record of its own. A record says what it holds, but
-    not where a parser might read a span in another way, nor of a large request or without `strict`.
+    A trace that is cut into several pieces has each of them in a record of its own.
     """
 
-    def records(of: bytes, walk: Walk, split: SplitRequest) -> None:
-        says = strict and walk.is_known and len(of) <= LARGE_REQUEST
-        records = _whole(of, walk) if walk.is_whole else _records(walk, joined)
-        for piece, held in records:
-            split.pieces.append(piece)
-            split.held.append(held if says else None)
+    def records(of: bytes, walk: Walk) -> Iterable[Piece]:
+        return [Piece(next(iter(walk.traces)), of)] if walk.is_whole else _records(walk, joined)
 
     return _checked(request, max_item, records, strict=strict)
 
@@ -141,15 +132,14 @@ def _checked(request: bytes, max_item: int, cut: Cut, *, strict: bool) -> SplitR
 
 def _split(request: bytes, max_item: int, cut: Cut) -> SplitRequest:
     walk = Walk(request, max_item)
-    split = SplitRequest(
+    return SplitRequest(
+        pieces=[*cut(request, walk)],
         accepted=walk.accepted,
         invalid=walk.invalid,
         too_large=walk.too_large,
         reasons=walk.reasons,
         scopes=walk.scopes,
     )
-    cut(request, walk, split)
-    return split
 
 
 def validate(request: bytes) -> None:
@@ -160,49 +150,18 @@ def validate(request: bytes) -> None:
         raise Undecodable(_NOT_A_REQUEST) from error
 
 
-def _whole(request: bytes, walk: Walk) -> list[tuple[Piece, Scan]]:
-    """The one record of a request of one trace: its own bytes."""
-    ((trace_id, trace),) = walk.traces.items()
-    held = Scan(
-        traces={trace_id: trace.heads},
-        resources={trace_id: trace.groups[0].resource.raw},
-        ranges={trace_id: (0, len(request))},
-        invalid=0,
-    )
-    return [(Piece(trace_id, request), held)]
-
-
-def _records(walk: Walk, joined: int) -> Iterator[tuple[Piece, Scan | None]]:
-    record = _Record()
+def _records(walk: Walk, joined: int) -> Iterator[Piece]:
+    key, parts, size = b"", list[bytes | memoryview](), 0
     for trace_id, trace in walk.traces.items():
         whole = walk.pieces(trace)
         if len(whole) > 1:
-            yield from ((Piece(trace_id, b"".join(each.parts)), None) for each in whole)
+            yield from (Piece(trace_id, b"".join(each.parts)) for each in whole)
             continue
-        if record.size and record.size + whole[0].size > joined:
-            yield record.whole()
-            record = _Record()
-        record.add(trace_id, trace, whole[0])
-    if record.size:
-        yield record.whole()
-
-
-class _Record:
-    def __init__(self) -> None:
-        self.size = 0
-        self._parts: list[bytes | memoryview] = []
-        self._traces: dict[bytes, list[SpanHead]] = {}
-        self._resources: dict[bytes, Sequence[bytes]] = {}
-        self._ranges: dict[bytes, Range | None] = {}
-
-    def add(self, trace_id: bytes, trace: RequestTrace, piece: Parts) -> None:
-        parts, size = piece
-        self._parts += parts
-        self._traces[trace_id] = trace.heads
-        self._resources[trace_id] = trace.groups[0].resource.raw
-        self._ranges[trace_id] = (self.size, self.size + size)
-        self.size += size
-
-    def whole(self) -> tuple[Piece, Scan]:
-        held = Scan(traces=self._traces, resources=self._resources, ranges=self._ranges, invalid=0)
-        return Piece(next(iter(self._traces)), b"".join(self._parts)), held
+        if size and size + whole[0].size > joined:
+            yield Piece(key, b"".join(parts))
+            parts, size = [], 0
+        key = key if size else trace_id
+        parts += whole[0].parts
+        size += whole[0].size
+    if size:
+        yield Piece(key, b"".join(parts))

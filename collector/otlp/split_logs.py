@@ -6,7 +6,6 @@ What is made of them is a request of spans, and is split as one. A segment's rec
 from collections.abc import Callable, Iterable
 from functools import partial
 
-import msgspec
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
@@ -165,14 +164,6 @@ def _keyed(split: SplitRequest, segments: Segments) -> SplitRequest:
     split.pieces = [
         Piece(segments[each.key].owner, each.value) if each.key in segments else each
         for each in split.pieces
-    ]
-    split.held = [
-        held
-        and msgspec.structs.replace(
-            held,
-            segments={each: segments[each] for each in held.traces if each in segments},
-        )
-        for held in split.held
     ]
     return split
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from collector.base.errors import TooLarge
-from collector.otlp.scan import valid_head
-from collector.otlp.span_head import SpanHead, head_at, read_ids, trace_at, why_invalid
+from collector.otlp.span_head import read_ids, trace_at, why_invalid
 from collector.otlp.wire import RequestBudget, fields, header
 
 MAX_REASONS = 5
@@ -20,7 +19,6 @@ MAX_TRACES = 20_000
 LARGE_SPAN = 64 << 10
 """Bytes above which the fields of a span count as fields of the request; a real large span has few."""
 _RESOURCE_SPANS = 0x0A  # field 1 of the request
-_RESOURCE = 0x0A  # field 1 of ResourceSpans
 _SCOPE_SPANS = 0x12  # field 2 of ResourceSpans
 _SPAN = 0x12  # field 2 of ScopeSpans
 
@@ -46,33 +44,14 @@ def trace_ids(request: bytes) -> Iterator[bytes]:
                     yield trace_id
 
 
-class Around:
-    """What is in a resource but its scopes."""
-
-    __slots__ = ("parts", "raw")
-
-    def __init__(self) -> None:
-        self.parts: list[memoryview] = []  # every part with its own header
-        self.raw: list[bytes] = []  # the resource itself, perhaps in several parts
-
-
 class SpanGroup(NamedTuple):
     """Spans of one trace under one scope of one resource."""
 
-    resource: Around
-    scope: list[memoryview]  # everything in the scope but its spans, every part with its own header
+    # Everything in the resource but its scopes, and in the scope but its spans, every part with its own header.
+    resource: list[memoryview]
+    scope: list[memoryview]
     runs: list[int]
     """Of spans that follow one another in the request, with their headers: from, and below, of each run."""
-
-
-class RequestTrace:
-    """What a request holds of one trace."""
-
-    __slots__ = ("groups", "heads")
-
-    def __init__(self) -> None:
-        self.groups: list[SpanGroup] = []
-        self.heads: list[SpanHead] = []
 
 
 class Parts(NamedTuple):
@@ -91,14 +70,13 @@ class Walk:
     """
 
     def __init__(self, request: bytes, max_item: int) -> None:
-        self.traces: dict[bytes, RequestTrace] = {}  # by trace id, in the order of the request
+        self.traces: dict[bytes, list[SpanGroup]] = {}  # by trace id, in the order of the request
         self.accepted = 0
         self.invalid = 0
         self.too_large = 0
         self.reasons: list[str] = []  # why the first few were rejected
         self.scopes: list[memoryview] = []
         """What is beside the spans in their scopes: the names of instrumentations, undecoded."""
-        self.is_known = True  # whether every span was read as `scan` reads it
         self._request = request
         self._view = memoryview(request)
         self._max_item = max_item
@@ -113,42 +91,39 @@ class Walk:
     def is_whole(self) -> bool:
         return len(self.traces) == 1 and self._is_small and not self.invalid and not self.too_large
 
-    def pieces(self, trace: RequestTrace) -> list[Parts]:
+    def pieces(self, trace: list[SpanGroup]) -> list[Parts]:
         if self._is_small:
-            return [self._parts(trace.groups)]
-        return [self._parts(each) for each in _portions(trace.groups, self._max_item)]
+            return [self._parts(trace)]
+        return [self._parts(each) for each in _portions(trace, self._max_item)]
 
     def _resource(self, position: int, end: int) -> None:
-        resource = Around()
+        resource: list[memoryview] = []
         for tag, start, value, stop in fields(self._request, position, end, self._budget):
             if tag == _SCOPE_SPANS:
                 self._scope(value, stop, resource)
-                continue
-            resource.parts.append(self._view[start:stop])
-            if tag == _RESOURCE:
-                resource.raw.append(self._request[value:stop])
+            else:
+                resource.append(self._view[start:stop])
 
-    def _scope(self, position: int, end: int, resource: Around) -> None:
+    def _scope(self, position: int, end: int, resource: list[memoryview]) -> None:
         request, budget, is_small = self._request, self._budget, self._is_small
         usual = min(LARGE_SPAN, self._max_item)
         around: list[memoryview] = []
-        by_trace: dict[bytes, tuple[list[SpanHead], list[int]]] = {}
+        by_trace: dict[bytes, list[int]] = {}  # the runs of each group
         for tag, start, value, stop in fields(request, position, end, budget):
             if tag != _SPAN:
                 around.append(self._view[start:stop])
                 continue
             budget.add_span()
-            span = head_at(request, value, stop) if stop - value <= usual else None
-            if span is None:
-                span = self._look_closer(value, stop)
-                if span is None:
+            trace_id = trace_at(request, value, stop) if stop - value <= usual else None
+            if trace_id is None:
+                trace_id = self._look_closer(value, stop)
+                if trace_id is None:
                     continue
             self.accepted += 1
-            own = by_trace.get(span.trace_id)
-            if own is None:
-                own = by_trace[span.trace_id] = self._group(span.trace_id, resource, around)
-            heads, runs = own
-            heads.append(span)
+            runs = by_trace.get(trace_id)
+            if runs is None:
+                runs = by_trace[trace_id] = []
+                self.traces.setdefault(trace_id, []).append(SpanGroup(resource, around, runs))
             if is_small and runs and runs[-1] == start:
                 runs[-1] = stop
             else:
@@ -157,19 +132,8 @@ class Walk:
         if len(self.traces) > MAX_TRACES:
             raise TooLarge(f"the request has more than {MAX_TRACES} traces", items=budget.spans)
 
-    def _group(
-        self, trace_id: bytes, resource: Around, scope: list[memoryview]
-    ) -> tuple[list[SpanHead], list[int]]:
-        """A new group of this trace: the heads of all its spans, and the runs of the group."""
-        trace = self.traces.get(trace_id)
-        if trace is None:
-            trace = self.traces[trace_id] = RequestTrace()
-        group = SpanGroup(resource, scope, [])
-        trace.groups.append(group)
-        return trace.heads, group.runs
-
-    def _look_closer(self, start: int, end: int) -> SpanHead | None:
-        """Where a span belongs that is large or whose ids are not at their places; None: it was rejected."""
+    def _look_closer(self, start: int, end: int) -> bytes | None:
+        """The trace of a span that is large or whose ids are not at their places; None: it was rejected."""
         if end - start > self._max_item:
             self.too_large += 1
             self._explain(f"a span has {end - start} bytes, more than {self._max_item}")
@@ -185,11 +149,7 @@ class Walk:
                 self.invalid += 1
                 self._explain(reason)
                 return None
-        span = valid_head(raw)
-        if span is None or span.trace_id != trace_id:
-            self.is_known = False
-            return SpanHead(trace_id, b"", b"", False)
-        return span
+        return trace_id
 
     def _explain(self, reason: str) -> None:
         if len(self.reasons) < MAX_REASONS:
@@ -200,7 +160,7 @@ class Walk:
         parts: list[bytes | memoryview] = []
         whole = 0
         for resource, scopes in _by_resource(groups):
-            inside: list[bytes | memoryview] = [*resource.parts]
+            inside: list[bytes | memoryview] = [*resource]
             size = _size(inside)
             for _, scope, runs in scopes:
                 of_scope = _size(scope) + sum(runs[1::2]) - sum(runs[::2])
@@ -238,7 +198,9 @@ def _portions(groups: list[SpanGroup], limit: int) -> Iterator[list[SpanGroup]]:
     yield portion
 
 
-def _by_resource(groups: list[SpanGroup]) -> Iterator[tuple[Around, list[SpanGroup]]]:
+def _by_resource(
+    groups: list[SpanGroup],
+) -> Iterator[tuple[list[memoryview], list[SpanGroup]]]:
     if len(groups) == 1:
         yield groups[0].resource, groups
         return

@@ -36,7 +36,6 @@ from collector.receiver.feedback.found import FeedbackReader, FoundFeedback
 from collector.receiver.inflate import Decode, Inflate, protobuf
 from collector.receiver.overload import Overload, Pace, ending
 from collector.receiver.unread import unread_records
-from collector.records.scan_cache import ScanCache
 
 Transport: TypeAlias = Literal["grpc", "http"]
 Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
@@ -67,7 +66,6 @@ class Intake:
         strict: Whether requests are checked whole before they are taken.
         redact: Takes secrets out of requests before anything else sees them; None: they are taken as they are.
         joined: Bytes up to which the pieces of a request are one record of the log; 0: each is a record of its own.
-        scans: Gets what each record holds once it is written.
         overload: Refuses what could not be scored in time; None: only what the log would refuse.
         feedback: Reads what requests say of traces and sessions; None: no one listens.
     """
@@ -86,7 +84,6 @@ class Intake:
         strict: bool = True,
         redact: Redact | None = None,
         joined: int = 0,
-        scans: ScanCache | None = None,
         overload: Overload | None = None,
         feedback: FeedbackReader | None = None,
     ) -> None:
@@ -94,7 +91,6 @@ class Intake:
         self._overload = overload or Overload(clock=clock)
         self._log_port = log
         self._joined = joined
-        self._scans = scans
         self._max_request = max_request
         self._max_item = max_item
         self._clock = clock
@@ -309,15 +305,11 @@ class Intake:
             return
         pieces = [New(topic=topic, key=piece.key, value=piece.value) for piece in split.pieces]
         try:
-            positions = await self._log_port.write([*pieces, *said])
+            await self._log_port.write([*pieces, *said])
         except LogFull:
             self._overload.full()
             raise
         self._overload.written()
-        if self._scans is not None:
-            for position, held in zip(positions, split.held, strict=False):
-                if held is not None:
-                    self._scans.put(position, held)
 
     def _fault(self, error: Exception) -> tuple[ReceiverReply, Result]:
         match error:

@@ -23,7 +23,6 @@ from collector.receiver.tls import load
 from collector.receiver.wrong_door import WrongDoor
 from collector.records.feedback import FeedbackRules
 from collector.records.otlp_signals import DROPPED_SIGNALS, OTLP_SIGNALS, TRACES
-from collector.records.scan_cache import ScanCache
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +39,6 @@ class Receiver:
         signals: the OTLP signals that are served.
         redact: takes secrets out of requests before they are written.
         joined: bytes up to which the pieces of a request are one record; 0: each is a record of its own.
-        scans: gets what each record holds once it is written.
         feedback: how what requests say of traces and sessions is read.
         behind: seconds that the oldest closed trace has waited for its score; None: not known in this process.
     """
@@ -58,7 +56,6 @@ class Receiver:
         signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
         redact: Redact | None = None,
         joined: int = 0,
-        scans: ScanCache | None = None,
         behind: Callable[[], float] | None = None,
         feedback: FeedbackRules | None = None,
     ) -> None:
@@ -78,7 +75,6 @@ class Receiver:
             share=share,
             redact=redact,
             joined=joined,
-            scans=scans,
             feedback=None if feedback is None else FeedbackReader(feedback, clock),
             overload=Overload(clock=clock, limit=config.max_score_lag, behind=behind),
         )

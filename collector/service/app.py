@@ -37,7 +37,6 @@ from collector.receiver.log_requests import LogRequests
 from collector.receiver.receiver import Receiver
 from collector.records.feedback import FeedbackRules
 from collector.records.otlp_signals import LOGS as OTLP_LOGS
-from collector.records.scan_cache import ScanCache
 from collector.service.families import declare_families
 from collector.service.forwarding import Forwarding
 from collector.service.logs import joined_record, lag_meter, open_log
@@ -129,7 +128,6 @@ class App:
             admin = self._admin(api)
             workers = self._workers(log)
             owned.push_async_callback(workers.close)
-            scans = self._scans()
             rooms = self._rooms = Rooms(
                 self._config,
                 self._plan,
@@ -137,10 +135,9 @@ class App:
                 workers=workers,
                 telemetry=self._telemetry,
                 clock=self._clock,
-                scans=scans,
             )
             behind = score_lag(self._config, log, self._clock)
-            receiver = self._receiver(log, scans, behind)
+            receiver = self._receiver(log, behind)
             async with Stages() as stages:
                 stages.start("health", self._health.run)
                 stages.start("health", ClockWatch(self._clock, self._families).run)
@@ -247,13 +244,7 @@ class App:
 
     # --- what runs ---------------------------------------------------------------------------------------------------
 
-    def _scans(self) -> ScanCache | None:
-        both = {"receive", "assemble"} <= set(self._config.roles)
-        return ScanCache() if both and self._config.log.kind != "kafka" else None
-
-    def _receiver(
-        self, log: Log, scans: ScanCache | None, behind: ScoreLag | None
-    ) -> Receiver | None:
+    def _receiver(self, log: Log, behind: ScoreLag | None) -> Receiver | None:
         if "receive" not in self._config.roles:
             return None
         return Receiver(
@@ -266,7 +257,6 @@ class App:
             keeps_unread=self._config.forward is not None,
             redact=redactor(RedactionSettings.of(self._config)),
             joined=joined_record(self._config, log),
-            scans=scans,
             behind=behind,
             feedback=FeedbackRules.of(self._config),
         )

@@ -18,7 +18,6 @@ from collector.reading.plugin_processes import PluginProcesses, WorkersAndPlugin
 from collector.reading.port import PluginJob, Workers, reader_settings
 from collector.reading.processes import ProcessWorkers
 from collector.reading.worker import InlineWorkers, JobRunner
-from collector.records.scan_cache import ScanCache
 from collector.scoring.rules import RUNAWAY, JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from evaluators.declare import Scope
@@ -77,8 +76,7 @@ class Rooms:
     """Makes the rooms of the running service and of an offline run, the same way for both.
 
     Every call makes a new room: one that has stopped is not run again, another drains what it left. `log`: what the
-    rooms read and write. They meet nowhere else. `clock`: the time that budgets are kept by. `scans`: what a receiver
-    in this process knows of the records that it wrote.
+    rooms read and write. They meet nowhere else. `clock`: the time that budgets are kept by.
     """
 
     def __init__(
@@ -90,10 +88,8 @@ class Rooms:
         workers: Workers,
         telemetry: Telemetry,
         clock: Clock,
-        scans: ScanCache | None = None,
     ) -> None:
         self._config = config
-        self._scans = scans
         self._plan = plan
         self._log_port = log
         self._workers = workers
@@ -121,7 +117,6 @@ class Rooms:
             telemetry=self._telemetry,
             share=self._config.fairness.share,
             group=ASSEMBLY,
-            scans=self._scans,
         )
 
     def _assembled(self) -> Windows:

@@ -8,7 +8,6 @@ from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.service_queues import Shares
 from collector.log.port import SPANS, Position, Record
-from collector.otlp.scan import scan
 from collector.otlp.split_logs import joined_logs
 from tests.support.codex_events import Happened, sent
 from tests.support.open_traces_driver import WINDOW
@@ -45,13 +44,12 @@ def seconds(turns: int, *, sessions: bool) -> float:
         for event in events
         for piece in joined_logs(sent(event), max_item=1 << 20, joined=1 << 20).pieces
     ]
-    held = [scan(each) for each in values]
     open_traces = OpenTraces(0, WINDOW, ClosedTraces(), start=None)
     open_traces.join(Shares(1 << 40))
     begun = time.process_time()
-    for offset, (value, each) in enumerate(zip(values, held, strict=True)):
+    for offset, value in enumerate(values):
         position = Position(SPANS, 0, offset)
-        open_traces.take(Record(position=position, key=b"", value=value, time=100.0), each)
+        open_traces.take(Record(position=position, key=b"", value=value, time=100.0))
     ended = time.process_time()
     assert len(open_traces) == turns
     return (ended - begun) / len(values)

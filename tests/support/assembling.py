@@ -13,7 +13,6 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import TraceWindow, Windows
 from collector.log.port import CLOSINGS, SPANS, TRACES
 from collector.records.closings import Mark, decode_mark
-from collector.records.scan_cache import ScanCache
 from collector.records.span_refs import SpanRef
 from collector.records.traces import TraceRecord, decode_traces
 from tests.support.faulty_log import FaultyLog
@@ -42,7 +41,6 @@ class Site:
     atomic: bool = True
     share: float = 0.5
     max_marks: int = 1000
-    scans: ScanCache | None = None
     by_ref: bool = False
     """Whether the log reads parts of records and keeps spans, as that on disk."""
     slept: list[float] = field(default_factory=list[float])
@@ -70,7 +68,6 @@ class Site:
             share=self.share,
             sleep=self._sleep,
             max_marks=self.max_marks,
-            scans=self.scans,
         )
 
     async def _sleep(self, seconds: float) -> None:

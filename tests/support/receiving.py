@@ -23,7 +23,6 @@ from collector.otlp.signal import OtlpSignal
 from collector.receiver.receiver import Receiver
 from collector.records.feedback import FeedbackRules
 from collector.records.otlp_signals import OTLP_SIGNALS
-from collector.records.scan_cache import ScanCache
 from tests.support.received_log import ReceivedLog
 
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -68,7 +67,6 @@ async def serving(
     cors: tuple[str, ...] = (),
     signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
     joined: int = 0,
-    scans: ScanCache | None = None,
     behind: Callable[[], float] | None = None,
     feedback: FeedbackRules | None = None,
     **settings: Any,
@@ -86,7 +84,6 @@ async def serving(
         keeps_unread=keeps_unread,
         signals=signals,
         joined=joined,
-        scans=scans,
         behind=behind,
         feedback=feedback,
     )
