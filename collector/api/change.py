@@ -17,6 +17,7 @@ from collector.api.reading import Reading
 from collector.api.rows import (
     CHANGED_SESSION,
     CHANGED_TRACE,
+    DECIDED,
     NEW_SESSION,
     NEW_TRACE,
     SUMS,
@@ -37,11 +38,13 @@ from collector.api.store import (
     SessionEntry,
     SignalEntry,
     TraceRow,
+    micros,
     session_subject,
     trace_subject,
     whole,
 )
 from collector.log.port import Position
+from collector.records.keeping import Decision
 from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.records.trace_views import ListedTrace, TraceHeader
 from collector.records.traces import SessionRecord
@@ -68,6 +71,7 @@ class IndexChange(Reading):
         self._unnamed: set[tuple[str, str]] = set()  # the same of sessions
         self._new: dict[str, TraceHeader] = {}
         self._changed: dict[str, TraceHeader] = {}
+        self._decided: list[tuple[object, ...]] = []
         self._signals = SignalTable(self)
         self._outcomes = OutcomeTable(connection)
         self._texts = TextIndex(connection)
@@ -115,6 +119,13 @@ class IndexChange(Reading):
         is_new = old is None or old.offset is None
         self._place(header, old, session, seen.revision, position)
         advance(session.after, seen, position, reopens=is_new)
+
+    def decide(self, decisions: Iterable[Decision]) -> None:
+        """Note whether traces are forwarded, and why."""
+        self._decided += [
+            (micros(each.decided), each.is_kept, each.reason, each.trace.trace_id.hex())
+            for each in decisions
+        ]
 
     def close_session(self, seen: SessionRecord, position: Position) -> None:
         """Note why a session closed, unless it has gone on since."""
@@ -190,6 +201,7 @@ class IndexChange(Reading):
 
     def finish(self) -> None:
         self._write_traces()
+        self.connection.executemany(DECIDED, self._decided)
         self._outcomes.write(
             [(self._owners[each], each, signals) for each, signals in self._signals.changed()]
         )

@@ -29,7 +29,7 @@ from collector.records.external import EvaluationRules
 from collector.records.feedback import decode_feedback
 from collector.records.signal import decode_signal, encode_signal, redacted
 from collector.records.signal_batch import SignalGroup, groups_in
-from collector.records.trace_views import ListedTrace, decode_listed_trace
+from collector.records.trace_views import DecidedTraces, ListedTrace, decode_listed_trace
 from collector.records.traces import SessionRecord
 
 _log = logging.getLogger(__name__)
@@ -242,6 +242,8 @@ class Index:
             if isinstance(seen, ListedTrace):
                 header = excerpt(seen.trace, seen.seen, content=self._content)
                 change.take_trace(msgspec.structs.replace(seen, trace=header), record.position)
+            elif isinstance(seen, DecidedTraces):
+                change.decide(seen.decisions)
             elif isinstance(seen, SessionRecord):
                 change.close_session(seen, record.position)
 

@@ -52,6 +52,7 @@ class TraceShown:
     after: str | None = None
     later: int = 0  # how many traces of its session began after it; known as those two are
     feedback: Sequence[Feedback] = ()  # what was said of it, the latest first; known as those are
+    forwarded: tuple[bool, str] | None = None  # as `Reading.forwarded`; known as those are
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ class Query:
                 after=after,
                 later=later,
                 feedback=reading.feedback_of_trace(trace_id),
+                forwarded=reading.forwarded(entry.row.id),
             )
 
     def externals(self) -> list[dict[str, Any]]:

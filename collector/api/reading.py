@@ -86,6 +86,21 @@ class Reading:
         )
         return [self._trace(row) for row in rows][::-1]
 
+    def forwarded(self, row: int) -> tuple[bool, str] | None:
+        """Whether `forward.keep` sent a trace on, and why; None: that is not decided."""
+        found = self._one("SELECT kept, reason FROM traces WHERE id = ? AND decided > 0", row)
+        return None if found is None else (bool(found[0]), found[1])
+
+    def forwarded_since(self, micros: int) -> list[tuple[str, str, bool, str, int]]:
+        """(Service, agent, whether they were sent on, why, how many traces), the most first."""
+        rows = self._execute(
+            "SELECT a.service, a.agent, t.kept, t.reason, count(*) FROM traces t INDEXED BY traces_decided "
+            "JOIN sessions s ON s.id = t.session JOIN agents a ON a.id = s.agent WHERE t.decided > ? "
+            "GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC",
+            (micros,),
+        )
+        return [(service, agent, bool(kept), *rest) for service, agent, kept, *rest in rows]
+
     def around(self, trace: TraceEntry) -> tuple[int, int]:
         given = (trace.row.session, trace.row.start, trace.header.trace_id)
         before, after = (self._execute(each, given).fetchone()[0] for each in (_EARLIER, _LATER))

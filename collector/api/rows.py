@@ -19,6 +19,7 @@ CHANGED_TRACE = """
 UPDATE traces SET session = ?, start = ?, revision = ?, log_partition = ?, log_offset = ?, seconds = ?, cost = ?,
                   input_tokens = ?, output_tokens = ?, error = ?, header = ?
 WHERE trace_id = ? AND id = ?"""
+DECIDED = "UPDATE traces SET decided = ?, kept = ?, reason = ? WHERE trace_id = ?"
 SUMS = """
 SELECT sum(seconds), sum(cost), sum(input_tokens), sum(output_tokens), ifnull(sum(error), 0)
 FROM traces INDEXED BY traces_of_session WHERE session = ?"""

@@ -56,11 +56,12 @@ CREATE INDEX sessions_of_agent ON sessions (
 CREATE TABLE traces (
     id INTEGER PRIMARY KEY, trace_id TEXT, session INTEGER, start INTEGER, revision INTEGER,
     log_partition INTEGER, log_offset INTEGER, seconds REAL, cost REAL, input_tokens INTEGER, output_tokens INTEGER,
-    error INTEGER, header BLOB);
+    error INTEGER, header BLOB, decided INTEGER, kept INTEGER, reason TEXT);
 CREATE UNIQUE INDEX traces_by_id ON traces (trace_id);
 CREATE INDEX traces_of_session ON traces (
     session, start, seconds, cost, input_tokens, output_tokens, error);
 CREATE INDEX traces_in_order ON traces (id, session);
+CREATE INDEX traces_decided ON traces (decided, session, kept, reason) WHERE decided IS NOT NULL;
 CREATE TABLE signals (subject INTEGER PRIMARY KEY, count INTEGER, runs TEXT, signals BLOB);
 CREATE TABLE recent (run INTEGER PRIMARY KEY, subject INTEGER);
 CREATE TABLE outcomes (

@@ -102,7 +102,11 @@ def vitals(of: Numbers, *, now: float) -> dict[str, Any]:
         "lag": _lag(of),
         "log_time_ahead": of.value("log_time_ahead_seconds"),
         "sinks": _sinks(of, now),
-        "forwarded": _forwarded(of),
+        "forward_lost": {
+            labels["reason"]: count
+            for labels, count in of.samples.get("forward_traces_total", ())
+            if labels["result"] == "lost" and count
+        },
         "storage": _storage(of),
         "judge": _judge(of),
         "evicted": of.by("index_evicted_total", "kind"),
@@ -134,15 +138,6 @@ def _sinks(of: Numbers, now: float) -> list[dict[str, Any]]:
             "oldest": _age(of.value("outbox_oldest_timestamp_seconds", sink=name), now),
         }
         for name in names
-    ]
-
-
-def _forwarded(of: Numbers) -> list[dict[str, Any]]:
-    """What became of traces under `forward.keep` since the process began."""
-    return [
-        {**labels, "traces": count}
-        for labels, count in of.samples.get("forward_traces_total", ())
-        if count
     ]
 
 

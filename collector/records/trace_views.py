@@ -12,6 +12,7 @@ import msgspec
 from collector.base.errors import Undecodable
 from collector.log.port import Record
 from collector.records.codec import decode, encode, kinds_of
+from collector.records.keeping import Decision
 from collector.records.more import AskRecord, MoreRecord
 from collector.records.subject import Subject, shared_fields
 from collector.records.trace_outcomes import TraceOutcomes, outcomes_of
@@ -245,10 +246,16 @@ class ListedTrace(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     seen: float
 
 
-_listed = view(ListedTrace, SessionRecord)
+class DecidedTraces(msgspec.Struct, frozen=True, kw_only=True, tag="keeping"):
+    """A `KeepingRecord` with what was decided."""
+
+    decisions: tuple[Decision, ...] = ()
 
 
-def decode_listed_trace(value: bytes) -> ListedTrace | SessionRecord | Unread:
+_listed = view(ListedTrace, SessionRecord, DecidedTraces)
+
+
+def decode_listed_trace(value: bytes) -> ListedTrace | SessionRecord | DecidedTraces | Unread:
     return decode(_listed, value)
 
 

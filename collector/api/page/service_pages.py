@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from collector.api.about import Row
 from collector.api.page.sheet import Sheet
 from collector.api.page.site import Site
 from collector.api.page.views import duration, usd, words
+from collector.api.store import micros
 from collector.api.what_changed import scores_of
 from collector.base.steady_clock import APART
 from collector.config.tree import Config
@@ -21,6 +23,7 @@ from evaluators.counts import amount
 
 LATE = 60.0  # seconds of lag, or of an undelivered signal, from which on somebody should look
 AGREED = 3  # agents for which the page shows how far an evaluator and people agree: those with the most pairs
+AGENTS = 100  # whose forwarded traces are shown
 STACKS = 30  # stacks whose findings are shown
 _SCOPES = {"trace": "Of a trace", "session": "Of a session"}
 
@@ -89,8 +92,14 @@ def judge_view(config: Config, judge: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def health_view(
-    vitals: Mapping[str, Any], found: Row, *, state: str, roles: Sequence[str]
+    vitals: Mapping[str, Any],
+    found: Row,
+    *,
+    state: str,
+    roles: Sequence[str],
+    forwarded: Sequence[tuple[str, str, bool, str, int]] = (),
 ) -> dict[str, Any]:
+    """`forwarded`: see `Reading.forwarded_since`."""
     sheet = Sheet("spanwise doctor")
     stacks = [_stack(each, sheet) for each in found["stacks"][:STACKS]]
     unscored = [
@@ -100,6 +109,7 @@ def health_view(
     judge = found["judge"]
     return {
         **vitals,
+        "forwarded": forwarded_view(forwarded, sheet),
         "state": state,
         "roles": list(roles),
         "looked_at": found["looked_at"],
@@ -110,6 +120,25 @@ def health_view(
         "failing_judge": judge and {**judge, "message": sheet.text(judge["message"])},
         "problems": [*_problems(vitals), *_found(stacks, unscored, judge)],
     }
+
+
+def forwarded_view(
+    rows: Sequence[tuple[str, str, bool, str, int]], sheet: Sheet
+) -> list[dict[str, Any]]:
+    """Traces that were sent on or not, by reason: of all agents, then of each, those with the most first."""
+    agents: dict[tuple[str, str], dict[bool, Counter[str]]] = {}
+    for service, agent, is_kept, reason, count in rows:
+        for each in (("", "all agents"), (service, agent)):
+            agents.setdefault(each, {True: Counter(), False: Counter()})[is_kept][reason] += count
+    return [
+        {
+            "service": sheet.name(service),
+            "agent": sheet.name(agent),
+            "sent": dict(found[True].most_common()),
+            "not_sent": dict(found[False].most_common()),
+        }
+        for (service, agent), found in [*agents.items()][: 1 + AGENTS]
+    ]
 
 
 def _stack(stack: Row, sheet: Sheet) -> dict[str, Any]:
@@ -259,7 +288,13 @@ class ServicePages:
     async def health(self, _: Request) -> Response:
         found = await self._site.findings.now()
         vitals = self._site.vitals.now()  # here: the gauges belong to the event loop
+        return await asyncio.to_thread(lambda: self._health(vitals, found))
+
+    def _health(self, vitals: Mapping[str, Any], found: Row) -> Response:
+        with self._site.index.reading() as reader:
+            forwarded = reader.forwarded_since(micros(self._site.clock() - 86_400))
+        site = self._site
         view = health_view(
-            vitals, found, state=self._site.health.state, roles=self._site.config.roles
+            vitals, found, state=site.health.state, roles=site.config.roles, forwarded=forwarded
         )
-        return await asyncio.to_thread(lambda: self._site.rendering.page("health.html", view=view))
+        return site.rendering.page("health.html", view=view)

@@ -243,6 +243,7 @@ def trace_view(full: FullTrace) -> dict[str, Any]:
         "failing": failing(signals),
         "said": said_view(full.shown.feedback, head),
         "outcome": said_by_people(full.shown.feedback),
+        "forwarded": full.shown.forwarded,
         "unscored": why and head.name(why),
         "runs_away": runs_away(signals),
         "is_open": full.shown.entry.row.offset is None,

@@ -41,6 +41,7 @@ REASONS = {
     " `MOST_OF_A_SUBJECT`",
     r"feedback_of_people .* LIMIT \?\)": "once a minute, of the newest so many",
     r"SELECT count\(\*\) FROM \w+ WHERE state = 2": "once a second, of a few more than `MOST_WAITING` at most",
+    r"INDEXED BY traces_decided": "of a day, once a look at Health: 0.3 s at 200,000 traces",
     r"FROM externals ORDER BY": "an agent has at most `MOST_NAMES`",
     r"state = 2 ORDER BY row_number.* LIMIT -1 OFFSET \?": "where more than `MOST_WAITING` wait, of those",
     r"UPDATE (feedback|evaluations) SET state = [23] WHERE state = 0": "what came since the last look",
@@ -177,6 +178,7 @@ async def ask(stand: Stand) -> None:
     with stand.api._index.reading() as reading:
         reading.since(0, None, 10)
         reading.newest_sequence()
+        reading.forwarded_since(0)
         reading.has_feedback("x", "x")
 
 

@@ -25,9 +25,13 @@ from collector.doctor.about import about
 from collector.forward.families import ForwardFamilies
 from collector.judging.families import JudgingFamilies
 from collector.log.families import LogFamilies
+from collector.records.codec import encode
+from collector.records.keeping import ClosedTrace, Decision, KeepingRecord
 from collector.records.moved import EvaluatorScores
+from collector.records.sent_trace import SentTrace, decode_sent
 from collector.sinks.families import SinkFamilies
 from evaluators.declare import Spec
+from evaluators.model import Trace
 from evaluators.plan import make_plan
 from evaluators.registry import Registry
 from tests.support import api_records as make
@@ -352,7 +356,7 @@ async def test_the_page_of_health_shows_everything_that_can_be_wrong(tmp_path: P
     sinks.outbox_oldest.labels("otlp").set(stand.time - 120)
     log.lag_records.labels("scoring", "traces").set(7)
     log.lag_seconds.labels("scoring", "traces").set(90)
-    ForwardFamilies(stand.telemetry).traces.labels("kept", "new_version").inc(1234)
+    ForwardFamilies(stand.telemetry).traces.labels("lost", "expired").inc(1234)
 
     page = (await stand.get("/health")).text
 
@@ -364,8 +368,53 @@ async def test_the_page_of_health_shows_everything_that_can_be_wrong(tmp_path: P
         "2 of 4 verdicts of the judge failed, the newest with timeout: m",
     ):
         assert said in page
-    assert re.search(r"<td>kept</td><td>new version</td><td class=\"number\">1,234</td>", page)
+    assert "Lost since the start: 1,234 expired." in page
     stand.close()
+
+
+def decided(*numbers: int, at: float, reason: str = "", agent: str = "planner") -> bytes:
+    """As the owner of the traces writes it; without a reason they are dropped."""
+    read = [sent_trace(make.trace(number, agent=agent)) for number in numbers]
+    return encode(
+        KeepingRecord(
+            decisions=[Decision(each, at, reason or "share", bool(reason)) for each in read]
+        )
+    )
+
+
+def sent_trace(of: Trace) -> ClosedTrace:
+    read = decode_sent(make.trace_value(of))
+    assert isinstance(read, SentTrace)
+    return read.trace.closed(key=b"", offset=0, randomness=lambda _: 0, failed=False)
+
+
+async def test_what_was_forwarded_stands_on_the_page_of_the_trace_and_of_health(
+    stand: Stand,
+) -> None:
+    day = 86_400.0
+    stand.take_traces(
+        *(make.trace_value(make.trace(number)) for number in range(1, 7)),
+        make.trace_value(make.trace(7, agent="writer", session_id="s-2")),
+        decided(1, 2, at=stand.time, reason="failed"),
+        decided(3, 4, 5, at=stand.time),
+        decided(6, at=stand.time - day - 1, reason="slow"),
+        decided(7, at=stand.time, reason="new_version", agent="writer"),
+    )
+    late = decided(3, at=stand.time, reason="failed_late")
+    for _ in range(2):  # a record that is read again changes nothing
+        stand.take_traces(late)
+
+    health = (await stand.get("/health")).text
+    pages = [(await stand.get(f"/trace?id={make.trace(n).trace_id}")).text for n in (1, 3, 4)]
+
+    rows = re.findall(r"<tr><td>(.*?) <span.*?number\">(\d+)</td><td>(.*?)</td>.*?(\d+)<", health)
+    assert rows == [
+        ("all agents", "4", "2 failed, 1 failed late, 1 new version", "2"),
+        ("planner", "3", "2 failed, 1 failed late", "2"),
+        ("writer", "1", "1 new version", "0"),
+    ]
+    shown = [re.findall("<dt>Forwarded</dt><dd>(.*?), by <code>(.*?)</code>", p) for p in pages]
+    assert shown == [[("sent", "failed")], [("sent", "failed_late")], [("not sent", "share")]]
 
 
 async def test_the_page_of_the_evaluators_names_one_that_is_switched_off(tmp_path: Path) -> None:
