@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from collector.base.errors import Undecodable
@@ -20,7 +22,6 @@ from collector.config.forward import Keep
 from collector.forward.backend import Backends, Part, StopCameFirst
 from collector.forward.families import ForwardFamilies
 from collector.forward.keeping import Keeping, Order
-from collector.forward.kept_records import RecentRecords, read_back
 from collector.log.consumer import Consumer
 from collector.log.port import TRACES, Assigned, Batch, Commit, Ends, Log, New, Position, Record
 from collector.otlp.items import keys_of
@@ -31,7 +32,6 @@ from collector.records.keeping import (
     BroadcastRecord,
     ClosedTrace,
     KeepingRecord,
-    KeepingState,
     session_of,
 )
 from collector.records.otlp_signals import LOGS
@@ -51,6 +51,9 @@ MOST_STATE = 8 << 20
 DELTAS = 64
 """Records between two that hold everything: what a new owner reads back."""
 
+RECENT = 64 << 20
+"""Bytes of records that wait for their decision and are held: on Kafka each is a request to read again."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -64,6 +67,25 @@ class _Partition:
     committed: tuple[int, int | None]
     begins: int = 0
     """Records below it are not sent: they were there before anything was forwarded."""
+
+
+class RecentTraces:
+    """The newest traces as they were read, within RECENT bytes of records."""
+
+    def __init__(self) -> None:
+        self._traces: OrderedDict[tuple[int, int], tuple[SentTrace, int]] = OrderedDict()
+        self._size = 0
+
+    def put(self, record: Record, read: SentTrace) -> None:
+        _, partition, offset = record.position
+        _, before = self._traces.pop((partition, offset), (read, 0))
+        self._traces[partition, offset] = read, len(record.value)
+        self._size += len(record.value) - before
+        while self._size > RECENT:
+            self._size -= self._traces.popitem(last=False)[1][1]
+
+    def get(self, partition: int, offset: int) -> SentTrace | None:
+        return self._traces.get((partition, offset), (None,))[0]
 
 
 class Keeper(Consumer):
@@ -106,7 +128,7 @@ class Keeper(Consumer):
         self._drains = drains
         self._stopping = asyncio.Event()
         self._partitions: dict[int, _Partition] = {}
-        self._recent = RecentRecords()
+        self._recent = RecentTraces()
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Keep until `stopping` is set; the request in hand has a few seconds then."""
@@ -123,19 +145,33 @@ class Keeper(Consumer):
         """Read back what was decided; begin at the end where no one has kept before."""
         log, number = self._log_port, assigned.partition
 
-        def empty(state: KeepingState | None) -> Keeping:
-            partitions = log.partitions(TRACES)
-            return Keeping(self._settings, late=self._late, partitions=partitions, state=state)
-
-        begins, metadata = 0, assigned.metadata
-        keeping, since = await read_back(self._read_record, number, metadata, empty)
+        begins = 0
+        keeping, since = await self._read_back(number, assigned.metadata)
         if assigned.offset is None and isinstance(log, Ends):
             begins = await self._retry.log("find its place", lambda: log.end(TRACES, number))
             commit = Commit(group=GROUP, topic=TRACES, partition=number, offset=begins)
             await self._retry.log(f"commit {TRACES}", lambda: log.write((), [commit]))
         offset = assigned.offset or begins
-        self._partitions[number] = _Partition(keeping, since, offset, (offset, metadata), begins)
+        committed = (offset, assigned.metadata)
+        self._partitions[number] = _Partition(keeping, since, offset, committed, begins)
         self._has_begun.set()
+
+    async def _read_back(self, number: int, offset: int | None) -> tuple[Keeping, list[int]]:
+        """What was decided, and the records that say it; `offset`: of the newest. Nothing where they have expired."""
+        newest = None if offset is None else await self._record(number, offset)
+        records: list[object] = []
+        since: list[int] = []
+        if isinstance(newest, KeepingRecord) and offset is not None:
+            since = [*newest.since, offset]
+            records = [*[await self._record(number, each) for each in newest.since], newest]
+        first = records[0] if records else None
+        state = first.state if isinstance(first, KeepingRecord) else None
+        partitions = self._log_port.partitions(TRACES)
+        keeping = Keeping(self._settings, late=self._late, partitions=partitions, state=state)
+        for record in () if state is None else records[1:]:
+            if isinstance(record, KeepingRecord):
+                keeping.read_back(record)
+        return keeping, [] if state is None else since
 
     async def revoke(self, partition: int) -> None:
         self._partitions.pop(partition, None)
@@ -238,17 +274,13 @@ class Keeper(Consumer):
 
     async def _closed(self, read: SentTrace, record: Record) -> ClosedTrace:
         outcomes = outcomes_of(record.headers)
-        first = await self._first_spans(read)
+        first = b"".join(each or b"" for each in await self._read(read.spans[:1]))
         return read.trace.closed(
             key=record.key,
             offset=record.position.offset,
             randomness=lambda of: randomness_of(of, first),
             failed=outcomes is not None and any(map(_fails, outcomes.outcomes)),
         )
-
-    async def _first_spans(self, read: SentTrace) -> bytes:
-        first = await self._read(read.spans[:1])
-        return first[0] or b"" if first else b""
 
     async def _read(self, pieces: Iterable[Piece]) -> list[bytes | None]:
         wanted = tuple(pieces)
@@ -257,22 +289,23 @@ class Keeper(Consumer):
     def _due(self, number: int, now: float) -> list[tuple[int, Order]]:
         found = self._partitions.get(number)
         orders: list[tuple[int, Order]] = []
-        for decision, order in () if found is None else found.keeping.due(now):
-            if order is None:
-                self._traces.labels("dropped", decision.reason).inc()
+        for decision in () if found is None else found.keeping.due(now):
+            if decision.is_kept:
+                orders.append((number, Order(decision)))
             else:
-                orders.append((number, order))
+                self._traces.labels("dropped", decision.reason).inc()
         return orders
 
     # --- to the backend ----------------------------------------------------------------------------------------------
 
     async def _send(self, orders: list[tuple[int, Order]]) -> None:
         spans, logs = list[Part](), list[Part]()
+        size = 0
         for number, order in orders:
-            await self._put(number, order, spans, logs)
-            if sum(len(each.body) for each in (*spans, *logs)) >= AT_ONCE:
+            size += await self._put(number, order, spans, logs)
+            if size >= AT_ONCE:
                 await self._deliver(spans, logs)
-                spans, logs = [], []
+                spans, logs, size = [], [], 0
         await self._deliver(spans, logs)
 
     async def _deliver(self, spans: list[Part], logs: list[Part]) -> None:
@@ -280,19 +313,19 @@ class Keeper(Consumer):
             self._lose(reason, count)
         await self._backends.log_records.deliver(logs, self._stopping)
 
-    async def _put(self, number: int, order: Order, spans: list[Part], logs: list[Part]) -> None:
-        """Add the trace's requests; none where its spans are not in the log any more."""
-        decision = order.decision
+    async def _put(self, number: int, order: Order, spans: list[Part], logs: list[Part]) -> int:
+        """Add the trace's requests; how many bytes of spans. None where they are not in the log any more."""
+        decision, after = order
         trace = await self._trace(number, decision.trace.offset)
-        known = None if order.after is None else await self._trace(number, order.after)
-        if order.is_new:
+        known = None if after is None else await self._trace(number, after)
+        if after is None:
             self._traces.labels("kept", decision.reason).inc()
         before = frozenset(() if known is None else known.spans)
         pieces = () if trace is None else trace.spans
         read = await self._read(each for each in pieces if each not in before)
         if trace is None or None in read:
             self._lose("expired", 1)
-            return
+            return 0
         root = None if trace.trace.root_span_id is None else bytes.fromhex(trace.trace.root_span_id)
         for raw in read:
             sent = as_sent(raw or b"")
@@ -303,20 +336,19 @@ class Keeper(Consumer):
                 spans.append(Part(*marks))
             if sent.log_records:
                 logs.append(Part(sent.log_records, len(keys_of(sent.log_records, LOGS.request))))
+        return sum(len(each or b"") for each in read)
 
     async def _trace(self, number: int, offset: int) -> SentTrace | None:
-        held = self._recent.get(number, offset)
-        if held is not None:
-            return held
-        record = await self._read_record(Position(TRACES, number, offset))
-        try:
-            read = None if record is None else decode_sent(record.value)
-        except Undecodable:
-            return None
-        return read if isinstance(read, SentTrace) else None
+        found = self._recent.get(number, offset) or await self._record(number, offset)
+        return found if isinstance(found, SentTrace) else None
 
-    async def _read_record(self, position: Position) -> Record | None:
-        return await self._retry.log("read back", lambda: self._log_port.get(position))
+    async def _record(self, number: int, offset: int) -> object:
+        """A record of `traces` once more; None: it has expired."""
+        position = Position(TRACES, number, offset)
+        record = await self._retry.log("read back", lambda: self._log_port.get(position))
+        with suppress(Undecodable):
+            return None if record is None else decode_sent(record.value)
+        return None
 
     def _lose(self, reason: str, count: int) -> None:
         self._traces.labels("lost", reason).inc(count)

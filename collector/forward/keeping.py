@@ -12,8 +12,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -53,22 +52,12 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(NamedTuple):
     """A trace to be sent."""
 
     decision: Decision
     after: int | None = None
-    """The offset of the record whose spans the backend has; None: all of them are sent."""
-    is_new: bool = True
-    """It counts as a trace kept; else what is late follows it."""
-
-
-@dataclass(slots=True)
-class _Waiting:
-    trace: ClosedTrace
-    due: float
-    failed: bool
+    """The offset of the record whose spans the backend has; None: it has none, and the trace counts as kept."""
 
 
 class Keeping:
@@ -96,7 +85,8 @@ class Keeping:
         self.state = state or KeepingState()
         self.news = KeepingRecord()
         """What has changed, for who writes it and sets a new one."""
-        self._waiting: OrderedDict[bytes, _Waiting] = OrderedDict()
+        self._waiting: OrderedDict[bytes, tuple[ClosedTrace, float]] = OrderedDict()
+        """In the order in which they are due, and when."""
         self._by_session: dict[bytes, set[bytes]] = {}
         """Of the traces that are decided: the dropped ones are sent when their session fails."""
         for decision in self.state.decisions.values():
@@ -120,24 +110,24 @@ class Keeping:
     def oldest(self) -> int | None:
         """The offset of the oldest trace that waits for its decision."""
         first = next(iter(self._waiting.values()), None)
-        return None if first is None else first.trace.offset
+        return None if first is None else first[0].offset
 
     def closed(self, trace: ClosedTrace, now: float) -> list[Order]:
         """A trace has closed, or a revision of it."""
         known = self.state.decisions.get(trace.trace_id)
         if known is not None and now - known.decided <= self._late:
             return self._revised(known, trace, now)
-        waiting = self._waiting.get(trace.trace_id)
-        if waiting is None:
-            self._waiting[trace.trace_id] = _Waiting(trace, now + self._settings.wait, trace.failed)
-        else:  # the record that is read again after a restart is the first one
-            waiting.trace, waiting.failed = trace, trace.failed or waiting.failed
+        due = now + self._settings.wait
+        if (waiting := self._waiting.get(trace.trace_id)) is not None:
+            failed, due = waiting[0].failed or trace.failed, waiting[1]
+            trace = replace(trace, failed=failed)
+        self._waiting[trace.trace_id] = trace, due
         return []
 
     def failed(self, trace_id: bytes, now: float) -> list[Order]:
         """A verdict on the trace did not pass."""
         if (waiting := self._waiting.get(trace_id)) is not None:
-            waiting.failed = True
+            self._waiting[trace_id] = replace(waiting[0], failed=True), waiting[1]
             return []
         return self._sent_after_all([trace_id], now, "failed_late")
 
@@ -166,16 +156,16 @@ class Keeping:
         if agents != self.state.alarms:
             self.state.alarms = self.news.alarms = agents
 
-    def due(self, now: float) -> Iterator[tuple[Decision, Order | None]]:
+    def due(self, now: float) -> Iterator[Decision]:
         """Decide of the traces that have waited until `now`, in order."""
         while self._waiting:
-            trace_id, waiting = next(iter(self._waiting.items()))
-            if waiting.due > now:
+            trace_id, (trace, due) = next(iter(self._waiting.items()))
+            if due > now:
                 return
             del self._waiting[trace_id]
-            decision = self._decided(waiting)
+            decision = self._decided(trace, due)
             self.apply(decision)
-            yield decision, Order(decision=decision) if decision.is_kept else None
+            yield decision
 
     def apply(self, decision: Decision) -> None:
         """What follows from a decision, made now or before a restart."""
@@ -213,29 +203,28 @@ class Keeping:
 
     # --- one trace ---------------------------------------------------------------------------------------------------
 
-    def _decided(self, waiting: _Waiting) -> Decision:
-        trace = waiting.trace
-        reason = self._reason(waiting)
-        self._turn_minute(waiting.due)
+    def _decided(self, trace: ClosedTrace, now: float) -> Decision:
+        reason = self._reason(trace)
+        self._turn_minute(now)
         share = self._settings.others if trace.is_other else self._settings.share
         base = 1.0 if reason is not None else share
         named: str = reason or ("other" if trace.is_other else "share")
-        threshold = threshold_of(base * self._allowed(trace.agent_key, named, waiting.due))
+        threshold = threshold_of(base * self._allowed(trace.agent_key, named, now))
         is_kept = trace.randomness >= threshold
         would_be = trace.randomness >= threshold_of(base)
         return Decision(
             trace,
-            decided=waiting.due,
+            decided=now,
             reason=named if is_kept or not would_be else "per_minute",
             is_kept=is_kept,
             threshold=threshold if is_kept else 0,
         )
 
-    def _reason(self, waiting: _Waiting) -> KeptReason | None:
+    def _reason(self, trace: ClosedTrace) -> KeptReason | None:
         """Why it is kept whatever the share."""
-        trace, settings = waiting.trace, self._settings
+        settings = self._settings
         past = self.state.agents.get(trace.agent_key) or AgentPast()
-        if settings.failed and (waiting.failed or trace.session in self.state.failing):
+        if settings.failed and (trace.failed or trace.session in self.state.failing):
             return "failed"
         if settings.slow is not None and _is_slow(trace.duration, past.durations, settings.slow):
             return "slow"
@@ -254,7 +243,7 @@ class Keeping:
         decision = replace(known, trace=replace(trace, session=known.trace.session))
         self.apply(decision)
         if known.is_kept:
-            return [Order(decision=decision, after=known.trace.offset, is_new=False)]
+            return [Order(decision, after=known.trace.offset)]
         trace_ids = [trace.trace_id] if trace.failed else ()
         return self._sent_after_all(trace_ids, now, "failed_late")
 
@@ -271,7 +260,7 @@ class Keeping:
             if 0 <= now - known.decided <= self._late:  # before: it is read again
                 decision = replace(known, is_kept=True, reason=reason, threshold=0)
                 self.apply(decision)
-                orders.append(Order(decision=decision))
+                orders.append(Order(decision))
         return orders
 
     # --- most traces a minute ----------------------------------------------------------------------------------------

@@ -81,5 +81,5 @@ class KeptOfRecordings:
             ended = read.trace.end_time_unix_nano / 1e9
             random = randomness.get(read.trace.trace_id, trace.randomness)
             keeping.closed(replace(trace, randomness=random), ended)
-            found += [decision for decision, _ in keeping.due(ended)]
-        return [*found, *(decision for decision, _ in keeping.due(float("inf")))]
+            found += keeping.due(ended)
+        return [*found, *keeping.due(float("inf"))]

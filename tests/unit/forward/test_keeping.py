@@ -38,7 +38,7 @@ def keeping(**settings: Any) -> Keeping:
 
 
 def decisions(it: Keeping, now: float) -> list[Decision]:
-    return [decision for decision, _ in it.due(now)]
+    return [*it.due(now)]
 
 
 def decided(it: Keeping, *traces: ClosedTrace, at: float = 1000.0) -> list[Decision]:
@@ -131,7 +131,7 @@ def test_what_fails_after_it_was_dropped_is_sent_whole_once() -> None:
     decided(it, closed(1))
 
     (order,) = it.failed(closed(1).trace_id, 1100.0)
-    assert (order.decision.reason, order.after, order.is_new) == ("failed_late", None, True)
+    assert (order.decision.reason, order.after) == ("failed_late", None)
     assert it.failed(closed(1).trace_id, 1101.0) == []
 
 
@@ -142,7 +142,7 @@ def test_a_revision_that_fails_brings_its_own_spans() -> None:
     assert it.closed(closed(1, offset=50), 1100.0) == []
     (order,) = it.closed(closed(1, offset=60, failed=True), 1110.0)
 
-    assert order == Order(decision=order.decision)
+    assert order == Order(order.decision)
     assert order.decision.trace.offset == 60
 
 
@@ -151,7 +151,7 @@ def test_what_is_late_follows_a_trace_that_was_kept() -> None:
     decided(it, closed(1, failed=True))
 
     (order,) = it.closed(closed(1, offset=50), 1100.0)
-    assert (order.decision.trace.offset, order.after, order.is_new) == (50, 1, False)
+    assert (order.decision.trace.offset, order.after) == (50, 1)
     assert it.closed(closed(1, offset=50), 1100.0) == [], "read again after a restart"
 
 
@@ -215,8 +215,8 @@ def test_a_flood_that_lasts_uses_the_limit_each_minute_and_keeps_every_agent() -
     for number in range(36_000):
         agent, now = agents[number * 7919 % 10_000], 1200.0 - WAIT + 0.006 * number
         it.closed(closed(number, agent=agent, failed=True), now)
-        for each, order in it.due(now):
-            if order is not None:
+        for each in it.due(now):
+            if each.is_kept:
                 kept[int(each.decided // 60)] += 1
                 seen.setdefault(int(each.decided // 60), set()).add(each.trace.agent)
 
