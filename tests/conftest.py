@@ -49,7 +49,7 @@ def pytest_report_header() -> list[str]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files of benches go first, then files that start processes, in whatever order they are.
+    """Files of benches go first, then files that start processes, those before others whose tests may take longer.
 
     A bench has the machine for itself: beside other benches it waits for seconds, beside a file that starts
     processes for minutes, and so does every other worker. Small files are left for the end: otherwise one worker
@@ -58,7 +58,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     guarded.deselect(config, items)
     benches = {each.path for each in items if each.get_closest_marker("bench")}
     long = {each.path for each in items if any(map(each.get_closest_marker, ("e2e", "kafka")))}
-    items.sort(key=lambda each: (each.path not in benches, each.path not in long))
+    limits: dict[Path, float] = {}
+    for each in items:
+        timeout = each.get_closest_marker("timeout")
+        limits[each.path] = max(limits.get(each.path, 0), timeout.args[0] if timeout else 0)
+    items.sort(
+        key=lambda each: (each.path not in benches, each.path not in long, -limits[each.path])
+    )
 
 
 def pytest_collection_finish() -> None:

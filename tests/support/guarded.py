@@ -56,6 +56,11 @@ def matching(pattern: str, root: Path = ROOT) -> list[Path]:
     return [each for each in found if each.is_file() and "__pycache__" not in each.parts]
 
 
+def files(folder: str) -> list[str]:
+    """All files of tests of a folder."""
+    return [str(each.relative_to(ROOT)) for each in sorted((ROOT / folder).glob("test_*.py"))]
+
+
 GROUPS: Mapping[str, Group] = {
     "image": Group(
         tests=["tests/e2e/test_image.py"],
@@ -237,6 +242,21 @@ GROUPS: Mapping[str, Group] = {
             *("collector/slo/**/*", "collector/api/*.py", "evaluators/formulas/*.py"),
             *("compose.yaml", "compose/**/*", "helm/spanwise/files/*", "scripts/dashboard/**/*"),
             *("README.md", "tests/support/everything_on.py"),
+        ],
+    ),
+    "fuzz": Group(
+        tests=files("tests/fuzz"),
+        guards=[
+            *("collector/**/*.py", "evaluators/**/*.py", "tests/fuzz/**/*"),
+            "locks/requirements.lock",
+        ],
+    ),
+    "chart": Group(
+        tests=files("tests/chart"),
+        guards=[
+            *("helm/**/*", "scripts/chart/*.py", "scripts/dashboard/*.py", "tests/chart/*.py"),
+            *("collector/config/*.py", "collector/slo/**/*", "collector/export/*.py"),
+            *("tests/data/chart/**/*", "tests/unit/slo/*.py", "spanwise.yaml"),
         ],
     ),
     "outlets": Group(
