@@ -64,8 +64,8 @@ class AssemblyCounts:
     def moved(self, result: TakeResult) -> None:
         self._ignored(result.invalid, "invalid")
         self._ignored(result.duplicates, "duplicate")
-        for service, spans in result.ignored.items():
-            self._late(service, "ignored", spans)
+        for (service, action), spans in result.late.items():
+            self._late(service, action, spans)
 
     def closed(self, result: ClosedResult) -> None:
         closing, record = result.request.closing, result.record

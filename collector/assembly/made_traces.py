@@ -39,8 +39,8 @@ class TakeResult:
     needed: bool = False  # whether an open trace needs the record; otherwise the log may release it
     invalid: int = 0  # spans without valid ids
     duplicates: int = 0  # spans that an open trace already had
-    ignored: dict[str, int] = field(default_factory=dict[str, int])
-    """Spans that came too late, by service."""
+    late: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """Spans of closed traces that make no revision, by service and by what was done."""
     poison: str | None = None  # why the record could not be decoded
     dropped: list[int] = field(default_factory=list[int])
     """Offsets of records of which a part that was needed is not any more, once for each part."""

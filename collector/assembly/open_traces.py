@@ -12,7 +12,7 @@ from collector.assembly.closed_traces import ClosedTrace, ClosedTraces, is_forgo
 from collector.assembly.low_water import LowWater, NeededRecords
 from collector.assembly.made_traces import Arrival, MadeTraces, TakeResult
 from collector.assembly.open_trace import Closing, Glance, OpenTrace
-from collector.assembly.scan import piece_of, service_of
+from collector.assembly.scan import piece_of, scores_in, service_of, without_scores
 from collector.assembly.service_queues import ServiceQueues, Shares
 from collector.assembly.timers import Timers
 from collector.base.errors import Undecodable
@@ -111,6 +111,7 @@ class OpenTraces:
         self._next = offset + 1
         try:
             held = scan(record.value)
+            scores = scores_in(record.value)
         except Undecodable as error:
             result.poison = str(error)
             return result
@@ -120,7 +121,7 @@ class OpenTraces:
         self._needed.begin(offset, len(held.traces))
         takers = 0
         for number, trace_id in enumerate(held.traces, start=1):
-            takers += yield from self._take(record, held, trace_id, result)
+            takers += yield from self._take(record, held, trace_id, scores.get(trace_id), result)
             if number % STEP == 0:
                 yield
         self._low_water.release(hold)
@@ -178,17 +179,27 @@ class OpenTraces:
         return self._is_owned and not trace.is_closed and trace.trace_id not in self._closing
 
     def _take(
-        self, record: Record, held: Scan, trace_id: bytes, result: TakeResult
+        self,
+        record: Record,
+        held: Scan,
+        trace_id: bytes,
+        scores: Collection[bytes] | None,
+        result: TakeResult,
     ) -> Generator[None, None, bool]:
-        """Take the record's spans of one trace; returns whether any of them is needed for it."""
+        """Take the record's spans of one trace, some of them `scores`; returns whether any is needed for it."""
         spans = held.traces[trace_id]
         service = service_of(held.resources[trace_id])
         segment = held.segments.get(trace_id)
         if segment is not None:
             piece = piece_of(record, held, trace_id, spans, by_ref=self._by_ref)
             return (yield from self._made.take(record, segment, spans, piece, service, result))
+        if scores:
+            spans, late = self._but_late(trace_id, spans, scores, record.position.offset)
+            result.late[service, "score"] += late
         came = Arrival(record.position.offset, record.time, service, len(spans))
-        trace = self._open.get(trace_id) or self.admit(trace_id, came, result)
+        trace = self._open.get(trace_id)
+        if trace is None and spans:
+            trace = self.admit(trace_id, came, result)
         if trace is None:
             return False
         new = trace.new(spans)
@@ -200,9 +211,21 @@ class OpenTraces:
         if trace.pieces and trace.size + size_of(piece) > self._windows.max_bytes:
             result.closings.append(self.close(trace, "max_bytes", at=record.time))
             result.duplicates -= len(spans) - len(new)
-            return (yield from self._take(record, held, trace_id, result))
+            return (yield from self._take(record, held, trace_id, scores, result))
         self.add(trace, new, piece, came, result)
         return True
+
+    def _but_late(
+        self, trace_id: bytes, spans: list[SpanHead], scores: Collection[bytes], offset: int
+    ) -> tuple[list[SpanHead], int]:
+        """The spans without scores that come late, and how many those are: no score opens a trace or re-opens one."""
+        trace = self._open.get(trace_id)
+        is_first = trace is not None and trace.reopened is None
+        rest = without_scores(spans, scores)
+        is_new = trace is None and self._newest_mark(trace_id) is None
+        if is_first or (is_new and rest) or self.is_reread(trace_id, offset):
+            return spans, 0
+        return rest, len(spans) - len(rest)
 
     def opened(self, trace_id: bytes) -> OpenTrace | None:
         return self._open.get(trace_id)
@@ -252,7 +275,7 @@ class OpenTraces:
             return self._open_trace(trace_id, came, None)
         if may_revise(mark, came.time, self._windows):
             return self._open_trace(trace_id, came, mark.root)
-        result.ignored[mark.service] = result.ignored.get(mark.service, 0) + came.spans
+        result.late[mark.service, "ignored"] += came.spans
         return None
 
     def is_reread(self, trace_id: bytes, offset: int) -> bool:

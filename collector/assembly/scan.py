@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.base.errors import Undecodable
 from collector.log.port import Record
 from collector.otlp.scan import Scan, scan, valid_head
 from collector.otlp.span_head import SpanHead, cut, parse, start_time_unix_nano
 from collector.records.span_refs import Piece, SpanRef
+from evaluators.dialects.decoding.decode import EVALUATION_NAME
 
 MAX_RESOURCE = 64 << 10  # bytes of a resource that is decoded for its name
+_SCORE = b".evaluation.name"
+"""Every span that is a score has it."""
 CACHED_RESOURCE = 4 << 10
 """Bytes of a resource that is remembered with its name: a process sends the same one again and again."""
 MAX_NAME = 128  # characters of a service's name, as wherever a trace is read
@@ -78,6 +83,44 @@ def only(value: bytes, trace_id: bytes | None, span_ids: Collection[bytes]) -> b
         return True
 
     return cut(value, keep)
+
+
+def scores_in(value: bytes) -> Mapping[bytes, Collection[bytes]]:
+    """By trace, the spans that are scores of another one in it: of GenAI's convention or OpenInference's.
+
+    Raises Undecodable: as `scan`.
+    """
+    found: defaultdict[bytes, set[bytes]] = defaultdict(set)
+    if _SCORE not in value:
+        return found
+    for resource in parse(value).resource_spans:
+        for raw in (raw for scope in resource.scope_spans for raw in scope.spans if _SCORE in raw):
+            head = valid_head(raw)
+            if head is not None and head.parent_span_id and _is_score(raw):
+                found[head.trace_id].add(head.span_id)
+    return found
+
+
+def _is_score(raw: bytes) -> bool:
+    try:
+        keys = [each.key for each in Span.FromString(raw).attributes]
+    except DecodeError:
+        return False
+    return any(key == EVALUATION_NAME or key.startswith("evaluations.") for key in keys)
+
+
+def without_scores(spans: Sequence[SpanHead], scores: Collection[bytes]) -> list[SpanHead]:
+    """Without these spans and what was done for them: a judge's calls are below its score."""
+    below: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    for each in spans:
+        below[each.parent_span_id].append(each.span_id)
+    gone: set[bytes] = set()
+    left = [*scores]
+    while left:
+        if (one := left.pop()) not in gone:
+            gone.add(one)
+            left += below[one]
+    return [each for each in spans if each.span_id not in gone]
 
 
 def span_ids(pieces: Sequence[bytes]) -> set[bytes]:

@@ -20,10 +20,10 @@ from collector.records.given import (
     Scale,
 )
 from collector.records.signal import rfc3339
+from evaluators.dialects.decoding.decode import EVALUATION_NAME
 from evaluators.model import JSON
 
 _PREFIX = "gen_ai.evaluation."
-NAME = f"{_PREFIX}name"
 CONVERSATION = "gen_ai.conversation.id"
 _OURS = "spanwise.id"
 """Every score that we send has it, whatever scope a Collector gives it on its way back."""
@@ -41,7 +41,7 @@ def evaluation(
     """
     if _OURS in attributes:
         return None
-    name = text(attributes.get(NAME))
+    name = text(attributes.get(EVALUATION_NAME))
     if name is None:
         return Undecodable("an evaluation has no gen_ai.evaluation.name")
     if not subject:

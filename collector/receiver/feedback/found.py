@@ -18,7 +18,6 @@ from collector.log.port import New
 from collector.otlp.made_spans import plain, plain_attributes
 from collector.receiver.feedback.evaluation import (
     CONVERSATION,
-    NAME,
     Sender,
     evaluation,
     kind_of,
@@ -29,7 +28,7 @@ from collector.receiver.feedback.evaluation import (
 from collector.receiver.feedback.in_logs import in_logs
 from collector.records.feedback import FeedbackRules
 from collector.records.given import SCORES, FeedbackSubject, Given, GivenScore, given, items_in
-from evaluators.dialects.decoding.decode import EVALUATION
+from evaluators.dialects.decoding.decode import EVALUATION, EVALUATION_NAME
 from evaluators.dialects.turns.registry import OWN_SCOPE
 from evaluators.model import JSON
 
@@ -73,7 +72,7 @@ def _of_span(span: Span, sender: Sender) -> Iterator[Given | Undecodable]:
                 yield said
     found: dict[tuple[str, str], dict[str, JSON]] = {}
     for each in span.attributes:  # most are neither, and their values are not looked at
-        if each.key == NAME:
+        if each.key == EVALUATION_NAME:
             said = _span_of_its_own(span, own, sender)
             if said is not None:
                 yield said

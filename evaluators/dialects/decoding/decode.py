@@ -26,6 +26,7 @@ PROMPTS = frozenset({"gen_ai.content.prompt", "gen_ai.prompt"})
 COMPLETIONS = frozenset({"gen_ai.content.completion", "gen_ai.completion"})
 EVALUATION = "gen_ai.evaluation.result"
 """A score of an evaluator: it says something about the trace and is not part of it."""
+EVALUATION_NAME = "gen_ai.evaluation.name"
 _WHOLE = {DETAILS, CHOICE} | PROMPTS | COMPLETIONS
 
 

@@ -12,7 +12,7 @@ from collector.records.sessions import session_key
 from evaluators.digest import trace_digest
 from tests.support.assembling import WINDOWS, Site
 from tests.support.faulty_log import unavailable
-from tests.support.spans import child, request, root, span_id, trace_id
+from tests.support.spans import Made, child, request, root, span_id, trace_id
 
 
 async def test_a_closed_trace_is_written_marked_and_committed() -> None:
@@ -96,6 +96,35 @@ async def test_a_late_span_makes_a_revision() -> None:
     assert site.count("late_spans_total", service="shop", action="duplicate") == 1
     assert site.count("traces_closed_total", service="shop", reason="root_ended") == 1
     assert [mark.revision for mark in site.marks()] == [0, 1]
+
+
+@pytest.mark.parametrize("at", [200, 1_000, 1_000_000])
+async def test_a_late_score_of_its_trace_makes_no_revision_and_no_second_trace(at: float) -> None:
+    site = Site()
+    site.send(100, root(), Made(span=2, parent=1, score="in time"))
+    await site.once(106)
+    site.send(at, Made(span=3, parent=1, score="tone"), child(4, parent=3), child(5, parent=4))
+
+    await site.once(at + 100)
+
+    (record,) = site.traces()
+    assert record.trace.spans == 2
+    assert site.count("late_spans_total", service="shop", action="score") == 3
+    assert site.log.committed("assembly", SPANS, 0).offset == 2
+
+
+async def test_a_late_span_beside_a_late_score_makes_a_revision_without_it() -> None:
+    site = Site()
+    site.send(100, root())
+    await site.once(106)
+    site.send(200, child(2), Made(span=3, parent=1, score="tone"))
+    site.send(201, Made(span=4, parent=1, score="tone"))
+
+    await site.once(300)
+
+    second = site.traces()[-1]
+    assert (second.revision, second.spans[1:]) == (1, (request(child(2)),))
+    assert site.count("late_spans_total", service="shop", action="score") == 2
 
 
 async def test_late_copies_make_no_revision() -> None:

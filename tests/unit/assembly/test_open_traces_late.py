@@ -69,7 +69,7 @@ def test_at_or_below_the_last_offset_is_a_reread() -> None:
     result = again.send(100, root())
 
     assert not result.needed
-    assert not result.ignored
+    assert not result.late
     assert len(again.open_traces) == 0
 
 
@@ -86,7 +86,7 @@ def test_past_late_or_past_max_revisions_it_is_ignored(
     result = driver.send(time, child(2), child(3))
 
     assert len(driver.open_traces) == admitted
-    assert result.ignored == ({} if admitted else {"shop": 2})
+    assert result.late == ({} if admitted else {("shop", "ignored"): 2})
 
 
 def test_a_late_span_of_a_trace_on_its_way_waits_behind_it() -> None:
@@ -108,7 +108,7 @@ def test_what_comes_far_too_late_is_ignored_even_while_the_trace_is_on_its_way()
 
     result = driver.send(3000, child(2))
 
-    assert sum(result.ignored.values()) == 1
+    assert sum(result.late.values()) == 1
     assert len(driver.open_traces) == 0
 
 
@@ -120,7 +120,7 @@ def test_a_mark_outlives_late() -> None:
 
     result = driver.send(3001, child(2))
 
-    assert result.ignored == {"shop": 1}
+    assert result.late == {("shop", "ignored"): 1}
 
 
 def test_a_mark_is_forgotten_in_the_end() -> None:
