@@ -119,6 +119,17 @@ def dialects_page() -> str:
         "agent: what an MCP server exports of a request (`mcp.method.name`) where its caller's spans are elsewhere,",
         "and a step of rig without a span of the application's own around it.",
         "",
+        "What a tool returned is read without what its framework puts around it: the call's id, name and times.",
+        "An object counts as such an envelope where it names its call or holds a key that no tool writes of itself.",
+        "`{id, output, created}` names no call, so it stays as it is: a tool may return just that. So does the word",
+        "`Observation:` of smolagents without a call id, which is the same in every result.",
+        "",
+        "A call failed where its span or result says so: the span's status, `error.type`, an `isError` in any",
+        "spelling, a state of error beside the result, or a result that is only an error. Attributes under `tool.`,",
+        "`mcp.` and `gen_ai.tool.` count that end in `error`, `status` or `success`, and plain `error`,",
+        "`error.message` and `success`. `{status: error, message}` is a failure under ADK, whose pages tell tools to",
+        "return that. Elsewhere it may be what the tool found.",
+        "",
     ]
     for name, dialect in tables.items():
         cells = [(r.field, r.on, " ".join(f"`{key}`" for key in r.keys)) for r in dialect.rows()]

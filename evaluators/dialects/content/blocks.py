@@ -6,7 +6,7 @@ import msgspec
 
 from evaluators.dialects.content import hosted_tools, media
 from evaluators.dialects.content.message_model import Call, Result, Role
-from evaluators.dialects.decoding.reprs import read_repr
+from evaluators.dialects.decoding.reprs import looks_like_object, read_repr
 from evaluators.dialects.decoding.values import (
     as_dict,
     as_list,
@@ -69,7 +69,15 @@ _OF_SERVER = "_tool_result"
 """How the types of what Anthropic's own tools answer end: `web_search_tool_result`."""
 _BODIES = ("content", "parts", "blocks", "contents", "text")
 _SILENT_TYPES = frozenset(
-    {"reasoning", "thinking", "redacted_thinking", "reasoning_content", "thought", "compaction"}
+    {
+        "reasoning",
+        "thinking",
+        "redacted_thinking",
+        "reasoning_content",
+        "reasoning_text",
+        "thought",
+        "compaction",
+    }
 )
 _TYPES = _CALL_TYPES | _RESULT_TYPES | _SILENT_TYPES | media.TYPES
 _PLAIN = ("text", "content", "value", "output_text", "refusal")
@@ -149,15 +157,25 @@ def read_message(item: dict[str, JSON], role: Role) -> Body:
 
 
 def _read_reprs(body: Body) -> None:
-    """Take apart the texts that are what Python shows of a response's items: `ResponseFunctionToolCall(...)`."""
+    """Take apart the texts that are a response's items: `ResponseFunctionToolCall(...)`, or one as an object."""
     texts, body.texts = body.texts, []
     for text in texts:
-        shown = read_repr(text) if text[-1:] in (")", "]") else None
+        shown = (read_repr(text) or unwrap(text)) if may_be_items(text) else None
         items = [as_dict(each) for each in as_list(shown) or [shown]]
         if all(_is_of_response(item) for item in items):
             _read_into([*items], body)
+        elif _IN_MESSAGE.issubset(items[0]) and items[0]["role"] == "assistant":
+            _read_calls(items[0], body)
+            body.texts += filter(None, [string(items[0]["content"])])
         else:
             body.texts.append(text)
+
+
+def may_be_items(text: str) -> bool:
+    return looks_like_object(text) or (text[-1:] == "}" and "call_id" in text)
+
+
+_IN_MESSAGE = {"role", "content", "tool_calls"}  # of OpenAI's `ChatCompletionMessage(...)`
 
 
 def _is_of_response(item: dict[str, JSON]) -> bool:

@@ -7,9 +7,14 @@ from typing import Literal
 
 import msgspec
 
-from evaluators.dialects.content.blocks import ACTION, ENCODED, joined, read_arguments
+from evaluators.dialects.content.blocks import (
+    ACTION,
+    ENCODED,
+    joined,
+    may_be_items,
+    read_arguments,
+)
 from evaluators.dialects.content.message_model import Call, Message, Result, Role
-from evaluators.dialects.decoding.reprs import looks_like_object
 from evaluators.dialects.decoding.values import string
 from evaluators.model import JSON
 
@@ -85,7 +90,7 @@ def _message_of(message: _Message) -> Message | None:
         return Message(role=role, results=tuple(results)) if results else None
     if role == "assistant" and texts and not calls and ACTION in texts[-1]:
         return None
-    if role == "assistant" and any(map(looks_like_object, texts)):
+    if role == "assistant" and any(map(may_be_items, texts)):
         return None
     text = joined(texts)
     if role == "user":

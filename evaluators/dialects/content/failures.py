@@ -31,6 +31,14 @@ def says_failed(fields: dict[str, JSON]) -> bool:
     )
 
 
+def says_why(fields: dict[str, JSON]) -> str | None:
+    """The error, `UNSAID` where none is stated; None: nothing says that the call failed."""
+    said = next((fields[key] for key in ERRORS if says_error(fields.get(key))), None)
+    if said is not None:
+        return words_of(said)
+    return UNSAID if says_failed(fields) else None
+
+
 def is_true(value: JSON) -> bool:
     """Also as languages without a type for it write it: `1` and "True"."""
     return value == 1 or (isinstance(value, str) and value.lower() == "true")

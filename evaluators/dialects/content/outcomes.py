@@ -15,6 +15,7 @@ from evaluators.dialects.content.blocks import is_block, read_content
 from evaluators.dialects.content.call_marks import (
     AROUND,
     BODIES,
+    DONE,
     ERROR_PARTS,
     GIVEN,
     IS_ERROR,
@@ -22,6 +23,7 @@ from evaluators.dialects.content.call_marks import (
     NAMES,
     NOTHING,
     OWN_IDS,
+    STATES,
     Known,
     fields_of,
     is_of_call,
@@ -30,17 +32,17 @@ from evaluators.dialects.content.call_marks import (
 )
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.failures import (
-    FAILED,
+    SAYS_ERROR,
     UNSAID,
     error_in,
-    is_true,
     says_failed,
+    says_why,
     words_of,
 )
 from evaluators.dialects.content.messages import read_messages
 from evaluators.dialects.content.tools import SCHEMAS
 from evaluators.dialects.decoding.decode import ask
-from evaluators.dialects.decoding.key_sets import Among, KeyQuestion
+from evaluators.dialects.decoding.key_sets import KeyQuestion
 from evaluators.dialects.decoding.reprs import read_fields, read_repr
 from evaluators.dialects.decoding.values import (
     as_dict,
@@ -63,11 +65,15 @@ _FIRST_KEY = re.compile(r"""[\[{\s]*["'](\$?[\w-]+)["']\s*:|\[?(?:[A-Z]\w*\()?([
 """The first key of an object, of the first object of a list, or of what Python shows of one."""
 _TEXTS = {
     "Call id: ": ("\nObservation:\n", ""),
+    "ToolExecution{request=": ('" }, result=', "}"),
+    "ToolExecution { request = ": ('" }, result = "', '" }'),
+    "ToolExecutionResult{": ("resultText=", "}"),
     "ToolExecutionResultMessage": (' text = "', '"'),
     "ToolResponseMessage": ("responseData=", "]], messageType="),
 }
 """How texts begin that are an envelope, and what stands before and behind the result in them: what smolagents tells a
-model, and what Java shows of a message of LangChain4j and Spring AI."""
+model, and what Java shows of LangChain4j's executions and messages, and of Spring AI's."""
+_IS_FAILED = re.compile(r"\bisError ?= ?true\b")
 _BEGIN = tuple(_TEXTS)
 _SCHEMAS = (*SCHEMAS, "args_schema", "params_json_schema")
 
@@ -85,8 +91,9 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
     if isinstance(value, str):
         if value[:1] == '"':
             value = unwrap(value)
-        if isinstance(value, str) and _FIRST_KEY.match(value) is None:
-            return ToolOutcome(result=_in_text(value) if value.startswith(_BEGIN) else value)
+        is_own = isinstance(value, str) and _FIRST_KEY.match(value) is None
+        if is_own and not value.startswith(_BEGIN):
+            return ToolOutcome(result=value)
     found = ToolOutcome(result=value)
     shown: JSON = None
     for _ in range(_DEPTH):
@@ -109,14 +116,19 @@ def outcome_of(value: JSON, name: str | None = None, call_id: str | None = None)
     return found if failed is None else msgspec.structs.replace(found, error=failed)
 
 
-def _in_text(text: str) -> str:
+def _in_text(text: str) -> ToolOutcome | None:
     if not text.startswith(_BEGIN):
-        return text
-    before, behind = next(each for begin, each in _TEXTS.items() if text.startswith(begin))
-    _, found, inner = text.partition(before)
+        return None
+    begin, (before, behind) = next(each for each in _TEXTS.items() if text.startswith(each[0]))
+    head, found, inner = text.partition(before)
+    tail = ""
     if behind:
-        inner, found, _ = inner.rpartition(behind)
-    return inner if found else text
+        inner, found, tail = inner.rpartition(behind)
+    if not found:
+        return None
+    of_result = begin.startswith("ToolExecutionResult")  # else the arguments are in front
+    failed = of_result and (_IS_FAILED.search(head) or _IS_FAILED.search(tail))
+    return ToolOutcome(result=inner, error=UNSAID if failed else None)
 
 
 def arguments_in(value: JSON, name: str | None, call_id: str | None) -> JSON:
@@ -135,14 +147,31 @@ def arguments_in(value: JSON, name: str | None, call_id: str | None) -> JSON:
 
 
 class _Marks(KeyQuestion):
+    """The attributes that say how a tool's call ended: those of a flag, and those of the tool or its protocol."""
+
     __slots__ = ()
 
-    def answer(self, names: AbstractSet[str]) -> tuple[str, ...]:
-        return tuple(sorted(n for n in names if plain(n.rpartition(".")[2]) in IS_ERROR))
+    def answer(self, names: AbstractSet[str]) -> tuple[tuple[str, str], ...]:
+        """Each with the plain key that an object would have for it."""
+        marks = ((name, _plain_mark(name)) for name in sorted(names))
+        return tuple((name, mark) for name, mark in marks if _is_mark(name, mark))
 
 
+def _plain_mark(name: str) -> str:
+    words = name.split(".")[-2:]
+    return plain("".join(words) if words[-1] == "message" else words[-1])
+
+
+def _is_mark(name: str, mark: str) -> bool:
+    if name.startswith(_OF_TOOL):
+        return mark in _SAYS_HOW
+    return mark in IS_ERROR or name in _BARE
+
+
+_OF_TOOL = ("tool.", "mcp.", "gen_ai.tool.")
+_SAYS_HOW = SAYS_ERROR.union(STATES, DONE)
+_BARE = ("error", "error.message", "success")
 _MARKS = _Marks()
-_STATUS = Among("gen_ai.tool.status", "tool.status")
 
 
 def settle(facts: Facts) -> None:
@@ -154,12 +183,10 @@ def settle(facts: Facts) -> None:
     facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
     facts.arguments = arguments_in(facts.arguments, name, facts.tool_id)
     if facts.tool_error is None and facts.kind == "tool":
-        marks, states = ask(attributes, _MARKS), ask(attributes, _STATUS)
-        marked = marks and any(is_true(attributes.get(key)) for key in marks)
-        stated = states and any(string(attributes.get(key)) in FAILED for key in states)
+        stated = (says_why({mark: attributes.get(key)}) for key, mark in ask(attributes, _MARKS))
         kind = string(attributes.get("error.type"))
-        said = UNSAID if marked or stated or (kind and facts.result) else kind
-        facts.tool_error = outcome.error or said
+        said = UNSAID if kind and facts.result else kind
+        facts.tool_error = outcome.error or next(filter(None, stated), said)
 
 
 # --- envelopes -------------------------------------------------------------------------------------------------------
@@ -183,10 +210,9 @@ def _parsed(value: JSON) -> tuple[JSON, bool]:
 def _opened(value: JSON, call: Known, *, hinted: bool) -> ToolOutcome | None:
     """What is inside; None: it is what the tool returned. `hinted`: whether it may be a message."""
     if isinstance(value, str):
-        text = _in_text(value)
-        return None if text is value else ToolOutcome(result=text)
+        return _in_text(value)
     item, fields = as_dict(value), fields_of(value)
-    if _is_definition(item, call.name):
+    if _is_definition(item or as_dict((as_list(value) or [None])[0]), call.name):
         return ToolOutcome()
     if "raw_output" in item and isinstance(item.get("tool_name"), str):
         return _of_llama_index(item)

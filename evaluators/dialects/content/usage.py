@@ -70,6 +70,7 @@ GENAI = TokenKeys(
         "gen_ai.usage.details.cache_read_input_tokens",
         "gen_ai.usage.input_tokens_details.cached_tokens",
         "gen_ai.usage.prompt_tokens_details.cached_tokens",
+        "gen_ai.usage.input_token_details.cached",
         "agentscope.usage.cache_input_tokens",
     ),
     reasoning=(

@@ -9,7 +9,7 @@ from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.failures import UNSAID
 from evaluators.dialects.content.message_model import Call, Result
 from evaluators.dialects.content.outcomes import ToolOutcome, outcome_of
-from evaluators.dialects.decoding.values import text_of
+from evaluators.dialects.decoding.values import as_dict, string, text_of, unwrap
 from evaluators.dialects.joining.tree import Agents
 from evaluators.model import JSON, Rejection
 
@@ -27,6 +27,7 @@ _IN_WORDS = {
 """How frameworks tell a model that its tool failed, where nothing else says so: CrewAI 1 (`agent_utils.py`, `en.json`),
 Claude Code and its Agent SDK, and the OpenAI Agents SDK (`default_tool_error_function`). By a word of their
 instrumentations' scopes."""
+_ADK = ("google_adk", "gcp.vertex.agent")
 _REFUSED = {"user": "refused by the user", "policy": "refused by a rule"}
 """What is said of a call that was refused without a word."""
 _KERNEL = ("semantic_kernel", "Microsoft.SemanticKernel")
@@ -107,10 +108,24 @@ class DraftCall(msgspec.Struct, eq=False):
 def add_failures_in_words(calls: Iterable[DraftCall], scopes: Iterable[str]) -> None:
     names = " ".join(scopes)
     begin = tuple(b for word, texts in _IN_WORDS.items() if word in names for b in texts)
-    for call in calls if begin else ():
+    reports = any(word in names for word in _ADK)
+    for call in calls if begin or reports else ():
         result = call.result
-        if call.error is None and isinstance(result, str) and result.lstrip().startswith(begin):
+        if call.error is not None:
+            continue
+        if begin and isinstance(result, str) and result.lstrip().startswith(begin):
             call.error = result
+        elif reports:
+            call.error = _reported(as_dict(unwrap(result)))
+
+
+def _reported(item: dict[str, JSON]) -> str | None:
+    """Why a call failed, as ADK's documentation tells tools to say it; a status among others is the answer's."""
+    if item.get("status") != "error":
+        return None
+    others = [string(value) for key, value in item.items() if key != "status"]
+    is_report = "error_message" in item or (len(others) <= 1 and all(others))
+    return (string(item.get("error_message")) or next(iter(others), UNSAID)) if is_report else None
 
 
 def call_of_span(facts: Facts, agents: Agents) -> DraftCall:

@@ -127,33 +127,33 @@ class Agents:
             and stable_name(facts.agent)
             and (facts.span.span_id, facts.agent) not in renamed
         ]
-        named = [f for f in spans if f.names_agent] or spans
+        named = [f for f in spans if f.names_agent]
+        said = None
+        if not named and all(f.is_workflow for f in spans):
+            said = self._mentioned() or self._graph()
+        named = named or spans
         named = [f for f in named if not (f.agent or "").lower().endswith("workflow")] or named
-        self.names = tuple(dict.fromkeys(name for f in named if (name := stable_name(f.agent))))
+        names = (stable_name(f.agent) for f in named)
+        self.names = (said,) if said else tuple(dict.fromkeys(name for name in names if name))
         outermost = min(named, key=self._depth) if len(named) > 1 else next(iter(named), None)
-        self.outermost = (
-            stable_name(outermost.agent) if outermost else self._mentioned() or self._graph()
-        )
-        if not self.names and self.outermost:
-            self.names = (self.outermost,)
+        self.outermost = said or (stable_name(outermost.agent) if outermost else None)
 
     def _depth(self, facts: Facts) -> tuple[int, int, str]:
         depth = sum(1 for _ in self._tree.ancestors(facts))
         return depth, facts.span.start_time_unix_nano, facts.span.span_id
 
     def _mentioned(self) -> str | None:
-        """No agent span arrived: the name that the first model or tool span gives."""
-        for facts in self._tree.order:
-            if facts.kind in ("llm", "tool") and facts.agent:
-                return stable_name(facts.agent)
-        return None
+        """No agent's span names it: the name that the first model or tool span gives, else another step's."""
+        said = [f for f in self._tree.order if f.agent and f.kind != "agent"]
+        work = (f.agent for f in said if f.kind in ("llm", "tool"))
+        return stable_name(next(work, next((f.agent for f in said if f.names_agent), None)))
 
     def _graph(self) -> str | None:
         """The name of a LangGraph graph whose nodes are not agents: that of the run around the first node's run."""
         for facts in self._tree.order:
             parent = self._tree.parent(facts) if facts.graph_node is not None else None
-            if parent is not None and parent.kind == "other" and parent.graph_node is None:
-                return stable_name(parent.plain_name or parent.span.name)
+            if parent is not None and parent.kind not in WORK and parent.graph_node is None:
+                return stable_name(parent.agent or parent.plain_name or parent.span.name)
         return None
 
     def of(self, facts: Facts) -> str | None:

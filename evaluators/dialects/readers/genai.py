@@ -303,7 +303,7 @@ _PLANS: dict[Kind, FieldPlan] = {
     "handoff": TOOL,
     "other": FieldPlan(
         (
-            AGENT,
+            agent("gen_ai.agent.name"),
             *_SUMS,
             _conversation("input", _INPUT, _PROMPT, always=False),
             _conversation("output", _OUTPUT, _COMPLETION, always=False),

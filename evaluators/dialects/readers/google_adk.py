@@ -4,7 +4,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.content.tools import arguments_of
-from evaluators.dialects.decoding.values import as_dict, string, unwrap
+from evaluators.dialects.decoding.values import as_dict, unwrap
 from evaluators.dialects.dialect import (
     CAPTURE,
     OPT_IN,
@@ -23,8 +23,6 @@ _ARGUMENTS = f"{_PREFIX}tool_call_args"
 _RESULT = f"{_PREFIX}tool_response"
 _EMPTY = ("{}", "N/A", "<not specified>", "null")
 """How ADK writes a value whose content it does not capture."""
-
-_REPORT = 2  # fields of a report of failure: its status and one that says why
 
 
 def _kind(facts: Facts) -> Kind:
@@ -80,12 +78,6 @@ def _finish_tool(facts: Facts) -> None:
     item = as_dict(response)
     if item.keys() == {"result"}:  # how ADK wraps what is not an object
         facts.result = item["result"]
-    # How ADK's documentation tells tools to report failure; a status among others is the answer's.
-    others = [value for key, value in item.items() if key != "status"]
-    if item.get("status") == "error" and (
-        "error_message" in item or (len(others) < _REPORT and all(map(string, others)))
-    ):
-        facts.tool_error = string(item.get("error_message")) or "error"
 
 
 GOOGLE_ADK = Dialect(

@@ -18,6 +18,7 @@ _INPUT = "lmnr.span.input"
 _OUTPUT = "lmnr.span.output"
 _CALL_ID = "lmnr.association.properties.metadata.tool_call_id"
 _ACTION = "Action"
+_OPENHANDS = "conversation"  # the outermost span of each of its agents
 _OF_A_SERVER = "MCPToolAction"
 """The action of every tool of an MCP server: it does not say which."""
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -37,6 +38,9 @@ def _finish(facts: Facts) -> None:
         action = as_dict(sent.get("action"))
         if string(action.get("kind")) and sent.keys() == {"action"}:
             _read_action(facts, action, as_dict(unwrap(get(_OUTPUT))))
+    elif facts.kind == "other" and not (facts.span.parent_span_id or facts.span.name == _OPENHANDS):
+        # The service is a script's path: the function that was asked names the agent.
+        facts.agent, facts.names_agent = facts.agent or facts.span.name, True
 
 
 def _read_action(facts: Facts, action: dict[str, JSON], observed: dict[str, JSON]) -> None:

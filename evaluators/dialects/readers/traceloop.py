@@ -71,18 +71,25 @@ def _name_agent(span: Span, facts: Facts) -> None:
     """The agent's name; of a workflow of LlamaIndex that of the agent inside, of other workflows their own."""
     get = span.attributes.get
     facts.is_workflow = get("traceloop.span.kind") == "workflow"
-    named, entity_output = string(get("gen_ai.agent.name")), get("traceloop.entity.output")
-    if named is None and facts.is_workflow and isinstance(entity_output, str):
-        inside = _NAMED.search(entity_output)
-        named = inside[1] if inside else None
+    named = string(get("gen_ai.agent.name"))
+    if named is None and facts.is_workflow:
+        named = _agent_inside(get("traceloop.entity.output"))
     name = named or string(get("traceloop.entity.name")) or _plain(span.name)
     facts.agent = None if name.startswith(_RUNNABLES) else name
     facts.names_agent = named is not None or get("traceloop.span.kind") == "agent"
 
 
+def _agent_inside(entity: JSON) -> str | None:
+    inside = _NAMED.search(entity) if isinstance(entity, str) else None
+    return inside[1] if inside else None
+
+
 def _read_output(entity: JSON, facts: Facts) -> None:
-    """The output of a step; LlamaIndex's first event is the question, and its last one holds the answer."""
+    """The output of a step; LlamaIndex's first event is the question, its last one holds the answer, both the agent."""
     text = entity if isinstance(entity, str) else ""
+    if facts.agent is None and facts.span.scope.endswith(".llamaindex"):
+        facts.agent = _agent_inside(entity)
+        facts.names_agent = facts.agent is not None
     if _ASKED.match(text) and facts.input is None:
         facts.input = Content(as_dict(unwrap(text)).get("input"), "input")
     elif _ANSWERED.match(text):

@@ -98,6 +98,7 @@ def test_an_answer_that_looks_like_messages_is_itself(answer: Any) -> None:
         {"role": "assistant", "content": "__REDACTED__"},
         {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]},
         {"content": {"type": "thinking", "thinking": "hm"}},
+        {"role": "assistant", "content": [{"type": "reasoning_text", "text": "hm"}]},
         {"parts": [{"text": "hm", "thought": True}]},
     ],
 )

@@ -1,6 +1,7 @@
 """What a tool returned and was given, and whether it failed, whatever stands around it."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
@@ -143,6 +144,7 @@ def test_the_texts_of_a_tool_of_mcp_are_its_result_and_of_another_its_own() -> N
     [
         {"name": NAME, "description": "Counts.", "parameters": {"type": "object"}},
         {"type": "function", "function": {"name": NAME, "parameters": {"type": "object"}}},
+        [{"name": NAME, "description": "Counts.", "parameters": {"type": "object"}}],
         f"FunctionTool(name='{NAME}', description='Counts.', params_json_schema={{'type': 'object'}})",
         f"name='{NAME}' description='Counts.' args_schema=<class 'x.Schema'>",
     ],
@@ -164,9 +166,36 @@ def test_arguments_are_taken_out_of_a_call_that_names_itself_only() -> None:
     assert arguments_in(own, NAME, ID) == own
 
 
-@pytest.mark.parametrize("key", ["mcp.tool.result.is_error", "mcp.isError", "tool.is_error"])
-def test_an_attribute_that_says_so_makes_the_call_a_failed_one(key: str) -> None:
-    for mark, failed in ((True, True), ("true", True), (False, False)):
+FLAG = ((True, True), ("true", True), (False, False))
+WORDS = (("bay 4 is locked", True), (True, True), ("", False), ("none", False), (0.02, False))
+STATE = (("error", True), ("failed", True), ("success", False))
+DONE = ((False, True), (True, False))
+
+
+@pytest.mark.parametrize(
+    ("key", "marks"),
+    [
+        ("mcp.tool.result.is_error", FLAG),
+        ("mcp.isError", FLAG),
+        ("tool.is_error", FLAG),
+        ("error", WORDS),
+        ("tool.error", WORDS),
+        ("gen_ai.tool.call.error", WORDS),
+        ("tool.error.message", WORDS),
+        ("error.message", WORDS),
+        ("gen_ai.tool.status", STATE),
+        ("mcp.tool.status", STATE),
+        ("success", DONE),
+        ("tool.success", DONE),
+        ("order.status", [("error", False)]),
+        ("order.success", [(False, False)]),
+        ("order.error", [("late", False)]),
+    ],
+)
+def test_an_attribute_that_says_so_makes_the_call_a_failed_one(
+    key: str, marks: Sequence[tuple[JSON, bool]]
+) -> None:
+    for mark, failed in marks:
         attributes: dict[str, JSON] = {"openinference.span.kind": "TOOL", "tool.name": NAME}
         attributes |= {"output.value": "bay 4 is locked", key: mark}
         trace = trace_of(

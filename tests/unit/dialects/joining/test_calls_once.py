@@ -10,6 +10,13 @@ from tests.support.weather import ARGUMENTS, dump
 
 FUNCTION = "arguments='{\"city\": \"Paris\"}', name='get_weather'"
 CALL = f"{FUNCTION}, call_id='c1'"
+ITEM = {
+    "type": "function_call",
+    "call_id": "c1",
+    "name": "get_weather",
+    "arguments": '{"city": "Paris"}',
+}
+OWN = '{"call_id": "c1", "name": "Ann"}'
 CALLED = {
     "gen_ai.tool.call.id": "c1",
     "gen_ai.tool.call.arguments": dump(ARGUMENTS),
@@ -65,6 +72,9 @@ def test_adks_span_around_parallel_calls_is_not_a_call(name: str) -> None:
         f"ChatCompletionMessageToolCall(id='c1', function=Function({FUNCTION}), type='function')",
         "ToolUseBlock(id='c1', input={'city': 'Paris'}, name='get_weather', type='tool_use')",
         "FunctionCall(id='c1', args={'city': 'Paris'}, name='get_weather')",
+        dump(ITEM),
+        str(ITEM),
+        f"ChatCompletionMessage(content=None, role='assistant', tool_calls=[Function({FUNCTION}, id='c1')])",
     ],
 )
 def test_a_call_shown_by_python_is_a_call_and_not_the_answer(shown: str) -> None:
@@ -79,7 +89,9 @@ def test_a_call_shown_by_python_is_a_call_and_not_the_answer(shown: str) -> None
         ]
 
 
-@pytest.mark.parametrize("text", ["Call f(x=1)", "Order(id=3, name='x')", "Order(id=3, type='x')"])
+@pytest.mark.parametrize(
+    "text", ["Call f(x=1)", "Order(id=3, name='x')", "Order(id=3, type='x')", OWN]
+)
 def test_an_answer_that_looks_a_little_like_one_stays_the_answer(text: str) -> None:
     said_so = {"gen_ai.output.messages": says(text), "gen_ai.input.messages": asked("What?")}
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from evaluators.model import Trace
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.openai_messages import assert_whole
@@ -21,27 +23,34 @@ from tests.support.whole_traces import (
     three_spans,
 )
 
-
-def test_adk_tools_that_report_failure_as_its_documentation_says() -> None:
-    response = compact({"status": "error", "error_message": "timed out"})
-    trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="execute_tool get_weather",
-            scope="gcp.vertex.agent",
-            attributes={
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": "get_weather",
-                "gcp.vertex.agent.tool_call_args": compact(ARGUMENTS),
-                "gcp.vertex.agent.tool_response": response,
-            },
-        )
-    )
-
-    assert one_call(trace).error == "timed out"
-
-
 ADK = "gcp.vertex.agent"
+
+
+@pytest.mark.parametrize(
+    ("reported", "error"),
+    [
+        ({"status": "error", "error_message": "timed out"}, "timed out"),
+        ({"status": "error", "error_message": "timed out", "city": "Paris"}, "timed out"),
+        ({"status": "error", "message": "timed out"}, "timed out"),
+        ({"status": "error"}, "error"),
+        ({"status": "error", "city": "Paris", "orders": 3}, None),
+        ({"status": "error", "orders": 3}, None),
+    ],
+)
+@pytest.mark.parametrize("scope", [ADK, "openinference.instrumentation.google_adk"])
+def test_adk_tools_that_report_failure_as_its_documentation_says(
+    scope: str, reported: dict[str, Any], error: str | None
+) -> None:
+    called = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_weather"}
+    told = {f"{ADK}.tool_call_args": ARGUMENTS, f"{ADK}.tool_response": reported}
+    if scope != ADK:
+        called = {"openinference.span.kind": "TOOL", "tool.name": "get_weather"}
+        response = {"id": "a1", "name": "get_weather", "response": reported}
+        told = {"input.value": ARGUMENTS, "output.value": response}
+    attributes = {**called, **{key: compact(value) for key, value in told.items()}}
+    span = SpanSpec(id=1, name="execute_tool get_weather", scope=scope, attributes=attributes)
+
+    assert one_call(trace_of(span)).error == error
 
 
 def test_older_google_adk_keeps_everything_under_its_own_keys() -> None:

@@ -26,7 +26,7 @@ def test_functions_and_tools_of_laminar() -> None:
         span(2, "TOOL", "get_weather", input=ARGUMENTS, output=RESULT),
     )
 
-    assert (trace.input, trace.output) == (QUESTION, ANSWER)
+    assert (trace.input, trace.output, trace.agent) == (QUESTION, ANSWER, "answer")
     assert (trace.session_id, trace.session_source) == (
         "s-1",
         "lmnr.association.properties.session_id",
