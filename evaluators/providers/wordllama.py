@@ -15,7 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaluators.providers.word_tokens import WordTokens
 from evaluators.resources import Vector
 
 if TYPE_CHECKING:
@@ -64,15 +63,12 @@ def _words() -> WordVectors:
     from evaluators.providers.word_vectors import WordVectors  # noqa: PLC0415
 
     inference = _load()
-    return WordVectors(_tokens_of(inference), inference)
-
-
-def _tokens_of(inference: WordLlamaInference) -> WordTokens:
     tokenizer = inference.tokenizer
-    return WordTokens(
+    return WordVectors(
         lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
         tokenizer.get_vocab(),
         [token.content for token in tokenizer.get_added_tokens_decoder().values()],
+        inference.embedding,
     )
 
 

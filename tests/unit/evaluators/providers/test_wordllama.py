@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.matching.text import cosine_distance
-from evaluators.providers import word_tokens, word_vectors
-from evaluators.providers.word_tokens import BLANK, WordTokens
-from evaluators.providers.word_vectors import SHORT, WordVectors
-from evaluators.providers.wordllama import TEXT_LIMIT, WordLlamaEmbedder, _load, _tokens_of
+from evaluators.providers import word_vectors
+from evaluators.providers.word_vectors import BLANK, SHORT, WordVectors
+from evaluators.providers.wordllama import TEXT_LIMIT, WordLlamaEmbedder, _load, _words
 
 QUIET = """
 import logging, socket
@@ -68,7 +67,7 @@ def test_a_vector_is_the_exact_mean_of_the_tokens_vectors(
     """So it is the same however it is summed: in whatever order, repeated tokens together or one by one."""
     text = "the rain in Spain stays mainly in the plain "
     some = " ".join((text * words).split()[:words])
-    rows = _load().embedding[list(WORDS.ids(some))].astype(float)
+    rows = _load().embedding[whole(some)].astype(float)
 
     (vector,) = embedder.embed([some])
 
@@ -104,7 +103,7 @@ def test_it_remembers_no_more_texts_than_it_should(embedder: WordLlamaEmbedder) 
 
 MODEL = _load()
 TOKENIZER = MODEL.tokenizer
-WORDS = _tokens_of(MODEL)
+VECTORS = _words.__wrapped__()  # of its own
 PIECES = [
     " ",
     "  ",
@@ -128,22 +127,7 @@ def whole(text: str) -> list[int]:
 
 
 def test_this_vocabulary_can_be_taken_apart() -> None:
-    assert WORDS.separable
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
-def test_words_give_what_the_text_gives(text: str) -> None:
-    assert list(WORDS.ids(text)) == whole(text)
-    assert list(WORDS.ids(text)) == whole(text)  # now from memory
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.text(max_size=60))
-def test_any_text_gives_the_same(text: str) -> None:
-    text = text.encode("utf-8", "replace").decode()
-
-    assert list(WORDS.ids(text)) == whole(text)
+    assert VECTORS.separable
 
 
 def test_a_vocabulary_whose_tokens_cross_blanks_is_asked_for_whole_texts() -> None:
@@ -153,25 +137,10 @@ def test_a_vocabulary_whose_tokens_cross_blanks_is_asked_for_whole_texts() -> No
         asked.append(text)
         return [1]
 
-    tokens = WordTokens(encode, {BLANK: 0, f"of{BLANK}the": 1}, ())
+    vectors = WordVectors(encode, {BLANK: 0, f"of{BLANK}the": 1}, (), MODEL.embedding)
 
-    assert list(tokens.ids("of the of the")) == [1]
+    assert vectors.mean("of the of the").tolist() == MODEL.embedding[1].tolist()
     assert asked == ["of the of the"]
-
-
-def test_words_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_tokens, "_WORDS", 50)
-    tokens = _tokens_of(_load())
-
-    for number in range(100):
-        assert list(tokens.ids(f"w{number} v{number}")) == whole(f"w{number} v{number}")
-    tokens.ids("x" * 1000)
-
-    assert len(tokens._known) <= 50
-    assert max(map(len, tokens._known)) <= 32
-
-
-VECTORS = WordVectors(WORDS, MODEL)
 
 
 def plain_mean(text: str) -> list[float]:
@@ -180,8 +149,11 @@ def plain_mean(text: str) -> list[float]:
     return [math.fsum(column) / len(rows) for column in rows.T] if len(rows) else [0.0] * 256
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+TEXTS = st.text(max_size=60).map(lambda text: text.encode("utf-8", "replace").decode())
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | TEXTS)
 def test_the_mean_of_words_is_that_of_tokens(text: str) -> None:
     assert VECTORS.mean(text).tolist() == plain_mean(text)
     assert VECTORS.mean(text).tolist() == plain_mean(text)  # now from memory
@@ -189,7 +161,7 @@ def test_the_mean_of_words_is_that_of_tokens(text: str) -> None:
 
 def test_sums_are_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_vectors, "ROWS", 20)
-    vectors = WordVectors(_tokens_of(MODEL), MODEL)
+    vectors = _words.__wrapped__()
 
     for number in range(30):
         text = f"w{number} v{number} {'x' * 1000} the w{number}"
