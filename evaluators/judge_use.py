@@ -17,3 +17,5 @@ class JudgeUse:
     """None: the price is not known."""
     cached: bool = False
     """Every one of those calls was answered from a cache."""
+    again: float | None = None
+    """The score of a second answer to the same question, where the judge was asked twice and gave one."""

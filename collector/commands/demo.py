@@ -1,21 +1,30 @@
-"""`spanwise demo`: the service, and an agent that a release makes worse and the next one fixes."""
+"""`spanwise demo`: the service, and an agent that gets worse: a tool fails, then its answers are polite and wrong."""
 
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+from pydantic import SecretStr
 
 from collector.base.net import bind
 from collector.commands.demo_agent import AGENT, SERVICE
+from collector.commands.demo_judge import scripted_judge
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.run import run
 from collector.config.tree import (
     AgentWindow,
+    BudgetConfig,
     Config,
     Grpc,
     Http,
+    JudgeConfig,
     ReceiverConfig,
     SessionWindow,
     TraceWindow,
@@ -34,24 +43,39 @@ WINDOWS = Windows(
 """Minutes are made of seconds: everything comes from one process, and no customer comes back later."""
 
 
-def command(config: Files = None, overrides: Overrides = None) -> None:
+NoQuality = Annotated[
+    bool,
+    typer.Option(
+        "--no-quality", help="Without the judge, and the release whose fault it alone can see."
+    ),
+]
+
+
+def command(
+    config: Files = None, overrides: Overrides = None, no_quality: NoQuality = False
+) -> None:
     """`run` with a scripted agent that gets worse and is fixed, in a folder that is removed at the end.
 
-    Of the configuration it takes the ports, `workers`, and where the page is shown to whom (`admin`): it touches no
-    data, sink or judge of yours.
+    A last release answers politely and wrongly, which a scripted judge sees. Of the configuration it takes the ports,
+    `workers`, and where the page is shown to whom (`admin`): it touches no data, sink or judge of yours.
     """
     children: list[subprocess.Popen[bytes]] = []
 
     def start_agent(endpoints: Endpoints) -> None:
-        _say(endpoints)
+        _say(endpoints, no_quality=no_quality)
         command = [sys.executable, "-P", "-m", "collector.commands.demo_story"]
-        command += [str(endpoints.grpc), endpoints.admin]
+        command += [str(endpoints.grpc), endpoints.admin, *(["--no-quality"] if no_quality else [])]
         children.append(_started(command))
 
     given = loaded(config, overrides)
-    with tempfile.TemporaryDirectory(prefix="spanwise-demo-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="spanwise-demo-") as folder,
+        nullcontext() if no_quality else scripted_judge() as judge,
+    ):
+        # A day of the demo is a second: what a first fortnight would only mark is an alarm.
+        drops = DROPS if no_quality else replace(DROPS, mark_age=0.0)
         try:
-            run(own_config(given, Path(folder)), beside=start_agent, drops=DROPS)
+            run(own_config(given, Path(folder), judge), beside=start_agent, drops=drops)
         finally:
             for child in children:
                 child.communicate()  # closing its input ends it
@@ -76,8 +100,8 @@ def _started(command: list[str]) -> subprocess.Popen[bytes]:
     )
 
 
-def own_config(given: Config, folder: Path) -> Config:
-    """The demo's, with the ports, the workers and the admin section that are given.
+def own_config(given: Config, folder: Path, judge: str | None = None) -> Config:
+    """The demo's, with the ports, the workers and the admin section that are given; `judge`: its address.
 
     Its receivers are on loopback: they ask for no token. Of the usual ports those that `spanwise run` beside it holds
     become free ones.
@@ -91,6 +115,15 @@ def own_config(given: Config, folder: Path) -> Config:
         data_dir=folder,
         workers=given.workers,
         windows=WINDOWS,
+        judge=JudgeConfig()
+        if judge is None
+        else JudgeConfig(
+            model="openai/scripted",
+            base_url=judge,
+            api_key=SecretStr("none"),
+            sample=0.1,
+            budget=BudgetConfig(calls_per_minute=100_000),  # they cost nothing
+        ),
         receiver=ReceiverConfig(grpc=Grpc(port=grpc), http=Http(port=http)),
         admin=admin.model_copy(update={"port": page}),
     )
@@ -107,7 +140,7 @@ def _port(host: str, given: int, usual: int) -> int:
     return given
 
 
-def _say(endpoints: Endpoints) -> None:
+def _say(endpoints: Endpoints, *, no_quality: bool) -> None:
     usual, page = Windows(), f"http://{endpoints.admin}"
     times = (
         ("a trace closes after its root by", WINDOWS.trace.root_grace, usual.trace.root_grace),
@@ -123,8 +156,8 @@ def _say(endpoints: Endpoints) -> None:
     lines = [
         "",
         f"`{AGENT}` of `{SERVICE}` works well, a release makes it worse,",
-        "the next one fixes it.",
-        "So that this takes two minutes and not a day:",
+        f"the next one fixes it{'' if no_quality else ', and a last one answers politely and wrongly'}.",
+        f"So that this takes {'two' if no_quality else 'four'} minutes and not days:",
         *(f"  {what:<34}{ours:>3g} s   (else {theirs:g} s)" for what, ours, theirs in times),
         f"  {'a drop is over after':<34}{DROPS.clears_after:>3} normal sessions (else {PastLimits().clears_after})",
         "  all hours of the day are compared with one another",

@@ -76,15 +76,17 @@ TALK = (
 GOODS = ("lamp", "desk", "chair", "shelf", "rug", "mirror", "curtain")
 STOPS = ("Lyon", "Dijon", "Metz", "Trier")
 INSISTS = "You have not answered me: {}"
+POLITELY = "With pleasure! "
 NON_ANSWER = "I am sorry, I could not find that. Let me look into it again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A version of the agent, and the tenant for whom `find_order` fails; None: for no one."""
+    """A version of the agent."""
 
     version: str
-    fails_for: str | None = None
+    fails_for: str | None = None  # the tenant for whom `find_order` fails; None: for no one
+    is_wrong: bool = False  # it answers another question than the one asked, and nothing fails
 
 
 class Agent:
@@ -103,7 +105,10 @@ class Agent:
         chance = random.Random(SEED + number)  # noqa: S311 - a script, no secret
         talk = _Conversation(self._tracer, f"demo-{number:05d}", f"A{1000 + number}", chance)
         lost = "track_parcel" if chance.random() < LOST else None
-        talk.hold("find_order" if talk.tenant == self._release.fails_for else lost)
+        if self._release.is_wrong:
+            talk.hold_in_vain()
+        else:
+            talk.hold("find_order" if talk.tenant == self._release.fails_for else lost)
 
     def run_away(self, number: int) -> Runaway:
         """A question that is never answered: its trace stays open, and repeats one call."""
@@ -163,6 +168,15 @@ class _Conversation:
             if broken is not None:
                 self._turn(INSISTS.format(asked), answer.format(self._order), broken)
 
+    def hold_in_vain(self) -> None:
+        """Each answer is polite and about something else, so that the customer asks twice more."""
+        answers = [POLITELY + answer.format(self._order) for _, answer in TALK]
+        for at in self._chance.sample(range(len(TALK)), self._chance.randint(2, 3)):
+            asked = TALK[at][0].format(self._order)
+            self._turn(asked, answers[at - 1], None)
+            self._reply(INSISTS.format(asked), answers[at - 2])
+            self._reply(INSISTS.format(asked), answers[at - 3])
+
     def look_once_more(self) -> None:
         question = TALK[0][0].format(self._order)
         self._call(question, "find_order", {"number": self._order, "state": "being looked up"})
@@ -181,6 +195,11 @@ class _Conversation:
         with self._span("invoke_agent", AGENT, {}):
             is_found = self._look_up(question, broken)
             answer = answer if is_found else NON_ANSWER
+            self._ask_model(question, {"type": "text", "content": answer})
+
+    def _reply(self, question: str, answer: str) -> None:
+        """A turn without a look at any tool."""
+        with self._span("invoke_agent", AGENT, {}):
             self._ask_model(question, {"type": "text", "content": answer})
 
     def _look_up(self, question: str, broken: str | None) -> bool:

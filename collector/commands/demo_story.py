@@ -1,12 +1,13 @@
-"""What happens in the demo: an agent works well, a release makes it worse, the next one fixes it.
+"""What happens in the demo: an agent works well, a release makes it worse, the next one fixes it, a last one is wrong.
 
-    python -m collector.commands.demo_story GRPC ADMIN
+    python -m collector.commands.demo_story GRPC ADMIN [--no-quality]
 
-Both arguments are host:port.
+GRPC and ADMIN are host:port; without quality there is no judge and no last release.
 
 The story goes on when the service shows that it may: the release that is worse comes once the good one has a history;
 once its drop is noticed, one of its turns runs away, until the service has noticed that too; the release that fixes it
-comes when both have stood for a while. Runs until its standard input closes, or Ctrl-C.
+comes when both have stood for a while, and the one that answers politely and wrongly when all is well again. Runs
+until its standard input closes, or Ctrl-C.
 """
 
 import logging
@@ -14,9 +15,11 @@ import signal
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException
+from itertools import product
 from types import FrameType
 from typing import TypeAlias
 
@@ -28,10 +31,14 @@ from collector.slo.alerts import FAULT
 from evaluators.counts import amount
 
 TIMEOUT = 2.0  # seconds that an answer of the service may take
-PREFIX = "spanwise_drift_"
-FAULTS = "spanwise_fault_"
-RUNAWAYS = "spanwise_runaway_traces"
-
+SHOWN = (
+    "spanwise_drift_",
+    "spanwise_fault_",
+    "spanwise_runaway_",
+    "spanwise_second_",
+    "spanwise_drop_",
+)
+"""How the names of what is read begin."""
 
 Fault: TypeAlias = tuple[str, str]  # (fault, tool)
 
@@ -43,11 +50,12 @@ class Watch:
         self._admin = admin
         self.drops: Mapping[str, float] = {}
         """By evaluator whose `spanwise_drift_detected` is 1, the mean rank since its drop began."""
-        self.faults: Mapping[Fault, str] = {}  # what fails, and in how many sessions
+        self.faults: Mapping[Fault, str] = {}
+        """What fails and pages, and its numbers: "9 of 9, 12 of 200 before"."""
         self.history = 0
         """Sessions in the largest history of a score; 0: there is none yet. An alarm stops one of them, not all."""
-
         self.runaways = 0  # traces that run away now
+        self.opinion: str | None = None  # of the judge, where it agrees that there is a loss
 
     def look(self) -> bool:
         """Read /metrics; False: it cannot be read now."""
@@ -55,26 +63,44 @@ class Watch:
             text = self._metrics()
         except (OSError, HTTPException):
             return False
-        families = [each for each in text.splitlines() if PREFIX in each]
-        self.runaways = sum(
-            int(float(each.rpartition(" ")[2]))
-            for each in text.splitlines()
-            if each.startswith(f"{RUNAWAYS}{{")
-        )
-        values: dict[str, dict[str, float]] = {}
-        for family in text_string_to_metric_families("\n".join(families)):
-            for sample in family.samples:
-                if sample.labels.get("scope") == "session":
-                    name = sample.name.removeprefix(PREFIX)
-                    values.setdefault(name, {})[sample.labels["evaluator"]] = sample.value
-        ranks = values.get("mean_rank_ratio", {})
-        self.drops = {
-            evaluator: ranks.get(evaluator, 0.0)
-            for evaluator, detected in values.get("detected", {}).items()
-            if detected
+        lines = [each for each in text.splitlines() if each.startswith(SHOWN)]
+        samples: dict[str, list[tuple[dict[str, str], float]]] = defaultdict(list)
+        for family in text_string_to_metric_families("\n".join(lines)):
+            for each in family.samples:
+                if each.labels.get("scope", "session") == "session":
+                    name = each.name.removeprefix("spanwise_")
+                    samples[name].append((each.labels, each.value))
+
+        def by_label(name: str, label: str) -> dict[str, float]:
+            return {labels[label]: value for labels, value in samples[name]}
+
+        ranks = by_label("drift_mean_rank_ratio", "evaluator")
+        detected = by_label("drift_detected", "evaluator")
+        self.drops = {each: ranks.get(each, 0.0) for each, value in detected.items() if value}
+        self.history = int(max(by_label("drift_history_samples", "evaluator").values(), default=0))
+        self.runaways = int(sum(value for _, value in samples["runaway_traces"]))
+        counts = {
+            (name, labels["period"], labels["fault"], labels["tool"]): int(value)
+            for name in ("failures", "uses")
+            for labels, value in samples[f"fault_{name}"]
         }
-        self.faults = _faults(text)
-        self.history = int(max(values.get("history_samples", {}).values(), default=0))
+        self.faults = {
+            fault: "{} of {}, {} of {} before".format(
+                *(counts.get((name, period, *fault), 0) for period, name in COUNTS)
+            )
+            for labels, value in samples["fault_detected"]
+            if value and (fault := (labels["fault"], labels["tool"]))[0] in FAULTS_THAT_PAGE
+        }
+        self.opinion = None
+        if any(value == 1 for _, value in samples["drop_second_opinion"]):
+            means = by_label("second_opinion_mean_ratio", "period")
+            ((labels, _), *_), ((_, sessions), *_) = (
+                samples[f"second_opinion_{name}"] for name in ("mean_ratio", "sessions")
+            )
+            self.opinion = (
+                f"it agrees: {labels['evaluator']} {means['before']:.2f} -> {means['since']:.2f}"
+                f" over {sessions:.0f} sessions"
+            )
         return True
 
     def _metrics(self) -> str:
@@ -83,36 +109,12 @@ class Watch:
             return connection.getresponse().read().decode()
 
 
-def _faults(text: str) -> dict[Fault, str]:
-    """Those that page, each with its numbers: "9 of 9, 12 of 200 before"."""
-    lines = [each for each in text.splitlines() if FAULTS in each]
-    numbers: dict[tuple[str, str, str, str], int] = {}
-    shown: list[Fault] = []
-    for family in text_string_to_metric_families("\n".join(lines)):
-        for sample in family.samples:
-            labels = sample.labels
-            if labels.get("fault") not in FAULTS_THAT_PAGE:
-                continue
-            name, fault = sample.name.removeprefix(FAULTS), (labels["fault"], labels["tool"])
-            if name == "detected" and sample.value:
-                shown.append(fault)
-            elif "period" in labels:
-                numbers[(name, labels["period"], *fault)] = int(sample.value)
-    return {
-        fault: "{} of {}, {} of {} before".format(
-            *(
-                numbers.get((name, period, *fault), 0)
-                for period in ("since", "before")
-                for name in ("failures", "uses")
-            )
-        )
-        for fault in shown
-    }
-
+COUNTS = tuple(product(("since", "before"), ("failures", "uses")))
 
 GOOD = Release(version="1.4.2")
 WORSE = Release(version="1.5.0", fails_for=TENANTS[0])
 FIXED = Release(version="1.5.1")
+WRONG = Release(version="1.6.0", is_wrong=True)
 
 CONVERSATIONS = 200
 """That the good release has had before the story begins, so to say: they are sent fast."""
@@ -124,7 +126,7 @@ LOOKS = 1.0  # seconds between two looks at the service
 
 
 def main() -> None:
-    grpc, admin = sys.argv[1:]
+    grpc, admin, *without = sys.argv[1:]
     # When both are stopped, the service may be gone before our last spans: nothing to complain of.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     ended = threading.Event()
@@ -134,7 +136,8 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, interrupted)  # Ctrl-C reaches the whole group
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
-    Story(f"http://{grpc}", f"http://{admin}", Watch(admin), ended).tell()
+    story = Story(f"http://{grpc}", f"http://{admin}", Watch(admin), ended)
+    story.tell(is_judged=not without)
 
 
 class Story:
@@ -153,10 +156,11 @@ class Story:
         self._told_runaway = False
         self._drops: dict[str, float] = {}
         self._noticed: float | None = None
+        self._opinion: str | None = None
         self._faults: dict[Fault, str] = {}
         self._pages: dict[Fault, float] = {}  # when each that has not yet stood its minute fires
 
-    def tell(self) -> None:
+    def tell(self, *, is_judged: bool) -> None:
         """All of it; the last release works on until the end."""
         self._say(
             "good",
@@ -171,7 +175,10 @@ class Story:
         )
         self._serve(WORSE, until=lambda: self._stands(STANDS), beside=self._run_away)
         self._say("fixed", f"release {FIXED.version}: find_order answers for everyone again")
-        self._serve(FIXED, until=None)
+        self._serve(FIXED, until=(lambda: not (self._drops or self._faults)) if is_judged else None)
+        if is_judged:
+            self._say("wrong", f"release {WRONG.version}: it answers politely, another question")
+            self._serve(WRONG, until=None)
 
     def _serve(
         self,
@@ -230,6 +237,10 @@ class Story:
                 self._show(f"/agent?service={SERVICE}&agent={AGENT}")
         for evaluator in sorted(before.keys() - self._drops.keys()):
             self._say("cleared", f"{evaluator} is as it was")
+        if self._watch.opinion is not None and self._opinion is None:
+            pages = "" if self._faults else ", in a minute AgentScoreDrop pages"
+            self._say("judge", f"{self._watch.opinion}{pages}")
+        self._opinion = self._watch.opinion
 
     def _say_faults(self, now: float) -> None:
         before, self._faults = self._faults, dict(self._watch.faults)

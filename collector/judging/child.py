@@ -4,6 +4,7 @@ python -m collector.judging.child FD
 """
 
 import asyncio
+import dataclasses
 import logging
 import socket
 import tempfile
@@ -19,6 +20,7 @@ from collector.base.supervisor import reason_of
 from collector.config.plan import PlanSettings, checked_plan, expectations_from
 from collector.config.tree import Config
 from collector.judging.answer_cache import AnswerCache
+from collector.judging.budget import in_sample
 from collector.judging.judge_client import BudgetGate, JudgeClientPool, SubjectClient
 from collector.judging.port import (
     PLUGIN_CACHE,
@@ -37,16 +39,19 @@ from collector.judging.port import (
 )
 from collector.judging.running import JOB, Watch
 from evaluators.expectations import Expectation
+from evaluators.judging.calls import added
 from evaluators.judging.embedding import embed_trace
 from evaluators.judging.judge import Verdict, judge_session, judge_trace
-from evaluators.model import Failure, Session, Trace
-from evaluators.plan import Configured, is_embedded
+from evaluators.model import Failure, Outcome, Session, Trace
+from evaluators.plan import Configured, is_embedded, is_third_party
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
 from evaluators.run import failed
 
 NICENESS = 5
 """It mostly waits for a model: more urgent than the workers (10), less than the service (0)."""
 CACHE = "judge-cache"
+TWICE = 0.5
+"""The share of subjects beyond the sample that are asked about twice: of the 40 of a drop, the 20 that kappa needs."""
 _log = logging.getLogger(__name__)
 _trace = msgspec.msgpack.Decoder(Trace).decode
 
@@ -199,9 +204,10 @@ class JudgeJobRunner:
             if each.spec.scope == scope and each.spec.name not in job.without
         ]
         try:
-            verdict = await (
-                self._trace(job, due) if isinstance(job, TraceJob) else self._session(job, due)
-            )
+            verdict = await self._verdict(job, due)
+            twice = [each for each in due if not (is_embedded(each) or is_third_party(each))]
+            if job.more and twice and in_sample(job.owner.encode(), TWICE):
+                verdict = _with_again(verdict, await self._verdict(job, twice, "/again"))
         except Exception as error:  # noqa: BLE001 - one subject must not end the judge
             _log.exception("A job of scope `%s` failed", scope)
             failure = Failure(type="exception", message=type(error).__name__)
@@ -213,9 +219,16 @@ class JudgeJobRunner:
             cost_usd=verdict.cost_usd or 0.0,
         )
 
-    async def _trace(self, job: TraceJob, due: Sequence[Configured]) -> Verdict:
+    async def _verdict(self, job: Job, due: Sequence[Configured], again: str = "") -> Verdict:
+        client = self._clients.for_subject(job.owner, job.id, again)
+        if isinstance(job, TraceJob):
+            return await self._trace(job, due, client)
+        return await self._session(job, due, client)
+
+    async def _trace(
+        self, job: TraceJob, due: Sequence[Configured], client: SubjectClient
+    ) -> Verdict:
         trace = _trace(job.trace)
-        client = self._clients.for_subject(job.owner, job.id)
         expectation = self._expectations.find(trace, job.turn)
         async with asyncio.TaskGroup() as both:
             asking = [each for each in due if not is_embedded(each)]
@@ -250,7 +263,9 @@ class JudgeJobRunner:
             expectation=expectation,
         )
 
-    async def _session(self, job: SessionJob, due: Sequence[Configured]) -> Verdict:
+    async def _session(
+        self, job: SessionJob, due: Sequence[Configured], client: SubjectClient
+    ) -> Verdict:
         traces = [_trace(each) for each in job.traces]
         session = Session(
             service=job.service,
@@ -262,7 +277,7 @@ class JudgeJobRunner:
             due,
             session,
             traces,
-            self._clients.for_subject(job.owner, job.id),
+            client,
             calls=self._config.calls,
             max_prompt=self._config.max_prompt,
             expectations=self._expected_of(traces),
@@ -274,6 +289,29 @@ class JudgeJobRunner:
             each.trace_id: self._expectations.find(each, at) for at, each in enumerate(turns, 1)
         }
         return {trace_id: each for trace_id, each in found.items() if each is not None}
+
+
+def _with_again(verdict: Verdict, second: Verdict) -> Verdict:
+    """The first, with the price of the second and, beside each of its scores, that of the second."""
+    others = {each.evaluator: each for each in second.outcomes}
+
+    def both(each: Outcome) -> Outcome:
+        other = others.get(each.evaluator)
+        if each.judge is None or other is None or other.judge is None:
+            return each
+        one, more = each.judge, other.judge
+        use = dataclasses.replace(
+            one,
+            calls=one.calls + more.calls,
+            input_tokens=one.input_tokens + more.input_tokens,
+            output_tokens=one.output_tokens + more.output_tokens,
+            cost_usd=added([(one.cost_usd, 1), (more.cost_usd, 1)]),
+            again=other.score,
+        )
+        return msgspec.structs.replace(each, judge=use)
+
+    outcomes = tuple(map(both, verdict.outcomes))
+    return dataclasses.replace(_together(verdict, second), outcomes=outcomes)
 
 
 def _together(one: Verdict, other: Verdict) -> Verdict:

@@ -11,7 +11,7 @@ import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -121,8 +121,8 @@ class JudgeClientPool:
         self._answered: Counter[str] = Counter()  # by model: how many requests it has answered
         self._unwritten: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
 
-    def for_subject(self, owner: str, job: int) -> SubjectClient:
-        return SubjectClient(self, owner, job)
+    def for_subject(self, owner: str, job: int, again: str = "") -> SubjectClient:
+        return SubjectClient(self, owner, job, again)
 
     def written(self, owner: str) -> None:
         """The subject's verdict is in the log: other subjects may use its answers, too."""
@@ -236,12 +236,15 @@ class JudgeClientPool:
 class SubjectClient:
     """The client of one subject: the port of `evaluators.judging.prompt`, and of hosted embeddings."""
 
-    def __init__(self, pool: JudgeClientPool, owner: str, job: int) -> None:
+    def __init__(self, pool: JudgeClientPool, owner: str, job: int, again: str = "") -> None:
+        """`again`: by what questions that are asked once more differ from those of before in the cache."""
         self._pool = pool
         self._owner = owner
         self._job = job
+        self._again = again
 
     async def __call__(self, prompt: Prompt, *, model: str | None) -> Answer:
+        prompt = replace(prompt, digest=prompt.digest + self._again)
         return await self._pool.ask(prompt, model, self._owner, self._job)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:

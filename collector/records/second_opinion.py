@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from collector.records.windows import ReleaseLook
+from evaluators.formulas.people_agreement import cohens_kappa
 from evaluators.formulas.release_verdict import LOOKS, MARGIN, MIN_BASELINE, Z
 
 Verdict: TypeAlias = Literal["confirmed", "not_confirmed", "undecided"]
@@ -21,12 +22,22 @@ It wakes somebody, so that 2 % of the drops in which nothing is lost may be conf
 """
 
 
-def verdict_of(looks: Iterable[ReleaseLook]) -> Verdict:
-    """The verdict of the first look that decides; `release_verdict` says what a look is."""
+SHOWS = 0.4
+"""Of the fall of the scores' mean rank, what the judge must rule out before it says that nothing is lost.
+
+The worst of the published judges shows a third of it when the loss is real (docs/evidence.md).
+"""
+
+
+def verdict_of(looks: Iterable[ReleaseLook], fall: float | None) -> Verdict:
+    """The verdict of the first look that decides; `release_verdict` says what a look is.
+
+    `fall`: of the mean rank of the scores that dropped; None: the drop does not stand, and nothing can be ruled out.
+    """
     for each in looks:
         if each.rank + STRICT * (each.upper - each.rank) < 0.5:
             return "confirmed"
-        if each.lower > 0.5 - MARGIN:
+        if fall is not None and each.lower > 0.5 - min(MARGIN, SHOWS * fall):
             return "not_confirmed"
     return "undecided"
 
@@ -38,6 +49,17 @@ class JudgedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
     time: float  # log time at which the newest span that was judged arrived
     score: float
     version: str
+    again: tuple[bool, bool] | None = None  # whether it passed, at first and when asked once more
+
+
+PAIRS, AGREES = 20, 0.2
+"""Sessions asked about twice from which Cohen's kappa counts; the kappa below which answers are near chance."""
+
+
+def contradicts(judged: Iterable[JudgedSession]) -> bool:
+    """Whether the judge, asked twice about some of these sessions, does not agree with itself."""
+    pairs = [each.again for each in judged if each.again is not None]
+    return len(pairs) >= PAIRS and cohens_kappa(pairs) < AGREES
 
 
 class AskedOpinion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,7 +75,7 @@ class AskedOpinion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         0  # sessions that were due and have no score, for want of budget or of an answer
     )
     budget: int = 0  # of these, for want of budget
-    stands: bool = False  # whether the drop stood when it was asked
+    fall: float | None = None  # what the drop showed when it first stood; None: it has not
 
 
 class MoreState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -84,6 +106,7 @@ class SecondOpinion(msgspec.Struct, frozen=True, kw_only=True):
     unanswered: int = 0
     budget: int = 0
     samples_before: int = 0
+    contradicts: bool = False  # the judge does not agree with itself
 
     @property
     def words(self) -> str:
@@ -92,6 +115,8 @@ class SecondOpinion(msgspec.Struct, frozen=True, kw_only=True):
             return f"the judge agrees: {means} over {self.sessions} sessions"
         if self.verdict == "not_confirmed":
             return f"the judge sees no loss over {self.sessions} sessions"
+        if self.contradicts:
+            return "the judge has no opinion: it does not agree with itself"
         if self.samples_before < MIN_BASELINE:
             return (
                 "the judge has no opinion: it had judged"

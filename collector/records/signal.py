@@ -49,13 +49,16 @@ class Sampling(NamedTuple):
 ALWAYS = Sampling("base", 1.0)
 
 
-class JudgeCost(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeCost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """As `JudgeUse`."""
+
     model: str
     calls: int
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
     cached: bool
+    again: float | None = None
 
 
 class SignalError(msgspec.Struct, frozen=True, kw_only=True):

@@ -59,6 +59,7 @@ class SignalHeader(msgspec.Struct, frozen=True, array_like=True, gc=False):
     size: int = 0  # bytes of its JSON
     sample: str = "base"
     sample_probability: float = 1.0
+    again: float | None = None  # the score of the judge's second answer
 
 
 class OfSubject(msgspec.Struct, frozen=True, array_like=True):
@@ -93,7 +94,7 @@ class NewSignal(msgspec.Struct, frozen=True, gc=False):
 
 _LOOSE: Mapping[str, type] = {"scope": str, "method": str, "outcome": str, "sample": str}
 """Names that a newer version has are taken as they are."""
-_HEADER_FIELDS = {*SubjectHeader.__struct_fields__, *SignalHeader.__struct_fields__}
+_HEADER_FIELDS = {*SubjectHeader.__struct_fields__, *SignalHeader.__struct_fields__, "judge"}
 _HeaderFields = msgspec.defstruct(
     "_HeaderFields",
     [
@@ -277,7 +278,7 @@ def subject_header(signal: Any, revision: int, start: int) -> SubjectHeader:
 
 def signal_header(signal: Any, id_: str, size: int, *, first: bool) -> SignalHeader:
     """`signal`: whatever has the fields of a `Signal` that the outcome decides."""
-    coverage, error = signal.coverage, signal.error
+    coverage, error, judge = signal.coverage, signal.error, signal.judge
     values: tuple[Any, ...] = (
         id_,
         *_header_values(signal),
@@ -288,5 +289,6 @@ def signal_header(signal: Any, id_: str, size: int, *, first: bool) -> SignalHea
         size,
         signal.sample,
         signal.sample_probability,
+        None if judge is None else judge.again,
     )
     return SignalHeader(*values)

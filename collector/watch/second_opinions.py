@@ -10,6 +10,7 @@ it, so that the same chance would confirm it (docs/evidence.md).
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil
 from statistics import fmean
 from typing import NamedTuple
@@ -27,6 +28,7 @@ from collector.records.second_opinion import (
     JudgedSession,
     MoreState,
     SecondOpinion,
+    contradicts,
     verdict_of,
 )
 from collector.records.signal_batch import SignalHeader
@@ -54,6 +56,7 @@ class NearAlarm(NamedTuple):
     progress: float
     entered: int  # scores so far
     since: float | None  # log time at which the drop began; None: there is none
+    fall: float = 0.0  # of the mean rank since then
 
 
 class SecondOpinions:
@@ -89,16 +92,16 @@ class SecondOpinions:
             "more", tuple[str, str], MoreState, encode=self._encode, restore=self._restore
         )
 
-    # --- what a judge says -------------------------------------------------------------------------------------------
-
     def take(self, agent: AgentLabels, seen: Seen, header: SignalHeader, *, is_new: bool) -> None:
         """Take in a signal of `evaluator`; `is_new`: it was not taken in before a restart."""
         if not header.final:
             return
         if header.score is not None:
+            least = 0.5 if header.threshold is None else header.threshold
+            again = None if header.again is None else (header.score >= least, header.again >= least)
+            session = digest_of(seen.session)
             self._put(
-                agent,
-                JudgedSession(digest_of(seen.session), seen.arrived, header.score, seen.version),
+                agent, JudgedSession(session, seen.arrived, header.score, seen.version, again)
             )
         elif is_new and header.first and header.sample == "more" and header.outcome in _UNANSWERED:
             state = self._states.get(agent, MoreState())
@@ -130,7 +133,7 @@ class SecondOpinions:
                 self.look(agent, each, near.get(agent, ()), now)
 
     def look(
-        self, agent: AgentLabels, versions: Iterable[str], alarms: Iterable[NearAlarm], now: float
+        self, agent: AgentLabels, versions: Iterable[str], alarms: Sequence[NearAlarm], now: float
     ) -> None:
         """Ask what is to be asked at log time `now`, and look at the answers.
 
@@ -140,10 +143,12 @@ class SecondOpinions:
         judged = sorted(
             self._judged.get(agent, {}).values(), key=lambda each: (each.time, each.session)
         )
-        asking = _Asking(agent, state, judged, now, self._partitions)
+        asking = _Asking(
+            agent=agent, state=state, judged=judged, now=now, partitions=self._partitions
+        )
         if self._new_version:
             asking.about_versions({*versions}, self._new_version)
-        asking.about_drop([*alarms], self._drop or 0, now - self._settle)
+        asking.about_drop(alarms, self._drop or 0, now - self._settle)
         self.requests += asking.requests
         if asking.state != state:
             self._set(agent, asking.state)
@@ -160,8 +165,6 @@ class SecondOpinions:
     def written(self) -> None:
         del self.requests[: self._writing]
 
-    # --- what is shown -----------------------------------------------------------------------------------------------
-
     def shown(self) -> dict[AgentLabels, SecondOpinion]:
         """Of each agent about whose drop the judge is asked."""
         found: dict[AgentLabels, SecondOpinion] = {}
@@ -170,7 +173,7 @@ class SecondOpinions:
             if asked is None or self.evaluator is None:
                 continue
             found[agent] = SecondOpinion(
-                verdict=verdict_of(asked.looks),
+                verdict=verdict_of(asked.looks, asked.fall),
                 evaluator=self.evaluator,
                 before=fmean(asked.before) if asked.before else None,
                 after=asked.after,
@@ -182,6 +185,7 @@ class SecondOpinions:
                 unanswered=asked.unanswered,
                 budget=asked.budget,
                 samples_before=len(asked.before),
+                contradicts=contradicts(self._judged.get(agent, {}).values()),
             )
         return found
 
@@ -226,31 +230,23 @@ class SecondOpinions:
 _UNANSWERED = frozenset({"failed", "skipped"})
 
 
+@dataclass(kw_only=True)
 class _Asking:
     """One look at one agent: its state as it changes, and the requests that come of that."""
 
-    def __init__(
-        self,
-        agent: AgentLabels,
-        state: MoreState,
-        judged: Sequence[JudgedSession],
-        now: float,
-        partitions: int,
-    ) -> None:
-        """`judged`: in order of time."""
-        self.state = state
-        self.requests: list[MoreRecord] = []
-        self._agent = agent
-        self._judged = judged
-        self._now = now
-        self._partitions = partitions
+    agent: AgentLabels
+    state: MoreState
+    judged: Sequence[JudgedSession]  # in order of time
+    now: float
+    partitions: int
+    requests: list[MoreRecord] = field(default_factory=list[MoreRecord])
 
     def about_versions(self, versions: set[str], least: int) -> None:
         """Of a version that is new, and of those beside it, `least` sessions are to be judged in all."""
         if not versions - {*self.state.versions}:
             self.state = replace(self.state, versions=tuple(sorted(versions)))
             return
-        counts = Counter(each.version for each in self._judged)
+        counts = Counter(each.version for each in self.judged)
         for version in sorted(versions):
             if (missing := least - counts[version]) > 0:
                 self._request(missing, version)
@@ -259,19 +255,26 @@ class _Asking:
     def about_drop(self, alarms: Sequence[NearAlarm], drop: int, settled_by: float) -> None:
         """`drop`: sessions that are asked for; 0: none. `settled_by`: log time up to which scores have settled."""
         since = self._drop_since(alarms)
+        # Of several drops, the one that is hardest to tell from none.
+        fall = min((each.fall for each in alarms if each.since is not None), default=None)
         asked = self.state.opinion
-        if asked is not None and (since is None or self._is_outdated(asked, alarms)):
+        # No loss was found before the drop stood: that says nothing of what has come since.
+        is_outdated = (
+            asked and asked.fall is None and verdict_of(asked.looks, fall) == "not_confirmed"
+        )
+        if asked is not None and (since is None or is_outdated):
             self._stop(asked)
-            asked = self.state.opinion
+            asked = None
         if since is not None and asked is None:
-            self._begin(since, drop, stands=any(each.since is not None for each in alarms))
-        elif since is not None and asked is not None:
-            self._go_on(asked, drop, settled_by)
+            self._begin(since, drop, fall)
+        elif asked is not None:
+            held = fall if asked.fall is None else asked.fall
+            self._go_on(replace(asked, fall=held), drop, settled_by)
 
     def _drop_since(self, alarms: Sequence[NearAlarm]) -> float | None:
         held = self.state.near
         near = {
-            each.evaluator: held.get(each.evaluator, (each.entered, self._now))
+            each.evaluator: held.get(each.evaluator, (each.entered, self.now))
             for each in alarms
             if each.progress >= NEAR
         }
@@ -284,46 +287,44 @@ class _Asking:
         ]
         return min(drops or lasting, default=None)
 
-    @staticmethod
-    def _is_outdated(asked: AskedOpinion, alarms: Sequence[NearAlarm]) -> bool:
-        """No loss was found before the drop stood: it says nothing of what has come since."""
-        stands = any(each.since is not None for each in alarms)
-        return stands and not asked.stands and verdict_of(asked.looks) == "not_confirmed"
-
-    def _begin(self, since: float, drop: int, *, stands: bool) -> None:
-        before = tuple(sorted(each.score for each in self._judged if each.time < since))
-        wanted = self._allowed(drop) if len(before) >= MIN_BASELINE else 0
+    def _begin(self, since: float, drop: int, fall: float | None) -> None:
+        before = tuple(sorted(each.score for each in self.judged if each.time < since))
+        is_able = len(before) >= MIN_BASELINE and not contradicts(self.judged)
+        wanted = self._allowed(drop) if is_able else 0
         if wanted:
             self._request(wanted)
         asked = AskedOpinion(
-            asked=self._now, before=before, wanted=wanted, requested=self._now, stands=stands
+            asked=self.now, before=before, wanted=wanted, requested=self.now, fall=fall
         )
         self.state = replace(self.state, opinion=asked)
 
     def _go_on(self, asked: AskedOpinion, drop: int, settled_by: float) -> None:
-        if verdict_of(asked.looks) != "undecided":
-            return
-        answers = [each for each in self._judged if each.time > asked.asked]
-        settled = [each.score for each in answers if each.time <= settled_by]
-        looks = looks_of(settled, asked.before, taken=looks_in(asked.looks))
-        if len(looks) > len(asked.looks):
-            stored = tuple(ReleaseLook(each.sessions, *each.rank) for each in looks)
-            asked = replace(asked, looks=stored, after=fmean(settled[: looks[-1].sessions]))
-        missing = asked.wanted - len(answers) - asked.unanswered
-        if verdict_of(asked.looks) != "undecided":
-            self._give_back(missing)
-        elif drop and len(settled) + asked.unanswered >= asked.wanted:
-            if further := self._allowed(min(asked.wanted, MOST - asked.wanted)):
-                asked = replace(asked, wanted=asked.wanted + further, requested=self._now)
-                self._request(further + missing)
-        elif missing > 0 and self._now - asked.requested >= AGAIN:
-            asked = replace(asked, requested=self._now)
-            self._request(missing)
+        if verdict_of(asked.looks, asked.fall) == "undecided":
+            answers = [each for each in self.judged if each.time > asked.asked]
+            settled = [each.score for each in answers if each.time <= settled_by]
+            is_vain = contradicts(self.judged)
+            looks = looks_of(settled, asked.before, taken=looks_in(asked.looks))
+            if len(looks) > len(asked.looks) and not is_vain:
+                stored = tuple(ReleaseLook(each.sessions, *each.rank) for each in looks)
+                asked = replace(asked, looks=stored, after=fmean(settled[: looks[-1].sessions]))
+            missing = asked.wanted - len(answers) - asked.unanswered
+            if is_vain:
+                self._give_back(missing)
+                asked = replace(asked, wanted=asked.wanted - max(0, missing))
+            elif verdict_of(asked.looks, asked.fall) != "undecided":
+                self._give_back(missing)
+            elif drop and len(settled) + asked.unanswered >= asked.wanted:
+                if further := self._allowed(min(asked.wanted, MOST - asked.wanted)):
+                    asked = replace(asked, wanted=asked.wanted + further, requested=self.now)
+                    self._request(further + missing)
+            elif missing > 0 and self.now - asked.requested >= AGAIN:
+                asked = replace(asked, requested=self.now)
+                self._request(missing)
         self.state = replace(self.state, opinion=asked)
 
     def _stop(self, asked: AskedOpinion) -> None:
-        if verdict_of(asked.looks) == "undecided":
-            answers = sum(each.time > asked.asked for each in self._judged)
+        if verdict_of(asked.looks, asked.fall) == "undecided":
+            answers = sum(each.time > asked.asked for each in self.judged)
             self._give_back(asked.wanted - answers - asked.unanswered)
         self.state = replace(self.state, opinion=None)
 
@@ -335,7 +336,7 @@ class _Asking:
 
     def _allowed(self, sessions: int) -> int:
         """As many of these as the day has left."""
-        day = int(self._now // DAY)
+        day = int(self.now // DAY)
         today = self.state.asked_today if day == self.state.day else 0
         allowed = max(0, min(sessions, MOST - today))
         self.state = replace(self.state, day=day, asked_today=today + allowed)
@@ -344,13 +345,13 @@ class _Asking:
     def _request(self, sessions: int, version: str | None = None) -> None:
         number = self.state.number + 1
         self.state = replace(self.state, number=number)
-        service, agent = self._agent
+        service, agent = self.agent
         self.requests.append(
             MoreRecord(
                 service=service,
                 agent=agent,
                 version=version,
                 number=number,
-                sessions=ceil(max(0, sessions) / self._partitions),
+                sessions=ceil(max(0, sessions) / self.partitions),
             )
         )

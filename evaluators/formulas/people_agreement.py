@@ -52,13 +52,17 @@ def kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
 
     Where the evaluator passed all of them, agreement by chance is all that there is: kappa is 0.
     """
+    liked = sum(theirs for _, theirs in pairs)
+    return cohens_kappa(pairs) if _are_enough(liked, len(pairs) - liked) else None
+
+
+def cohens_kappa(pairs: Sequence[tuple[bool, bool]]) -> float:
+    """Of at least one pair. Where both sides say the same of all of them, they agree: 1."""
     count = len(pairs)
-    passed, liked = sum(mine for mine, _ in pairs), sum(theirs for _, theirs in pairs)
-    if not _are_enough(liked, count - liked):
-        return None
+    one, other = sum(mine for mine, _ in pairs), sum(theirs for _, theirs in pairs)
     same = sum(mine == theirs for mine, theirs in pairs) / count
-    chance = (passed * liked + (count - passed) * (count - liked)) / count**2
-    return (same - chance) / (1 - chance)
+    chance = (one * other + (count - one) * (count - other)) / count**2
+    return 1.0 if same == 1 else (same - chance) / (1 - chance)
 
 
 def _are_enough(liked: int, disliked: int) -> bool:

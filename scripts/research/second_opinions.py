@@ -12,7 +12,9 @@ import math
 import random
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import product
 from pathlib import Path
 from statistics import NormalDist, fmean
 from typing import Any, NamedTuple
@@ -26,9 +28,9 @@ from collector.watch.second_opinions import NearAlarm, SecondOpinions
 from collector.watch.windows.seen import Seen
 from collector.watch.windows.window import Window
 from evaluators.formulas.release_verdict import LOOKS, Look, looks_of
+from scripts.research.drops import USUAL, WELL_SORTED, futures, kinds, steady
 
 NORMAL = NormalDist()
-USUAL = 0.2  # share of sessions that fail before a drop
 STREAMS = 1_000  # of a cell
 AUROC = (0.62, 0.69, 0.93)
 """How well published verdicts of a judge sort failed sessions from good ones, by domain."""
@@ -60,14 +62,31 @@ class Opinion(NamedTuple):
     sessions: int  # at the look that decided, or at the last one
 
 
-def opinion(judge: Judge, rng: random.Random, before: int, then: float) -> Opinion:
-    """About a drop since which a share `then` of the sessions fails."""
-    earlier = [judge(rng, rng.random() < USUAL) for _ in range(before)]
-    later = [judge(rng, rng.random() < then) for _ in range(LOOKS[-1])]
+@cache
+def falls(then: float) -> tuple[float, ...]:
+    """Of drops to that share, as they are noticed: how far the mean rank of `work_baseline` has fallen."""
+    found: list[float] = []
+    for name in (WELL_SORTED, "airline, work_baseline"):
+        for each in futures(steady(kinds()[name], 960, days=8, count=2), 30):
+            each.after(lambda past=each.past: past.worse is not None, then, "2")
+            if each.past.worse is not None:
+                found.append(0.5 - each.past.worse.mean_rank)
+    return tuple(found)
+
+
+SMALL, LARGE = 0.5, 0.8
+"""What fails since a drop; a fall as of the smaller is also what chance raises."""
+
+
+def opinion(
+    earlier: Sequence[float], later: Sequence[float], rng: random.Random, shown: float
+) -> Opinion:
+    """Of these scores about a drop whose fall is one of those to the share `shown`."""
+    fall = rng.choice(falls(shown))
     taken: tuple[Look, ...] = ()
     for look in LOOKS:
         taken = looks_of(later[:look], earlier, taken=taken)
-        found = verdict_of(ReleaseLook(each.sessions, *each.rank) for each in taken)
+        found = verdict_of([ReleaseLook(each.sessions, *each.rank) for each in taken], fall)
         if found != "undecided":
             return Opinion(found, look)
     return Opinion("undecided", LOOKS[-1])
@@ -76,8 +95,17 @@ def opinion(judge: Judge, rng: random.Random, before: int, then: float) -> Opini
 def opinions(
     make: Callable[[float], Judge], auroc: float, before: int, then: float
 ) -> list[Opinion]:
+    """About drops since which a share `then` of the sessions fails."""
     rng = random.Random(f"{make.__name__} {auroc} {before} {then}")  # noqa: S311 - a simulation
-    return [opinion(make(auroc), rng, before, then) for _ in range(STREAMS)]
+    judge = make(auroc)
+
+    def scores(count: int, failing: float) -> list[float]:
+        return [judge(rng, rng.random() < failing) for _ in range(count)]
+
+    shown = LARGE if then == LARGE else SMALL
+    return [
+        opinion(scores(before, USUAL), scores(LOOKS[-1], then), rng, shown) for _ in range(STREAMS)
+    ]
 
 
 def share(found: Sequence[Opinion], verdict: Verdict, within: int = LOOKS[-1]) -> float:
@@ -86,7 +114,7 @@ def share(found: Sequence[Opinion], verdict: Verdict, within: int = LOOKS[-1]) -
 
 def table() -> Iterator[str]:
     yield (
-        "| judge | AUROC | before | 20 -> 80 %: confirmed in 40, 160 | 20 -> 50 %: confirmed, not |"
+        "| judge | AUROC | before | 20 -> 80 %: confirmed in 40, in 160, not | 20 -> 50 %: confirmed, not |"
         " 20 -> 25 %: confirmed, not | nothing: confirmed, not | sessions (80, 50, 20 %) |"
     )
     yield "|---|---|---|---|---|---|---|---|"
@@ -101,13 +129,31 @@ def table() -> Iterator[str]:
                 )
                 yield (
                     f"| {kind} | {auroc} | {before} |"
-                    f" {share(large, 'confirmed', 40):.1%}, {share(large, 'confirmed'):.1%} |"
+                    f" {share(large, 'confirmed', 40):.1%}, {_both(large)} |"
                     f" {_both(half)} | {_both(mix)} | {_both(none)} | {sessions} |"
                 )
 
 
 def _both(found: Sequence[Opinion]) -> str:
     return f"{share(found, 'confirmed'):.1%}, {share(found, 'not_confirmed'):.1%}"
+
+
+def best(auroc: float, sessions: int = 40, false: float = 0.02) -> float:
+    """The chance that a drop of 20 -> 80 % is confirmed by the best test there is (Neyman and Pearson).
+
+    One look, a judge that passes or fails, and both of its shares are known; it is wrong where nothing changed in a
+    share `false`.
+    """
+    fails = [share * auroc + (1 - share) * (1 - auroc) for share in (USUAL, 0.8)]
+    left, power = false, 0.0
+    for count in range(sessions, -1, -1):
+        none, some = (
+            math.comb(sessions, count) * each**count * (1 - each) ** (sessions - count)
+            for each in fails
+        )
+        part = min(1.0, left / none)
+        left, power = left - part * none, power + part * some
+    return power
 
 
 # --- a month ---------------------------------------------------------------------------------------------------------
@@ -143,7 +189,7 @@ def month(seed: int, *, sample: float = 0.05, a_day: int = 960) -> Month:
                 asked[int(now // DAY)] += 1
             asking.take(AGENT, _seen(at, now), _header(at, score, is_base), is_new=True)
         stands = drops and hour >= 14
-        alarm = NearAlarm("work_baseline", float(stands), at, now - 7200 if stands else None)
+        alarm = NearAlarm("work_baseline", float(stands), at, now - 7200 if stands else None, 0.2)
         asking.look(AGENT, [""], [alarm], now)
         for each in asking.requests:
             left = each.sessions
@@ -189,30 +235,58 @@ def months(count: int = 10) -> Iterator[str]:
 # --- labels ----------------------------------------------------------------------------------------------------------
 
 
-def labelled(labels: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Of each published judge: how well it sorts the sessions, and its cost."""
-    answers: dict[str, Counter[tuple[bool, bool]]] = defaultdict(Counter)
-    costs: dict[str, list[float]] = defaultdict(list)
-    for each in labels:
-        for name, said in each.get("llm_judge", {}).items():
-            answers[name][each["success"], said["passed"]] += 1
-            costs[name].append(said["cost_usd"])
-    for name, counts in sorted(answers.items()):
-        good, bad = (
-            counts[of, True] / (counts[of, True] + counts[of, False]) for of in (True, False)
-        )
-        usd = fmean(costs[name])
+Labels = Sequence[dict[str, Any]]
+
+
+def labelled(labels: Labels) -> Iterator[str]:
+    """Of each published judge: how well it sorts the sessions, its cost, and what it says of a benign shift."""
+    judged = [each for each in labels if "llm_judge" in each]
+    for name in sorted({name for each in judged for name in each["llm_judge"]}):
+        said = [each | each["llm_judge"][name] for each in judged if name in each["llm_judge"]]
+        good, bad = (fmean(e["passed"] for e in said if e["success"] is of) for of in (True, False))
+        usd = fmean(each["cost_usd"] for each in said)
         yield (
             f"{name}: AUROC {(1 + good - bad) / 2:.2f}, {usd:.4f} USD a session;"
             f" a drop of 40 to 160 sessions {40 * usd:.2f} to {160 * usd:.2f}, a release of 80 {80 * usd:.2f}"
         )
+        for shown, moves in product((SMALL, LARGE), (False, True)):
+            found = shifted(said, shown, moves=moves)
+            both = ", ".join(f"{share(found, each):.1%}" for each in ("confirmed", "not_confirmed"))
+            who = "another mix of customers" if moves else "what moves no verdict"
+            yield f"    benign, {who}, a fall as of 20 -> {shown:.0%}: confirmed, not {both}"
+
+
+def shifted(said: Labels, shown: float, *, moves: bool) -> list[Opinion]:
+    """A change by which as many sessions fail as before, with the verdicts of the labels.
+
+    `moves`: from 15 to 85 % of the customers are hard to talk to; else verdicts depend on success alone.
+    """
+    rng = random.Random(f"shifted {shown}")  # noqa: S311 - a simulation
+    cells: dict[tuple[bool, bool], list[float]] = defaultdict(list)
+    for each in said:
+        is_hard = moves and "PERSONA:Hard" in each["task_id"]
+        cells[each["success"], is_hard].append(float(each["passed"]))
+
+    def scores(count: int, hard: float) -> list[float]:
+        return [
+            rng.choice(cells[rng.random() >= USUAL, moves and rng.random() < hard])
+            for _ in range(count)
+        ]
+
+    before = BEFORE[-1]
+    return [
+        opinion(scores(before, 0.15), scores(LOOKS[-1], 0.85), rng, shown) for _ in range(STREAMS)
+    ]
 
 
 def tables() -> Iterator[str]:
     if "--labels" in sys.argv:
         text = Path(sys.argv[sys.argv.index("--labels") + 1]).read_text(encoding="utf-8")
-        yield from labelled(json.loads(text).values())
+        yield from labelled([*json.loads(text).values()])
     yield from table()
+    yield from (
+        f"the best test, AUROC {auroc}: confirmed in 40 {best(auroc):.1%}" for auroc in AUROC
+    )
     yield from months()
 
 

@@ -68,6 +68,7 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
                 progress=watch.progress,
                 entered=watch.settling.entered.count,
                 since=None if alarm is None else alarm.since,
+                fall=0.0 if alarm is None else abs(0.5 - alarm.mean_rank),
             )
             found.setdefault(labels[:2], []).append(each)
         return found

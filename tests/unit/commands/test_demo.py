@@ -36,6 +36,8 @@ def test_ports_workers_and_the_page_are_taken_and_everything_else_is_its_own(
     assert hosts == {"127.0.0.1"}  # its agent sends no token
     assert config.data_dir == tmp_path / "folder"
     assert (config.log.kind, config.judge.model, config.forward) == ("disk", None, None)
+    judged = own_config(given, tmp_path / "folder", "http://127.0.0.1:1/v1").judge
+    assert (judged.base_url, judged.model) == ("http://127.0.0.1:1/v1", "openai/scripted")
     assert config.embedder.kind == "wordllama"
     assert (config.sinks.kafka, config.sinks.otlp) == (None, None)
     assert config.sinks.jsonl is not None

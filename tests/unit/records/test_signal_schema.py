@@ -20,7 +20,7 @@ SCHEMA: dict[str, Any] = json.loads(
 VALIDATOR = Draft202012Validator(SCHEMA)
 JUDGE = JudgeCost(model="m", calls=1, input_tokens=10, output_tokens=2, cost_usd=None, cached=False)
 
-ADDED = {"traces", "started"}
+ADDED = {"traces", "started", "again"}
 """Fields that signals of earlier versions lack."""
 
 OUTCOMES = {
