@@ -118,9 +118,9 @@ def repeated_calls(
 ) -> Score:
     """0 once one tool call was repeated `limit` times in the session with the same result, else 1.
 
-    Failed calls count too; a changing result is progress. It is 0 as well for a session that made more than four times
-    the model calls of the agent's earlier sessions, in all and in a turn (medians, once there are 10 of them), and at
-    least 10.
+    Failed calls count too; a changing result is progress. It is 0 as well for a session that made at least 10 model
+    calls, and more than four times those of the agent's earlier sessions, in all and in a turn. These are medians,
+    once there are 10 sessions.
     """
     if not count.calls:
         return Score.not_applicable("the session called no tools")

@@ -14,10 +14,10 @@ def task_agreement(session: Session, *, runs: EarlierRuns) -> Score:
     """How far a run of a task made the same writes as the newest 20 other runs of the task.
 
     The mean of the Jaccard indices of (tool, arguments), over calls without error of tools that change something. By
-    its name a tool only reads if it begins with get, find, list, search, calculate, think, check, look, lookup, read,
-    fetch, query, can_, run_speed, consult, describe, view, show, verify, validate, buscar, obtener, listar or ver, if
-    it contains "transfer", or if `tasks.read_only` names it. The task is the session's `spanwise.task.id`. It has no
-    pass or fail, and says nothing of requests that are merely similar.
+    its name a tool only reads if it begins with one of these words: get, find, list, search, calculate, think, check,
+    look, lookup, read, fetch, query, can_, run_speed, consult, describe, view, show, verify, validate, buscar, obtener,
+    listar or ver. So it does if it contains "transfer", or if `tasks.read_only` names it. The task is the session's
+    `spanwise.task.id`. It has no pass or fail, and says nothing of requests that are merely similar.
     """
     if runs.history is None:
         return Score.not_applicable("the session names no task")

@@ -56,13 +56,15 @@ class Decisiveness(Block, frozen=True, kw_only=True):
 def confidence(trace: Trace) -> Score:
     """1 minus bounded penalties for errors that were not recovered, repeats, a missing answer and hedging.
 
-    Cost each and at most: unrecovered tool error 0.3, 0.6; recovered 0.1, 0.2; identical repeat 0.2, 0.6; model error
-    0.4 when the last model call failed, else 0.1; trace ended in error without either 0.3; no final answer although
-    answers are exported 0.5, or 0.2 if it ended with a tool call that succeeded; an answer of doubt or failure 0.25;
-    the trace broke off in a tool call 0.6. Session formulas count otherwise: unrecovered error 0.55 at least where no
-    later call succeeded, else 0.2 each; recovered 0.05; repeats 0.6 where the agent went round in a circle (twice or
-    more in a row without a new call), else 0.05 each, at most 0.15; ended with a call 0.1; a last model call that
-    failed 0.6; doubt 0.15. A refused call is not an error, and no answer need follow it.
+    Cost each and at most: unrecovered tool error 0.3, 0.6; recovered 0.1, 0.2; identical repeat 0.2, 0.6. A model
+    error costs 0.4 when the last model call failed, else 0.1, and a trace that ended in error without either 0.3. No
+    final answer although answers are exported costs 0.5, or 0.2 if it ended with a tool call that succeeded. An answer
+    of doubt or failure costs 0.25, and a trace that broke off in a tool call 0.6.
+
+    Session formulas count otherwise: unrecovered error 0.55 at least where no later call succeeded, else 0.2 each;
+    recovered 0.05. Repeats cost 0.6 where the agent went round in a circle (twice or more in a row without a new
+    call), else 0.05 each, at most 0.15. Ended with a call 0.1; a last model call that failed 0.6; doubt 0.15. A
+    refused call is not an error, and no answer need follow it.
     """
     doubts = [*_tool_doubts(trace), *_model_doubts(trace), *_answer_doubts(trace)]
     spans = dict.fromkeys(span for doubt in doubts for span in doubt.spans)

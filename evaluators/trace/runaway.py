@@ -82,9 +82,9 @@ def with_usual_calls(
 def runaway(trace: Trace, *, limit: Annotated[int, msgspec.Meta(ge=1)] = 10) -> Score:
     """0 once the trace repeated one tool call `limit` times with the same result, else 1.
 
-    Failed calls count too; a changing result is progress. It is 0 as well for a trace that makes more than four times
-    the model calls of the traces before it (the median of the newest 200 of its service, agent and first model, once
-    there are 10 of them), and at least 20. Open traces are looked at too, when they are `windows.trace.glance` old and
+    Failed calls count too; a changing result is progress. It is 0 as well for a trace that makes at least 20 model
+    calls, and more than four times those of the traces before it. That is the median of the newest 200 of its service,
+    agent and first model, once there are 10 of them. Open traces are looked at too, when they are `windows.trace.glance` old and
     then at every doubling of their age: what is found is published at once, and not final before the trace has closed.
     """
     calls = trace.tool_calls

@@ -31,9 +31,19 @@ INSTEAD = {
     r"(?-i:(?<!there )(?<!There )\b(?:is|are) none\b)": "there is none, is not one",
 }
 """What is written in place of a word."""
+CHART = [
+    *(ROOT / "helm/spanwise").glob("values*.yaml"),
+    *(ROOT / "helm/spanwise/templates").iterdir(),
+    *(ROOT / "helm/spanwise/examples").rglob("NOTES.txt"),
+    *(ROOT / "helm/spanwise/examples").rglob("values.yaml"),
+]
 SHORT = [
     *(path for path in PAGES if path.suffix == ".md"),
-    ROOT / "CONTRIBUTING.md",
+    *CHART,
+    *(
+        ROOT / name
+        for name in ("CONTRIBUTING.md", "helm/mixin/README.md", "helm/spanwise/README.md")
+    ),
 ]
 LONGEST = 35
 """Words of a sentence."""
@@ -60,9 +70,25 @@ def test_pages_and_code_have_the_fields_words(word: str) -> None:
 
 @for_each("page", [str(path.relative_to(ROOT)) for path in SHORT])
 def test_no_sentence_is_too_long_to_be_read_at_once(page: str) -> None:
-    """Tables and headings are none; a link counts with its words, code as one."""
-    lines = [line for line in words(ROOT / page).splitlines() if not line.startswith(("|", "#"))]
-    plain = [re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "x", line)) for line in lines]
-    sentences = [each for line in plain for each in re.split(r"(?<=[.!?:])\s", line)]
+    """Without tables and headings, and of YAML only comments; a link counts with its words, code as one."""
+    path = ROOT / page
+    text = words(path)
+    if path.suffix in (".yaml", ".tpl"):
+        comments = (re.search(r"(?:^|\s)#\s?(?:-- )?(.*)", line) for line in text.splitlines())
+        text = "\n".join(found[1] if found else "" for found in comments)
 
-    assert [each for each in sentences if len(each.split()) > LONGEST] == []
+    assert [each for each in sentences(text) if len(each.split()) > LONGEST] == []
+
+
+def sentences(text: str) -> list[str]:
+    """Those of each paragraph or item of a list, over the ends of its lines."""
+    plain = re.sub(r"^(?:\||#).*$", "", text, flags=re.MULTILINE)
+    plain = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "x", plain))
+    paragraphs = re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.)\s", plain)
+    return [each for text in paragraphs for each in re.split(r"(?<=[.!?:])\s", text)]
+
+
+def test_a_sentence_goes_on_in_the_next_line_and_ends_with_its_item() -> None:
+    text = "# Head\nOne `a b`\ntwo. Three\n- four\n- [five](x y)"
+
+    assert sentences(text) == ["\nOne x\ntwo.", "Three", "four", "[five]"]

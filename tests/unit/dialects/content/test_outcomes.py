@@ -209,6 +209,7 @@ def test_an_attribute_that_says_so_makes_the_call_a_failed_one(
 def test_a_hostile_result_costs_no_more_than_reading_it_once() -> None:
     many = "{" + ",".join(['"error":""'] * 1_000_000) + "}"
     other = '{"error":"e",' + ",".join(f'"error{n}":1' for n in range(60_000)) + "}"
+    spelled: JSON = {"_" * n + "error": "e" for n in range(40)}  # more keys than any envelope has
     deep = '{"id":"c1","response":' * 10_000 + '"12"' + "}" * 10_000
     nested: JSON = "12"
     for _ in range(400):
@@ -216,6 +217,7 @@ def test_a_hostile_result_costs_no_more_than_reading_it_once() -> None:
 
     assert outcome_of(many, NAME, ID).error is None
     assert outcome_of(other, NAME, ID).error is None
+    assert outcome_of(spelled, NAME, ID).error is None
     assert outcome_of(deep, NAME, ID).result == deep
     left = outcome_of(json.dumps(nested), NAME, ID).result
     assert json.dumps(left).count("response") == 400 - 8  # as many as are taken off
