@@ -206,7 +206,7 @@ class JudgeProcess:
             raise EOFError from ends
 
     def _frame(self, payload: bytes) -> FromJudge:
-        """Raises EOFError: it is none, but what others' code has written to the socket."""
+        """Raises EOFError: it is not one, but what others' code has written to the socket."""
         try:
             frame = decode_from_judge(payload)
         except (msgspec.DecodeError, ValueError) as error:

@@ -246,7 +246,7 @@ class Processes:
         return len(tasks)
 
     def _resolve(self, unanswered: deque[Task], answers: Sequence[bytes], now: float) -> None:
-        """Raises EOFError: one is none of these jobs', but others' code has written to the socket."""
+        """Raises EOFError: one is not of these jobs: others' code has written to the socket."""
         for answer in answers:
             if not unanswered or not self._is_answer(unanswered[0], answer):
                 raise EOFError
