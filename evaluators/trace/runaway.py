@@ -84,8 +84,9 @@ def runaway(trace: Trace, *, limit: Annotated[int, msgspec.Meta(ge=1)] = 10) -> 
 
     Failed calls count too; a changing result is progress. It is 0 as well for a trace that makes at least 20 model
     calls, and more than four times those of the traces before it. That is the median of the newest 200 of its service,
-    agent and first model, once there are 10 of them. Open traces are looked at too, when they are `windows.trace.glance` old and
-    then at every doubling of their age: what is found is published at once, and not final before the trace has closed.
+    agent and first model, once there are 10 of them. Open traces are looked at too, when they are
+    `windows.trace.glance` old and then at every doubling of their age: what is found is published at once, and not
+    final before the trace has closed.
     """
     calls = trace.tool_calls
     if not calls:
