@@ -222,6 +222,8 @@ def rank_session(configured: Configured, session: Session, earlier: object) -> O
 
 MESSAGE_LIMIT = 500
 """Characters of an exception's text in a signal."""
+MOST_SAID = 16 << 10
+"""Bytes of JSON beside a third party's score: with fifty evaluators they fit in one record, which is a megabyte."""
 
 
 def settle(
@@ -239,10 +241,9 @@ def settle(
     if not isinstance(score, Score):
         message = f"returned {type(score).__name__}, not a Score"
         return failed(configured, Failure(type="invalid_score", message=message), **more)
-    if configured.spec.method == "custom" and not _is_json(
-        (score.metadata, score.explanation, score.evidence)
-    ):
-        message = "metadata, explanation or evidence is not JSON"
+    said = (score.metadata, score.explanation, score.evidence)
+    if configured.spec.method == "custom" and (why := _unfit(said)):
+        message = f"metadata, explanation and evidence {why}"
         return failed(configured, Failure(type="invalid_metadata", message=message), **more)
     if score.coverage is not None:
         more["coverage"] = score.coverage
@@ -375,10 +376,11 @@ def _number(value: object) -> float:
         return math.nan
 
 
-def _is_json(value: object) -> bool:
+def _unfit(value: object) -> str | None:
+    """Why no record can hold it; None: one can."""
     try:
-        json.dumps(value, allow_nan=False)
+        size = len(json.dumps(value, allow_nan=False))
         msgspec.msgpack.encode(value)  # records hold whole numbers of 64 bits and UTF-8 alone
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return False
-    return True
+        return "are not JSON"
+    return None if size <= MOST_SAID else f"take more than {MOST_SAID >> 10} KiB"

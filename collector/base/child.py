@@ -8,6 +8,7 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Self, cast
 
@@ -177,13 +178,25 @@ class Child:
     Raises EOFError: the child ended. Raises TimeoutError: the child did not become ready in time.
     """
 
-    def __init__(self, module: str, config: bytes, start_timeout: float) -> None:
+    def __init__(
+        self,
+        module: str,
+        config: bytes,
+        start_timeout: float,
+        turn: AbstractAsyncContextManager[object] = contextlib.nullcontext(),  # noqa: B008 - it has no state
+    ) -> None:
+        """`turn` is held while it starts, which takes a second of CPU."""
+        self._turn = turn
         self._module = module
         self._config = config
         self._start_timeout = start_timeout
         self.start_error: OSError | None = None  # why the system could not start it
 
     async def __aenter__(self) -> Self:
+        async with self._turn:
+            return await self._started()
+
+    async def _started(self) -> Self:
         ours, theirs = socket.socketpair()
         with theirs:
             try:

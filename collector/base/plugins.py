@@ -4,11 +4,14 @@ These have ended or held up their processes.
 """
 
 import contextlib
+import ctypes
 import logging
 import os
 import resource
+import signal
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
 from collector.base.frames import killed_before_parent
@@ -22,6 +25,7 @@ WINDOW = 600.0  # seconds in which they count, and for which it is off
 SHORTER = 4  # how much shorter its time is after a strike: three whole ones would hold up the sessions that wait for it
 WHY_OFF = f"it ended its process or took too long {STRIKES} times in {WINDOW / 60:g} min"
 OFF = Failure(type="switched_off", message=WHY_OFF)
+_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 _log = logging.getLogger(__name__)
 
 
@@ -29,6 +33,9 @@ def limit_plugins() -> None:
     with contextlib.suppress(OSError, ValueError):  # a lower limit holds already; not Linux
         resource.setrlimit(resource.RLIMIT_DATA, (PLUGIN_MEMORY, PLUGIN_MEMORY))
     killed_before_parent(1000)
+    with contextlib.suppress(OSError, AttributeError):  # not Linux
+        # One that hangs does not see its socket's end, where the parent was killed.
+        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def end_if_forked(pid: int) -> None:
@@ -46,21 +53,17 @@ def _children() -> int:
 
 
 class PluginSwitch:
-    """Takes `now`, in seconds of `time.monotonic`."""
+    """One for all third parties' evaluators. `clock`: seconds that never jump."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._strikes: dict[str, deque[float]] = {}
         self._off_until: dict[str, float] = {}
 
-    def strike(self, evaluator: str, now: float) -> bool:
-        """It ended its process or took too long; returns whether that switches it off."""
-        strikes = self._strikes.setdefault(evaluator, deque(maxlen=STRIKES))
-        strikes.append(now)
-        if len(strikes) < STRIKES or now - strikes[0] > WINDOW:
-            return False
-        strikes.clear()
-        self._off_until[evaluator] = now + WINDOW
-        return True
+    @property
+    def off(self) -> frozenset[str]:
+        now = self._clock()
+        return frozenset(each for each, until in self._off_until.items() if now < until)
 
     def blame(self, *evaluators: str, subject: str, late: float | None = None) -> Failure:
         """What an outcome says of the evaluator that ended its process now, or took more than `late` seconds.
@@ -71,21 +74,25 @@ class PluginSwitch:
         names = "` or `".join(evaluators)
         _log.warning("Evaluator `%s` %s on a %s", names, what, subject)
         for each in evaluators:
-            if self.strike(each, time.monotonic()):
-                minutes = WINDOW / 60
-                _log.error("Evaluator `%s` is switched off for %g min: %s", each, minutes, WHY_OFF)
+            self._strike(each)
         if late is None:
             return Failure(type="worker_died", message="it ended its process")
         return Failure(type="timeout", message=f"no answer within {late:g} s")
 
-    def is_off(self, evaluator: str, now: float) -> bool:
-        return now < self._off_until.get(evaluator, 0.0)
+    def _strike(self, evaluator: str) -> None:
+        if evaluator in self.off:  # it had more than one process
+            return
+        now = self._clock()
+        strikes = self._strikes.setdefault(evaluator, deque(maxlen=STRIKES))
+        strikes.append(now)
+        if len(strikes) == STRIKES and now - strikes[0] <= WINDOW:
+            strikes.clear()
+            self._off_until[evaluator] = now + WINDOW
+            minutes = WINDOW / 60
+            _log.error("Evaluator `%s` is switched off for %g min: %s", evaluator, minutes, WHY_OFF)
 
-    def off(self, now: float) -> frozenset[str]:
-        return frozenset(each for each in self._off_until if self.is_off(each, now))
-
-    def limit(self, evaluator: str, timeout: float, now: float) -> float:
+    def limit(self, evaluator: str, timeout: float) -> float:
         """Seconds that it may take now."""
-        strikes = self._strikes.get(evaluator)
-        is_suspect = strikes is not None and any(now - each <= WINDOW for each in strikes)
+        since = self._clock() - WINDOW
+        is_suspect = any(since <= each for each in self._strikes.get(evaluator, ()))
         return timeout / SHORTER if is_suspect else timeout

@@ -22,7 +22,7 @@ from evaluators.judging.rubric_judge import rubric_judge, with_rubric_judges
 from evaluators.model import Failure, Outcome, Scope
 from evaluators.plan import Plan, Settings, make_plan
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
-from evaluators.registry import Registry, installed_points
+from evaluators.registry import Registry, installed_points, package_of
 from evaluators.resources import Embedder
 from evaluators.run import failed
 
@@ -78,9 +78,18 @@ def plan_settings(config: Config) -> PlanSettings:
     )
 
 
-def without_plugins(settings: PlanSettings) -> PlanSettings:
-    ours = {name: each for name, each in settings.evaluators.items() if "/" not in name}
-    return msgspec.structs.replace(settings, evaluators=ours, plugins=(), installed=())
+def part_of(settings: PlanSettings, package: str = "") -> PlanSettings:
+    """What concerns the evaluators of one third party; without its name, those of ours."""
+    return msgspec.structs.replace(
+        settings,
+        evaluators={
+            name: each
+            for name, each in settings.evaluators.items()
+            if name.rpartition("/")[0] == package
+        },
+        plugins=tuple(each for each in settings.plugins if package_of(each) == package),
+        installed=tuple(each for each in settings.installed if each == package),
+    )
 
 
 def keys_from(config: Config) -> Keys:

@@ -23,7 +23,6 @@ from collector.judging.answer_cache import AnswerCache
 from collector.judging.budget import in_sample
 from collector.judging.judge_client import BudgetGate, JudgeClientPool, SubjectClient
 from collector.judging.port import (
-    PLUGIN_CACHE,
     BudgetReply,
     CacheFailed,
     FromJudge,
@@ -49,7 +48,6 @@ from evaluators.run import failed
 
 NICENESS = 5
 """It mostly waits for a model: more urgent than the workers (10), less than the service (0)."""
-CACHE = "judge-cache"
 TWICE = 0.5
 """The share of subjects beyond the sample that are asked about twice: of the 40 of a drop, the 20 that kappa needs."""
 _log = logging.getLogger(__name__)
@@ -88,7 +86,7 @@ class _Process:
             api_key=setup.api_key,
             price=judge.price and (judge.price.input, judge.price.output),
         )
-        folder = Path(config.data_dir) / (PLUGIN_CACHE if setup.limits else CACHE)
+        folder = Path(setup.folder)
         _ensure_temporary_folder(folder)
         provider.load()
         self._gate = BudgetGate(self._send)

@@ -24,12 +24,12 @@ from collector.base.plugins import OFF, PluginSwitch
 from collector.base.retry import Sleep
 from collector.base.supervisor import Reason, reason_of
 from collector.base.telemetry import Telemetry
-from collector.config.plan import plan_settings, without_plugins
+from collector.config.plan import part_of, plan_settings
 from collector.config.tree import Config
 from collector.judging.budget import Budget
 from collector.judging.families import JudgingFamilies
 from collector.judging.port import (
-    PLUGIN_CACHE,
+    CACHE,
     RUNNING,
     BudgetReply,
     CacheFailed,
@@ -37,7 +37,6 @@ from collector.judging.port import (
     FromJudge,
     Job,
     JobDone,
-    JudgeDiedError,
     JudgeLateError,
     ReserveBudget,
     Setup,
@@ -47,13 +46,16 @@ from collector.judging.port import (
     encode,
 )
 from evaluators.model import Failure
-from evaluators.plan import Configured, is_third_party
+from evaluators.plan import Configured
 from evaluators.run import failed
 
 _log = logging.getLogger(__name__)
 
 START_TIMEOUT = 120.0  # seconds: importing litellm takes some, on a busy machine many
 MAX_ATTEMPTS = 3  # deaths of the process on one subject: one may be chance, three are the subject's
+_DIED = Failure(
+    type="judge_died", message=f"the judge process died {MAX_ATTEMPTS} times on this subject"
+)
 PERIOD = "usd_per_day"
 
 
@@ -91,31 +93,32 @@ class JudgeProcess:
         telemetry: Telemetry,
         clock: Clock,
         judged: Sequence[Configured] = (),
+        package: str = "",
+        switch: PluginSwitch | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """`judged`: the evaluators that it runs: ours, or those of third parties."""
+        """`judged`: the evaluators that it runs: ours, or those of the third party `package`."""
         judge, embedder = config.judge, config.embedder
         self._due = judged
-        self._plugins = {each.spec.name: each for each in judged if is_third_party(each)}
-        plan = plan_settings(config)
+        self._plugins = {each.spec.name: each for each in judged} if package else {}
+        folder = Path(config.data_dir) / (f"{CACHE}-{package}" if package else CACHE)
         self._setup = Setup(
             config=config.model_dump_json(),
             api_key=_plain(judge.api_key),
             embedder_api_key=_plain(embedder.api_key),
-            plan=plan if self._plugins else without_plugins(plan),
+            plan=part_of(plan_settings(config), package),
+            folder=str(folder),
             judged=tuple(each.spec.name for each in judged),
             limits={},
         )
-        self._running = Path(config.data_dir) / PLUGIN_CACHE / RUNNING
-        self._switch = PluginSwitch()
+        self._running = folder / RUNNING
+        self._switch = switch or PluginSwitch()
         self._model = judge.model or ""
         self._timeout = judge.max_lag
         self.budget = budget
         self._families = JudgingFamilies(telemetry)
         self._families.show_budget(PERIOD, lambda: budget.remaining(clock()), lambda: budget.limit)
-        families = RuntimeFamilies(telemetry)
-        families.show_off(self._plugins, lambda: self.off)
-        self._room_failures = families.room_failures
+        self._room_failures = RuntimeFamilies(telemetry).room_failures
         self._said: set[Reason] = set()
         self._clock = clock
         self._sleep = sleep
@@ -125,10 +128,6 @@ class JudgeProcess:
         self._child: Child | None = None
         self._has_jobs = asyncio.Event()
         self.pid: int | None = None  # of the running child
-
-    @property
-    def off(self) -> frozenset[str]:
-        return self._switch.off(time.monotonic())
 
     async def judge(self, make: Callable[[int], Job]) -> JobDone:
         job = make(next(self._numbers))
@@ -159,8 +158,7 @@ class JudgeProcess:
             reason = "died"
             began = self._clock()
             limits = {
-                name: self._switch.limit(name, each.timeout, time.monotonic())
-                for name, each in self._plugins.items()
+                name: self._switch.limit(name, each.timeout) for name, each in self._plugins.items()
             }
             self._setup = replace(self._setup, limits=limits)
             with contextlib.suppress(OSError):
@@ -206,7 +204,7 @@ class JudgeProcess:
             raise EOFError from ends
 
     def _frame(self, payload: bytes) -> FromJudge:
-        """Raises EOFError: it is not one, but what others' code has written to the socket."""
+        """Raises EOFError: others' code has written the payload to the socket."""
         try:
             frame = decode_from_judge(payload)
         except (msgspec.DecodeError, ValueError) as error:
@@ -239,13 +237,16 @@ class JudgeProcess:
             each.attempts = 0
         return True
 
+    def due_of(self, job: Job) -> Sequence[Configured]:
+        scope = "trace" if isinstance(job, TraceJob) else "session"
+        return [each for each in self._due if each.spec.scope == scope]
+
     def _send(self, pending: _Pending) -> None:
-        scope = "trace" if isinstance(pending.job, TraceJob) else "session"
-        due = [each for each in self._due if each.spec.scope == scope]
-        for name in self.off.intersection(each.spec.name for each in due):
+        due = self.due_of(pending.job)
+        for name in self._switch.off.intersection(each.spec.name for each in due):
             pending.without.setdefault(name, OFF)
         if pending.without and len(pending.without) == len(due):
-            self._done(pending, JobDone(id=pending.job.id, outcomes=(), calls=0, cost_usd=0.0))
+            self._done(pending, JobDone(id=pending.job.id))
         elif self._child is not None and not self._child.has_ended:
             pending.attempts += 1
             self._child.send(encode(replace(pending.job, without=tuple(pending.without))))
@@ -269,9 +270,8 @@ class JudgeProcess:
         self._reserved.clear()
         for pending in self._pending.values():
             if pending.attempts >= MAX_ATTEMPTS and not pending.future.done():
-                pending.future.set_exception(
-                    JudgeDiedError(f"the judge process died {MAX_ATTEMPTS} times on this subject")
-                )
+                outcomes = tuple(failed(each, _DIED) for each in self.due_of(pending.job))
+                self._done(pending, JobDone(id=pending.job.id, outcomes=outcomes))
 
     def _take(self, frame: msgspec.Struct, child: Child, waiting: asyncio.TaskGroup) -> None:
         if isinstance(frame, ReserveBudget):

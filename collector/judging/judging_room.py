@@ -10,9 +10,9 @@ again.
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
-import msgspec
+from msgspec.structs import replace
 
 from collector.base import watch
 from collector.base.clock import Clock
@@ -22,7 +22,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import JudgeConfig
 from collector.judging.budget import DAY, Budget, in_sample
 from collector.judging.dispatcher import Dispatcher
-from collector.judging.port import JobDone, JudgeDiedError, JudgeLateError, Judges
+from collector.judging.port import JobDone, JudgeLateError, Judges
 from collector.judging.session_turns import PlacedTurn, SessionTurns
 from collector.judging.subjects import Content, JudgedSubject, Progress, job_of, read_back
 from collector.log.consumer import Consumer
@@ -37,13 +37,14 @@ from collector.records.trace_views import (
     decode_raw_trace,
 )
 from collector.records.traces import SessionRecord, VerdictRecord
-from evaluators.model import Failure, Outcome
+from evaluators.model import Failure
 from evaluators.plan import Configured, sees_history
 from evaluators.resources import WINDOW
 from evaluators.run import failed
 
 BATCH = 64
 POLL = 0.5
+_TOO_LARGE = Failure(type="too_large", message="the verdict is too large for the log")
 COMMIT_EVERY = 1.0
 """Seconds between commits that no verdict carries."""
 
@@ -337,35 +338,27 @@ class JudgingRoom(Consumer):
         if content is None:
             return
         make = await job_of(self._get, subject, content, with_traces=self._asks)
-        try:
-            await self._append(subject, await self._judges.judge(make))
-        except JudgeLateError:
-            return
-        except JudgeDiedError as error:
-            failure = Failure(type="judge_died", message=str(error))
-            due = self._judged[subject.verdict.scope]
-            await self._append(subject, None, tuple(failed(each, failure) for each in due))
+        with suppress(JudgeLateError):
+            done = await self._judges.judge(make)
+            try:
+                await self._append(subject, done)
+            except RecordTooLarge as error:  # its session waits for a verdict all the same
+                self._poison.too_large(TRACES, subject.key, error)
+                due = self._judged[subject.verdict.scope]
+                outcomes = tuple(failed(each, _TOO_LARGE) for each in due)
+                await self._append(subject, replace(done, outcomes=outcomes))
+            self._judges.written(done)
 
-    async def _append(
-        self, subject: JudgedSubject, done: JobDone | None, outcomes: tuple[Outcome, ...] = ()
-    ) -> None:
+    async def _append(self, subject: JudgedSubject, done: JobDone) -> None:
         position, progress = subject.position, subject.progress
-        verdict = msgspec.structs.replace(
-            subject.verdict,
-            outcomes=outcomes if done is None else done.outcomes,
-            calls=0 if done is None else done.calls,
-            cost_usd=0.0 if done is None else done.cost_usd,
+        verdict = replace(
+            subject.verdict, outcomes=done.outcomes, calls=done.calls, cost_usd=done.cost_usd
         )
         key, partition = subject.key, position.partition
         new = New(topic=TRACES, key=key, value=encode(verdict), partition=partition)
         low_water = progress.low_water(without=position.offset)
         commits = [self._commit_of(partition, low_water)] if progress.is_new(low_water) else []
-        try:
-            await self._retry.log("write a verdict", lambda: self._log_port.write([new], commits))
-        except RecordTooLarge as error:
-            self._poison.too_large(TRACES, key, error)
-        if done is not None:
-            self._judges.written(done)
+        await self._retry.log("write a verdict", lambda: self._log_port.write([new], commits))
 
     def _commit_of(self, partition: int, offset: int) -> Commit:
         return Commit(group=self._group, topic=TRACES, partition=partition, offset=offset)

@@ -21,14 +21,10 @@ Result = Literal[
 """How a request to a judge ended (the label of `judge_requests_total`)."""
 
 
-PLUGIN_CACHE = "judge-cache-plugins"
-"""Folder of the process of third parties' evaluators: two processes do not write one cache."""
+CACHE = "judge-cache"
+"""Folder of our process, and the beginning of those of third parties': two processes do not write one cache."""
 RUNNING = "running"
 """A file in it, which says what runs: job, `time.monotonic` of its beginning, evaluator; empty where nothing does."""
-
-
-class JudgeDiedError(SpanwiseError):
-    """The judge process died on the subject as often as a subject may cause."""
 
 
 class JudgeLateError(SpanwiseError):
@@ -43,6 +39,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     embedder_api_key: str | None
     plan: PlanSettings
     judged: tuple[str, ...]  # evaluators that are due
+    folder: str  # of its cache
     limits: dict[str, float]  # seconds that each may take where they are third parties'; else empty
 
 
@@ -114,9 +111,9 @@ class CacheFailed(msgspec.Struct, frozen=True, kw_only=True, tag="cache_failed")
 
 class JobDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
     id: int
-    outcomes: tuple[Outcome, ...]
-    calls: int
-    cost_usd: float
+    outcomes: tuple[Outcome, ...] = ()
+    calls: int = 0
+    cost_usd: float = 0.0
     late: tuple[str, ...] = ()  # third parties' evaluators that took too long
 
 
@@ -136,9 +133,8 @@ class Judges(Protocol):
     async def judge(self, make: Callable[[int], Job]) -> JobDone:
         """The verdict of a job; `make` makes the job with the number that the port gives it.
 
-        Raises:
-            JudgeDiedError: the judge process died on this job too often.
-            JudgeLateError: there was no verdict within `judge.max_lag`.
+        Where the process died on it too often, every outcome is `failed`. Raises JudgeLateError: there was no verdict
+        within `judge.max_lag`.
         """
         ...
 

@@ -1,16 +1,16 @@
 """Third parties' evaluators in processes of their own, which they may end or hold up: no score of ours waits there.
 
-A job is one evaluator on one trace, so the job on which a process ended or hung names who did it. That one is not
-tried again; the jobs behind it lose nothing.
+Each third party has its own, so that what one spoils in its process concerns no other. A job is one evaluator on one
+subject, and a process has one at a time: the job on which it ended or hung names who did it. That one is not tried
+again; the jobs behind it lose nothing.
 """
 
 import asyncio
-import time
+from collections.abc import Mapping
 
 import msgspec
 
 from collector.base.child import Child
-from collector.base.families import RuntimeFamilies
 from collector.base.plugins import OFF, PluginSwitch
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
@@ -18,33 +18,43 @@ from collector.reading.port import PluginJob
 from collector.reading.processes import Processes, ProcessWorkers, Task
 from collector.reading.worker import InlineWorkers
 from evaluators.model import Failure, Outcome
-from evaluators.plan import Plan
+from evaluators.plan import Configured
 from evaluators.run import failed
 
-LEAST = 2  # processes: while one waits for an evaluator that hangs, another one scores
+LEAST = 2  # processes for all third parties together: few have more than one
+SPARE = 4  # processes beside a third party's others, while these are held up: each of four that hang has one
+HELD_UP = 1.0  # seconds of one job, from which on its process counts as held up
 STARTS = 3  # failed starts that a job waits for: the first may be for want of memory
 _UNSTARTABLE = Failure(type="unstartable", message="its process did not start: the log says why")
 _outcome = msgspec.msgpack.Decoder(Outcome).decode
 
 
 class PluginProcesses(Processes):
-    """Runs the plan's plug-ins; a process is started for the first job."""
+    """Runs the evaluators of one third party; a process is started for the first job."""
 
-    _runs_plugins = True
     _task = "plug-ins"
-    _what = "The process of plug-ins"
+    _one_by_one = True
 
-    def __init__(self, config: Config, plan: Plan, *, telemetry: Telemetry) -> None:
-        """As many processes as there are evaluator workers, but at least LEAST; none without plug-ins."""
-        count = max(LEAST, config.worker_count) if plan.plugins else 0
-        super().__init__(config, count=count, telemetry=telemetry)
-        self._due = {each.spec.name: each for each in plan.plugins}
-        self._switch = PluginSwitch()
-        RuntimeFamilies(telemetry).show_off(self._due, lambda: self.off)
-
-    @property
-    def off(self) -> frozenset[str]:
-        return self._switch.off(time.monotonic())
+    def __init__(
+        self,
+        config: Config,
+        package: str,
+        due: Mapping[str, Configured],
+        *,
+        count: int,
+        turn: asyncio.Semaphore,
+        switch: PluginSwitch,
+        telemetry: Telemetry,
+    ) -> None:
+        """`due`: its evaluators by name. `count`: of processes that wait for no other to be held up."""
+        super().__init__(
+            config, count=count + SPARE, package=package, turn=turn, telemetry=telemetry
+        )
+        self._what = f"The process of `{package}`"
+        self._due = due
+        self._least = count
+        self._switch = switch
+        self._busy: dict[int, float] = {}  # number of a process -> since when it has its job
 
     async def plugin(self, job: PluginJob) -> Outcome:
         """The outcome of the job: `failed` where the evaluator ended its process, took too long or is off."""
@@ -53,13 +63,27 @@ class PluginProcesses(Processes):
             return _outcome(task.answer)
         return failed(self._due[job.evaluator], task.lost or _UNSTARTABLE)
 
-    async def _needed(self) -> None:
+    async def _needed(self, number: int) -> None:
         await self._any_waits()
+        while number >= self._least and not self._are_held_up(number):
+            await asyncio.sleep(HELD_UP / 4)
+            await self._any_waits()
+
+    def _are_held_up(self, others: int) -> bool:
+        late = asyncio.get_running_loop().time() - HELD_UP
+        return all(self._busy.get(each, late + 1) <= late for each in range(others))
+
+    async def _send(self, number: int, child: Child, tasks: list[Task]) -> int:
+        self._busy[number] = asyncio.get_running_loop().time()
+        try:
+            return await super()._send(number, child, tasks)
+        finally:
+            del self._busy[number]
 
     def _is_refused(self, task: Task) -> bool:
-        name, now = _evaluator(task), time.monotonic()
-        task.timeout = self._switch.limit(name, self._due[name].timeout, now)
-        if is_off := self._switch.is_off(name, now):
+        name = _evaluator(task)
+        task.timeout = self._switch.limit(name, self._due[name].timeout)
+        if is_off := name in self._switch.off:
             task.lost = OFF
             task.resolve(None)
         return is_off
@@ -93,15 +117,19 @@ def _evaluator(task: Task) -> str:
 
 
 class WorkersAndPlugins:
-    """The `Workers` port over two pools: of workers of ours, and of third parties' evaluators."""
+    """The `Workers` port over pools: of workers of ours, and of each third party's evaluators."""
 
-    def __init__(self, workers: ProcessWorkers | InlineWorkers, plugins: PluginProcesses) -> None:
-        self._pools = workers, plugins
-        self.read, self.glance, self.plugin = workers.read, workers.glance, plugins.plugin
+    def __init__(
+        self,
+        workers: ProcessWorkers | InlineWorkers,
+        plugins: Mapping[str, PluginProcesses],
+    ) -> None:
+        self._pools = (workers, *plugins.values())
+        self._plugins = plugins
+        self.read, self.glance = workers.read, workers.glance
 
-    @property
-    def off(self) -> frozenset[str]:
-        return self._pools[1].off
+    async def plugin(self, job: PluginJob) -> Outcome:
+        return await self._plugins[job.evaluator.rpartition("/")[0]].plugin(job)
 
     async def watch(self) -> None:
         async with asyncio.TaskGroup() as watching:
@@ -113,5 +141,6 @@ class WorkersAndPlugins:
             pool.hasten()
 
     async def close(self) -> None:
-        for pool in self._pools:
-            await pool.close()
+        async with asyncio.TaskGroup() as closing:
+            for pool in self._pools:
+                closing.create_task(pool.close())

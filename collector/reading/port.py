@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from collector.config.plan import PlanSettings, keys_from, plan_settings, without_plugins
+from collector.config.plan import PlanSettings, keys_from, part_of, plan_settings
 from collector.otlp.redaction import RedactionSettings
 from collector.records.span_refs import Piece
 from collector.records.traces import RunawayRecord
@@ -32,11 +32,10 @@ class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The folder of the log on this disk, in which jobs name spans; None: jobs bring their spans."""
 
 
-def reader_settings(config: Config, *, plugins: bool = False) -> ReaderSettings:
-    """Those of a configuration; `plugins`: of a worker that runs third parties' evaluators."""
-    plan = plan_settings(config)
+def reader_settings(config: Config, package: str = "") -> ReaderSettings:
+    """Those of a configuration; `package`: of a process that runs the evaluators of this third party."""
     return ReaderSettings(
-        plan=plan if plugins else without_plugins(plan),
+        plan=part_of(plan_settings(config), package),
         keys=keys_from(config),
         read_only=config.tasks.read_only,
         redaction=RedactionSettings.of(config),
@@ -160,11 +159,6 @@ class Workers(Protocol):
 
     async def plugin(self, job: PluginJob) -> Outcome:
         """The outcome of one evaluator: `failed` where it ended its process or took too long."""
-        ...
-
-    @property
-    def off(self) -> frozenset[str]:
-        """Third parties' evaluators that are switched off now: they ended or held up their processes too often."""
         ...
 
     def hasten(self) -> None:

@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
 from msgspec.structs import replace
@@ -95,9 +96,9 @@ class Task:
 class Processes:
     """Child processes that answer jobs. The queue is bounded by its callers, who wait for their answers."""
 
-    _runs_plugins = False
     _what = "Evaluator worker"
     _task = "worker"
+    _one_by_one = False  # whether a child has one job at a time
 
     def __init__(
         self,
@@ -105,12 +106,20 @@ class Processes:
         *,
         count: int,
         telemetry: Telemetry,
+        package: str = "",
+        turn: AbstractAsyncContextManager[object] = nullcontext(),  # noqa: B008 - it has no state
         job_timeout: float = JOB_TIMEOUT,
         up: Callable[[], None] = lambda: None,
         down: Callable[[], None] = lambda: None,
     ) -> None:
-        """`up` is called whenever a worker becomes ready for jobs, `down` whenever one has ended."""
-        self._settings = msgspec.json.encode(reader_settings(config, plugins=self._runs_plugins))
+        """`up` is called whenever a worker becomes ready for jobs, `down` whenever one has ended.
+
+        `package`: the third party whose evaluators the children run; empty: they run ours. `turn`: see
+        `Child`.
+        """
+        self._settings = msgspec.json.encode(reader_settings(config, package))
+        self._package = package
+        self._turn = turn
         self._count = count
         self._restarts = PoolFamilies(telemetry).worker_restarts
         self._timeout = job_timeout
@@ -184,8 +193,8 @@ class Processes:
         while True:
             answered = 0
             reason = "died"
-            await self._needed()
-            child = Child("collector.reading.worker", self._settings, START_TIMEOUT)
+            await self._needed(number)
+            child = Child("collector.reading.worker", self._settings, START_TIMEOUT, self._turn)
             is_up = False
             try:
                 async with child:
@@ -204,7 +213,7 @@ class Processes:
                 self._down()
             self._restarts.labels(reason).inc()
             self._note_end(number, child, reason if is_up else "never_up")
-            if answered or (self._runs_plugins and is_up and number in self._lost):
+            if answered or (self._package and is_up and number in self._lost):
                 restarts.reset()
             else:
                 await restarts.sleep()
@@ -218,7 +227,8 @@ class Processes:
         """A batch of jobs, at least one, for which a caller waits."""
         while True:
             await self._any_waits()
-            batch = self._queue.take(asyncio.get_running_loop().time(), workers=self._count)
+            parts = len(self._queue) if self._one_by_one else self._count
+            batch = self._queue.take(asyncio.get_running_loop().time(), workers=parts)
             if wanted := [task for task in batch if task.is_wanted and not self._is_refused(task)]:
                 return wanted
 
@@ -246,7 +256,7 @@ class Processes:
         return len(tasks)
 
     def _resolve(self, unanswered: deque[Task], answers: Sequence[bytes], now: float) -> None:
-        """Raises EOFError: one is not of these jobs: others' code has written to the socket."""
+        """Raises EOFError: others' code has written to the socket what answers no job."""
         for answer in answers:
             if not unanswered or not self._is_answer(unanswered[0], answer):
                 raise EOFError
@@ -270,8 +280,8 @@ class Processes:
 
     # --- what a pool decides for its jobs -----------------------------------------------------------------------------
 
-    async def _needed(self) -> None:
-        """Return when a process is to be started."""
+    async def _needed(self, _number: int) -> None:
+        """Return when the process of this number is to be started."""
 
     def _is_refused(self, _task: Task) -> bool:
         """Whether a job is answered without being sent."""

@@ -296,10 +296,6 @@ class InlineWorkers:
     async def glance(self, job: GlanceJob) -> GlanceResult:
         return self._runner.glance(job)
 
-    @property
-    def off(self) -> frozenset[str]:
-        return frozenset()
-
     async def watch(self) -> None:
         """There is no process that could end."""
 

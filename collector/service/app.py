@@ -21,6 +21,7 @@ from collector.api.api import Api
 from collector.base.families import RuntimeFamilies
 from collector.base.heap import trimmed_heap
 from collector.base.lifecycle import Health, Stages
+from collector.base.plugins import PluginSwitch
 from collector.base.steady_clock import ClockWatch, SteadyClock
 from collector.base.supervisor import Supervisor
 from collector.base.telemetry import Telemetry
@@ -89,11 +90,13 @@ class App:
         self._clock = SteadyClock()
         self._registry = registry_from(config, strict=False)
         self._plan = plan_from(config, registry=self._registry)
-        self._rooms: Rooms | None = None
         self._telemetry = Telemetry()
         declare_families(self._telemetry)
         self._telemetry.build.info({"version": version()})
         self._families = RuntimeFamilies(self._telemetry)
+        self._switch = PluginSwitch()
+        theirs = (each.spec.name for each in self._plan if is_third_party(each))
+        self._families.show_off(theirs, lambda: self._switch.off)
         self._health = Health(self._families.event_loop_lag)
         self._supervisor = Supervisor(self._telemetry)
         self._publishing = Publishing(
@@ -128,13 +131,14 @@ class App:
             admin = self._admin(api)
             workers = self._workers(log)
             owned.push_async_callback(workers.close)
-            rooms = self._rooms = Rooms(
+            rooms = Rooms(
                 self._config,
                 self._plan,
                 log=log,
                 workers=workers,
                 telemetry=self._telemetry,
                 clock=self._clock,
+                switch=self._switch,
             )
             behind = score_lag(self._config, log, self._clock)
             receiver = self._receiver(log, behind)
@@ -285,7 +289,13 @@ class App:
                 log.clear_readers()
 
         return start_workers(
-            self._config, self._plan, self._telemetry, count=count, up=up, down=down
+            self._config,
+            self._plan,
+            self._telemetry,
+            count=count,
+            switch=self._switch,
+            up=up,
+            down=down,
         )
 
     def _api(self, log: Log) -> Api | None:
@@ -306,7 +316,9 @@ class App:
             clock=self._clock,
             about=About()
             if self._about is None
-            else self._about(self._config, tuple(self._registry), self._plan, self._off),
+            else self._about(
+                self._config, tuple(self._registry), self._plan, lambda: self._switch.off
+            ),
         )
 
     def _admin(self, api: Api | None) -> AdminServer:
@@ -323,11 +335,8 @@ class App:
 
     # --- small answers -----------------------------------------------------------------------------------------------
 
-    def _off(self) -> frozenset[str]:
-        return frozenset() if self._rooms is None else self._rooms.off
-
     def _evaluators(self) -> Sequence[Mapping[str, Any]]:
-        off = self._off()
+        off = self._switch.off
         return [{**each, "switched_off": each["name"] in off} for each in listing(self._registry)]
 
     def _endpoints(self, admin: AdminServer, receiver: Receiver | None) -> Endpoints:

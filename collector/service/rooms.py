@@ -1,20 +1,22 @@
 """The service without sockets: the rooms between the receiver and the signals, as configured, over one log."""
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from collector.assembly.assembler import Assembler
 from collector.base.clock import Clock, next_tick
 from collector.base.errors import Retryable
+from collector.base.plugins import PluginSwitch
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config, Windows
 from collector.judging.budget import Budget, in_sample
 from collector.judging.judge_process import JudgeProcess
 from collector.judging.judging_room import JudgingRoom
-from collector.judging.port import Job, JobDone, TraceJob
+from collector.judging.port import Job, JobDone, JudgeLateError, TraceJob
 from collector.log.port import TRACES, Lag, Lags, Log
-from collector.reading.plugin_processes import PluginProcesses, WorkersAndPlugins
+from collector.reading.plugin_processes import LEAST, PluginProcesses, WorkersAndPlugins
 from collector.reading.port import PluginJob, Workers, reader_settings
 from collector.reading.processes import ProcessWorkers
 from collector.reading.worker import InlineWorkers, JobRunner
@@ -44,13 +46,48 @@ class PluginJudges:
                 jobs.create_task(self._workers.plugin(plugin_job(name, job))) for name in due
             ]
         outcomes = tuple(each.result() for each in running)
-        return JobDone(id=job.id, outcomes=outcomes, calls=0, cost_usd=0.0)
+        return JobDone(id=job.id, outcomes=outcomes)
 
     def written(self, done: JobDone) -> None:
         """See the port: nothing is kept for a job."""
 
     async def run(self) -> None:
         await asyncio.Event().wait()
+
+
+class JudgesOfPackages:
+    """The judge processes of third parties as one: each gives the outcomes of its evaluators."""
+
+    def __init__(self, processes: Iterable[JudgeProcess]) -> None:
+        self._processes = tuple(processes)
+        self._numbers = itertools.count()
+        self._unwritten: dict[int, Sequence[tuple[JudgeProcess, JobDone]]] = {}
+
+    async def judge(self, make: Callable[[int], Job]) -> JobDone:
+        job = make(next(self._numbers))
+        due = [each for each in self._processes if each.due_of(job)]
+        try:
+            async with asyncio.TaskGroup() as jobs:
+                asked = [jobs.create_task(each.judge(make)) for each in due]
+        except* JudgeLateError:
+            raise JudgeLateError from None
+        parts = [each.result() for each in asked]
+        self._unwritten[job.id] = tuple(zip(due, parts, strict=True))
+        return JobDone(
+            id=job.id,
+            outcomes=tuple(outcome for each in parts for outcome in each.outcomes),
+            calls=sum(each.calls for each in parts),
+            cost_usd=sum(each.cost_usd for each in parts),
+        )
+
+    def written(self, done: JobDone) -> None:
+        for process, part in self._unwritten.pop(done.id):
+            process.written(part)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as running:
+            for each in self._processes:
+                running.create_task(each.run())
 
 
 def plugin_job(evaluator: str, job: Job) -> PluginJob:
@@ -88,6 +125,7 @@ class Rooms:
         workers: Workers,
         telemetry: Telemetry,
         clock: Clock,
+        switch: PluginSwitch | None = None,
     ) -> None:
         self._config = config
         self._plan = plan
@@ -102,12 +140,7 @@ class Rooms:
             service_share=config.fairness.share,
         )
         """Of both judge processes together."""
-        self._judge_of_plugins: JudgeProcess | None = None
-
-    @property
-    def off(self) -> frozenset[str]:
-        judge = self._judge_of_plugins
-        return self._workers.off if judge is None else self._workers.off | judge.off
+        self._switch = switch or PluginSwitch()
 
     def assembler(self) -> Assembler:
         return Assembler(
@@ -156,18 +189,21 @@ class Rooms:
         clock of the log where that is another one: the age of a subject is a matter of log time.
         """
         judged = [each for each in self._plan.judged if is_third_party(each) == plugins]
-        process = JudgeProcess(
-            self._config,
-            budget=self._budget,
-            telemetry=self._telemetry,
-            clock=self._clock,
-            judged=judged,
-        )
-        if plugins:
-            self._judge_of_plugins = process
+        processes = {
+            package: JudgeProcess(
+                self._config,
+                budget=self._budget,
+                telemetry=self._telemetry,
+                clock=self._clock,
+                judged=tuple(due.values()),
+                package=package,
+                switch=self._switch,
+            )
+            for package, due in by_package(judged).items()
+        }
         return JudgingRoom(
             log=self._log_port,
-            judges=process,
+            judges=JudgesOfPackages(processes.values()) if plugins else processes[""],
             judged=judged,
             config=self._config.judge,
             budget=self._budget,
@@ -191,6 +227,14 @@ class Rooms:
             group=COMPARING,
             session_age=self._config.windows.session.max_age,
         )
+
+
+def by_package(due: Iterable[Configured]) -> dict[str, dict[str, Configured]]:
+    """By third party, its evaluators by name; those of ours under an empty name."""
+    packages: dict[str, dict[str, Configured]] = {}
+    for each in due:
+        packages.setdefault(each.spec.name.rpartition("/")[0], {})[each.spec.name] = each
+    return packages
 
 
 def judged_rules(config: Config, plan: Plan) -> JudgedRules:
@@ -218,6 +262,7 @@ def start_workers(
     *,
     count: int,
     in_this_process: bool = False,
+    switch: PluginSwitch | None = None,
     up: Callable[[], None] = lambda: None,
     down: Callable[[], None] = lambda: None,
 ) -> Workers:
@@ -234,9 +279,23 @@ def start_workers(
     else:
         workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry, up=up, down=down)
         workers.start()
-    plugins = PluginProcesses(config, plan, telemetry=telemetry)
-    plugins.start()
-    return WorkersAndPlugins(workers, plugins)
+    packages = by_package(plan.plugins)
+    turn = asyncio.Semaphore(LEAST)  # so that a hundred of them leave some CPU to our own workers
+    pools = {
+        package: PluginProcesses(
+            config,
+            package,
+            due,
+            count=max(1, max(LEAST, config.worker_count) // len(packages)),
+            turn=turn,
+            switch=switch or PluginSwitch(),
+            telemetry=telemetry,
+        )
+        for package, due in packages.items()
+    }
+    for each in pools.values():
+        each.start()
+    return WorkersAndPlugins(workers, pools)
 
 
 EVERY = 1.0  # seconds between two measurements

@@ -40,6 +40,7 @@ class FakeJudges:
         self.answered: list[int] = []
         self.error: Exception | None = None
         self.holds = False
+        self.says = ""
         self.answers: int | None = None
         """Jobs that are still answered; None: all. `answer` allows one more."""
         self._asked = asyncio.Condition()
@@ -56,7 +57,7 @@ class FakeJudges:
             raise self.error
         scope = "trace" if isinstance(job, TraceJob) else "session"
         outcomes = tuple(
-            not_applicable(each, "nothing_to_judge", "")
+            not_applicable(each, "nothing_to_judge", self.says)
             for each in self.due
             if each.spec.scope == scope
         )

@@ -71,7 +71,7 @@ def test_a_third_party_s_nan_fails() -> None:
     assert outcome_of(lambda: Score(value=math.nan), method="custom").state == "failed"
 
 
-@pytest.mark.parametrize("value", [{1, 2}, 1 << 70, math.nan, "\ud800"])
+@pytest.mark.parametrize("value", [{1, 2}, 1 << 70, math.nan, "\ud800", "x" * (17 << 10)])
 def test_a_third_party_s_metadata_must_be_json_that_a_record_can_hold(value: Any) -> None:
     outcome = outcome_of(lambda: Score(value=1.0, metadata={"it": value}), method="custom")
 
@@ -79,8 +79,9 @@ def test_a_third_party_s_metadata_must_be_json_that_a_record_can_hold(value: Any
     assert outcome.error.type == "invalid_metadata"
 
 
-def test_a_third_party_s_explanation_must_be_text_that_a_record_can_hold() -> None:
-    outcome = outcome_of(lambda: Score(value=1.0, explanation="\ud800"), method="custom")
+@pytest.mark.parametrize("text", ["\ud800", "x" * (17 << 10)])
+def test_a_third_party_s_explanation_must_be_text_that_a_record_can_hold(text: str) -> None:
+    outcome = outcome_of(lambda: Score(value=1.0, explanation=text), method="custom")
 
     assert outcome.error is not None
     assert outcome.error.type == "invalid_metadata"

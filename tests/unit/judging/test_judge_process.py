@@ -12,7 +12,8 @@ from collector.config.tree import Config
 from collector.judging import judge_process
 from collector.judging.budget import DAY, Budget
 from collector.judging.judge_process import JudgeProcess
-from collector.judging.port import JudgeDiedError, JudgeLateError, ReserveBudget, TraceJob, encode
+from collector.judging.port import JudgeLateError, ReserveBudget, TraceJob, encode
+from tests.support.judging_stand import PLAN
 
 
 class DyingChild:
@@ -65,19 +66,26 @@ async def test_three_deaths_on_a_subject_end_it_and_its_calls_count_as_spent(
         await asyncio.sleep(0)
 
     judges = JudgeProcess(
-        Config(), budget=budget, telemetry=Telemetry(), clock=lambda: 1e9, sleep=at_once
+        Config(),
+        budget=budget,
+        telemetry=Telemetry(),
+        clock=lambda: 1e9,
+        judged=[each for each in PLAN.judged if each.spec.name == "helpfulness"],
+        sleep=at_once,
     )
     running = asyncio.ensure_future(judges.run())
     try:
         async with asyncio.timeout(5):
-            with pytest.raises(JudgeDiedError, match="3 times"):
-                await judges.judge(
-                    lambda number: TraceJob(
-                        id=number, owner="o", service="s", trace=msgspec.Raw(b"\x80")
-                    )
+            done = await judges.judge(
+                lambda number: TraceJob(
+                    id=number, owner="o", service="s", trace=msgspec.Raw(b"\x80")
                 )
+            )
     finally:
         running.cancel()
+    (outcome,) = done.outcomes
+    assert outcome.error
+    assert (outcome.error.type, "3 times" in outcome.error.message) == ("judge_died", True)
     assert DyingChild.started == 3
     assert budget.remaining(1e9) == pytest.approx(1.0 - 3 * 0.25)
 

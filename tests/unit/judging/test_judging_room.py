@@ -6,7 +6,7 @@ import pytest
 
 from collector.config.tree import JudgeConfig
 from collector.judging.budget import Budget
-from collector.judging.port import JudgeDiedError, JudgeLateError, SessionJob, TraceJob
+from collector.judging.port import JudgeLateError, SessionJob, TraceJob
 from collector.log.port import TRACES
 from collector.records.codec import encode
 from collector.records.more import AskRecord
@@ -146,16 +146,17 @@ async def test_a_closed_session_is_judged_from_the_traces_the_log_has() -> None:
     assert [each.evaluator for each in verdict.outcomes] == ["conversation_quality"]
 
 
-async def test_a_judge_that_died_too_often_fails_every_due_evaluator() -> None:
+async def test_a_verdict_too_large_for_the_log_fails_every_due_evaluator() -> None:
     stand = Stand()
-    stand.judges.error = JudgeDiedError("the judge process died 3 times on this subject")
+    stand.judges.says = "x" * (1 << 20)
     stand.put(turn(1))
+    stand.log.largest[TRACES] = 1 << 20
     await stand.drain()
     (verdict,) = stand.verdicts
     found = {
         each.evaluator: (each.state, each.error and each.error.type) for each in verdict.outcomes
     }
-    assert found == dict.fromkeys(("helpfulness", "loop_detection"), ("failed", "judge_died"))
+    assert found == dict.fromkeys(("helpfulness", "loop_detection"), ("failed", "too_large"))
 
 
 async def test_a_late_judge_writes_nothing_and_is_passed_over() -> None:
