@@ -139,6 +139,7 @@ def test_references_are_filled_in(tmp_path: Path) -> None:
         tmp_path,
         """
         admin: {port: ${env:PORT:-4000}, host: ${env:HOST}}
+        plugins: [a.py, "${env:HOST}.py"]
         judge: {base_url: "http://${env:HOST}/$${x}", model: ${env:NONE:-}}
         # ${env:COMMENTED}
         """,
@@ -147,6 +148,7 @@ def test_references_are_filled_in(tmp_path: Path) -> None:
     config = load([file], {"HOST": "example.org", "PORT": ""}, [])
 
     assert (config.admin.port, config.admin.host) == (4000, "example.org")
+    assert list(config.plugins) == ["a.py", "example.org.py"]
     assert (config.judge.base_url, config.judge.model) == ("http://example.org/${x}", None)
 
 

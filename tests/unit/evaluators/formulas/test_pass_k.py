@@ -40,6 +40,7 @@ def test_the_papers_estimators_give_the_published_numbers(row: dict[str, Any]) -
 
 def test_the_document_s_example() -> None:
     assert pass_at_k(10, 7, 3) == pytest.approx(0.973)
+    assert (pass_at_k(0, 0, 3), pass_pow_k(0, 0, 3)) == (0.0, 0.0)
     assert pass_pow_k(10, 7, 3) == pytest.approx(0.343)
 
 
