@@ -53,15 +53,15 @@ class Buffer:
         self._limit = limit
         self.shares = Shares(limit * share)
 
-    def relieve(self) -> Iterator[tuple[OpenTraces, Closing]]:
+    def relieve(self) -> Iterator[Closing]:
         while self.shares.size > self._limit:
             service = self.shares.greediest
-            _, partition, trace = min(
+            *_, trace = min(
                 (oldest.first_time, partition, oldest)
                 for partition, each in self._owned.items()
                 if (oldest := each.oldest(service)) is not None
             )
-            yield self._owned[partition], self._owned[partition].close(trace, "memory")
+            yield trace.owner.close(trace, "memory")
 
 
 MAX_MARKS = 200_000
@@ -250,7 +250,7 @@ class Assembler(Consumer):
                 open_traces = self._owned[partition]
                 due = await in_steps(open_traces.ticking(now))
                 self._counts.moved(due)
-                await self._follow(open_traces, due)
+                await self._follow(due)
                 self._glances.put(open_traces)
         await self._bound_marks()
         self._counts.open(self._owned.values())
@@ -282,17 +282,17 @@ class Assembler(Consumer):
         self._counts.taken(record.position, result)
         if not result.needed:
             self._log_port.release([record.position])
-        await self._follow(open_traces, result)
+        await self._follow(result)
         self._glances.put(open_traces)
-        for owner, closing in self._buffer.relieve():
-            await self._pipeline.put(owner, [closing])
+        for closing in self._buffer.relieve():
+            await self._pipeline.put([closing])
 
-    async def _follow(self, open_traces: OpenTraces, result: TakeResult) -> None:
+    async def _follow(self, result: TakeResult) -> None:
         """What closed is written; what nothing needs any more is given back to the log."""
         if result.freed:
             self._log_port.release(result.freed)
         if result.closings:
-            await self._pipeline.put(open_traces, result.closings)
+            await self._pipeline.put(result.closings)
 
     async def _bound_marks(self) -> None:
         """Forget the oldest marks; where re-reads still need them, close the trace that holds the low-water."""
@@ -302,7 +302,7 @@ class Assembler(Consumer):
                 self._counts.evicted()
                 continue
             if open_traces.is_idle and (trace := open_traces.oldest()) is not None:
-                await self._pipeline.put(open_traces, [open_traces.close(trace, "memory")])
+                await self._pipeline.put([open_traces.close(trace, "memory")])
             return
 
     async def _closed_traces(self, assigned: Assigned) -> ClosedTraces:
@@ -338,16 +338,15 @@ class Assembler(Consumer):
 
     async def _close_all(self, reason: Literal["shutdown", "end"]) -> None:
         rootless = "shutdown" if reason == "shutdown" else "idle"
-        closings: list[tuple[OpenTraces, Closing]] = []
+        closings: list[Closing] = []
         for open_traces in self._owned.values():
             moved = open_traces.straighten()
             self._counts.moved(moved)
             self._log_port.release(moved.freed)
-            due = (*moved.closings, *open_traces.drain(rootless=rootless))
-            closings += ((open_traces, closing) for closing in due)
-        ordered = [(await self._order(closing), owner, closing) for owner, closing in closings]
+            closings += (*moved.closings, *open_traces.drain(rootless=rootless))
+        ordered = [(await self._order(closing), closing) for closing in closings]
         ordered.sort(key=lambda each: each[0])
-        await self._pipeline.write_sequentially([(owner, each) for _, owner, each in ordered])
+        await self._pipeline.write_sequentially([closing for _, closing in ordered])
 
     async def _order(self, closing: Closing) -> tuple[int, bytes]:
         pieces = await self._pipeline.reading.known(closing.pieces)

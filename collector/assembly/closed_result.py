@@ -13,7 +13,6 @@ from msgspec.structs import replace as with_fields
 
 from collector.assembly.closed_traces import ClosedTrace
 from collector.assembly.open_trace import Closing
-from collector.assembly.open_traces import OpenTraces
 from collector.assembly.scan import only, span_ids
 from collector.base.telemetry import OTHER
 from collector.config.tree import TraceWindow
@@ -59,98 +58,89 @@ class LateRevision:
         return session_key(self.old.trace.service, self.old.trace.session_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadRequest:
-    """A closing whose trace a worker is asked to read."""
-
-    open_traces: OpenTraces  # where it closed; the partition may have another owner meanwhile
-    closing: Closing
-    revision: LateRevision | None = None
-
-    @property
-    def service(self) -> str:
-        return self.closing.service
-
-    @property
-    def job(self) -> ReadJob:
-        closing, revision = self.closing, self.revision
-        if revision is None:
-            return ReadJob(
-                trace_id=closing.trace_id,
-                pieces=closing.pieces,
-                closed=closing.reason,
-                service=self.service,
-                is_made=closing.turn is not None and not closing.is_named,
-            )
+def read_job(closing: Closing) -> ReadJob:
+    """What a worker is asked to read."""
+    revision = closing.revision
+    if revision is None:
         return ReadJob(
-            trace_id=bytes.fromhex(revision.old.trace.trace_id),
-            pieces=revision.raw,
-            closed=closing.reason,
-            service=self.service,
-            stays=revision.stays,
-        )
-
-    def result(self, trace: PackedTrace | None) -> ClosedResult:
-        """The result for a trace that a worker has read: its record and its mark; None: no worker could read it."""
-        if trace is None:
-            return self.unreadable("no worker could read it")
-        head, revision = trace.head, self.revision
-        number = 0 if revision is None else revision.mark.revision + 1
-        own = session_key(head.service, head.session_id)
-        record = PackedTraceRecord(
-            trace=msgspec.Raw(trace.packed),
-            spans=kept_spans(self.closing.pieces if revision is None else revision.pieces),
-            revision=number,
-            seen=self.closing.times[-1] if revision is None else revision.seen,
-            session_changed=head.session_changed,
-        )
-        return ClosedResult(
-            request=self,
-            record=record,
-            mark=self._mark(revision=number, key=own if revision is None else revision.key),
-            summary=trace.summary,
-            outcomes=trace.outcomes,
-            service=head.service,
-            gaps=head.gaps,
-            duplicates=0 if revision is None else revision.duplicates,
-        )
-
-    def unreadable(self, reason: str) -> ClosedResult:
-        """The result for a trace that can never be read or written: only its mark. A revision keeps the old record."""
-        if self.revision is None:
-            mark = self._mark(revision=0, key=b"")
-        else:
-            old = self.revision.mark
-            mark = self._mark(revision=old.revision, key=self.revision.key)
-            mark = with_position(mark, Position(TRACES, old.traces_partition, old.traces_offset))
-        return ClosedResult(request=self, mark=mark, poison=reason)
-
-    def ignored(self) -> ClosedResult:
-        mark = self.open_traces.closed_traces.get(self.closing.trace_id)
-        service = OTHER if mark is None else mark.service
-        return ClosedResult(request=self, service=service, ignored=self.closing.spans)
-
-    def _mark(self, *, revision: int, key: bytes) -> Mark:
-        closing = self.closing
-        return Mark(
             trace_id=closing.trace_id,
-            last_offset=closing.last_offset,
-            revision=revision,
-            session_key=key,
-            traces_partition=0,
-            traces_offset=NO_RECORD,
-            closed_at=closing.closed_at,
-            local_root=closing.root == "local",
-            rootless=closing.root == "missing",
-            turn=closing.turn,
+            pieces=closing.pieces,
+            closed=closing.reason,
+            service=closing.service,
+            is_made=closing.turn is not None and not closing.is_named,
         )
+    return ReadJob(
+        trace_id=bytes.fromhex(revision.old.trace.trace_id),
+        pieces=revision.raw,
+        closed=closing.reason,
+        service=closing.service,
+        stays=revision.stays,
+    )
+
+
+def read_result(closing: Closing, trace: PackedTrace | None) -> ClosedResult:
+    """The result for a trace that a worker has read: its record and its mark; None: no worker could read it."""
+    if trace is None:
+        return unreadable(closing, "no worker could read it")
+    head, revision = trace.head, closing.revision
+    number = 0 if revision is None else revision.mark.revision + 1
+    own = session_key(head.service, head.session_id)
+    record = PackedTraceRecord(
+        trace=msgspec.Raw(trace.packed),
+        spans=kept_spans(closing.pieces if revision is None else revision.pieces),
+        revision=number,
+        seen=closing.times[-1] if revision is None else revision.seen,
+        session_changed=head.session_changed,
+    )
+    return ClosedResult(
+        closing=closing,
+        record=record,
+        mark=_mark(closing, revision=number, key=own if revision is None else revision.key),
+        summary=trace.summary,
+        outcomes=trace.outcomes,
+        service=head.service,
+        gaps=head.gaps,
+        duplicates=0 if revision is None else revision.duplicates,
+    )
+
+
+def unreadable(closing: Closing, reason: str) -> ClosedResult:
+    """The result for a trace that can never be read or written: only its mark. A revision keeps the old record."""
+    if closing.revision is None:
+        mark = _mark(closing, revision=0, key=b"")
+    else:
+        old = closing.revision.mark
+        mark = _mark(closing, revision=old.revision, key=closing.revision.key)
+        mark = with_position(mark, Position(TRACES, old.traces_partition, old.traces_offset))
+    return ClosedResult(closing=closing, mark=mark, poison=reason)
+
+
+def ignored(closing: Closing) -> ClosedResult:
+    mark = closing.owner.closed_traces.get(closing.trace_id)
+    service = OTHER if mark is None else mark.service
+    return ClosedResult(closing=closing, service=service, ignored=closing.spans)
+
+
+def _mark(closing: Closing, *, revision: int, key: bytes) -> Mark:
+    return Mark(
+        trace_id=closing.trace_id,
+        last_offset=closing.last_offset,
+        revision=revision,
+        session_key=key,
+        traces_partition=0,
+        traces_offset=NO_RECORD,
+        closed_at=closing.closed_at,
+        local_root=closing.root == "local",
+        rootless=closing.root == "missing",
+        turn=closing.turn,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedResult:
     """One closing, ready to be written: its record and its mark, where it has them."""
 
-    request: ReadRequest
+    closing: Closing
     record: PackedTraceRecord | None = None
     mark: Mark | None = None
     summary: bytes = b""  # the msgpack of the trace's summary; empty: it has none
@@ -208,8 +198,8 @@ class ClosedResult:
         return [trace, self._closing(lambda before: encode(with_position(mark, before[-1])))]
 
     def _closing(self, value: bytes | Callable[[Sequence[Position]], bytes]) -> New:
-        closing = self.request.closing
-        return New(topic=CLOSINGS, key=closing.trace_id, value=value, partition=closing.partition)
+        partition = self.closing.owner.partition
+        return New(topic=CLOSINGS, key=self.closing.trace_id, value=value, partition=partition)
 
 
 def with_position(mark: Mark, position: Position) -> Mark:

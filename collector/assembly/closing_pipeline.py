@@ -12,18 +12,19 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from collector.assembly.closed_result import (
     ClosedResult,
-    ReadRequest,
+    ignored,
     late_revision,
+    read_job,
+    read_result,
+    unreadable,
     with_position,
 )
 from collector.assembly.families import AssemblyCounts
 from collector.assembly.glances import Suspect
 from collector.assembly.open_trace import Closing
-from collector.assembly.open_traces import OpenTraces
 from collector.assembly.trace_reading import TraceReading
 from collector.base import watch
 from collector.base.errors import RecordTooLarge, Undecodable
@@ -78,7 +79,7 @@ class ClosingPipeline:
         self._changed = asyncio.Condition()
         self._most = max(1, int(READERS * share))  # batches of one service that are read at once
         self._reading: Counter[str] = Counter()  # batches that are read now, by service
-        self._pending: dict[str, deque[ReadRequest]] = {}
+        self._pending: dict[str, deque[Closing]] = {}
         """By service; without services that have no closing."""
         self._results: list[ClosedResult] = []
         self._in_flight = 0
@@ -89,12 +90,11 @@ class ClosingPipeline:
 
     # --- the assembler's side ------------------------------------------------------------------------------------
 
-    async def put(self, open_traces: OpenTraces, closings: Iterable[Closing]) -> None:
+    async def put(self, closings: Iterable[Closing]) -> None:
         """Queue closings. Does not wait for a worker: `wait_for_capacity` does."""
         before = self._in_flight
         for closing in closings:
-            request = ReadRequest(open_traces=open_traces, closing=closing)
-            self._pending.setdefault(request.service, deque()).append(request)
+            self._pending.setdefault(closing.service, deque()).append(closing)
             self._in_flight += 1
             self._bytes += closing.cost
         if self._in_flight != before:  # called on every tick: notify only when something was queued
@@ -135,7 +135,7 @@ class ClosingPipeline:
 
     async def _write_suspects(self) -> None:
         suspects, self._suspects = self._suspects, []
-        still = [each for each in suspects if each.open_traces.is_open(each.trace)]
+        still = [each for each in suspects if each.trace.owner.is_open(each.trace)]
         for each in still:
             each.trace.is_named = True
         records = [each.new for each in still]
@@ -160,9 +160,9 @@ class ClosingPipeline:
             if not self._done:
                 watch.raise_ended(parts)
 
-    async def write_sequentially(self, closings: Sequence[tuple[OpenTraces, Closing]]) -> None:
+    async def write_sequentially(self, closings: Sequence[Closing]) -> None:
         """Read and write these in exactly this order, after `run` has ended."""
-        rest = deque(ReadRequest(open_traces=owner, closing=each) for owner, each in closings)
+        rest = deque(closings)
         while rest:
             await self._write(await self._read(_batch(rest)))
 
@@ -192,53 +192,53 @@ class ClosingPipeline:
         if self._unwritten >= RESULT_BYTES:
             return None
         found, fewest = None, self._most
-        for service, requests in self._pending.items():
+        for service, closings in self._pending.items():
             batches = self._reading[service]
-            if batches < fewest and any(map(_is_ready, requests)):
+            if batches < fewest and any(map(_is_ready, closings)):
                 found, fewest = service, batches
             if not fewest:  # of thousands of services, the first will do
                 break
         return found
 
-    def _batch(self, service: str) -> list[ReadRequest]:
+    def _batch(self, service: str) -> list[Closing]:
         batch = _batch(self._pending[service])
         if not self._pending[service]:
             del self._pending[service]
         return batch
 
-    async def _read(self, batch: Sequence[ReadRequest]) -> list[ClosedResult]:
+    async def _read(self, batch: Sequence[Closing]) -> list[ClosedResult]:
         """The result of each closing of the batch, in its order."""
-        prepared = [await self.prepare(each) for each in batch]
-        jobs = [each.job for each in prepared if isinstance(each, ReadRequest)]
+        done = [await self.prepare(each) for each in batch]
+        jobs = [read_job(each) for each, known in zip(batch, done, strict=True) if known is None]
         traces = iter(await self.reading.traces(jobs))
         return [
-            each.result(next(traces)) if isinstance(each, ReadRequest) else each
-            for each in prepared
+            known or read_result(each, next(traces))
+            for each, known in zip(batch, done, strict=True)
         ]
 
-    async def prepare(self, request: ReadRequest) -> ReadRequest | ClosedResult:
-        """Join late spans with the record of their trace; a result where there is nothing to read."""
-        closing = request.closing
+    async def prepare(self, closing: Closing) -> ClosedResult | None:
+        """Join late spans with the record of their trace; the result where there is nothing to read."""
         if not closing.late:
-            return request
-        mark = request.open_traces.revisable_mark(closing)
+            return None
+        mark = closing.owner.revisable_mark(closing)
         old = None if mark is None else await self.reading.newest_record(mark)
         kept = () if old is None else await self.reading.whole(old.spans)
         if mark is None or old is None or not kept:  # without its spans a record cannot be revised
-            return request.ignored()
+            return ignored(closing)
         late = await self.reading.each(closing.pieces)
         try:
             revision = late_revision(mark, old, closing, self._windows, raw_old=kept, raw_late=late)
         except Undecodable:
-            return request.ignored()
+            return ignored(closing)
         if not revision.new or not revision.fits:
             return ClosedResult(
-                request=request,
+                closing=closing,
                 service=old.trace.service,
                 duplicates=revision.duplicates,
                 ignored=revision.new,
             )
-        return replace(request, revision=revision)
+        closing.revision = revision
+        return None
 
     # --- the writer ----------------------------------------------------------------------------------------------
 
@@ -257,7 +257,7 @@ class ClosingPipeline:
             await self._write(results)
             self._commits_made = commits_asked
             self._in_flight -= len(results)
-            self._bytes -= sum(each.request.closing.cost for each in results)
+            self._bytes -= sum(each.closing.cost for each in results)
             self._note(-sum(each.size for each in results))
             await self._notify()
 
@@ -273,7 +273,7 @@ class ClosingPipeline:
     async def _write(self, results: Sequence[ClosedResult]) -> None:
         """Write traces, marks and commits, in that order; then the closings are complete."""
         for each in results:
-            each.request.open_traces.release_hold(each.request.closing)
+            each.closing.owner.release_hold(each.closing)
         records = [record for each in results for record in each.records]
         try:
             positions = await self._append_and_commit(records)
@@ -305,8 +305,8 @@ class ClosingPipeline:
         try:
             return smaller, await self._append(smaller.records)
         except RecordTooLarge as error:
-            unreadable = result.request.unreadable(str(error))
-            return unreadable, await self._append(unreadable.records)
+            only_mark = unreadable(result.closing, str(error))
+            return only_mark, await self._append(only_mark.records)
 
     async def _append(self, records: Sequence[New]) -> Sequence[Position]:
         if not records:
@@ -331,8 +331,7 @@ class ClosingPipeline:
             if mark is not None and each.record is not None:
                 mark = with_position(mark, next(remaining))
             offset = 0 if mark is None else next(remaining).offset
-            request = each.request
-            self._log.release(request.open_traces.complete(request.closing, mark, offset))
+            self._log.release(each.closing.owner.complete(each.closing, mark, offset))
             self._counts.closed(each)
 
     # --- waiting -------------------------------------------------------------------------------------------------
@@ -350,14 +349,14 @@ class ClosingPipeline:
             self._changed.notify_all()
 
 
-def _is_ready(request: ReadRequest) -> bool:
-    return request.open_traces.is_first(request.closing)
+def _is_ready(closing: Closing) -> bool:
+    return closing.owner.is_first(closing)
 
 
-def _batch(pending: deque[ReadRequest]) -> list[ReadRequest]:
+def _batch(pending: deque[Closing]) -> list[Closing]:
     """Take a batch off `pending`; closings that are not ready stay, in their order."""
-    batch: list[ReadRequest] = []
-    waiting: list[ReadRequest] = []
+    batch: list[Closing] = []
+    waiting: list[Closing] = []
     size = 0
     while pending and len(batch) < BATCH_TRACES and size < BATCH_BYTES:
         each = pending.popleft()
@@ -365,6 +364,6 @@ def _batch(pending: deque[ReadRequest]) -> list[ReadRequest]:
             waiting.append(each)
             continue
         batch.append(each)
-        size += each.closing.size
+        size += each.size
     pending.extendleft(reversed(waiting))
     return batch

@@ -68,9 +68,9 @@ class AssemblyCounts:
             self._late(service, action, spans)
 
     def closed(self, result: ClosedResult) -> None:
-        closing, record = result.request.closing, result.record
+        closing, record = result.closing, result.record
         if result.poison is not None:
-            first = Position(SPANS, closing.partition, closing.hold.offset)
+            first = Position(SPANS, closing.owner.partition, closing.hold.offset)
             self._poison.unprocessable(
                 first, f"it begins trace `{closing.trace_id.hex()}`: {result.poison}"
             )
@@ -78,7 +78,7 @@ class AssemblyCounts:
         self._late(result.service, "ignored", result.ignored)
         if record is None:
             return
-        revision = result.request.revision
+        revision = result.closing.revision
         if revision is None:
             self._closed(result)
             return
@@ -98,9 +98,9 @@ class AssemblyCounts:
         self._families.buffer_bytes.set(sum(each.size for each in partitions))
 
     def _closed(self, result: ClosedResult) -> None:
-        self._telemetry.count_service(result.service, result.request.closing.closed_at)
+        self._telemetry.count_service(result.service, result.closing.closed_at)
         service = self._telemetry.service(result.service)
-        self._families.traces_closed.labels(service, result.request.closing.reason).inc()
+        self._families.traces_closed.labels(service, result.closing.reason).inc()
         for gap in result.gaps:
             self._families.trace_gaps.labels(service, gap).inc()
 

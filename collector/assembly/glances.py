@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from collector.assembly.closed_result import ClosedResult, ReadRequest
+from collector.assembly.closed_result import ClosedResult, read_job
 from collector.assembly.families import AssemblyCounts
-from collector.assembly.open_trace import Glance, OpenTrace
+from collector.assembly.open_trace import Closing, Glance, OpenTrace
 from collector.assembly.open_traces import OpenTraces
 from collector.base.errors import Retryable
 from collector.log.port import TRACES, New
@@ -40,7 +40,6 @@ _MUST_BE_SEEN = (True, -math.inf, 0, b"")  # before all of these, behind all oth
 class _DueGlance(NamedTuple):
     place: tuple[bool, float, int, bytes]
     """In the order: last those that must be looked at, before them the most urgent; of two alike the older one."""
-    open_traces: OpenTraces
     glance: Glance
 
 
@@ -55,23 +54,22 @@ class GlanceQueue:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def put(self, open_traces: OpenTraces, glance: Glance) -> Glance | None:
+    def put(self, glance: Glance) -> Glance | None:
         trace = glance.trace
         before = self._taken(trace.trace_id)
         glance = glance.joined(before and before.glance)
         place = (trace.must_be_seen, glance.urgency, -trace.hold.number, trace.trace_id)
-        self._waiting[trace.trace_id] = _DueGlance(place, open_traces, glance)
+        self._waiting[trace.trace_id] = _DueGlance(place, glance)
         insort(self._order, place)
         if bisect_left(self._order, _MUST_BE_SEEN) <= WAITING:
             return None
         least = self._taken(self._order[0][-1])
         return least and least.glance
 
-    def pop(self) -> tuple[OpenTraces, Glance]:
+    def pop(self) -> Glance:
         """The one to look at now; there must be one."""
         _, _, _, trace_id = self._order.pop()
-        waiting = self._waiting.pop(trace_id)
-        return waiting.open_traces, waiting.glance
+        return self._waiting.pop(trace_id).glance
 
     def _taken(self, trace_id: bytes) -> _DueGlance | None:
         waiting = self._waiting.pop(trace_id, None)
@@ -84,7 +82,6 @@ class GlanceQueue:
 class Suspect:
     """An open trace that may run away."""
 
-    open_traces: OpenTraces
     trace: OpenTrace
     record: RunawayRecord
 
@@ -111,7 +108,7 @@ class Glances:
         *,
         workers: Workers,
         counts: AssemblyCounts,
-        prepare: Callable[[ReadRequest], Awaitable[ReadRequest | ClosedResult]],
+        prepare: Callable[[Closing], Awaitable[ClosedResult | None]],
         with_bytes: Callable[[Sequence[Piece]], Awaitable[tuple[bytes, ...]]],
         is_busy: Callable[[], bool],
         found: Callable[[Suspect], Awaitable[None]],
@@ -127,7 +124,7 @@ class Glances:
 
     def put(self, open_traces: OpenTraces) -> None:
         for glance in open_traces.take_glances():
-            least = self._waiting.put(open_traces, glance)
+            least = self._waiting.put(glance)
             if least is not None:
                 self._counts.glanced(_passed_over(least))
             self._has_some.set()
@@ -137,54 +134,52 @@ class Glances:
         while True:
             await self._has_some.wait()
             if self._waiting:
-                self._counts.glanced(await self._look(*self._waiting.pop()))
+                self._counts.glanced(await self._look(self._waiting.pop()))
             else:
                 self._has_some.clear()
 
-    async def _look(self, open_traces: OpenTraces, glance: Glance) -> str:
-        if not open_traces.is_open(glance.trace):
+    async def _look(self, glance: Glance) -> str:
+        if not glance.trace.owner.is_open(glance.trace):
             return "closed"
         if self._is_busy() and not glance.trace.must_be_seen:
             return _passed_over(glance)
         try:
-            if glance.first and not await self._may_loop(open_traces, glance):
+            if glance.first and not await self._may_loop(glance):
                 return "nothing"
-            return await self._look_at_whole(open_traces, glance.whole)
+            return await self._look_at_whole(glance.whole)
         except Retryable:  # it ended a worker, or the service stops: its closing will tell
             glance.trace.stop_glances()
             return "failed"
 
-    async def _may_loop(self, open_traces: OpenTraces, glance: Glance) -> bool:
-        part = ReadRequest(open_traces=open_traces, closing=open_traces.as_closing(glance))
+    async def _may_loop(self, glance: Glance) -> bool:
+        part = glance.trace.owner.as_closing(glance)
         seen = await self._workers.glance(await self._job(part, is_part=True))
         glance.trace.was_seen(glance, seen.call_share)
         return glance.trace.came(seen.calls)
 
-    async def _look_at_whole(self, open_traces: OpenTraces, glance: Glance) -> str:
-        closing = open_traces.as_closing(glance)
-        request = await self._prepare(ReadRequest(open_traces=open_traces, closing=closing))
-        if not isinstance(request, ReadRequest):
+    async def _look_at_whole(self, glance: Glance) -> str:
+        whole = glance.trace.owner.as_closing(glance)
+        if await self._prepare(whole) is not None:
             return "closed"
-        seen = await self._workers.glance(await self._job(request))
+        seen = await self._workers.glance(await self._job(whole))
         glance.trace.was_seen(glance, seen.call_share)
         glance.trace.repeats_missing = seen.repeats_missing
         record = seen.record
         if record is None:
             return "nothing"
-        if request.revision is not None:
-            record = _in_its_session(record, request.revision.old.trace)
-        suspect = Suspect(open_traces=open_traces, trace=glance.trace, record=record)
-        await self._found(suspect)
+        if whole.revision is not None:
+            record = _in_its_session(record, whole.revision.old.trace)
+        await self._found(Suspect(trace=glance.trace, record=record))
         return "suspect"
 
-    async def _job(self, request: ReadRequest, *, is_part: bool = False) -> GlanceJob:
-        job, revision = request.job, request.revision
+    async def _job(self, closing: Closing, *, is_part: bool = False) -> GlanceJob:
+        job, revision = read_job(closing), closing.revision
         return GlanceJob(
             trace_id=job.trace_id,
             pieces=await self._with_bytes(job.pieces),
             service=job.service,
             is_part=is_part,
-            seen=max(request.closing.times) if revision is None else revision.seen,
+            seen=max(closing.times) if revision is None else revision.seen,
             revision=0 if revision is None else revision.mark.revision + 1,
         )
 

@@ -6,7 +6,7 @@ import math
 from array import array
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from collector.assembly.closed_traces import ClosedTrace
 from collector.assembly.low_water import Hold
@@ -16,6 +16,10 @@ from collector.otlp.span_head import SpanHead
 from collector.records.closings import TurnFacts
 from collector.records.span_refs import Piece, size_of
 from evaluators.model import Closed, Root
+
+if TYPE_CHECKING:
+    from collector.assembly.closed_result import LateRevision
+    from collector.assembly.open_traces import OpenTraces
 
 
 class Deadline(NamedTuple):
@@ -83,6 +87,7 @@ class OpenTrace:
         "local_at",
         "more_holds",
         "offsets",
+        "owner",
         "passes",
         "pieces",
         "reopened",
@@ -98,6 +103,7 @@ class OpenTrace:
     def __init__(
         self,
         trace_id: bytes,
+        owner: OpenTraces,
         *,
         time: float,
         hold: Hold,
@@ -105,6 +111,7 @@ class OpenTrace:
         service: str = "",
     ) -> None:
         self.trace_id = trace_id
+        self.owner = owner
         self.service = service  # that of its first piece, which its memory is charged to
         self.hold = hold
         self.reopened: Root | None = reopened
@@ -206,11 +213,11 @@ class OpenTrace:
         self.repeats_missing -= calls
         return False
 
-    def as_closing(self, reason: Closed, *, partition: int, at: float) -> Closing:
+    def as_closing(self, reason: Closed, *, at: float) -> Closing:
         """What it holds, as closed at log time `at`."""
         return Closing(
             trace_id=self.trace_id,
-            partition=partition,
+            owner=self.owner,
             service=self.service,
             reason=reason,
             closed_at=at,
@@ -298,12 +305,12 @@ class OpenTrace:
             self.local_at = time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Closing:
     """A trace that has closed and is not written yet; until then its spans are needed."""
 
     trace_id: bytes
-    partition: int
+    owner: OpenTraces  # where it closed; the partition may have another owner meanwhile
     service: str  # that of its first piece
     reason: Closed
     closed_at: float  # log time at which it was due, not when that was noticed
@@ -320,6 +327,9 @@ class Closing:
     more_holds: Sequence[Hold] = ()
     turn: TurnFacts | None = None  # of a made trace
     is_named: bool = False  # a signal named it by its id while it was open
+    revision: LateRevision | None = (
+        None  # of late spans, once they are joined with the record of their trace
+    )
 
     @property
     def provisional_mark(self) -> ClosedTrace:

@@ -171,7 +171,7 @@ class OpenTraces:
 
     def as_closing(self, glance: Glance) -> Closing:
         """What is to be looked at, as if it had closed when the glance was due; nothing is written of it."""
-        whole = glance.trace.as_closing("idle", partition=self.partition, at=self.now)
+        whole = glance.trace.as_closing("idle", at=self.now)
         part = slice(glance.first, glance.end)
         return replace(whole, pieces=whole.pieces[part], times=whole.times[part])
 
@@ -289,6 +289,7 @@ class OpenTraces:
     def _open_trace(self, trace_id: bytes, came: Arrival, reopened: Root | None) -> OpenTrace:
         trace = OpenTrace(
             trace_id,
+            self,
             time=came.time,
             hold=self._low_water.hold(came.offset),
             reopened=reopened,
@@ -320,7 +321,7 @@ class OpenTraces:
         del self._open[trace.trace_id]
         self._queues.remove(trace)
         self._timers.sweep(len(self._open))
-        closing = trace.as_closing(reason, partition=self.partition, at=at)
+        closing = trace.as_closing(reason, at=at)
         if trace.is_made:
             closing = self._made.closed(closing, until=self._next or 0)
         trace.let_go()

@@ -83,7 +83,7 @@ class Stand:
                 return
             assert before.total() > LIMIT, "nothing closes while there is room"
             if any(taken > self.fair for taken in before.values()):
-                assert before[self.services[closed[1].trace_id]] > self.fair
+                assert before[self.services[closed.trace_id]] > self.fair
 
 
 @settings(max_examples=examples(150), deadline=None)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from collector.assembly import closing_pipeline
-from collector.assembly.closed_result import ReadRequest
 from collector.assembly.closing_pipeline import READERS
+from collector.assembly.open_trace import Closing
 from collector.base.errors import LogUnavailable
 from collector.log.port import SPANS, TRACES, Commit, Lag, New, Position
 from collector.reading.port import PackedTrace, ReadJob
@@ -106,10 +106,10 @@ async def test_many_services_cost_no_more_than_one(monkeypatch: pytest.MonkeyPat
     count, looked = 300, 0
     is_ready = closing_pipeline._is_ready
 
-    def counted(request: ReadRequest) -> bool:
+    def counted(closing: Closing) -> bool:
         nonlocal looked
         looked += 1
-        return is_ready(request)
+        return is_ready(closing)
 
     monkeypatch.setattr(closing_pipeline, "_is_ready", counted)
     site = Site()
