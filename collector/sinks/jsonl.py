@@ -122,13 +122,16 @@ class JsonlSink:
         return self._size + more > self._max_size
 
     def _write(self, lines: Sequence[bytes]) -> None:
-        """Into the file that is at the path: what went into one that was moved or removed meanwhile goes again."""
+        """Into the file that is at the path: what went into one that was moved, removed or cut meanwhile goes again."""
         if not lines:
             return
         for _ in range(2):  # twice at most: there are file systems whose inodes change
             file = self._open()
             if not self._is_at_path(file):
-                _log.warning("`%s` was moved or removed: signals go into a new one", self._path)
+                _log.warning(
+                    "`%s` was moved, removed or cut: signals go into the one that is there now",
+                    self._path,
+                )
                 self._close()
                 file = self._open()
             self._size += file.write(b"".join(lines))
@@ -138,8 +141,10 @@ class JsonlSink:
                 return
 
     def _is_at_path(self, file: BinaryIO) -> bool:
+        """Whether everything written is there; one that was cut in place (copytruncate) is as good as moved."""
+        ours = os.fstat(file.fileno())
         try:
-            return os.path.samestat(os.fstat(file.fileno()), self._path.stat())
+            return ours.st_size >= self._size and os.path.samestat(ours, self._path.stat())
         except FileNotFoundError:
             return False
 

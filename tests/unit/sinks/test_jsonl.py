@@ -1,10 +1,13 @@
 """The file stays valid JSONL whatever happens to the process, and never grows beyond its share."""
 
 import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from collector.base.errors import Retryable
 from collector.sinks.jsonl import JsonlSink, repair
 from tests.support.sink_contract import published
 
@@ -115,23 +118,59 @@ def test_a_file_that_is_all_torn_becomes_empty(tmp_path: Path) -> None:
     assert path.read_bytes() == b""
 
 
-@pytest.mark.parametrize("is_removed", [True, False])
-async def test_signals_go_into_a_new_file_once_theirs_is_moved_or_removed(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, is_removed: bool
+def replace_folder(path: Path) -> None:
+    path.parent.replace(path.parent.with_name("old"))
+
+
+def link_elsewhere(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.with_name("elsewhere.jsonl"))
+
+
+def cut_meanwhile(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def move_twice(path: Path) -> None:
+    path.replace(path.with_name("older"))
+    path.touch()
+    path.replace(path.with_name("newer"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [Path.unlink, shutil.rmtree, replace_folder, link_elsewhere, cut_meanwhile, move_twice],
+)
+async def test_signals_go_into_the_file_at_their_path_whatever_became_of_theirs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: Callable[[Path], object]
 ) -> None:
-    path, moved = tmp_path / "signals.jsonl", tmp_path / "yesterday.jsonl"
+    path = tmp_path / "folder" / "signals.jsonl"
     sink = JsonlSink(path, max_size=1 << 20, keep=1)
     await sink.deliver([published(0)])
-    path.replace(moved)
-    if is_removed:
-        moved.unlink()
+    change(path.parent if change is shutil.rmtree else path)
 
     await sink.deliver([published(1)])
     await sink.deliver([published(2)])
     await sink.close(1.0)
 
     assert lines(path) == [published(1).json, published(2).json]
-    assert caplog.text.count("was moved or removed") == 1
+    assert caplog.text.count("was moved, removed or cut") == 1
+
+
+async def test_a_folder_in_the_place_of_the_file_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "signals.jsonl"
+    sink = JsonlSink(path, max_size=1 << 20, keep=1)
+    await sink.deliver([published(0)])
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(Retryable):
+        await sink.deliver([published(1)])
+    path.rmdir()
+
+    await sink.deliver([published(1)])
+    await sink.close(1.0)
+
+    assert lines(path) == [published(1).json]
 
 
 async def test_what_went_into_a_file_that_was_moved_meanwhile_goes_again(
