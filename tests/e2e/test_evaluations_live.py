@@ -1,13 +1,18 @@
 """Scores of others and the real process: early, late, twice, over kill -9, thousands at once; each is once a signal."""
 
 import json
+import re
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from collector.commands.cli import main
 from tests.e2e.test_feedback_live import AT_ONCE, QUICK, post, turn
 from tests.support.agents import request, spans, trace_id
+from tests.support.dialect_spans import key_values
 from tests.support.fleet import quiet
 from tests.support.sender import send
 from tests.support.service import Service
@@ -96,3 +101,50 @@ def test_thousands_at_once(tmp_path: Path) -> None:
             lambda: counted('evaluations_total{agent="support",evaluator="tone"') == sessions,
         )
         assert len({each["id"] for each in external(service)}) == SAID
+
+
+THRESHOLD = "evaluations.thresholds={tone: 0.5}"
+DROP = 'spanwise_drift_detected{agent="support",evaluator="%s",scope="trace",service="shop"}'
+MEAN = 'spanwise_window_mean_ratio{agent="support",evaluator="tone",scope="trace",service="shop"}'
+
+
+def release(service: Service, version: str, numbers: range, lowest: float) -> None:
+    """Sessions that differ in nothing but their version, and the score of each: between `lowest` and 0.3 above."""
+    for number in numbers:
+        made = ExportTraceServiceRequest.FromString(request("shop", spans(turn(2 * number))))
+        attributes = made.resource_spans[0].resource.attributes
+        attributes.extend(key_values({"service.version": version}))
+        send(service.grpc, made.SerializeToString())
+    values = {number: lowest + number * 7 % 30 / 100 for number in numbers}
+    assert say(service, *(score(2 * n, value=each) for n, each in values.items())) == len(values)
+
+
+def test_a_release_that_lowers_a_score_of_others_alone_is_noticed_as_ours_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The default configuration, but for the threshold; everything else about the sessions stays as it was."""
+    with Service(tmp_path / "data", THRESHOLD) as service:
+        release(service, "1", range(60), 0.6)
+        service.wait_for("a past", lambda: by_name(service) == {"tone": 60}, 120)
+        assert service.metrics().get(DROP % "tone", 0) == 0
+        release(service, "2", range(60, 90), 0.1)
+
+        service.wait_for("the drop", lambda: service.metrics().get(DROP % "tone") == 1, 120)
+        metrics = service.metrics()
+        raised = [name for name, value in metrics.items() if "drift_detected" in name and value]
+        assert raised == [DROP % "tone"], "nothing else has changed"
+        assert metrics[MEAN] < 0.7, "it was 0.74"
+        for agent in service.get("/api/v1/agents")["items"]:
+            assert [each["evaluator"] for each in agent["drops"]] == ["tone"]
+        address = f"{service.admin}/agent?service=shop&agent=support"
+        with urllib.request.urlopen(address, timeout=30) as page:
+            assert "Since tone dropped" in " ".join(
+                re.sub("<[^>]*>", " ", page.read().decode()).split()
+            )
+    # As for scores of ours, a session counts for its version once it is quiet.
+    with Service(tmp_path / "data", THRESHOLD, "windows.agent.settle=1s") as service:
+        service.wait_for("it after a restart", lambda: service.metrics().get(DROP % "tone") == 1)
+        asked = ["compare", "--url", service.admin, "--service", "shop", "--evaluator", "tone"]
+        asked += ["--candidate", "2", "--baseline", "1"]
+        service.wait_for("the verdict", lambda: main(asked) == 1)
+        assert "tone" in capsys.readouterr().out
