@@ -30,8 +30,10 @@ from collector.records.comparison import (
     comparison,
     in_words,
     with_faults,
+    with_judged,
 )
 from collector.records.moved import EvaluatorScores
+from collector.records.second_opinion import asked_for_opinions
 from collector.records.what_changed import in_words as changed_in_words
 from collector.records.what_changed import what_changed
 from collector.service.evaluation import ClosedSession, evaluate_recordings
@@ -39,6 +41,7 @@ from collector.service.recorded_traces import SessionKey, recorded_side
 from collector.service.recordings import find
 from evaluators.errors import EvaluatorError
 from evaluators.formulas.release_verdict import MARGIN
+from evaluators.plan import Plan
 
 CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
 WRONG = 2
@@ -148,23 +151,28 @@ def _seconds(text: str | None) -> float:
 def _of_recordings(
     settings: Config, old: Sequence[Path], new: Sequence[Path], evaluator: str, margin: float
 ) -> dict[str, Any]:
-    plan = plan_from(settings, only=[evaluator])
-    specs = [each.spec for each in plan if each.spec.name == evaluator]
-    if not specs or specs[0].scope != "session":
+    judge = asked_for_opinions(plan_from(settings)) if evaluator == EVALUATOR else None
+    plan = plan_from(settings, only=[evaluator, *([] if judge is None else [judge])])
+    specs = {each.spec.name: each.spec for each in plan}
+    if evaluator not in specs or specs[evaluator].scope != "session":
         raise ConfigError(f"--evaluator: expected one that scores sessions, got `{evaluator}`")
-    signals = [_signals(settings, paths, evaluator) for paths in (old, new)]
-    before, after = (_scored(each, evaluator) for each in signals)
-    names = {each["service"] for each in (*before, *after)}
-    agents = {each["agent"] for each in (*before, *after)}
-    found = comparison(
-        _version(after),
-        _version(before),
-        service=_only(names),
-        agent=_only(agents),
-        evaluator=evaluator,
-        margin=margin,
-        threshold=specs[0].threshold,
-    )
+    signals = [_signals(settings, plan, paths) for paths in (old, new)]
+
+    def ranked(name: str) -> dict[str, Any]:
+        before, after = (_scored(each, name) for each in signals)
+        return comparison(
+            _version(after),
+            _version(before),
+            service=_only({each["service"] for each in (*before, *after)}),
+            agent=_only({each["agent"] for each in (*before, *after)}),
+            evaluator=name,
+            margin=margin,
+            threshold=specs[name].threshold,
+        )
+
+    found = ranked(evaluator)
+    if judge is not None:
+        found = with_judged(found, ranked(judge))
     changed = what_changed(
         recorded_side(settings, find(old).files, _scores(signals[0])),
         recorded_side(settings, find(new).files, _scores(signals[1])),
@@ -174,8 +182,9 @@ def _of_recordings(
 
 
 def _scored(signals: Sequence[dict[str, Any]], evaluator: str) -> list[dict[str, Any]]:
-    own = {"evaluator": evaluator, "scope": "session"}
-    return [each for each in signals if own.items() <= each.items()]
+    """Of each session the newest final outcome: of itself, or of its last trace where traces are scored."""
+    own = [each for each in signals if each["evaluator"] == evaluator and each["final"]]
+    return [*{(each["service"], each["session_id"]): each for each in own}.values()]
 
 
 def _scores(signals: Sequence[Mapping[str, Any]]) -> dict[SessionKey, dict[str, EvaluatorScores]]:
@@ -190,9 +199,8 @@ def _scores(signals: Sequence[Mapping[str, Any]]) -> dict[SessionKey, dict[str, 
     return found
 
 
-def _signals(settings: Config, paths: Sequence[Path], evaluator: str) -> list[dict[str, Any]]:
-    """The signals of the evaluator and of those that it is made of, in the order in which their sessions close."""
-    plan = plan_from(settings, only=[evaluator])
+def _signals(settings: Config, plan: Plan, paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The signals of the plan and of what it is made of, in the order in which their sessions close."""
     signals: list[dict[str, Any]] = []
 
     def closed(session: ClosedSession) -> None:

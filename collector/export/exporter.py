@@ -190,7 +190,9 @@ class PrometheusExporter(Consumer):
             **(self._faults.facts() if self._fault_reader.caught_up else {}),
             "runaways": self._open_runaways(),
         }
-        shown = with_opinions(with_facts(found, facts), *self._opinions.known())
+        shown = with_opinions(
+            with_facts(found, facts), self._opinions.shown(), self._opinions.evaluator
+        )
         return with_worst(shown, partial(self._targets.entries, now=now))
 
     def versions(self, agent: AgentLabels, name: str) -> Mapping[str, VersionWindow]:

@@ -9,6 +9,7 @@ import msgspec
 from collector.records.windows import ReleaseLook
 from evaluators.formulas.people_agreement import cohens_kappa
 from evaluators.formulas.release_verdict import LOOKS, MARGIN, MIN_BASELINE, Z
+from evaluators.plan import Plan, is_third_party
 
 Verdict: TypeAlias = Literal["confirmed", "not_confirmed", "undecided"]
 VALUES = {"confirmed": 1, "not_confirmed": 0, "undecided": -1}
@@ -62,7 +63,7 @@ def contradicts(judged: Iterable[JudgedSession]) -> bool:
     return len(pairs) >= PAIRS and cohens_kappa(pairs) < AGREES
 
 
-class AskedOpinion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AskedOpinion(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The question about one drop. `before`: scores before the drop, sorted."""
 
     asked: float  # log time
@@ -71,14 +72,12 @@ class AskedOpinion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     requested: float  # log time of the newest request
     looks: tuple[ReleaseLook, ...] = ()
     after: float | None = None  # mean of the sessions at the newest look
-    unanswered: int = (
-        0  # sessions that were due and have no score, for want of budget or of an answer
-    )
+    unanswered: int = 0  # sessions that were due and have no score
     budget: int = 0  # of these, for want of budget
     fall: float | None = None  # what the drop showed when it first stood; None: it has not
 
 
-class MoreState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MoreState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Of one agent, what the judge is asked beyond `judge.sample`."""
 
     number: int = 0  # of the newest request
@@ -97,9 +96,7 @@ class SecondOpinion(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     evaluator: str
     before: float | None  # mean of the scores before the drop; None: there are none
-    after: (
-        float | None
-    )  # mean of those since the judge was asked, at the last look; None: there was none yet
+    after: float | None  # mean of those since it was asked, at the last look; None: there was none
     sessions: int  # at that look
     judged: int  # since the judge was asked
     wanted: int
@@ -128,3 +125,13 @@ class SecondOpinion(msgspec.Struct, frozen=True, kw_only=True):
             budget = f", {self.budget} for want of judge.budget" if self.budget else ""
             text += f"; {self.unanswered} have no answer{budget}"
         return text
+
+
+OPINIONS = ("task_completion", "conversation_quality", "helpfulness")
+"""The judged evaluators that say best whether a session did what was asked, the best first."""
+
+
+def asked_for_opinions(plan: Plan) -> str | None:
+    """The judged evaluator by which the judge gives its second opinion; None: no judge is asked."""
+    names = sorted(each.spec.name for each in plan.judged if each.emit and not is_third_party(each))
+    return next((each for each in OPINIONS if each in names), names[0] if names else None)

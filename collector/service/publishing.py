@@ -17,6 +17,7 @@ from collector.log.port import TRACES, Log
 from collector.notices.notices_room import NoticesRoom
 from collector.records.comparison import VersionWindow
 from collector.records.given import slug
+from collector.records.second_opinion import asked_for_opinions
 from collector.records.standing import AgentLabels, Standings
 from collector.service.sinks import sinks
 from collector.sinks.delivery import Delivery
@@ -25,7 +26,7 @@ from collector.watch.ranking.ranking_room import RankingRoom
 from collector.watch.second_opinions import SecondOpinions
 from collector.watch.task_runs import TaskRuns
 from evaluators.formulas.past_limits import PastLimits
-from evaluators.plan import Plan, is_third_party
+from evaluators.plan import Plan
 
 SaidOfSession: TypeAlias = Callable[[str, str, Collection[str]], bool | None]
 """(service, session id, names of feedback) in; whether people liked it, None where no one says so."""
@@ -166,17 +167,3 @@ class Publishing:
         ):
             return None
         return self._config.slo.objective
-
-
-OPINIONS = ("task_completion", "conversation_quality", "helpfulness")
-"""The judged evaluators that say best whether a session did what was asked, the best first."""
-
-
-def asked_for_opinions(plan: Plan) -> str | None:
-    """The judged evaluator by which the judge gives its second opinion; None: no judge is asked."""
-    names = {each.spec.name for each in plan.judged if each.emit and not is_third_party(each)}
-    return min(names, key=lambda each: (each not in OPINIONS, *_place(each)), default=None)
-
-
-def _place(name: str) -> tuple[int, str]:
-    return (OPINIONS.index(name) if name in OPINIONS else 0, name)

@@ -104,11 +104,11 @@ class SecondOpinions:
                 agent, JudgedSession(session, seen.arrived, header.score, seen.version, again)
             )
         elif is_new and header.first and header.sample == "more" and header.outcome in _UNANSWERED:
-            state = self._states.get(agent, MoreState())
-            if (asked := state.opinion) is not None:
-                budget = asked.budget + (header.reason == "budget")
-                asked = replace(asked, unanswered=asked.unanswered + 1, budget=budget)
-                self._set(agent, replace(state, opinion=asked))
+            asked = self._states.get(agent, MoreState()).opinion
+            if asked is not None:
+                asked.unanswered += 1
+                asked.budget += header.reason == "budget"
+                self.table.change(agent)
 
     def _put(self, agent: AgentLabels, judged: JudgedSession) -> None:
         held = self._judged.setdefault(agent, {})
@@ -139,19 +139,19 @@ class SecondOpinions:
 
         `versions`: of the agent, that have not ended. `alarms`: of each evaluator that may raise one.
         """
-        state = self._states.get(agent, MoreState())
+        held = self._states.get(agent, MoreState())
+        state = replace(held, opinion=held.opinion and replace(held.opinion))
         judged = sorted(
             self._judged.get(agent, {}).values(), key=lambda each: (each.time, each.session)
         )
-        asking = _Asking(
-            agent=agent, state=state, judged=judged, now=now, partitions=self._partitions
-        )
+        asking = _Asking(agent, state, judged, now, self._partitions)
         if self._new_version:
             asking.about_versions({*versions}, self._new_version)
         asking.about_drop(alarms, self._drop or 0, now - self._settle)
         self.requests += asking.requests
-        if asking.state != state:
-            self._set(agent, asking.state)
+        if state != held:
+            self._states[agent] = state
+            self.table.change(agent)
 
     def pending(self) -> list[New]:
         """What is to be written into every partition of `traces`, before the table; twice changes nothing."""
@@ -189,9 +189,6 @@ class SecondOpinions:
             )
         return found
 
-    def known(self) -> tuple[dict[AgentLabels, SecondOpinion], str | None]:
-        return self.shown(), self.evaluator
-
     def by_version(self, agent: AgentLabels, name: str) -> dict[str, VersionWindow]:
         """The judged sessions of each version of the agent, where `name` is the judge's evaluator."""
         found: dict[str, list[WindowEntry]] = {}
@@ -211,10 +208,6 @@ class SecondOpinions:
             self._states.pop(agent, None)
             self.table.forget(agent)
 
-    def _set(self, agent: AgentLabels, state: MoreState) -> None:
-        self._states[agent] = state
-        self.table.change(agent)
-
     def _encode(self, agent: AgentLabels) -> MoreState | None:
         state = self._states.get(agent)
         judged = tuple(self._judged.get(agent, {}).values())
@@ -230,9 +223,9 @@ class SecondOpinions:
 _UNANSWERED = frozenset({"failed", "skipped"})
 
 
-@dataclass(kw_only=True)
+@dataclass
 class _Asking:
-    """One look at one agent: its state as it changes, and the requests that come of that."""
+    """One look at one agent, whose state it changes."""
 
     agent: AgentLabels
     state: MoreState
@@ -243,42 +236,39 @@ class _Asking:
 
     def about_versions(self, versions: set[str], least: int) -> None:
         """Of a version that is new, and of those beside it, `least` sessions are to be judged in all."""
-        if not versions - {*self.state.versions}:
-            self.state = replace(self.state, versions=tuple(sorted(versions)))
-            return
-        counts = Counter(each.version for each in self.judged)
-        for version in sorted(versions):
-            if (missing := least - counts[version]) > 0:
-                self._request(missing, version)
-        self.state = replace(self.state, versions=tuple(sorted(versions)))
+        if versions - {*self.state.versions}:
+            counts = Counter(each.version for each in self.judged)
+            for version in sorted(versions):
+                if (missing := least - counts[version]) > 0:
+                    self._request(missing, version)
+        self.state.versions = tuple(sorted(versions))
 
     def about_drop(self, alarms: Sequence[NearAlarm], drop: int, settled_by: float) -> None:
         """`drop`: sessions that are asked for; 0: none. `settled_by`: log time up to which scores have settled."""
         since = self._drop_since(alarms)
         # Of several drops, the one that is hardest to tell from none.
         fall = min((each.fall for each in alarms if each.since is not None), default=None)
-        asked = self.state.opinion
-        # No loss was found before the drop stood: that says nothing of what has come since.
-        is_outdated = (
-            asked and asked.fall is None and verdict_of(asked.looks, fall) == "not_confirmed"
-        )
-        if asked is not None and (since is None or is_outdated):
-            self._stop(asked)
-            asked = None
-        if since is not None and asked is None:
+        if (asked := self.state.opinion) and asked.fall is None:
+            if verdict_of(asked.looks, fall) == "not_confirmed":
+                self._stop(
+                    asked
+                )  # of before the drop stood: it says nothing of what has come since
+            asked.fall = fall
+        if since is None:
+            if asked := self.state.opinion:
+                self._stop(asked)
+        elif (asked := self.state.opinion) is None:
             self._begin(since, drop, fall)
-        elif asked is not None:
-            held = fall if asked.fall is None else asked.fall
-            self._go_on(replace(asked, fall=held), drop, settled_by)
+        elif verdict_of(asked.looks, asked.fall) == "undecided":
+            self._go_on(asked, drop, settled_by)
 
     def _drop_since(self, alarms: Sequence[NearAlarm]) -> float | None:
         held = self.state.near
-        near = {
+        near = self.state.near = {
             each.evaluator: held.get(each.evaluator, (each.entered, self.now))
             for each in alarms
             if each.progress >= NEAR
         }
-        self.state = replace(self.state, near=near)
         drops = [each.since for each in alarms if each.since is not None]
         lasting = [
             near[each.evaluator][1]
@@ -290,68 +280,64 @@ class _Asking:
     def _begin(self, since: float, drop: int, fall: float | None) -> None:
         before = tuple(sorted(each.score for each in self.judged if each.time < since))
         is_able = len(before) >= MIN_BASELINE and not contradicts(self.judged)
-        wanted = self._allowed(drop) if is_able else 0
-        if wanted:
+        if wanted := self._allowed(drop) if is_able else 0:
             self._request(wanted)
-        asked = AskedOpinion(
+        self.state.opinion = AskedOpinion(
             asked=self.now, before=before, wanted=wanted, requested=self.now, fall=fall
         )
-        self.state = replace(self.state, opinion=asked)
 
     def _go_on(self, asked: AskedOpinion, drop: int, settled_by: float) -> None:
-        if verdict_of(asked.looks, asked.fall) == "undecided":
-            answers = [each for each in self.judged if each.time > asked.asked]
-            settled = [each.score for each in answers if each.time <= settled_by]
-            is_vain = contradicts(self.judged)
-            looks = looks_of(settled, asked.before, taken=looks_in(asked.looks))
-            if len(looks) > len(asked.looks) and not is_vain:
-                stored = tuple(ReleaseLook(each.sessions, *each.rank) for each in looks)
-                asked = replace(asked, looks=stored, after=fmean(settled[: looks[-1].sessions]))
-            missing = asked.wanted - len(answers) - asked.unanswered
-            if is_vain:
-                self._give_back(missing)
-                asked = replace(asked, wanted=asked.wanted - max(0, missing))
-            elif verdict_of(asked.looks, asked.fall) != "undecided":
-                self._give_back(missing)
-            elif drop and len(settled) + asked.unanswered >= asked.wanted:
-                if further := self._allowed(min(asked.wanted, MOST - asked.wanted)):
-                    asked = replace(asked, wanted=asked.wanted + further, requested=self.now)
-                    self._request(further + missing)
-            elif missing > 0 and self.now - asked.requested >= AGAIN:
-                asked = replace(asked, requested=self.now)
-                self._request(missing)
-        self.state = replace(self.state, opinion=asked)
+        answers = [each for each in self.judged if each.time > asked.asked]
+        settled = [each.score for each in answers if each.time <= settled_by]
+        missing = asked.wanted - len(answers) - asked.unanswered
+        if contradicts(self.judged):
+            self._give_back(missing)
+            asked.wanted -= max(0, missing)
+            return
+        looks = looks_of(settled, asked.before, taken=looks_in(asked.looks))
+        if len(looks) > len(asked.looks):
+            asked.looks = tuple(ReleaseLook(each.sessions, *each.rank) for each in looks)
+            asked.after = fmean(settled[: looks[-1].sessions])
+        if verdict_of(asked.looks, asked.fall) != "undecided":
+            self._give_back(missing)
+        elif drop and len(settled) + asked.unanswered >= asked.wanted:
+            if further := self._allowed(min(asked.wanted, MOST - asked.wanted)):
+                asked.wanted += further
+                asked.requested = self.now
+                self._request(further + missing)
+        elif missing > 0 and self.now - asked.requested >= AGAIN:
+            asked.requested = self.now
+            self._request(missing)
 
     def _stop(self, asked: AskedOpinion) -> None:
         if verdict_of(asked.looks, asked.fall) == "undecided":
             answers = sum(each.time > asked.asked for each in self.judged)
             self._give_back(asked.wanted - answers - asked.unanswered)
-        self.state = replace(self.state, opinion=None)
+        self.state.opinion = None
 
     def _give_back(self, missing: int) -> None:
         """What is still missing is wanted no longer."""
         if missing > 0:
             self._request(0)
-            self.state = replace(self.state, asked_today=max(0, self.state.asked_today - missing))
+            self.state.asked_today = max(0, self.state.asked_today - missing)
 
     def _allowed(self, sessions: int) -> int:
         """As many of these as the day has left."""
-        day = int(self.now // DAY)
-        today = self.state.asked_today if day == self.state.day else 0
+        state, day = self.state, int(self.now // DAY)
+        today = state.asked_today if day == state.day else 0
         allowed = max(0, min(sessions, MOST - today))
-        self.state = replace(self.state, day=day, asked_today=today + allowed)
+        state.day, state.asked_today = day, today + allowed
         return allowed
 
     def _request(self, sessions: int, version: str | None = None) -> None:
-        number = self.state.number + 1
-        self.state = replace(self.state, number=number)
+        self.state.number += 1
         service, agent = self.agent
-        self.requests.append(
-            MoreRecord(
-                service=service,
-                agent=agent,
-                version=version,
-                number=number,
-                sessions=ceil(max(0, sessions) / self.partitions),
-            )
+        each = ceil(max(0, sessions) / self.partitions)
+        record = MoreRecord(
+            service=service,
+            agent=agent,
+            version=version,
+            number=self.state.number,
+            sessions=each,
         )
+        self.requests.append(record)

@@ -95,7 +95,12 @@ def test_the_regression_is_seen_by_version_and_as_an_alert_that_says_what_happen
     alert = stand.alert
 
     means = f'avg_over_time({RELIABILITY}{{agent="{AGENT["agent"]}"}}[1h])'
-    by_version = {labels["agent_version"]: value for labels, value in stand.prometheus.query(means)}
+
+    def by_versions() -> dict[str, float]:
+        return {labels["agent_version"]: value for labels, value in stand.prometheus.query(means)}
+
+    stand.wait_for("scores of the release", lambda: "1.5.0" in by_versions())
+    by_version = by_versions()
     assert by_version["1.4.2"] > by_version["1.5.0"] + 0.3
     assert alert["labels"] == {**FAILED, "alertname": FAULT, "severity": "page"}
     said = alert["annotations"]

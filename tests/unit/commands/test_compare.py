@@ -11,6 +11,8 @@ import pytest
 
 from collector.commands import compare
 from collector.commands.cli import main
+from collector.config.plan import plan_from
+from collector.config.tree import Config
 from tests.support.dialect_spans import SpanSpec, request
 from tests.support.tools.stub import Reply, Stub, stub
 
@@ -245,3 +247,35 @@ def test_recordings_of_a_release_that_fails_are_found_worse(
     assert found["changed"]["evaluators"][0]["rank"] == 0.0
     assert same == 0
     assert json.loads(capsys.readouterr().out)["changed"]["tools"] == []
+
+
+def test_a_judge_that_is_set_decides_over_recordings_whose_free_scores_are_alike(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every tool works; the judge passes what 1.4 answered, and little of what 1.5 did."""
+    old = recorded(tmp_path / "old.otlp", "1.4", fails=False)
+    new = recorded(tmp_path / "new.otlp", "1.5", fails=False)
+    scored = compare.evaluate_recordings
+
+    async def judged(config: Any, plan: Any, files: Any, said: Any, closed: Any) -> Any:
+        def both(session: Any) -> None:
+            (line, *_) = session.signals
+            one = json.loads(line) | {"evaluator": "task_completion", "final": True}
+            one["score"] = 0.2 if one["agent_version"] == "1.5" else 0.9
+            session.signals.append(json.dumps(one).encode())
+            closed(session)
+
+        free = plan_from(Config(), only=[compare.EVALUATOR])
+        assert "task_completion" in {each.spec.name for each in plan}
+        return await scored(Config(), free, files, said, both)
+
+    monkeypatch.setattr(compare, "evaluate_recordings", judged)
+    command = ["compare", str(old), "--with", str(new), "--format", "json"]
+
+    code = main([*command, "--set", "judge.model=openai/any", "--set", "judge.api_key=none"])
+    found = json.loads(capsys.readouterr().out)
+
+    assert (code, found["verdict"], found["decided_by"]) == (1, "fail", "task_completion")
+    assert found["judged"]["used"] == 20
+    monkeypatch.undo()
+    assert main(command) == 0, "without a judge the two are alike"
