@@ -5,6 +5,8 @@ import re
 import msgspec
 
 from evaluators.dialects.content import hosted_tools, media
+from evaluators.dialects.content.call_marks import fields_of
+from evaluators.dialects.content.failures import says_failed
 from evaluators.dialects.content.message_model import Call, Result, Role
 from evaluators.dialects.decoding.reprs import looks_like_object, read_repr
 from evaluators.dialects.decoding.values import (
@@ -362,14 +364,7 @@ def _read_result(item: dict[str, JSON]) -> Result:
     content = first_of(item, "response", "result", "output", "content", "value", "return_value")
     if content is None and "server_tool_call_response" in item:
         content = _typed(item["server_tool_call_response"])
-    is_error = (
-        item.get("is_error") is True
-        or item.get("isError") is True
-        or item.get("status") == "error"
-        or item.get("part_kind") == "retry-prompt"
-        or item.get("outcome") in ("failed", "error")
-        or item.get("error") is True
-    )
+    is_error = item.get("error") is True or says_failed(fields_of(item))
     origin = as_dict(item.get("origin"))  # Haystack: the call it answers
     typed = as_dict(content)
     is_error = is_error or str(typed.get("type")).endswith("_tool_result_error")
@@ -406,6 +401,6 @@ def _read_tool_message(item: dict[str, JSON], body: Body) -> None:
             id=first_text(item, "tool_call_id", "toolCallId", "call_id", "id"),
             name=first_text(item, "name", "tool_name"),
             content=plain_result(content),
-            is_error=item.get("status") == "error" or item.get("is_error") is True,
+            is_error=says_failed(fields_of(item)),
         )
     )

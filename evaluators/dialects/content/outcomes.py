@@ -163,12 +163,14 @@ def _plain_mark(name: str) -> str:
 
 
 def _is_mark(name: str, mark: str) -> bool:
-    if name.startswith(_OF_TOOL):
+    if _OF_TOOL.search(name) and not _OWN.search(name):
         return mark in _SAYS_HOW
     return mark in IS_ERROR or name in _BARE
 
 
-_OF_TOOL = ("tool.", "mcp.", "gen_ai.tool.")
+_OF_TOOL = re.compile(r"(?:^|[._])(?:tool|tool_?call|mcp)\.", re.IGNORECASE)
+_OWN = re.compile("arg|param|input|result|output|response", re.IGNORECASE)
+"""In keys under which what a tool was given or returned is spread: its own fields say nothing of the call."""
 _SAYS_HOW = SAYS_ERROR.union(STATES, DONE)
 _BARE = ("error", "error.message", "success")
 _MARKS = _Marks()
@@ -183,10 +185,11 @@ def settle(facts: Facts) -> None:
     facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
     facts.arguments = arguments_in(facts.arguments, name, facts.tool_id)
     if facts.tool_error is None and facts.kind == "tool":
-        stated = (says_why({mark: attributes.get(key)}) for key, mark in ask(attributes, _MARKS))
+        marks = ask(attributes, _MARKS) if facts.rejected is None else ()
+        stated = [why for key, mark in marks if (why := says_why({mark: attributes.get(key)}))]
         kind = string(attributes.get("error.type"))
-        said = UNSAID if kind and facts.result else kind
-        facts.tool_error = outcome.error or next(filter(None, stated), said)
+        said = UNSAID if stated or (kind and facts.result) else kind
+        facts.tool_error = outcome.error or next((w for w in stated if w != UNSAID), said)
 
 
 # --- envelopes -------------------------------------------------------------------------------------------------------

@@ -41,9 +41,6 @@ def _finish(facts: Facts) -> None:
     get = facts.span.attributes.get
     if facts.kind == "llm":
         _read_meta(facts, as_dict(unwrap(get("haystack.component.output") or get(f"{_LLM}output"))))
-    elif facts.kind == "tool" and get("haystack.tool.error"):
-        message = as_dict(unwrap(facts.result)).get("error")
-        facts.tool_error = string(message) or "error"
     elif get(_COMPONENT) == "ToolInvoker":
         facts.input = facts.output = None
         _read_invoker(facts, get("haystack.component.output"))

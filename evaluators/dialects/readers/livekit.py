@@ -26,8 +26,6 @@ def _kind(facts: Facts) -> Kind:
 def _finish(facts: Facts) -> None:
     if facts.kind == "agent":
         facts.turn = string(facts.span.attributes.get("lk.speech_id")) or facts.span.span_id
-    if facts.span.attributes.get("lk.function_tool.is_error") is True:
-        facts.tool_error = "error"
 
 
 LIVEKIT = Dialect(

@@ -5,7 +5,7 @@ Since 1.0 its exporter writes the conventions, and its spans are read as such; o
 
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Content, Facts, Kind
-from evaluators.dialects.decoding.values import as_dict, string, unwrap
+from evaluators.dialects.decoding.values import as_dict, unwrap
 from evaluators.dialects.dialect import By, Dialect, has, sample_by, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.dialects.readers.genai_tools import tool_in_span_name
@@ -42,8 +42,6 @@ def _finish(facts: Facts) -> None:
         facts.definitions = _tools(get(_STEP))
     elif get(_TYPE) == "model_step" and "input" in attributes:
         facts.definitions = _tools(get("input"))
-    elif facts.kind == "tool" and (get("error") is True or facts.tool_error):
-        facts.tool_error = string(get("error.message")) or "error"
 
 
 MASTRA = Dialect(

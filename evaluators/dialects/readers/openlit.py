@@ -8,7 +8,6 @@ import re
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import Among
-from evaluators.dialects.decoding.reprs import read_fields
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import Dialect, Sample, scope, scope_is
 from evaluators.dialects.fields import row
@@ -27,22 +26,9 @@ def _read(span: Span) -> Facts:
         _read_call(span, facts)
     elif facts.kind == "other" and span.scope == "openlit":
         _read_function(span, facts)
-    elif facts.kind == "tool":
-        _read_message(facts)
     elif span.attributes.get("gen_ai.operation.name") == "graph_execution":
         facts.input = None  # the thread's first message, not the turn's
     return facts
-
-
-def _read_message(facts: Facts) -> None:
-    """LangChain's tool message, shown as text: `content='...' name='...' tool_call_id='...'`."""
-    shown = read_fields(facts.result) if isinstance(facts.result, str) else {}
-    if "content" not in shown or "tool_call_id" not in shown:
-        return
-    facts.result = shown["content"]
-    facts.tool_id = facts.tool_id or string(shown["tool_call_id"])
-    if shown.get("status") == "error":
-        facts.tool_error = "error"
 
 
 def _read_function(span: Span, facts: Facts) -> None:

@@ -5,7 +5,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.key_sets import Among, unflatten
-from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.decoding.values import as_dict, as_list, unwrap
 from evaluators.dialects.dialect import Dialect, has, sample_by
 from evaluators.model import JSON, Span
 
@@ -55,12 +55,10 @@ def _answer(span: Span) -> JSON:
 
 
 def finish(facts: Facts) -> None:
-    """Complete the facts: the error of a tool's call, the answer, and the tools as OpenLLMetry names them."""
+    """Complete the facts: the answer, and the tools as OpenLLMetry names them."""
     span = facts.span
     get = span.attributes.get
     if facts.kind == "tool":
-        if "ai.toolCall.error" in span.attributes:
-            facts.tool_error = string(get("ai.toolCall.error")) or "error"
         return
     if ask(span.attributes, _ANSWERS):
         facts.output = Content(lambda: _answer(span), "output")
