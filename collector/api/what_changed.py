@@ -99,7 +99,7 @@ def between(
         def side(version: str) -> list[SessionSide]:
             chosen = [each for each in versions if (each.entry.agent_version or "") == version]
             points = reader.points(chosen, 0.0, FOR_EVER, COMPARED)
-            return [session_side(reader, point, names) for point in points]
+            return [session_side(reader, point, names) for point in reversed(points)]
 
         before, since = side(baseline), side(candidate)
     return what_changed(before, since, of_tools(counted)) if before and since else None

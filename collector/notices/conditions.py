@@ -49,8 +49,11 @@ GAUGES = frozenset(
 )
 FAMILIES = GAUGES | {each.family for each in GROWTHS}
 """What is looked at."""
-EARLY = 5.0
-"""Seconds before a fault's minute is over at which it is due: a target is sent one message a second, five in time."""
+EARLY = 10.0
+"""Seconds before a fault's minute is over at which it is due, so that it is sent within the minute.
+
+A target is sent one message a second, so that the last of five kinds waits for 5; a loaded machine took up to 4 more.
+"""
 
 
 class FoundAlert(NamedTuple):

@@ -9,7 +9,7 @@ from collector.records.standing import WORST, Fault
 from collector.records.what_changed import ToolCounts, failing_more
 from collector.records.windows import ReleaseLook, VersionLooksRecord, WindowEntry
 from evaluators.formulas.distribution import bounds
-from evaluators.formulas.fault_watch import Cause
+from evaluators.formulas.fault_watch import Cause, Counted
 from evaluators.formulas.release_verdict import MARGIN, Look, Rank, release_verdict
 
 EVALUATOR = "agent_reliability"  # compared unless another one is named
@@ -144,8 +144,11 @@ def with_faults(
     """
     known = release_faults(counted or {}, faults)
     tools = () if changed is None else changed["tools"]
-    reasons = [_reason(*cause, **each._asdict()) for cause, each in known.items()]
-    reasons += [_reason("tool_failed", each["tool"], **_counts(each)) for each in tools]
+    reasons = [_reason(*cause, **each.numbers) for cause, each in known.items()]
+    reasons += [
+        _reason("tool_failed", each["tool"], **{name: each[name] for name in _COUNTS})
+        for each in tools
+    ]
     if not reasons or (found["failed"] and found["reason"]):
         return found
     fail = {"verdict": "fail", "passed": False, "failed": True, "next_look": None}
@@ -160,7 +163,9 @@ def release_faults(
     found = dict(failing_more(counted))
     servers: dict[Cause, ToolCounts] = {}
     for each in faults:
-        of = ToolCounts(*(getattr(each, name) for name in _COUNTS))
+        of = ToolCounts(
+            Counted(each.uses, each.failures), Counted(each.uses_before, each.failures_before)
+        )
         if each.tools:  # a server takes the place of its tools, with the counts of the clearest
             known = [found.pop(("tool_failed", tool), None) for tool in each.tools]
             servers[each.fault, each.tool] = next((count for count in known if count), of)
@@ -170,10 +175,6 @@ def release_faults(
 
 
 _COUNTS = ("uses", "failures", "uses_before", "failures_before")
-
-
-def _counts(tool: Mapping[str, Any]) -> dict[str, int]:
-    return {name: tool[name] for name in _COUNTS}
 
 
 def _reason(

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from collector.records.second_opinion import SecondOpinion
-from evaluators.formulas.fault_watch import Cause, FaultKind
+from evaluators.formulas.fault_watch import Cause, Counted, FaultKind
 from evaluators.model import Scope
 
 AgentLabels: TypeAlias = tuple[str, str]  # (service, agent), as label values
@@ -148,8 +148,7 @@ class VersionCount(NamedTuple):
     version: str  # empty: the agent names none
     fault: FaultKind
     tool: str  # empty: of the agent
-    uses: int  # of its newest 200 sessions that used it, each once
-    failures: int
+    counted: Counted  # its newest 200 sessions that used it
 
 
 class OpenRunaway(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

@@ -5,7 +5,6 @@ tools that fail more -> evaluators whose scores moved -> seconds and cost of a s
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -13,17 +12,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from collector.records.moved import EvaluatorScores, Moved, moved
 from collector.records.standing import VersionCount
 from evaluators.formulas.differences import Fact, differences
-from evaluators.formulas.fault_watch import EXPLAINS, Cause, evidence
+from evaluators.formulas.fault_watch import EXPLAINS, Cause, Counted, evidence_between
 
 K = TypeVar("K")
 MOST = 5  # tools, and evaluators, that are listed
-
-
-_SWAPPED = tuple(
-    (name, name.removesuffix("_before") if name.endswith("_before") else f"{name}_before")
-    for name in ("uses", "failures", "uses_before", "failures_before")
-)
-"""A tool that fails more before than since is one that was fixed: its counts change places."""
 
 
 class SessionSide(NamedTuple):
@@ -63,11 +55,12 @@ def what_changed(
     are counted. `seconds` and `cost` are None where they did not move.
     """
     counts = tool_counts(before, since) if counted is None else counted
-    swapped = {tool: ToolCounts(*each[2:], *each[:2]) for tool, each in counts.items()}
+    # A tool that fails more before than since is one that was fixed.
+    swapped = {tool: ToolCounts(each.before, each.since) for tool, each in counts.items()}
     return {
-        "tools": _failing_more(counts),
+        "tools": [{"tool": tool, **each.numbers} for tool, each in failing_more(counts)[:MOST]],
         "fixed": [
-            {**each, **{new: each[old] for new, old in _SWAPPED}} for each in _failing_more(swapped)
+            {"tool": tool, **counts[tool].numbers} for tool, _ in failing_more(swapped)[:MOST]
         ],
         "evaluators": [
             {
@@ -118,26 +111,31 @@ def in_words(changed: Mapping[str, Any]) -> list[str]:
 
 
 class ToolCounts(NamedTuple):
-    """Sessions that used a tool, and those of them in which it failed."""
+    since: Counted
+    before: Counted
 
-    uses: int
-    failures: int
-    uses_before: int
-    failures_before: int
+    @property
+    def numbers(self) -> dict[str, int]:
+        """As they are shown."""
+        return {
+            "uses": self.since.uses,
+            "failures": self.since.failures,
+            "uses_before": self.before.uses,
+            "failures_before": self.before.failures,
+        }
 
 
 def tool_counts(before: Side, since: Side) -> dict[str, ToolCounts]:
-    """Of every tool that a session of either side used. The verdict, the pages and the commands count by this alone."""
-    (uses_before, failures_before), (uses, failures) = _counts(before), _counts(since)
-    return {
-        tool: ToolCounts(uses[tool], failures[tool], uses_before[tool], failures_before[tool])
-        for tool in (uses | uses_before)
-    }
+    """Of every tool that a session of either side used, the oldest session first.
+
+    The verdict, the pages and the commands count by this alone, where the fault watches do not know both.
+    """
+    return _joined(*(_counts(side) for side in (since, before)))
 
 
 def failing_more(counts: Mapping[K, ToolCounts]) -> list[tuple[K, ToolCounts]]:
     """Those that clearly fail more than before, the clearest first."""
-    found = [(evidence(*each), key, each) for key, each in counts.items() if each.uses]
+    found = [(evidence_between(*each), key, each) for key, each in counts.items()]
     clear = [each for each in found if each[0] >= EXPLAINS]
     return [(key, each) for _, key, each in sorted(clear, key=lambda each: -each[0])]
 
@@ -146,15 +144,12 @@ def counted_by_version(
     counts: Iterable[VersionCount], baseline: str, candidate: str
 ) -> dict[Cause, ToolCounts]:
     """What the fault watches counted of two versions, by (fault, tool); empty where they do not know both."""
-    of: dict[str, dict[Cause, tuple[int, int]]] = {}
-    for version, fault, tool, uses, failures in counts:
-        of.setdefault(version, {})[fault, tool] = uses, failures
+    of: dict[str, dict[Cause, Counted]] = {}
+    for version, fault, tool, counted in counts:
+        of.setdefault(version, {})[fault, tool] = counted
     if baseline == candidate or baseline not in of or candidate not in of:
         return {}
-    return {
-        cause: ToolCounts(*of[candidate].get(cause, (0, 0)), *of[baseline].get(cause, (0, 0)))
-        for cause in {**of[candidate], **of[baseline]}
-    }
+    return _joined(of[candidate], of[baseline])
 
 
 def of_tools(counts: Mapping[Cause, ToolCounts]) -> dict[str, ToolCounts] | None:
@@ -166,13 +161,19 @@ def of_tools(counts: Mapping[Cause, ToolCounts]) -> dict[str, ToolCounts] | None
     )
 
 
-def _failing_more(counts: Mapping[str, ToolCounts]) -> list[dict[str, Any]]:
-    return [{"tool": tool, **each._asdict()} for tool, each in failing_more(counts)][:MOST]
+def _counts(side: Side) -> dict[str, Counted]:
+    failed: dict[str, list[bool]] = {}
+    for session in side:
+        for tool, bad in session.tools.items():
+            failed.setdefault(tool, []).append(bad)
+    return {tool: Counted.of(each) for tool, each in failed.items()}
 
 
-def _counts(side: Side) -> tuple[Counter[str], Counter[str]]:
-    uses = Counter(tool for session in side for tool in session.tools)
-    return uses, Counter(tool for session in side for tool, bad in session.tools.items() if bad)
+def _joined(since: Mapping[K, Counted], before: Mapping[K, Counted]) -> dict[K, ToolCounts]:
+    none = Counted()
+    return {
+        key: ToolCounts(since.get(key, none), before.get(key, none)) for key in {**since, **before}
+    }
 
 
 def _clear(

@@ -6,7 +6,7 @@ import msgspec
 
 from collector.base.slots import NameVolume
 from collector.records.traces import WorkRecord
-from evaluators.formulas.fault_watch import EarlierUse, FaultKind, FaultState
+from evaluators.formulas.fault_watch import Counted, EarlierUse, FaultKind, FaultState
 from evaluators.formulas.objective_missed import Detector
 from evaluators.formulas.own_past import PastState
 from evaluators.uses import SessionUses
@@ -192,8 +192,10 @@ class VersionUses(msgspec.Struct, array_like=True):
     )
 
     @property
-    def failures(self) -> int:
-        return int.from_bytes(self.failed).bit_count()
+    def counted(self) -> Counted:
+        bits = int.from_bytes(self.failed)
+        again = (bits & bits >> 1).bit_count()
+        return Counted(self.uses, bits.bit_count(), (bits >> 1).bit_count(), again)
 
     def count(self, failed: bool, earlier: EarlierUse | None) -> None:
         """A use; `earlier`: the use before of the same session, which is counted once."""

@@ -3,7 +3,6 @@
 The state depends on the set of runs taken in, never on their order, as long as no task is evicted.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
@@ -11,6 +10,7 @@ from typing import TypeAlias
 from collector.log.state_table import Parts, StateTable
 from collector.records.traces import RunRecord
 from collector.records.windows import TaskRun
+from collector.watch.ranking.histories import digest_of
 from evaluators.formulas.task_runs import KS, Run, TaskPassing, decided, newest, passing
 
 Agent: TypeAlias = tuple[str, str]  # (service, agent), as label values
@@ -46,8 +46,8 @@ class TaskRuns:
         taken = Run(
             service=service,
             agent=agent,
-            task_id=_digest(run.service, run.agent, run.task_id),
-            session_id=_digest(run.service, run.session_id),
+            task_id=digest_of(run.service, run.agent, run.task_id),
+            session_id=digest_of(run.service, run.session_id),
             ended=run.ended,
             success=run.success if said is None else said,
             stated=run.stated,
@@ -66,7 +66,7 @@ class TaskRuns:
     def decide(self, service: str, session_id: str) -> None:
         """Feedback about a session was joined with it: its run, if it has one, may be decided by it."""
         said = None if self._said is None else self._said(service, session_id)
-        session = _digest(service, session_id)
+        session = digest_of(service, session_id)
         if said is None:
             return
         for runs in [each for tasks in self._agents.values() for each in tasks.values()]:
@@ -141,8 +141,3 @@ class TaskRuns:
             self._passing.pop(agent, None)
             self.table.change((*agent, oldest))
         return evicted
-
-
-def _digest(*parts: str) -> str:
-    """32 hex: ids are of any length, and there are many of them."""
-    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]

@@ -11,9 +11,10 @@ after one that failed. While a sum is above 0, uses wait outside the past: what 
 Source: Spanwise, measured on recordings with known faults (docs/alerting.md).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from math import log, sqrt
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, Self, TypeAlias
 
 import msgspec
 
@@ -75,6 +76,8 @@ RATIOS = (2.0, 8.0, 64.0)
 _LOGS = tuple(map(log, RATIOS))
 LIMIT = 16.0
 """Of a sum: an alarm at most once in e^16 uses while the rate of failure stays below the bound."""
+LIMIT_OF_PEOPLE = 12.0
+"""The same where people decide what fails: there is one such watch an agent, and not one for each of its tools."""
 LEAST = 20  # uses in the past below which nothing is compared
 MOST = 8000
 """Uses in the past at which all counts are halved, so that the past follows slow changes."""
@@ -144,7 +147,7 @@ class RatioSum(msgspec.Struct, array_like=True):
 
 
 class FaultAlarm(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """An alarm that is not over."""
+    """An alarm that is not over; sessions and failed ones since it began, and before it, each once."""
 
     began: float  # log time at which it was raised
     since: float  # when the first use of it was seen
@@ -170,22 +173,18 @@ class FaultState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """While no fault is raised."""
 
 
-class ShownFault(NamedTuple):
-    """A fault: sessions and failed ones since it began, and before it, each once."""
-
-    since: float
-    uses: int
-    failures: int
-    uses_before: int
-    failures_before: int
-
-
 class FaultWatch:
     """One (fault, tool) of an agent."""
 
-    def __init__(self, state: FaultState | None = None) -> None:
-        """The state is the object's from now on."""
+    def __init__(self, state: FaultState | None = None, *, of_people: bool = False) -> None:
+        """The state is the object's from now on.
+
+        `of_people`: people decide what fails, each by himself, as when they stop a run. So uses after a failure wait
+        for the sum for twice the rate, too, and the limit is lower: what is looked for is a rate that doubles.
+        """
         self.state = state or FaultState()
+        self._of_people = of_people
+        self._limit = LIMIT_OF_PEOPLE if of_people else LIMIT
         self._recent = RecentUses(self.state.recent)
         self.state.recent = self._recent.buckets
 
@@ -222,13 +221,8 @@ class FaultWatch:
         return True
 
     @property
-    def shown(self) -> ShownFault | None:
-        """The fault that is raised."""
-        fault = self.state.fault
-        if fault is None:
-            return None
-        before = fault.uses_before, fault.failures_before
-        return ShownFault(fault.since, fault.uses, fault.failures, *before)
+    def shown(self) -> FaultAlarm | None:
+        return self.state.fault
 
     @property
     def learned(self) -> tuple[float, float]:
@@ -277,8 +271,8 @@ class FaultWatch:
             each.tries += not self.state.has_failed
             each.times += failed and not self.state.has_failed
             step = (step_of_failure if failed else 0.0) - log(1 + before * (ratio - 1))
-            each.total = min(LIMIT, max(0.0, each.total + step))
-            if each.total >= LIMIT:
+            each.total = min(self._limit, max(0.0, each.total + step))
+            if each.total >= self._limit:
                 raised.append(each)
         if not raised and failed and _is_new(self.state.sums[0]):
             return self.state.sums[0]
@@ -328,7 +322,8 @@ class FaultWatch:
             past.n0 += waiting.n0
             past.f0 += waiting.f0
             waiting.n0 = waiting.f0 = 0.0
-        if not failed and waiting.n1:
+        waits = self._of_people and state.sums[0].total > 0
+        if not failed and waiting.n1 and not waits:
             past.n1 += waiting.n1
             past.f1 += waiting.f1
             waiting.n1 = waiting.f1 = 0.0
@@ -368,9 +363,48 @@ def evidence(uses: float, failures: float, uses_before: float, failures_before: 
     """
     if uses_before < LEAST or failures < FEW:
         return 0.0
-    rate, before = failures / uses, upper_rate(failures_before, uses_before)
-    if rate <= before:
+    return _against(uses, failures, upper_rate(failures_before, uses_before))
+
+
+class Counted(NamedTuple):
+    """Sessions that used a tool, each once, and those of them in which it failed."""
+
+    uses: int = 0
+    failures: int = 0
+    after: int = 0  # sessions right after one in which it failed
+    again: int = 0  # those of them in which it failed too
+
+    @classmethod
+    def of(cls, failed: Sequence[bool]) -> Self:
+        """The sessions in the order in which they came."""
+        again = sum(one and other for one, other in pairwise(failed))
+        return cls(len(failed), sum(failed), sum(failed[:-1]), again)
+
+
+CLUMP = 8
+"""Sessions after a failed one, none of which failed, that are assumed before.
+
+The more there are, the sooner a release fails, and so does one in which nothing
+changed: docs/release-verdicts.md.
+"""
+
+
+def evidence_between(since: Counted, before: Counted) -> float:
+    """As `evidence`, of two versions: a failure right after another one speaks for less, as failures come in clumps."""
+    alone = evidence(since.uses, since.failures, before.uses, before.failures)
+    if alone == 0.0:
         return 0.0
+    first = upper_rate(before.failures - before.again, before.uses - before.after)
+    again = upper_rate(before.again, before.after + CLUMP)
+    clumped = _against(since.uses - since.after, since.failures - since.again, first)
+    return min(alone, clumped + _against(since.after, since.again, again))
+
+
+def _against(uses: float, failures: float, before: float) -> float:
+    """How strongly they speak against this rate of before."""
+    if not uses or failures / uses <= before:
+        return 0.0
+    rate = failures / uses
     spared = (1 - rate) * log((1 - rate) / (1 - before)) if rate < 1 else 0.0
     return uses * (rate * log(rate / before) + spared)
 

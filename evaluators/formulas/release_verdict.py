@@ -1,7 +1,8 @@
 """May a release go on? The rank of its sessions' scores among those of the version before. Pure.
 
 Rank: the chance that a session of the candidate scores better than one of the baseline, ties half; .5 is as good. Its
-standard error is that of DeLong, DeLong and Clarke-Pearson (Biometrics 44, 1988) for two independent samples.
+standard error is that of DeLong, DeLong and Clarke-Pearson (Biometrics 44, 1988) for two independent samples. Sessions
+fail in clumps, so of a release it grows by what follows from the first autocorrelation of the candidate's sessions.
 
 There are four looks, at 20, 40, 80 and 160 sessions of the candidate, each one-sided at .05 / 4. A look is taken once,
 over what is there then. Between looks the verdict does not change, and a fail or a pass stays: whoever asks every ten
@@ -12,6 +13,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import NormalDist, fmean
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -52,6 +54,7 @@ def looks_of(
     *,
     left_out: int = 0,
     taken: Sequence[Look] = (),
+    clumped: bool = False,
 ) -> tuple[Look, ...]:
     """Those that were taken, and those that are due now.
 
@@ -61,13 +64,17 @@ def looks_of(
         left_out: Sessions of the candidate of which too little is seen for a score. While these are more than half, no
             look is taken: blind never passes.
         taken: Earlier looks at the same two versions.
+        clumped: Whether the candidate's sessions may fail in clumps, which makes the bounds wider.
     """
     last = taken[-1].sessions if taken else 0
     due = [look for look in LOOKS if last < look <= len(candidate)]
     if not due or len(baseline) < MIN_BASELINE or left_out > len(candidate):
         return tuple(taken)
     ordered = sorted(baseline)
-    return (*taken, *(Look(look, rank_of(candidate[:look], ordered)) for look in due))
+    return (
+        *taken,
+        *(Look(look, rank_of(candidate[:look], ordered, clumped=clumped)) for look in due),
+    )
 
 
 def release_verdict(
@@ -82,7 +89,9 @@ def release_verdict(
 
     `margin`: above 0, at most .5. `taken`: all looks that there are; None: they are taken now.
     """
-    looks = looks_of(candidate, baseline, left_out=left_out) if taken is None else taken
+    looks = (
+        looks_of(candidate, baseline, left_out=left_out, clumped=True) if taken is None else taken
+    )
     for sessions, rank in looks:
         decided = _decided(rank, margin)
         if decided is not None:
@@ -104,13 +113,23 @@ def release_verdict(
     )
 
 
-def rank_of(candidate: Sequence[float], baseline: Sequence[float], *, z: float = Z) -> Rank:
-    """The rank of a candidate's scores; `baseline` is sorted, neither is empty. `z`: errors up to each bound."""
+def rank_of(
+    candidate: Sequence[float],
+    baseline: Sequence[float],
+    *,
+    z: float = Z,
+    clumped: bool = False,
+) -> Rank:
+    """The rank of a candidate's scores; `baseline` is sorted, neither is empty. `z`: errors up to each bound.
+
+    `clumped`: the candidate's scores came in this order, and may be bad in clumps.
+    """
     ordered = sorted(candidate)
     above = [_share_below(each, baseline) for each in candidate]
     below = [1 - _share_below(each, ordered) for each in baseline]
     value = fmean(above)
-    error = math.sqrt(_variance(above) / len(above) + _variance(below) / len(below))
+    variance = _variance(above) / len(above) + _variance(below) / len(below)
+    error = math.sqrt(variance * _clumping(above)) if clumped else math.sqrt(variance)
     return Rank(value, max(0.0, value - z * error), min(1.0, value + z * error))
 
 
@@ -122,6 +141,19 @@ def _decided(rank: Rank, margin: float) -> Decision | None:
 
 def _share_below(value: float, ordered: Sequence[float]) -> float:
     return (bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered))
+
+
+def _clumping(values: Sequence[float]) -> float:
+    """How many times larger the variance of their mean is than if each were independent of the one before it."""
+    center = fmean(values)
+    apart = [each - center for each in values]
+    square = math.fsum(each * each for each in apart)
+    if not square:
+        return 1.0
+    # The estimate is low by (1 + 3 first) / n (Marriott and Pope, Biometrika 41, 1954). Above .8 it is a change.
+    found = math.fsum(a * b for a, b in pairwise(apart)) / square + 1 / len(values)
+    first = min(0.8, max(0.0, found / (1 - 3 / len(values))))
+    return (1 + first) / (1 - first)
 
 
 def _variance(values: Sequence[float]) -> float:

@@ -1,6 +1,7 @@
 """The tables of docs/alerting.md about faults: the service's own watches, fed with simulated and with real sessions.
 
 `python -m scripts.research.faults` prints the rows that need nothing else (a minute; `--short`: some seconds).
+`python -m scripts.research.faults --cancelled` prints those of the watch of stopped runs, of which an agent has one.
 `python -m scripts.research.faults FOLDER` prints those of real sessions: each recording in FOLDER is a service, whose
 sessions are drawn again and again and in which faults are planted.
 """
@@ -71,9 +72,9 @@ SIMULATED: tuple[tuple[str, Callable[[random.Random], Uses]], ...] = (
 )
 
 
-def raised(uses: Iterable[bool]) -> int:
+def raised(uses: Iterable[bool], *, of_people: bool = False) -> int:
     """How often a watch raises an alarm over these uses."""
-    watch, found = FaultWatch(), 0
+    watch, found = FaultWatch(of_people=of_people), 0
     for number, failed in enumerate(uses):
         before = watch.state.fault
         watch.feed(failed, number * STEP, number * STEP)
@@ -85,6 +86,37 @@ def false_alarms(make: Callable[[random.Random], Uses], months: int) -> float:
     """In MONTH sessions of an agent with TOOLS tools, each used in every session."""
     rngs = [random.Random(f"{month} {tool}") for month in range(months) for tool in range(TOOLS)]  # noqa: S311
     return sum(raised(_first(make(rng), MONTH)) for rng in rngs) / months
+
+
+def doubled(share: float, past: int, runs: int) -> list[int | None]:
+    """After how many sessions it is noticed that a share of stopped runs doubles; None: not within PATIENCE."""
+    found: list[int | None] = []
+    for run in range(runs):
+        rng, watch = random.Random(run), FaultWatch(of_people=True)  # noqa: S311
+        for number in range(past):
+            watch.feed(rng.random() < share, number * STEP, number * STEP)
+        since = range(past, past + PATIENCE)
+        events = (watch.feed(rng.random() < 2 * share, at * STEP, at * STEP) for at in since)
+        found.append(next((at for at, each in enumerate(events, 1) if each == "raised"), None))
+    return found
+
+
+def cancelled_rows() -> Iterator[str]:
+    yield "| runs that people stop | noticed within 300 sessions, median |"
+    yield "|---|---|"
+    for share, past in ((0.2, 300), (0.2, 1000), (0.1, 1000), (0.1, 3000)):
+        found = [each or PATIENCE + 1 for each in doubled(share, past, 200)]
+        seen = sum(each <= PATIENCE for each in found) / len(found)
+        middle = f", {median(found):.0f}" if seen > 0.5 else ""
+        yield f"| {share:.0%}, {2 * share:.0%} after {past:,} sessions | {seen:.0%}{middle} |"
+    yield "| runs that people stop | false alarms in 28,800 sessions |"
+    yield "|---|---|"
+    for name, make in SIMULATED:
+        months = [
+            raised(_first(make(random.Random(month)), MONTH), of_people=True)  # noqa: S311
+            for month in range(20)
+        ]
+        yield f"| {name} | {sum(months) / len(months):.2f} |"
 
 
 def simulated_rows(*, short: bool) -> Iterator[str]:
@@ -260,6 +292,8 @@ if __name__ == "__main__":
     _rows = (
         real_rows(services(Path(_folders[0])))
         if _folders
+        else cancelled_rows()
+        if "--cancelled" in sys.argv
         else simulated_rows(short="--short" in sys.argv)
     )
     for _row in _rows:

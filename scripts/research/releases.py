@@ -57,7 +57,7 @@ def fails(
         sides[is_new].append(rng.choice(scores["failed" if any(failed) else "good"]))
         if is_new and any(failed) and not by_fault:
             counts: dict[Cause, ToolCounts] = {
-                ("tool_failed", str(at)): ToolCounts(a.uses, a.failures, b.uses, b.failures)
+                ("tool_failed", str(at)): ToolCounts(a.counted, b.counted)
                 for at, (a, b) in enumerate(zip(new, old, strict=True))
             }
             by_fault = bool(release_faults(counts, ()))

@@ -12,6 +12,7 @@ import pytest
 from scripts.research.faults import (
     PLANTS,
     SIMULATED,
+    doubled,
     false_alarms,
     noticed,
     services,
@@ -34,6 +35,12 @@ NOTICED = {
 @pytest.mark.parametrize("name", ["20 % fail, independent", "2 % fail, in clumps of mean 2"])
 def test_a_month_without_change_raises_next_to_nothing(name: str) -> None:
     assert false_alarms(dict(SIMULATED)[name], months=1) <= 1
+
+
+def test_a_share_of_stopped_runs_that_doubles_is_noticed() -> None:
+    found = doubled(0.2, 1000, runs=20)
+
+    assert sum(each is not None for each in found) >= 14
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def two_sides(
     names = reader.names()
     points = [_points(reader, versions, side) for side in (baseline, candidate)]
     before, since = ([session_side(reader, point, names) for point in side] for side in points)
-    counts = tool_counts(before, since) if counted is None else counted
+    counts = tool_counts(before[::-1], since[::-1]) if counted is None else counted
     changed = what_changed(before, since, counts)
     return {
         "sessions": (len(before), len(since)),
@@ -121,10 +121,7 @@ def tools_compared(counted: Mapping[str, ToolCounts]) -> list[dict[str, Any]]:
     """Tools that failed on either side, those first whose share of failing sessions rose most."""
     found: list[tuple[float, dict[str, Any]]] = []
     for tool, counts in counted.items():
-        sides = (
-            (counts.failures_before, counts.uses_before),
-            (counts.failures, counts.uses),
-        )
+        sides = [(each.failures, each.uses) for each in (counts.before, counts.since)]
         if not any(failed for failed, _ in sides):
             continue
         fell = [failed / used if used else 0.0 for failed, used in sides]

@@ -125,7 +125,7 @@ class AgentFaults:
         """Sessions of each version that used what is watched, of faults that page."""
         for (fault, tool), watch in self._in_order():
             for version, found in sorted(watch.record.versions.items()):
-                yield VersionCount(version, fault, tool, found.uses, found.failures)
+                yield VersionCount(version, fault, tool, found.counted)
 
     def ended(self) -> Iterator[Cause]:
         """(fault, tool) of what was over within the last hour, or is part of another fault now."""
@@ -295,7 +295,7 @@ class _Watch:
 
     def __init__(self, record: WatchState) -> None:
         self.record = record
-        self.watch = FaultWatch(record.state)
+        self.watch = FaultWatch(record.state, of_people=record.fault == "cancelled")
 
     def stored(self) -> WatchState:
         self.record.state = self.watch.state

@@ -1,7 +1,6 @@
 """All label sets that role `publish` exports, within their caps. Pure: time is an argument."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -39,8 +38,7 @@ Above it only those that alerts read have them: it is measured so that a scrape 
 """
 
 
-@dataclass(slots=True)
-class TargetPlace:
+class TargetPlace(NamedTuple):
     """A label set with what its next signal needs, found once. It holds until `Targets.generation` changes."""
 
     labels: Labels
@@ -50,8 +48,6 @@ class TargetPlace:
     """The targets of other agents that may hold the same sessions."""
     tally: NameVolume | None
     """Of its evaluator, while agent and evaluator have label values of their own."""
-    version: str = ""
-    moment: int = -1  # the last (version, moment) in which the agent had a session: once seen, it changes nothing again
 
 
 class Admitted(NamedTuple):
@@ -164,7 +160,7 @@ class Targets:
         is_latest = True
         if entry is not None:
             if place.labels.agent != OTHER:
-                self._see_version(place, seen)
+                self._versions.see(place.labels[:2], seen.version, seen.arrived)
             is_latest = not place.others or self._hand_over_elsewhere(place, seen, entry)
         target = place.target
         if offset < target.next_offsets.get(
@@ -189,12 +185,6 @@ class Targets:
         if header.first and header.final:
             target.feed(header.id, entry.score, objective)
         target.settle(seen.time, objective)
-
-    def _see_version(self, place: TargetPlace, seen: Seen) -> None:
-        moment = self._versions.moment(seen.arrived)
-        if moment != place.moment or seen.version != place.version:
-            self._versions.see(place.labels[:2], seen.version, seen.arrived)
-            place.moment, place.version = moment, seen.version
 
     def _hand_over_elsewhere(self, place: TargetPlace, seen: Seen, entry: WindowEntry) -> bool:
         """A session counts no longer under its earlier agents; False: its latest score names another agent.

@@ -31,7 +31,9 @@ def _grown(
     if taken.baseline is None:
         return taken
     mine, other = (version_of(each, versions.get(each, ())) for each in (name, taken.baseline))
-    looks = looks_of(mine.scores, other.scores, left_out=mine.left_out, taken=looks_in(taken.looks))
+    looks = looks_of(
+        mine.scores, other.scores, left_out=mine.left_out, taken=looks_in(taken.looks), clumped=True
+    )
     return VersionLooksRecord(
         taken.baseline, tuple(ReleaseLook(each.sessions, *each.rank) for each in looks)
     )

@@ -82,12 +82,7 @@ class VersionsOfAgents:
         )
         self._holds = holds
         self._silence = silence
-        self._moment = silence / MOMENTS
         self._agents: dict[AgentLabels, AgentVersions] = {}
-
-    def moment(self, time: float) -> int:
-        """The moment of a log time: seen twice in one, a version changes nothing the second time."""
-        return int(time / self._moment)
 
     def see(self, agent: AgentLabels, version: str, time: float) -> None:
         """A version of the agent had a session at log time `time`."""

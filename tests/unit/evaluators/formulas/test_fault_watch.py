@@ -62,7 +62,8 @@ def raised(fails: int = 60) -> FaultWatch:
 def test_what_is_shown_counts_uses_since_and_before() -> None:
     shown = raised(fails=9).shown
     assert shown is not None
-    assert shown == (3600.0, 9, 9, 60, 0)
+    assert (shown.since, shown.uses, shown.failures) == (3600.0, 9, 9)
+    assert (shown.uses_before, shown.failures_before) == (60, 0)
 
 
 def test_a_fault_begins_when_its_first_session_was_seen_not_when_it_settled() -> None:
@@ -82,7 +83,10 @@ def test_a_session_that_comes_again_is_counted_once_before_and_once_since() -> N
         watch.feed(index != 42, index, index)
         watch.feed(True, index, index, EarlierUse(index, failed=index != 42))
 
-    assert watch.shown == (40.0, 10, 10, 20, 0)
+    fault = watch.shown
+    assert fault is not None
+    assert (fault.since, fault.uses, fault.failures) == (40.0, 10, 10)
+    assert (fault.uses_before, fault.failures_before) == (20, 0)
 
 
 def test_after_seven_days_it_is_the_new_normal() -> None:

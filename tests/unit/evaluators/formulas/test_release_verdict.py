@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.formulas.fault_watch import EXPLAINS, evidence
+from evaluators.formulas.fault_watch import EXPLAINS, Counted, evidence_between
 from evaluators.formulas.release_verdict import (
     LOOKS,
     ReleaseVerdict,
@@ -128,7 +128,7 @@ def verdicts(kind: str, failing: float, runs: int, seed: int = 7) -> dict[str, f
     return {name: counted[name] / runs for name in ("fail", "pass", "inconclusive")}
 
 
-@pytest.mark.parametrize(("clump", "most"), [(1, 0.002), (2, 0.01), (3, 0.035)])
+@pytest.mark.parametrize(("clump", "most"), [(1, 0.002), (2, 0.002), (3, 0.01)])
 @pytest.mark.parametrize("failing", [0.05, 0.2])
 def test_the_faults_of_a_release_that_changes_nothing_are_chance_in_few(
     failing: float, clump: int, most: float
@@ -144,14 +144,36 @@ def test_the_faults_of_a_release_that_changes_nothing_are_chance_in_few(
             fails = rng.random() < (failing if clump == 1 else stays if fails else begins)
 
     def is_failed() -> bool:
-        before, failures = sum(uses(200)), 0
-        for number, fails in enumerate(uses(160), 1):
-            failures += fails
-            if fails and evidence(number, failures, 200, before) >= EXPLAINS:
-                return True
-        return False
+        before, since = Counted.of([*uses(200)]), [*uses(160)]
+        return any(
+            evidence_between(Counted.of(since[:number]), before) >= EXPLAINS
+            for number in range(1, 161)
+            if since[number - 1]
+        )
 
     assert sum(is_failed() for _ in range(500)) / 500 <= most
+
+
+@pytest.mark.parametrize(
+    ("before", "pattern", "most"),
+    [(40, [True], 14), (40, [True, True, False, True], 26), (200, [True], 12)],
+)
+def test_a_release_whose_tool_fails_is_failed_soon(
+    before: int, pattern: list[bool], most: int
+) -> None:
+    """16 of 16 and three of four sessions; the watch itself, which also fails a release, needs nine."""
+    sessions = (pattern * most)[:most]
+
+    assert evidence_between(Counted.of(sessions), Counted(before)) >= EXPLAINS
+
+
+def test_scores_that_come_in_clumps_say_less() -> None:
+    baseline = [0.2] * 40 + [1.0] * 160
+    clumped, alternating = ([0.2] * 10 + [1.0] * 10), [0.2, 1.0] * 10
+
+    one, other = (rank_of(each, baseline, clumped=True) for each in (clumped, alternating))
+    assert one.value == other.value
+    assert one.upper > 0.5 > other.upper
 
 
 @pytest.mark.heavy
@@ -164,7 +186,7 @@ def test_a_release_that_changes_nothing_is_stopped_in_one_of_twenty_at_most(kind
     assert found["pass"] >= 0.8
 
 
-@pytest.mark.parametrize(("failing", "least"), [(0.5, 0.33), (0.8, 0.85)])
+@pytest.mark.parametrize(("failing", "least"), [(0.5, 0.27), (0.8, 0.8)])
 @pytest.mark.parametrize("kind", QUANTILES)
 def test_a_release_that_fails_much_more_often_is_stopped(
     kind: str, failing: float, least: float
