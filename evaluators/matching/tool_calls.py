@@ -100,7 +100,7 @@ def _check(trace: Trace) -> CheckedCalls:
 def _unchecked(count: int, calls: int) -> str | None:
     if not count:
         return None
-    return f"arguments: {count} of {calls} calls have a schema that is too costly to check whole"
+    return f"arguments: {count} of {calls} calls have a schema that cannot be checked whole"
 
 
 def span_ids(calls: Sequence[ToolCall]) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class _Judged(NamedTuple):
     steps: int  # that it took
     checked: int  # steps that the schema takes once
     is_costly: bool = False
-    """Whether the schema, or a pattern in it, was left out because it takes too long."""
+    """Whether the schema takes too long, or a pattern in it was left out because RE2 cannot run it."""
 
 
 def _judge(schema: bytes, arguments: JSON) -> _Judged:

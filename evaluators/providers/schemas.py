@@ -12,16 +12,20 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
+import re2
 from jsonschema import validators
 from jsonschema.exceptions import ValidationError
 from referencing import Registry
 
 from evaluators.errors import Unjudgeable
-from evaluators.matching import ecmascript, patterns
+from evaluators.matching import ecmascript
 from evaluators.matching.json_values import encoded, list_of, object_of
 from evaluators.model import JSON
 
 AT_ONCE = 16  # members of a container, or characters, that are looked at in the time of a step
+_PATTERN_MEMORY = 1 << 20  # bytes that RE2 may use for a pattern
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
+"""ECMAScript's escapes; RE2 writes `\\u00e9` as `\\x{00e9}`."""
 PATTERN_LIMIT = 256  # characters of a string that a pattern out of a trace is tried on
 STEPS = 30_000  # keywords of a schema out of a trace that are looked at for one value, each some microseconds
 CHECK_STEPS = 100_000  # the same to check whether it is a valid schema
@@ -41,7 +45,7 @@ class _Work:
     """What one call may still do."""
 
     left: int
-    untried: bool = False  # whether a pattern was not tried, because it could take too long
+    untried: bool = False  # whether a pattern was not tried, because RE2 cannot run it
     forms: dict[int, frozenset[bytes]] = field(default_factory=dict[int, frozenset[bytes]])
     """Canonical forms of the members of an `enum`, by the identity of the list, which lives as long as its schema."""
 
@@ -70,7 +74,7 @@ class Counted(NamedTuple):
     error: str | None  # why the instance does not satisfy the schema; None when it does
     steps: int  # that the instance took
     checked: int  # steps that the schema takes once
-    untried: bool  # whether a pattern was not tried, because it could take too long
+    untried: bool  # whether a pattern was not tried, because RE2 cannot run it
 
 
 def counted_error(text: str, instance: JSON, *, trusted: bool = False) -> Counted:
@@ -197,17 +201,26 @@ def _size(value: JSON) -> int:
 def _pattern(_: object, pattern: str, instance: JSON, _schema: object) -> Iterator[ValidationError]:
     if not isinstance(instance, str) or len(instance) > PATTERN_LIMIT:
         return
-    attempts = patterns.attempts(pattern, len(instance))
-    if attempts > patterns.ATTEMPTS:
-        _work.get().untried = True
-        return
-    _work.get().spend(attempts // 128)
-    try:
-        found = re.search(pattern, instance)
-    except re.error:
-        return
-    if found is None:
+    work = _work.get()
+    work.spend(len(pattern) * len(instance) // AT_ONCE)
+    compiled = _linear(pattern)
+    if compiled is None:
+        work.untried = True
+    elif compiled.search(instance.encode(errors="replace")) is None:
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+@lru_cache(maxsize=256)
+def _linear(pattern: str) -> re2.Pattern | None:
+    """The pattern as RE2 runs it, in time in proportion to pattern and text; None: it cannot, as with look-around."""
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _PATTERN_MEMORY
+    spelled = _ESCAPE.sub(lambda each: rf"\x{{{each[1]}}}" if each[1] else each[0], pattern)
+    try:
+        return re2.compile(spelled, options)
+    except (re2.error, UnicodeEncodeError):
+        return None
 
 
 def _trusted_pattern(
