@@ -16,7 +16,6 @@ from tests.support.sender import send
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e]
-KILLS = 3
 
 
 def service(folder: Path, backend: Backend, keep: dict[str, object] | None) -> Service:
@@ -46,14 +45,14 @@ def arrived(backend: Backend) -> Counter[int]:
 FAILED = {"share": 0, "others": 0, "slow": None, "new_versions": 0, "wait": "500ms"}
 
 
-@pytest.mark.parametrize("keep", [None, FAILED], ids=["all", "failed"])
+@pytest.mark.parametrize(("keep", "kills"), [(None, 3), (FAILED, 10)], ids=["all", "failed"])
 async def test_an_outage_and_kills_lose_nothing(
-    tmp_path: Path, keep: dict[str, object] | None
+    tmp_path: Path, keep: dict[str, object] | None, kills: int
 ) -> None:
     async with grpc_backend() as backend:
         backend.code = "UNAVAILABLE"
         sent = 0
-        for _ in range(KILLS):
+        for _ in range(kills):
             running = service(tmp_path / "data", backend, keep)
             for _ in range(10):
                 sent += 1

@@ -21,6 +21,11 @@ def traces(url: str) -> set[str]:
     return {each["trace_id"] for each in _all(f"{url}{PROJECT}/traces", {"limit": "1000"})}
 
 
+def spans_in(url: str) -> list[dict[str, Any]]:
+    """Those that are stored."""
+    return _all(f"{url}{PROJECT}/spans", {"limit": "1000"})
+
+
 def annotations_of(
     url: str, kind: str, subjects: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from collector.log.memory import MemoryLog
 from collector.log.port import TRACES, New, partition_of
 from collector.records.codec import encode
 from collector.records.feedback import Feedback
-from collector.records.keeping import BroadcastRecord, agent_key
+from collector.records.keeping import BroadcastRecord, KeepingRecord, agent_key
 from collector.records.otlp_signals import LOGS
 from collector.records.otlp_signals import TRACES as SPANS_SIGNAL
 from collector.records.sent_trace import decode_sent
@@ -55,7 +55,9 @@ class Stand:
         self.log = MemoryLog(clock=lambda: self.now, groups={})
 
     @asynccontextmanager
-    async def running(self, *, drains: bool = False) -> AsyncGenerator[None]:
+    async def running(
+        self, *, drains: bool = False, is_killed: bool = False
+    ) -> AsyncGenerator[None]:
         families = ForwardFamilies(self.telemetry)
         begun, stopping = asyncio.Event(), asyncio.Event()
         backoff = Backoff(first=0.001, longest=0.001)
@@ -76,8 +78,22 @@ class Stand:
             await begun.wait()
             yield
         finally:
+            if is_killed:
+                run.cancel()
             stopping.set()
-            await run
+            await asyncio.wait((run,))
+            if not is_killed:
+                run.result()
+
+    async def decided(self) -> Counter[int]:
+        """By trace, how often a decision of it was written."""
+        read = [decode_sent(each.value) async for each in self.log.replay(TRACES, 0)]
+        return Counter(
+            int.from_bytes(each.trace.trace_id)
+            for record in read
+            if isinstance(record, KeepingRecord)
+            for each in record.decisions
+        )
 
     async def write(self, value: bytes) -> None:
         await self.log.write([New(topic=TRACES, key=KEY, value=value)])
@@ -272,18 +288,25 @@ async def test_a_state_above_its_limit_is_halved(monkeypatch: pytest.MonkeyPatch
     assert 10 < len(it.arrived()) < 50
 
 
-async def test_an_outage_of_the_backend_loses_nothing() -> None:
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_an_hour_without_the_backend_and_ten_ends_lose_nothing_and_decide_once(
+    *, is_killed: bool
+) -> None:
     it = Stand(spans=FakeTransport(answers=[Retryable("away")] * 1_000_000))
-    async with it.running():
-        await it.close(1, status="error")
-        it.now += 31
-        await it.close(2, status="error")
-        await eventually(lambda: it.spans.tries > 3)
+    for life in range(10):
+        tries = it.spans.tries
+        async with it.running(is_killed=is_killed):
+            for minute in range(6):
+                number = 6 * life + minute
+                await it.close(number, status="ok" if number % 3 else "error")
+                it.now += 60
+            await eventually(lambda tries=tries: it.spans.tries > tries + 3)
     it.spans.answers.clear()
-    async with it.running():
-        await it.past(31)
+    async with it.running(is_killed=is_killed):
+        await it.past()
 
-    assert it.arrived() == {1: 2, 2: 2}
+    assert it.arrived() == dict.fromkeys(range(0, 60, 3), 2)
+    assert await it.decided() == dict.fromkeys(range(60), 1)
 
 
 async def test_a_trace_that_is_refused_is_lost_alone() -> None:
