@@ -91,6 +91,7 @@ def read_result(closing: Closing, trace: PackedTrace | None) -> ClosedResult:
         revision=number,
         seen=closing.times[-1] if revision is None else revision.seen,
         session_changed=head.session_changed,
+        randomness=head.randomness,
     )
     return ClosedResult(
         closing=closing,

@@ -156,7 +156,7 @@ def command(  # noqa: PLR0913 - its options, one by one
         if aggregates.runs:
             summed["tasks"] = passing(aggregates.runs, window=settings.tasks.window)
         report.end(summed)
-    _print_kept(kept.by_reason(done.sizes, done.randomness) if keep else {})
+    _print_kept(kept.by_reason(done.sizes) if keep else {})
     if summary is not None:
         summary.write_text(json.dumps(summed, indent=2) + "\n")
     missed = {name: _missed(summed, name, limit) for name, limit in limits.items()}

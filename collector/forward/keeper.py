@@ -26,11 +26,10 @@ from collector.log.consumer import Consumer
 from collector.log.port import TRACES, Assigned, Batch, Commit, Ends, Log, New, Position, Record
 from collector.otlp.items import keys_of
 from collector.otlp.sent_form import as_sent
-from collector.otlp.trace_state import marked, randomness_of
+from collector.otlp.trace_state import marked
 from collector.records.codec import encode
 from collector.records.keeping import (
     BroadcastRecord,
-    ClosedTrace,
     KeepingRecord,
     session_of,
 )
@@ -189,7 +188,7 @@ class Keeper(Consumer):
                 continue
             found.begins = 0
             orders += self._due(number, record.time)
-            orders += [(number, order) for order in await self._taken(found, record)]
+            orders += [(number, order) for order in self._taken(found, record)]
             found.read = record.position.offset + 1
         for number, now in batch.ends.items():
             orders += self._due(number, now)
@@ -243,7 +242,7 @@ class Keeper(Consumer):
 
     # --- what the log says -------------------------------------------------------------------------------------------
 
-    async def _taken(self, found: _Partition, record: Record) -> list[Order]:
+    def _taken(self, found: _Partition, record: Record) -> list[Order]:
         keeping, now = found.keeping, record.time
         try:
             read = decode_sent(record.value)
@@ -254,7 +253,11 @@ class Keeper(Consumer):
         match read:
             case SentTrace():
                 self._recent.put(record, read)
-                orders = keeping.closed(await self._closed(read, record), now)
+                outcomes = outcomes_of(record.headers)
+                fails = outcomes is not None and any(map(_fails, outcomes.outcomes))
+                offset = record.position.offset
+                closed = read.closed(key=record.key, offset=offset, failed=fails)
+                orders = keeping.closed(closed, now)
             case RunawayRecord(subject=subject) if subject.trace_id is not None:
                 orders = keeping.failed(bytes.fromhex(subject.trace_id), now)
             case VerdictRecord(scope="trace") if any(map(_fails, read.outcomes)):
@@ -271,16 +274,6 @@ class Keeper(Consumer):
             case _:
                 pass
         return orders
-
-    async def _closed(self, read: SentTrace, record: Record) -> ClosedTrace:
-        outcomes = outcomes_of(record.headers)
-        first = b"".join(each or b"" for each in await self._read(read.spans[:1]))
-        return read.trace.closed(
-            key=record.key,
-            offset=record.position.offset,
-            randomness=lambda of: randomness_of(of, first),
-            failed=outcomes is not None and any(map(_fails, outcomes.outcomes)),
-        )
 
     async def _read(self, pieces: Iterable[Piece]) -> list[bytes | None]:
         wanted = tuple(pieces)

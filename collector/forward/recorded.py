@@ -7,13 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec.structs import replace
-
 from collector.base.errors import Undecodable
 from collector.config.forward import Keep
 from collector.forward.keeping import Keeping
 from collector.log.port import Record
-from collector.otlp.trace_state import randomness_of
 from collector.records.keeping import ClosedTrace, Decision
 from collector.records.sent_trace import SentTrace, decode_sent
 
@@ -50,36 +47,26 @@ class KeptOfRecordings:
             with suppress(Undecodable):
                 read = decode_sent(record.value)
                 if isinstance(read, SentTrace):
-                    closed = read.trace.closed(
-                        key=record.key,
-                        offset=len(self._traces),
-                        randomness=lambda of: randomness_of(of, b""),
-                        failed=session_fell or read.trace.trace_id in of_traces,
-                    )
+                    fails = session_fell or read.trace.trace_id in of_traces
+                    closed = read.closed(key=record.key, offset=len(self._traces), failed=fails)
                     self._traces.append((read, closed))
 
-    def by_reason(
-        self, sizes: Mapping[str, int], randomness: Mapping[str, int]
-    ) -> dict[str, Amount]:
-        """What is kept, by reason, and `dropped`.
-
-        By trace id: bytes of raw spans, and the randomness where it is not that of the id.
-        """
+    def by_reason(self, sizes: Mapping[str, int]) -> dict[str, Amount]:
+        """What is kept, by reason, and `dropped`. `sizes`: bytes of raw spans, by trace id."""
         spans = {closed.trace_id: read.trace.spans for read, closed in self._traces}
         found: dict[str, Amount] = {}
-        for each in self.decisions(randomness):
+        for each in self.decisions():
             amount = found.setdefault(each.reason if each.is_kept else "dropped", Amount())
             trace_id = each.trace.trace_id
             size = sizes.get(trace_id.hex(), 0)
             amount.add(Amount(traces=1, spans=spans[trace_id], size=size))
         return found
 
-    def decisions(self, randomness: Mapping[str, int]) -> list[Decision]:
+    def decisions(self) -> list[Decision]:
         keeping = Keeping(self.settings, late=_FOREVER)
         found: list[Decision] = []
         for read, trace in sorted(self._traces, key=lambda each: each[0].trace.end_time_unix_nano):
             ended = read.trace.end_time_unix_nano / 1e9
-            random = randomness.get(read.trace.trace_id, trace.randomness)
-            keeping.closed(replace(trace, randomness=random), ended)
+            keeping.closed(trace, ended)
             found += keeping.due(ended)
         return [*found, *keeping.due(float("inf"))]

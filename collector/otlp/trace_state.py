@@ -5,15 +5,18 @@ threshold) spans. Source: OpenTelemetry, "TraceState: Probability Sampling".
 """
 
 import re
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 
+from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 BITS = 56
 NEVER = 1 << BITS
 KEPT_KEY = "spanwise.kept"
 _DIGITS = BITS // 4
-_RANDOM = re.compile(rb"(?:^|[=;])rv:([0-9a-f]{14})(?![0-9a-f])")
+_RANDOM = re.compile(r"(?:^|[=;])rv:([0-9a-f]{14})(?![0-9a-f])")
 _LONGEST = 256
 """Characters that the specification leaves to the value of one vendor."""
 
@@ -23,16 +26,18 @@ def threshold_of(share: float) -> int:
     return round((1 - share) * NEVER)
 
 
-def randomness_of(trace_id: bytes, raw: bytes) -> int:
-    """That of a trace: what its spans say, else the last 56 bits of its id. `raw`: some of its spans."""
-    if b"rv:" in raw:
-        for group in ExportTraceServiceRequest.FromString(raw).resource_spans:
-            for scope in group.scope_spans:
-                for span in scope.spans:
-                    found = _RANDOM.search(_vendors(span.trace_state).get("ot", "").encode())
+def stated_randomness(pieces: Iterable[bytes]) -> int | None:
+    """What the spans of a trace say of its randomness; pieces that cannot be read say nothing."""
+    for raw in pieces:
+        if b"rv:" not in raw:
+            continue
+        with suppress(DecodeError):
+            for group in ExportTraceServiceRequest.FromString(raw).resource_spans:
+                for span in (each for scope in group.scope_spans for each in scope.spans):
+                    found = _RANDOM.search(_vendors(span.trace_state).get("ot", ""))
                     if found is not None:
                         return int(found[1], 16)
-    return int.from_bytes(trace_id[-BITS // 8 :])
+    return None
 
 
 @lru_cache(maxsize=1024)

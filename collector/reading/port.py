@@ -130,6 +130,7 @@ class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
     gaps: tuple[str, ...] = ()
     unread: str | None = None
     session_changed: bool = False  # its spans name another session than the one in which it stays
+    randomness: int | None = None  # see `TraceRecord`
 
 
 class PackedTrace(msgspec.Struct, frozen=True, kw_only=True):

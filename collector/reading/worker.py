@@ -29,6 +29,7 @@ from collector.log.port import SPANS
 from collector.otlp.redaction import redactor
 from collector.otlp.segment import segment_of
 from collector.otlp.span_head import head, parse
+from collector.otlp.trace_state import stated_randomness
 from collector.reading.port import (
     SPANS_MISSING,
     GlanceJob,
@@ -152,15 +153,16 @@ class JobRunner:
 
         For one that cannot be read, its id and the reason in `unread`.
         """
-        pieces = self._read_pieces(job.pieces)
-        if pieces is None:
-            return bare_trace(job.trace_id, job.closed, SPANS_MISSING)
-        return self._read(job, pieces)
+        return self._read(job, self._read_pieces(job.pieces))
 
     def read_packed(self, job: ReadJob) -> PackedTrace:
-        trace, changed = job.kept(self.read(job))
+        pieces = self._read_pieces(job.pieces)
+        trace, changed = job.kept(self._read(job, pieces))
         outcomes = self.outcomes(trace, is_scored=job.is_scored)
-        return packed(trace, outcomes, job, self._summariser, session_changed=changed)
+        randomness = stated_randomness(pieces or ())
+        return packed(
+            trace, outcomes, job, self._summariser, session_changed=changed, randomness=randomness
+        )
 
     def outcomes(self, trace: Trace, *, is_scored: bool = True) -> TraceOutcomes:
         """What evaluators say of a trace; not `is_scored`: that they could not be run."""
@@ -169,7 +171,9 @@ class JobRunner:
         message = "the worker died or hung each time that it scored this trace"
         return TraceOutcomes(failed_outcomes(self._plan, "worker_died", message))
 
-    def _read(self, job: ReadJob, pieces: tuple[bytes, ...]) -> Trace:
+    def _read(self, job: ReadJob, pieces: tuple[bytes, ...] | None) -> Trace:
+        if pieces is None:
+            return bare_trace(job.trace_id, job.closed, SPANS_MISSING)
         try:
             clean = pieces if self._redactor is None else tuple(map(self._redactor.piece, pieces))
             trace = read_trace(
@@ -232,6 +236,7 @@ def packed(
     summariser: Summariser,
     *,
     session_changed: bool,
+    randomness: int | None = None,
 ) -> PackedTrace:
     """The answer to a job: the trace that was read for it, and what is said of it."""
     raw = packed_trace(trace)
@@ -244,6 +249,7 @@ def packed(
             gaps=trace.gaps,
             unread=trace.unread,
             session_changed=session_changed,
+            randomness=randomness,
         ),
         packed=raw,
         summary=summary,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
+from collector.otlp.trace_state import BITS
 from collector.records.codec import decode
 from collector.records.keeping import BroadcastRecord, ClosedTrace, KeepingRecord, session_of
 from collector.records.span_refs import Piece
@@ -30,31 +29,32 @@ class KeptFields(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: tuple[msgspec.Raw, ...] = ()
     steps: tuple[msgspec.Raw, ...] = ()
 
-    def closed(
-        self, *, key: bytes, offset: int, randomness: Callable[[bytes], int], failed: bool
-    ) -> ClosedTrace:
-        """`key`: of its record; `randomness`: of its id; `failed`: a score did not pass."""
-        trace_id = bytes.fromhex(self.trace_id)
-        duration = max(0, self.end_time_unix_nano - self.start_time_unix_nano) / 1e9
-        return ClosedTrace(
-            trace_id=trace_id,
-            offset=offset,
-            service=self.service,
-            agent=self.agent,
-            version=self.agent_version,
-            session=session_of(key),
-            duration=duration,  # 0 when clocks ran backwards
-            randomness=randomness(trace_id),
-            failed=failed or self.status == "error",
-            is_other=not (self.agents or self.model_calls or self.tool_calls or self.steps),
-        )
-
 
 class SentTrace(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     """A `TraceRecord` with what decides, and its spans."""
 
     trace: KeptFields
     spans: tuple[Piece, ...]
+    randomness: int | None = None
+
+    def closed(self, *, key: bytes, offset: int, failed: bool) -> ClosedTrace:
+        """`key`, `offset`: of its record; `failed`: a score did not pass."""
+        trace = self.trace
+        trace_id = bytes.fromhex(trace.trace_id)
+        of_id = int.from_bytes(trace_id[-BITS // 8 :])
+        duration = max(0, trace.end_time_unix_nano - trace.start_time_unix_nano) / 1e9
+        return ClosedTrace(
+            trace_id=trace_id,
+            offset=offset,
+            service=trace.service,
+            agent=trace.agent,
+            version=trace.agent_version,
+            session=session_of(key),
+            duration=duration,  # 0 when clocks ran backwards
+            randomness=of_id if self.randomness is None else self.randomness,
+            failed=failed or trace.status == "error",
+            is_other=not (trace.agents or trace.model_calls or trace.tool_calls or trace.steps),
+        )
 
 
 class SessionStanding(msgspec.Struct, frozen=True, kw_only=True, tag="work"):

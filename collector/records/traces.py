@@ -35,6 +35,8 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_d
     revision: int
     seen: float  # log time at which the newest span arrived: the signal's `time`
     session_changed: bool = False
+    randomness: int | None = None
+    """56 bits, where its spans say another than the end of its id (`ot=rv:` of their trace state)."""
 
 
 class PackedTraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_defaults=True):
@@ -45,6 +47,7 @@ class PackedTraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", 
     revision: int
     seen: float
     session_changed: bool = False
+    randomness: int | None = None
 
 
 class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True, tag="verdict", omit_defaults=True):

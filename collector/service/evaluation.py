@@ -68,7 +68,6 @@ class EvaluationResult:
 
     traces: Sequence[TraceUsage]  # the newest revision of every trace
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])  # bytes of spans, by trace id
-    randomness: Mapping[str, int] = field(default_factory=dict[str, int])  # see `PieceSpool`
     rejected: int = 0  # spans that the receiver would have rejected
     reasons: Sequence[str] = ()  # why the first few were
 
@@ -97,7 +96,6 @@ async def evaluate_recordings(
         return EvaluationResult(
             traces=recorded.closed.usages,
             sizes=recorded.sizes,
-            randomness=recorded.randomness,
             rejected=recorded.rejected,
             reasons=recorded.reasons,
         )

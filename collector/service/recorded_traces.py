@@ -19,7 +19,6 @@ from collector.base.telemetry import Telemetry
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.otlp.split import Piece
-from collector.otlp.trace_state import randomness_of
 from collector.records.given import Given
 from collector.records.moved import EvaluatorScores
 from collector.records.what_changed import SessionSide, failed_by_tool
@@ -44,12 +43,8 @@ class PieceSpool(Spool):
         super().__init__()
         self._places: dict[bytes, array[int]] = {}
         """By trace id, in the order of its first piece: offset and size of each of its pieces."""
-        self.randomness: dict[str, int] = {}
-        """By trace id, where it is not that of the id: what the trace state of its first spans says."""
 
     def put(self, piece: Piece) -> None:
-        if b"rv:" in piece.value and piece.key not in self._places:
-            self.randomness[piece.key.hex()] = randomness_of(piece.key, piece.value)
         self._places.setdefault(piece.key, array("Q")).extend(self.add(piece.value))
 
     @property
@@ -120,10 +115,6 @@ class RecordedTraces:
     def sizes(self) -> dict[str, int]:
         """Bytes of raw spans, by trace id."""
         return self._pieces.sizes
-
-    @property
-    def randomness(self) -> dict[str, int]:
-        return self._pieces.randomness
 
     def pieces(self, trace_id: str) -> Iterator[bytes]:
         return self._pieces.of(bytes.fromhex(trace_id))

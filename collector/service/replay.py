@@ -143,6 +143,7 @@ class _ReadingAgain:
             revision=record.revision,
             seen=record.seen,
             session_changed=record.session_changed,
+            randomness=record.randomness,
         )
         headers = headers_of(
             read.summary, read.outcomes, revision=record.revision, seen=record.seen

@@ -31,8 +31,8 @@ async def measured(files: Sequence[Path], *, slow: float | None = None) -> str:
     def closed(session: ClosedSession) -> None:
         kept.add(map(msgspec.json.decode, session.signals), session.traces)
 
-    done = await evaluate_recordings(config, plan_from(config), files, lambda _: None, closed)
-    decisions = kept.decisions(done.randomness)
+    await evaluate_recordings(config, plan_from(config), files, lambda _: None, closed)
+    decisions = kept.decisions()
     failing = [each for each in decisions if each.trace.failed]
     others = [each for each in decisions if not each.trace.failed]
     sent = [each for each in others if each.is_kept]

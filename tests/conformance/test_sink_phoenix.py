@@ -220,7 +220,7 @@ def test_the_traces_that_are_kept_are_there_whole_and_no_others(
             root.status.code = FAILED if number % 2 else Status.STATUS_CODE_OK
             send(service.grpc, body(child, root))
         service.wait_for("what is kept", lambda: set(sent[1::2]) <= traces(phoenix.url))
-        decided = 'spanwise_forward_traces_total{reason="share",result="dropped"}'
+        decided = 'spanwise_forward_traces_total{reason="other",result="dropped"}'
         service.wait_for("what is not", lambda: service.metrics().get(decided) == 3)
 
     assert set(sent) & traces(phoenix.url) == set(sent[1::2])

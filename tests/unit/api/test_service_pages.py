@@ -385,7 +385,7 @@ def decided(*numbers: int, at: float, reason: str = "", agent: str = "planner") 
 def sent_trace(of: Trace) -> ClosedTrace:
     read = decode_sent(make.trace_value(of))
     assert isinstance(read, SentTrace)
-    return read.trace.closed(key=b"", offset=0, randomness=lambda _: 0, failed=False)
+    return read.closed(key=b"", offset=0, failed=False)
 
 
 async def test_what_was_forwarded_stands_on_the_page_of_the_trace_and_of_health(

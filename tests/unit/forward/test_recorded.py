@@ -24,10 +24,10 @@ def test_every_trace_of_a_session_that_failed_is_kept_and_the_rest_by_share() ->
     it.add([signal("trace", success=False, number=3)], [record(3, "b"), record(4, "b")])
     it.add([signal("session", success=True)], [record(5, "c"), record(6, "c", status="error")])
 
-    found = it.by_reason({f"{number:032x}": 100 * number for number in range(7)}, {})
+    found = it.by_reason({f"{number:032x}": 100 * number for number in range(7)})
 
     assert found == {
         "failed": Amount(traces=4, spans=8, size=100 * (1 + 2 + 3 + 6)),
         "dropped": Amount(traces=2, spans=4, size=100 * (4 + 5)),
     }
-    assert [each.trace.failed for each in it.decisions({})] == [True] * 3 + [False, False, True]
+    assert [each.trace.failed for each in it.decisions()] == [True] * 3 + [False, False, True]

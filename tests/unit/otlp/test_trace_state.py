@@ -2,7 +2,12 @@
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.otlp.trace_state import NEVER, marked, randomness_of, threshold_of, with_threshold
+from collector.otlp.trace_state import (
+    marked,
+    stated_randomness,
+    threshold_of,
+    with_threshold,
+)
 from tests.support.otlp import body, request, span
 from tests.support.received_log import spans_of
 from tests.support.table import for_each
@@ -32,13 +37,12 @@ def test_a_value_that_would_be_too_long_is_the_threshold_alone() -> None:
     assert with_threshold("ot=" + "x" * 300, 0) == "ot=th:0"
 
 
-def test_randomness_is_the_end_of_the_trace_id_unless_a_span_says_another() -> None:
+def test_the_first_span_with_a_randomness_says_it() -> None:
     plain, stated = span(), span()
     stated.trace_state = "congo=rv:1,ot=th:8;rv:00000000000010"
 
-    assert randomness_of(bytes(range(16)), body(plain)) == int.from_bytes(bytes(range(9, 16)))
-    assert randomness_of(bytes(range(16)), body(stated)) == 16
-    assert randomness_of(b"\xff" * 16, b"") == NEVER - 1
+    assert stated_randomness([body(plain)]) is None
+    assert stated_randomness([b"\xffrv:", body(plain), body(stated)]) == 16
 
 
 def test_every_span_has_the_threshold_and_the_root_why() -> None:
