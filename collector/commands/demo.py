@@ -25,6 +25,7 @@ from collector.config.tree import (
     Grpc,
     Http,
     JudgeConfig,
+    JudgeMore,
     ReceiverConfig,
     SessionWindow,
     TraceWindow,
@@ -121,7 +122,8 @@ def own_config(given: Config, folder: Path, judge: str | None = None) -> Config:
             model="openai/scripted",
             base_url=judge,
             api_key=SecretStr("none"),
-            sample=0.1,
+            sample=0.25,  # of the first 200 conversations enough for a past
+            more=JudgeMore(new_version=None),  # each release would be judged as a drop is
             budget=BudgetConfig(calls_per_minute=100_000),  # they cost nothing
         ),
         receiver=ReceiverConfig(grpc=Grpc(port=grpc), http=Http(port=http)),

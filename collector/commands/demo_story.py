@@ -98,7 +98,7 @@ class Watch:
                 samples[f"second_opinion_{name}"] for name in ("mean_ratio", "sessions")
             )
             self.opinion = (
-                f"it agrees: {labels['evaluator']} {means['before']:.2f} -> {means['since']:.2f}"
+                f"agrees: {labels['evaluator']} {means['before']:.2f} -> {means['since']:.2f}"
                 f" over {sessions:.0f} sessions"
             )
         return True
@@ -238,8 +238,9 @@ class Story:
         for evaluator in sorted(before.keys() - self._drops.keys()):
             self._say("cleared", f"{evaluator} is as it was")
         if self._watch.opinion is not None and self._opinion is None:
-            pages = "" if self._faults else ", in a minute AgentScoreDrop pages"
-            self._say("judge", f"{self._watch.opinion}{pages}")
+            self._say("judge", self._watch.opinion)
+            if not self._faults:  # else these page
+                self._write(f"{'':<18}AgentScoreDrop pages in a minute")
         self._opinion = self._watch.opinion
 
     def _say_faults(self, now: float) -> None:

@@ -124,7 +124,12 @@ def verdict(stand: Stand, version: str) -> dict[str, Any]:
 
 def test_a_pipeline_stops_the_worse_release_at_its_first_looks(stand: Stand) -> None:
     found = stand.wait_for(
-        "a verdict", lambda: (seen := verdict(stand, "1.5.0"))["verdict"] == "fail" and seen
+        "a verdict",
+        lambda: (
+            (seen := verdict(stand, "1.5.0"))["verdict"] == "fail"
+            and seen["candidate"]["used"]
+            and seen
+        ),
     )
 
     assert found["candidate"]["used"] in (20, 40)
