@@ -56,7 +56,7 @@ VOLUME /data
 EXPOSE 4317 4318 4390
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
     CMD ["python", "-P", "-m", "collector.commands.healthcheck"]
-# The kernel drops a SIGTERM to a container's first process that has no handler yet. One that is blocked waits until
+# The kernel drops a signal to a container's first process that has no handler yet. One that is blocked waits until
 # collector/commands/start.py has a handler.
-ENTRYPOINT ["env", "--block-signal=TERM", "spanwise"]
+ENTRYPOINT ["env", "--block-signal=TERM,INT,HUP", "spanwise"]
 CMD ["run"]

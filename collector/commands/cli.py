@@ -99,7 +99,7 @@ def assemble(words: Sequence[str]) -> typer.Typer:
 
 
 def _interruptible() -> None:
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

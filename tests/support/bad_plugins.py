@@ -41,6 +41,7 @@ while True:
         pass
 """,
     "closes_every_descriptor": "os.closerange(0, 1000)" + HALF,
+    "returns_value_that_ends": "return Score(value=Raises())",
     "crashes": "ctypes.string_at(1)",
     "aborts": "signal.signal(signal.SIGABRT, signal.SIG_IGN)\nos.abort()",
 }
@@ -59,7 +60,6 @@ FAILS = {
     "returns_much_metadata": "return Score(value=0.5, metadata={'x': 'x' * (100 << 20)})",
     "returns_generator": "yield 0.5",
     "returns_coroutine": "return asyncio.sleep(0)",
-    "returns_value_that_ends": "return Score(value=Raises())",
     "returns_endless_metadata": "endless = {}\nendless['x'] = endless\nreturn Score(value=0.5, metadata=endless)",
     "mutates": "subject.turns = None" + HALF,
 }
@@ -111,7 +111,10 @@ for each in range(3, 20):
 """,
 }
 """Those that return a score, and what else their process does is spoiled."""
-KINDS = (*DIES, *FAILS, *SPOILS)
+FILES = {"dies": DIES, "fails": FAILS, "spoils": SPOILS}
+HANGS = {"stops_itself", "ignores_exceptions"} | {
+    kind for kind in DIES if kind.startswith(("hangs", "loops"))
+}
 SCOPES = {
     "trace": "subject: Trace",
     "session": "subject: Session",
