@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from collector.records.second_opinion import STRICT
 from collector.records.standing import WORST, Fault
 from collector.records.what_changed import ToolCounts, failing_more
-from collector.records.windows import ReleaseLook, VersionLooksRecord, WindowEntry
+from collector.records.windows import VersionLooksRecord, WindowEntry
 from evaluators.formulas.distribution import bounds
 from evaluators.formulas.fault_watch import Cause, Counted
-from evaluators.formulas.release_verdict import MARGIN, Look, Rank, release_verdict
+from evaluators.formulas.release_verdict import MARGIN, Look, release_verdict
 
 EVALUATOR = "agent_reliability"  # compared unless another one is named
 NEWEST = 3  # failed sessions of a fault that say whose it is
@@ -54,10 +54,6 @@ class VersionWindow(NamedTuple):
     looks: VersionLooksRecord | None = None  # None: it has just been seen for the first time
 
 
-def looks_in(looks: Sequence[ReleaseLook]) -> tuple[Look, ...]:
-    return tuple(Look(each.sessions, Rank(each.rank, each.lower, each.upper)) for each in looks)
-
-
 def comparison(
     candidate: VersionSide,
     baseline: VersionSide,
@@ -67,7 +63,7 @@ def comparison(
     evaluator: str = EVALUATOR,
     margin: float = MARGIN,
     threshold: float | None = None,
-    looks: Sequence[ReleaseLook] | None = None,
+    looks: Sequence[Look] | None = None,
 ) -> dict[str, Any]:
     """The verdict, with both sides and the candidate's worst sessions. `threshold`: below it a session failed.
 
@@ -78,7 +74,7 @@ def comparison(
         baseline.scores,
         margin=margin,
         left_out=candidate.left_out,
-        taken=None if looks is None else looks_in(looks),
+        taken=looks,
     )
     rank = found.rank
     seen = candidate.sessions[: found.used or None]

@@ -6,9 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from collector.records.windows import ReleaseLook
 from evaluators.formulas.people_agreement import cohens_kappa
-from evaluators.formulas.release_verdict import LOOKS, MARGIN, MIN_BASELINE, Z
+from evaluators.formulas.release_verdict import LOOKS, MARGIN, MIN_BASELINE, Look, Z
 from evaluators.plan import Plan, is_third_party
 
 Verdict: TypeAlias = Literal["confirmed", "not_confirmed", "undecided"]
@@ -30,7 +29,7 @@ The worst of the published judges shows a third of it when the loss is real (doc
 """
 
 
-def verdict_of(looks: Iterable[ReleaseLook], fall: float | None) -> Verdict:
+def verdict_of(looks: Iterable[Look], fall: float | None) -> Verdict:
     """The verdict of the first look that decides; `release_verdict` says what a look is.
 
     `fall`: of the mean rank of the scores that dropped; None: the drop does not stand, and nothing can be ruled out.
@@ -70,7 +69,7 @@ class AskedOpinion(msgspec.Struct, kw_only=True, omit_defaults=True):
     before: tuple[float, ...]
     wanted: int  # sessions that are to be judged since then
     requested: float  # log time of the newest request
-    looks: tuple[ReleaseLook, ...] = ()
+    looks: tuple[Look, ...] = ()
     after: float | None = None  # mean of the sessions at the newest look
     unanswered: int = 0  # sessions that were due and have no score
     budget: int = 0  # of these, for want of budget

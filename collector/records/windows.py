@@ -9,6 +9,7 @@ from collector.records.traces import WorkRecord
 from evaluators.formulas.fault_watch import Counted, EarlierUse, FaultKind, FaultState
 from evaluators.formulas.objective_missed import Detector
 from evaluators.formulas.own_past import PastState
+from evaluators.formulas.release_verdict import Look
 from evaluators.uses import SessionUses
 
 Rank: TypeAlias = tuple[int, str, float, int, bool, str]
@@ -49,20 +50,11 @@ class WindowEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return (self.start or int(self.time * 1e9), self.session)
 
 
-class ReleaseLook(msgspec.Struct, frozen=True, array_like=True):
-    """A look at a version beside the one before it. Stored by order: append only."""
-
-    sessions: int  # of the version, at the look
-    rank: float
-    lower: float
-    upper: float
-
-
 class VersionLooksRecord(msgspec.Struct, frozen=True, array_like=True):
     """The looks at a version. Stored by order: append only."""
 
     baseline: str | None  # the version before it; None: it was the first
-    looks: tuple[ReleaseLook, ...] = ()
+    looks: tuple[Look, ...] = ()
 
 
 class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

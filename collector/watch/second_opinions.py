@@ -21,7 +21,7 @@ from collector.config.tree import JudgeMore
 from collector.log.port import TRACES, New
 from collector.log.state_table import Parts, StateTable
 from collector.records.codec import encode
-from collector.records.comparison import VersionWindow, looks_in
+from collector.records.comparison import VersionWindow
 from collector.records.more import MoreRecord
 from collector.records.second_opinion import (
     AskedOpinion,
@@ -33,7 +33,7 @@ from collector.records.second_opinion import (
 )
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels
-from collector.records.windows import ReleaseLook, WindowEntry
+from collector.records.windows import WindowEntry
 from collector.watch.settling import digest_of
 from collector.watch.windows.seen import Seen
 from evaluators.formulas.release_verdict import LOOKS, MIN_BASELINE, looks_of
@@ -294,9 +294,9 @@ class _Asking:
             self._give_back(missing)
             asked.wanted -= max(0, missing)
             return
-        looks = looks_of(settled, asked.before, taken=looks_in(asked.looks))
+        looks = looks_of(settled, asked.before, taken=asked.looks)
         if len(looks) > len(asked.looks):
-            asked.looks = tuple(ReleaseLook(each.sessions, *each.rank) for each in looks)
+            asked.looks = looks
             asked.after = fmean(settled[: looks[-1].sessions])
         if verdict_of(asked.looks, asked.fall) != "undecided":
             self._give_back(missing)

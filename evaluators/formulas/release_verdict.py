@@ -44,8 +44,12 @@ class ReleaseVerdict:
 
 
 class Look(NamedTuple):
+    """A look at a version beside the one before it. Stored by order: append only."""
+
     sessions: int  # of the candidate, one of `LOOKS`
-    rank: Rank
+    rank: float
+    lower: float
+    upper: float
 
 
 def looks_of(
@@ -73,7 +77,7 @@ def looks_of(
     ordered = sorted(baseline)
     return (
         *taken,
-        *(Look(look, rank_of(candidate[:look], ordered, clumped=clumped)) for look in due),
+        *(Look(look, *rank_of(candidate[:look], ordered, clumped=clumped)) for look in due),
     )
 
 
@@ -92,13 +96,14 @@ def release_verdict(
     looks = (
         looks_of(candidate, baseline, left_out=left_out, clumped=True) if taken is None else taken
     )
-    for sessions, rank in looks:
+    for sessions, *bounds in looks:
+        rank = Rank(*bounds)
         decided = _decided(rank, margin)
         if decided is not None:
             return ReleaseVerdict(
                 verdict=decided, reason=None, rank=rank, used=sessions, next_look=None
             )
-    used, rank = looks[-1] if looks else (0, None)
+    used, rank = (looks[-1].sessions, Rank(*looks[-1][1:])) if looks else (0, None)
     reason: Reason = "too_few_candidate" if len(candidate) < LOOKS[0] else "undecided"
     if left_out > len(candidate):
         reason = "low_coverage"

@@ -23,7 +23,7 @@ from collector.config.tree import JudgeMore
 from collector.records.second_opinion import Verdict, verdict_of
 from collector.records.signal import rfc3339
 from collector.records.signal_batch import SignalHeader, SubjectHeader
-from collector.records.windows import ReleaseLook, WindowEntry
+from collector.records.windows import WindowEntry
 from collector.watch.second_opinions import NearAlarm, SecondOpinions
 from collector.watch.windows.seen import Seen
 from collector.watch.windows.window import Window
@@ -86,7 +86,7 @@ def opinion(
     taken: tuple[Look, ...] = ()
     for look in LOOKS:
         taken = looks_of(later[:look], earlier, taken=taken)
-        found = verdict_of([ReleaseLook(each.sessions, *each.rank) for each in taken], fall)
+        found = verdict_of(taken, fall)
         if found != "undecided":
             return Opinion(found, look)
     return Opinion("undecided", LOOKS[-1])

@@ -7,8 +7,8 @@ go on and their oldest sessions leave the windows.
 
 from collections.abc import Mapping, Sequence
 
-from collector.records.comparison import before, looks_in, version_of
-from collector.records.windows import ReleaseLook, VersionLooksRecord, WindowEntry
+from collector.records.comparison import before, version_of
+from collector.records.windows import VersionLooksRecord, WindowEntry
 from evaluators.formulas.release_verdict import looks_of
 
 
@@ -32,8 +32,6 @@ def _grown(
         return taken
     mine, other = (version_of(each, versions.get(each, ())) for each in (name, taken.baseline))
     looks = looks_of(
-        mine.scores, other.scores, left_out=mine.left_out, taken=looks_in(taken.looks), clumped=True
+        mine.scores, other.scores, left_out=mine.left_out, taken=taken.looks, clumped=True
     )
-    return VersionLooksRecord(
-        taken.baseline, tuple(ReleaseLook(each.sessions, *each.rank) for each in looks)
-    )
+    return VersionLooksRecord(taken.baseline, looks)

@@ -1,7 +1,8 @@
-"""Wherever the reader of fault watches crashes, each turn enters once, in the same order."""
+"""Wherever the reader of fault watches crashes, and whatever it reads again, each turn enters once, in one order."""
 
 import asyncio
 from collections.abc import Sequence
+from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,6 +42,7 @@ def scripts(draw: st.DrawFn) -> list[tuple[list[WorkRecord], float]]:
                     agent=draw(st.sampled_from(["planner", "planner", "writer"])),
                     turn=f"t-{draw(st.integers(0, 1))} of {session}",
                     revision=revision,
+                    seen=draw(st.sampled_from([0.0, 5.0, -50.0, 1e9])),  # clocks that step
                     revised=draw(st.sampled_from([0, 0, 1])),
                 )
             )
@@ -49,9 +51,14 @@ def scripts(draw: st.DrawFn) -> list[tuple[list[WorkRecord], float]]:
 
 
 async def walk(
-    script: list[tuple[list[WorkRecord], float]], crashes: Sequence[int] = ()
+    script: list[tuple[list[WorkRecord], float]],
+    crashes: Sequence[int] = (),
+    again: Random | None = None,
 ) -> tuple[Watches, Watches]:
-    """The watches after the script, and those of a process that starts after it."""
+    """The watches after the script, and those of a process that starts after it.
+
+    `again`: all records are written once more in this order before the second one starts.
+    """
     log = FaultyLog(partitions=2, atomic=False)
     left = [*crashes]
 
@@ -74,6 +81,9 @@ async def walk(
     await _read_to_end(watcher)
     lived = watches(watcher)
     await watcher.reader.finish()
+    if again is not None:
+        every = [record_of(each) for records, _ in script for each in records]
+        log._write(again.sample(every, len(every)), ())
     later = watcher.successor()
     await _read_to_end(later)
     return lived, watches(later)
@@ -108,3 +118,13 @@ def test_a_crash_anywhere_changes_no_watch(
     lived, later = asyncio.run(walk(script, crashes))
 
     assert lived == later == quiet
+
+
+@settings(deadline=None, max_examples=examples(60))
+@given(scripts(), st.randoms(use_true_random=False))
+def test_a_replay_in_any_order_enters_nothing_again(
+    script: list[tuple[list[WorkRecord], float]], order: Random
+) -> None:
+    lived, later = asyncio.run(walk(script, again=order))
+
+    assert later == lived
