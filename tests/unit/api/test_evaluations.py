@@ -1,6 +1,8 @@
 """Scores of others in the index: before their trace, after, long after, twice, corrected; as signals, once each."""
 
 import asyncio
+import csv
+import io
 import json
 from collections.abc import Generator
 from pathlib import Path
@@ -14,8 +16,8 @@ from collector.api.feedback_table import MOST_OF_A_SUBJECT, MOST_WAITING, WAITS
 from collector.log.port import FEEDBACK, SIGNALS
 from collector.records.external import EvaluationRules
 from collector.records.feedback import Feedback, FeedbackRules
-from collector.records.given import Evaluation
-from collector.records.signal import rfc3339
+from collector.records.given import Evaluation, Given
+from collector.records.signal import Signal, rfc3339
 from collector.records.signal_batch import signals_in
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled
@@ -259,3 +261,31 @@ async def test_the_page_and_the_api_say_where_each_comes_from_and_what_it_lacks(
     assert "Of others" in page
     assert "{scales: {groundedness: {min: 0, max: 4}}}" in page
     assert "<script>" not in page
+
+
+async def test_people_filters_and_lists_see_it_as_a_score_of_ours(stand: Stand) -> None:
+    """40 sessions, every other one liked: what `tone` passes people like, but for the first one."""
+    for number in range(40):
+        liked = number % 2 == 0
+        of = make.trace(number, session_id=f"s-{number}")
+        stand.take_traces(make.trace_value(of))
+        passed = liked and number > 0
+        tone = said(0.9 if passed else 0.1, trace_id=of.trace_id, label=str(passed))
+        thumb = Given(name="thumb", trace_id=of.trace_id, value=liked)
+        stand.take_feedback(tone, FeedbackRules().feedback(thumb, now=make.START))
+    signals = [msgspec.convert(each, Signal, strict=False) for each in published(stand)]
+    stand.take_signals(*signals)
+
+    (found,) = (await stand.get("/api/v1/agreement?evaluator=tone")).json()["agreement"]
+    assert (found["samples"], found["liked"]) == (40, 20)
+    assert found["kappa"] == pytest.approx(0.95)
+    failed = "/api/v1/sessions?failed=tone&limit=100"
+    named = [each["session_id"] for each in (await stand.get(failed)).json()["items"]]
+    assert sorted(named) == sorted(["s-0", *(f"s-{number}" for number in range(1, 40, 2))])
+    rows = csv.DictReader(io.StringIO((await stand.get(f"{failed}&format=csv")).text))
+    assert {row["session_id"] for row in rows} == set(named)
+    shown = (await stand.get("/api/v1/sessions/s-1?service=support-bot")).json()["traces"]
+    assert [each["evaluator"] for each in shown[0]["signals"]] == ["tone"]
+    listed = (await stand.get("/api/v1/signals?evaluator=tone&limit=100")).json()["items"]
+    assert {each["method"] for each in listed} == {"external"}
+    assert len(listed) == 40
