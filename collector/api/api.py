@@ -20,9 +20,15 @@ from collector.api.findings import Findings
 from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.outgoing import Outgoing
-from collector.api.page.pages import Pages
+from collector.api.page.agent_pages import AgentPages
+from collector.api.page.agreement_pages import AgreementPages
+from collector.api.page.feedback_pages import FeedbackPages
 from collector.api.page.rendering import Rendering
+from collector.api.page.service_pages import ServicePages
+from collector.api.page.session_pages import SessionPages
 from collector.api.page.site import Site
+from collector.api.page.trace_pages import TracePages
+from collector.api.page.two_sides_pages import TwoSidesPages
 from collector.api.query import Query
 from collector.api.routes import Routes
 from collector.api.stream import Stream
@@ -39,6 +45,16 @@ from collector.log.port import Log
 from collector.otlp.redaction import RedactionSettings, redactor
 from collector.records.external import EvaluationRules
 from collector.records.standing import Standings
+
+PAGES = (
+    AgentPages,
+    TwoSidesPages,
+    SessionPages,
+    TracePages,
+    FeedbackPages,
+    AgreementPages,
+    ServicePages,
+)
 
 
 class Api:
@@ -156,7 +172,8 @@ class Api:
             stream=self._stream,
             evaluators=evaluators,
         )
-        routes = (each.routes() for each in (api, compare, self._agreements, Pages(site)))
+        pages = (kind(site) for kind in PAGES)
+        routes = (each.routes() for each in (api, compare, self._agreements, *pages))
         self.app: Starlette = build_app(
             config=config,
             exposition=exposition,

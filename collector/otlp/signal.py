@@ -77,7 +77,6 @@ class OtlpSignal:
     drops: bool = False  # whether items may be of no use, and are dropped before the log
     large: int = 1 << 20
     """Bytes above which a request is decoded and split in a thread, one at a time, so that others are served."""
-    is_forwarded: bool = False  # whether its requests are passed on to the backend under `forward`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,10 +50,6 @@ class Admission:
     def held(self) -> int:
         return self._held
 
-    @property
-    def senders(self) -> int:
-        return len(self._senders)
-
     def ticket(self, sender: str) -> Ticket:
         return Ticket(self, sender)
 

@@ -2,17 +2,6 @@
 
 `partial_success` is for spans that can never be accepted. Every fault that may pass is UNAVAILABLE with a delay.
 UNKNOWN and INTERNAL, which senders do not retry, are never used.
-
-Beyond collector/base/errors.py, these can be wrong with a request:
-
-SpanwiseError
-+-- Retryable
-    +-- NoRoom        too many bytes are being taken in already
-    |   +-- OverShare they would fit, but this sender holds its share
-    +-- SlowSender    the body did not arrive in time
-    +-- HungUp        the sender closed its connection before its body had arrived
-    +-- Stopping      the process is about to end
-    +-- Behind        what was taken before waits too long for its scores
 """
 
 import math

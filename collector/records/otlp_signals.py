@@ -45,7 +45,6 @@ TRACES = OtlpSignal(
     split_joined=joined_traces,
     topic=SPANS,
     recordings=(".otlp", ".otlp.gz", ".json", ".jsonl"),
-    is_forwarded=True,
 )
 
 
@@ -59,7 +58,6 @@ LOGS = OtlpSignal(
     topic=SPANS,
     large=16 << 10,  # every record is decoded
     drops=True,
-    is_forwarded=True,
     recordings=(".logs.otlp", ".logs.otlp.gz", ".logs.otlp.json", ".logs.otlp.jsonl"),
 )
 

@@ -1,6 +1,8 @@
 """Traces, turns and the registry, for tests of evaluators."""
 
-from collections.abc import Mapping
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluators.errors import Unjudgeable
@@ -61,3 +63,24 @@ def argument_error(schema: JSON, arguments: JSON) -> str | None:
     if not checked.judged:
         raise Unjudgeable(checked.unchecked or "not judged")
     return checked.judged[0][1]
+
+
+class HashEmbedder:
+    """A bag of hashed words: equal texts are equal, texts without a common word nearly orthogonal. No model."""
+
+    model = "hash"
+
+    def __init__(self, *, dimensions: int = 64) -> None:
+        self._dimensions = dimensions
+
+    def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """One vector of length 1 per text, or of length 0 for a text without words."""
+        return [self._one(text) for text in texts]
+
+    def _one(self, text: str) -> Sequence[float]:
+        vector = [0.0] * self._dimensions
+        for word in text.lower().split():
+            digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest()
+            vector[int.from_bytes(digest) % self._dimensions] += 1.0
+        norm = math.hypot(*vector) or 1.0
+        return [value / norm for value in vector]

@@ -1,4 +1,4 @@
-"""The page of all sessions. Its address says the whole view: what is chosen, in what order, from where on."""
+"""The page of all sessions, whose address says the whole view, and that of one session."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +9,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from collector.api.agents import running_away
-from collector.api.answers import cursor_or_top
+from collector.api.answers import cursor_or_top, text_of
 from collector.api.base_path import root
-from collector.api.page.session_view import tokens_of
+from collector.api.page.session_view import TRACES, session_view, tokens_of
 from collector.api.page.sheet import name
 from collector.api.page.site import Site
 from collector.api.query import session_summary
@@ -36,13 +36,13 @@ _SAID = {
 
 
 class SessionPages:
-    """The list, worst first unless its address says otherwise."""
+    """The list, worst first unless its address says otherwise; and one session."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
 
     def routes(self) -> list[Route]:
-        return [Route(ADDRESS, self.sessions)]
+        return [Route(ADDRESS, self.sessions), Route("/session", self.session)]
 
     async def sessions(self, request: Request) -> Response:
         """Sessions as the address asks for them; a form's empty fields are left out of it."""
@@ -90,6 +90,20 @@ class SessionPages:
             table=root() + f"/api/v1/sessions?{urlencode({**chosen, 'sort': sort, **TABLE})}",
             following=page.next and _address(chosen, {**ordered, "cursor": page.next}),
         )
+
+    async def session(self, request: Request) -> Response:
+        """One session, its newest traces or those before one; the first one where several services have that id."""
+        session_id, service = text_of(request, "id"), text_of(request, "service")
+        before = text_of(request, "before")
+        if session_id is None:
+            return self._site.rendering.missing("session")
+        return await self._site.off_loop.run(lambda: self._session(session_id, service, before))
+
+    def _session(self, session_id: str, service: str | None, before: str | None) -> Response:
+        part = self._site.query.session_part(session_id, service, most=TRACES, before=before)
+        if part is None:
+            return self._site.rendering.missing("session", session_id)
+        return self._site.rendering.page("session.html", session=session_view(part))
 
 
 def row(entry: SessionEntry, runaways: frozenset[tuple[str, str]]) -> dict[str, Any]:

@@ -7,13 +7,13 @@ import pytest
 from evaluators.formulas.signals import risks
 from evaluators.model import ModelCall, Outcome, Previous, Score, ToolCall
 from evaluators.plan import Settings, make_plan
-from evaluators.providers.scripted import HashEmbedder, ScriptedEmbedder
+from evaluators.providers.scripted import ScriptedEmbedder
 from evaluators.resources import History
 from evaluators.run import score_trace
 from evaluators.trace.confidence import confidence
 from evaluators.trace.loop_detection import loop_detection
 from evaluators.trace.tool_correctness import tool_correctness
-from tests.support.evaluating import OURS, a_call, a_tool, a_trace, a_turn
+from tests.support.evaluating import OURS, HashEmbedder, a_call, a_tool, a_trace, a_turn
 
 BROKEN = a_call("weather", {"city": "Rom"}, error="no such city")
 FIXED = a_call("weather", {"city": "Rome"})

@@ -4,9 +4,8 @@ import pytest
 
 from evaluators.model import Outcome, ToolCall
 from evaluators.plan import make_plan
-from evaluators.providers.scripted import HashEmbedder
 from evaluators.run import CANCELLED, score_trace
-from tests.support.evaluating import OURS, a_call, a_trace
+from tests.support.evaluating import OURS, HashEmbedder, a_call, a_trace
 
 PLAN = make_plan(OURS, {}, embedder="hash", expectations=True)
 LEFT = ToolCall(name="find_order", arguments={"id": 7}, span_id="2", unanswered=True)

@@ -10,11 +10,11 @@ from evaluators.declare import declared, evaluator
 from evaluators.expectations import Expectation
 from evaluators.model import Method, Outcome, Previous, Score, ToolCall, Trace
 from evaluators.plan import Plan, Settings, make_plan
-from evaluators.providers.scripted import HashEmbedder, ScriptedEmbedder
+from evaluators.providers.scripted import ScriptedEmbedder
 from evaluators.registry import Registry
 from evaluators.resources import History
 from evaluators.run import score_trace
-from tests.support.evaluating import OURS, a_call, a_trace
+from tests.support.evaluating import OURS, HashEmbedder, a_call, a_trace
 
 EVERYTHING = make_plan(OURS, {}, embedder="hash", expectations=True)
 

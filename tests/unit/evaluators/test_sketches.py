@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from collector.records.traces import previous_trace
 from evaluators.model import InnerTurn, Outcome, ToolCall, Trace
 from evaluators.plan import Plan, make_plan
-from evaluators.providers.scripted import HashEmbedder
 from evaluators.providers.wordllama import MODEL, WordLlamaEmbedder
 from evaluators.resources import Embedder
 from evaluators.run import score_trace
 from evaluators.sketches import Before, compare, sketches_of
-from tests.support.evaluating import OURS, a_trace
+from tests.support.evaluating import OURS, HashEmbedder, a_trace
 from tests.support.examples import examples
 
 PLAN = make_plan(OURS, {}, embedder=MODEL, only=["loop_detection"])

@@ -22,10 +22,9 @@ from evaluators.declare import declared, evaluator
 from evaluators.expectations import Expectations
 from evaluators.model import JSON, Outcome, Score, Trace
 from evaluators.plan import Plan, make_plan
-from evaluators.providers.scripted import HashEmbedder
 from evaluators.registry import Registry
 from evaluators.resources import History
-from tests.support.evaluating import OURS, a_trace
+from tests.support.evaluating import OURS, HashEmbedder, a_trace
 
 
 @evaluator(version="1")

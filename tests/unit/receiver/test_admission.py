@@ -36,7 +36,7 @@ def test_what_does_not_fit_is_refused_and_takes_nothing() -> None:
             second.grow(401)
 
         assert admission.held == 800
-    assert (admission.held, admission.senders) == (0, 0)
+    assert (admission.held, len(admission._senders)) == (0, 0)
 
 
 def test_a_ticket_gives_everything_back_when_its_request_fails() -> None:

@@ -10,11 +10,10 @@ from evaluators.judging.judge import Verdict
 from evaluators.judging.prompt import JudgeError
 from evaluators.model import Previous, Score, Trace
 from evaluators.plan import make_plan
-from evaluators.providers.scripted import HashEmbedder
 from evaluators.registry import Registry
 from evaluators.resources import Embedder
 from evaluators.run import score_trace
-from tests.support.evaluating import OURS, a_trace
+from tests.support.evaluating import OURS, HashEmbedder, a_trace
 
 MODEL = "text-embedding-3-small"
 PLAN = make_plan(OURS, {}, embedder=MODEL, hosted=True, only=["coherence", "loop_detection"])

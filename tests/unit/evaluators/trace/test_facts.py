@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from evaluators.model import ModelCall, Previous, Score, ToolCall
-from evaluators.providers.scripted import HashEmbedder
 from evaluators.resources import History
 from evaluators.trace.argument_correctness import argument_correctness
 from evaluators.trace.coherence import coherence
@@ -13,7 +12,7 @@ from evaluators.trace.confidence import confidence
 from evaluators.trace.loop_detection import loop_detection
 from evaluators.trace.step_efficiency import step_efficiency
 from evaluators.trace.tool_correctness import tool_correctness
-from tests.support.evaluating import a_call, a_tool, a_trace
+from tests.support.evaluating import HashEmbedder, a_call, a_tool, a_trace
 
 CITY = {
     "type": "object",

@@ -3,10 +3,9 @@
 import pytest
 
 from evaluators.model import InnerTurn, Previous, Score, ToolCall
-from evaluators.providers.scripted import HashEmbedder
 from evaluators.resources import History
 from evaluators.trace.loop_detection import loop_detection
-from tests.support.evaluating import a_trace
+from tests.support.evaluating import HashEmbedder, a_trace
 
 SORRY = "I am sorry, I could not find the status of your order. Please try again later."
 ASKED = ("Has my order 4711 shipped?", "Again: has my order 4711 shipped?", "Has my order 4711?")
