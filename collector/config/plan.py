@@ -208,11 +208,18 @@ def expectations_from(settings: PlanSettings) -> Expectations:
         ) from error
 
 
+def _entry(number: int, line: str) -> Any:
+    try:
+        return json.loads(line, object_pairs_hook=unique)
+    except ValueError as error:
+        reason = getattr(error, "msg", error)  # without the place, which is in this line alone
+        raise ValueError(f"line {number}: {reason}") from error
+
+
 def _entries(path: Path) -> list[Any]:
     text = read_regular(path, most=MAX_EXPECTATIONS).decode("utf-8-sig")
     if path.suffix in {".jsonl", ".ndjson"}:
-        lines = [line for line in text.splitlines() if line.strip()]
-        return [json.loads(line, object_pairs_hook=unique) for line in lines]
+        return [_entry(*each) for each in enumerate(text.splitlines(), 1) if each[1].strip()]
     entries: Any = parse(text)
     if entries is None:
         return []

@@ -11,6 +11,7 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import IO
 
@@ -81,7 +82,7 @@ def requests(path: Path, message: type[Message] = TRACES.request) -> Iterator[by
     try:
         with open_regular(path) as file:
             if path.name.endswith(TEXT):
-                yield from (_whole(line, message) for line in _lines(file))
+                yield from (_whole(*numbered, message) for numbered in _lines(file))
             else:
                 yield from _frames(_Unfolded(file) if path.name.endswith(".gz") else file)
     except (OSError, EOFError, zlib.error) as error:
@@ -92,10 +93,14 @@ def requests(path: Path, message: type[Message] = TRACES.request) -> Iterator[by
         raise ConfigError(f"{path}: not {kind}: {error}") from error
 
 
-def _whole(line: bytes, message: type[Message]) -> bytes:
-    decoded = to_protobuf(line, message)
+def _whole(number: int, line: bytes, message: type[Message]) -> bytes:
+    try:
+        decoded = to_protobuf(line, message)
+    except Undecodable as error:
+        reason = str(error).partition(": line 1 column")[0]  # of this line alone
+        raise Undecodable(f"line {number}: {reason}") from error
     if decoded.reasons:
-        raise Undecodable(decoded.reasons[0])
+        raise Undecodable(f"line {number}: {decoded.reasons[0]}")
     return decoded.request
 
 
@@ -118,12 +123,15 @@ class _Unfolded:
         return content
 
 
-def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    while line := stream.readline(MAX_REQUEST + 1):
+def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    for number in count(1):
+        line = stream.readline(MAX_REQUEST + 1)
+        if not line:
+            return
         if len(line) > MAX_REQUEST:
-            raise TooLarge(f"a line is longer than {MAX_REQUEST >> 20} MiB")
-        if line.strip():
-            yield line
+            raise TooLarge(f"line {number} is longer than {MAX_REQUEST >> 20} MiB")
+        if stripped := line.strip():
+            yield number, stripped
 
 
 def _frames(stream: ByteStream) -> Iterator[bytes]:

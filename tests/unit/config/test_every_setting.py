@@ -200,3 +200,7 @@ def test_the_expectations_are_read_as_strictly_as_the_settings(tmp_path: Path) -
         file.write_text(text, errors="surrogatepass")
         with pytest.raises(ConfigError, match=rf"^expectations: {file} cannot be read: .+$"):
             plan_from(load([], {}, [f"expectations={file}"]))
+    one_of_three = tmp_path / "one.jsonl"
+    one_of_three.write_text('{"match": {"turn": 1}}\n\n{oops\n{"match": {"turn": 2}}\n')
+    with pytest.raises(ConfigError, match=rf"^expectations: {one_of_three} .*: line 3: Expecting"):
+        plan_from(load([], {}, [f"expectations={one_of_three}"]))

@@ -41,6 +41,23 @@ def test_a_request_above_the_limit_is_refused_by_its_head(tmp_path: Path, size: 
     assert f"a request of {size} bytes" in refusal(path)
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{oops", "the body is not JSON: Expecting property name enclosed in double quotes"),
+        ("[]", ""),
+        ('{"resourceSpans": 3}', ""),
+    ],
+)
+def test_one_bad_line_among_good_ones_is_named_and_none_is_guessed(
+    tmp_path: Path, line: str, reason: str
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"resourceSpans": []}}\n\n{line}\n{{"resourceSpans": []}}\n')
+
+    assert refusal(path).startswith(f"{path}: not OTLP/JSON lines: line 3: {reason}")
+
+
 @pytest.mark.parametrize("cut", [2, 4, 10])
 def test_an_end_within_a_request_is_named(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "a.otlp"
