@@ -115,10 +115,10 @@ class OpenTraces:
         except Undecodable as error:
             result.poison = str(error)
             return result
-        yield
         result.invalid = held.invalid
-        hold = self._low_water.hold(offset)
+        hold = self._low_water.hold(offset)  # before others work: a commit would pass the record
         self._needed.begin(offset, len(held.traces))
+        yield
         takers = 0
         for number, trace_id in enumerate(held.traces, start=1):
             takers += yield from self._take(record, held, trace_id, scores.get(trace_id), result)

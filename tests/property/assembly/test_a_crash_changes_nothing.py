@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from collector.log.port import SPANS, TRACES
@@ -106,12 +106,23 @@ def disturbed(
     return site
 
 
+# Each record as it came, the last of partition 0 alone in its trace: a commit between two steps must not pass it.
+COMMITTED_BETWEEN = [
+    Sent(1, 1, (child(4, trace=7), remote(2, 77, trace=7))),
+    Sent(301, 1, (child(5, trace=3), remote(2, 77, trace=3), child(3, trace=5))),
+    Sent(40, 1, (child(4, trace=7), child(3, trace=7))),
+    Sent(40, 0, (child(5, trace=4),)),
+    Sent(40, 1, (child(4, trace=7), child(3, trace=7))),
+]
+
+
 @settings(max_examples=examples(200), deadline=None)
 @given(
     records=st.lists(sent(), min_size=1, max_size=14),
     plan=st.lists(lives, max_size=5),
     atomic=st.booleans(),
 )
+@example(records=COMMITTED_BETWEEN, plan=[Life(11, 40, None)], atomic=True)
 def test_any_crashes_and_any_lag_give_the_same_records(
     records: list[Sent], plan: list[Life], atomic: bool
 ) -> None:
