@@ -22,10 +22,13 @@ from collector.judging.port import (
     encode,
 )
 from collector.judging.running import JOB, Watch
+from collector.service.rooms import JudgesOfPackages, Rooms
 from evaluators import Judge, Score, Trace, evaluator
 from evaluators.declare import declared
-from evaluators.plan import Configured
+from evaluators.plan import Configured, Plan
 from evaluators.run import settle
+from tests.support.faulty_log import FaultyLog
+from tests.support.reading import ReadingWorkers
 from tests.unit.judging.test_judge_process import DyingChild
 
 NAMES = ("mine/bad", "mine/good")
@@ -180,3 +183,24 @@ async def test_one_that_waits_for_something_else_than_the_judge_has_its_time(
         await function(None)
 
     assert watch.late == {7: ["mine/waits"]}
+
+
+def test_each_third_party_has_a_judge_process_and_all_have_one_budget() -> None:
+    ours, *theirs = (configured(each) for each in ("helpful", "mine/asks", "other/asks"))
+    ours = replace(ours, spec=replace(ours.spec, method="llm_judge"))
+    rooms = Rooms(
+        Config(),
+        Plan(judged=(ours, *theirs)),
+        log=FaultyLog(),
+        workers=ReadingWorkers(),
+        telemetry=Telemetry(),
+        clock=lambda: 1e9,
+    )
+
+    judges = rooms.judging()._judges, rooms.judging(plugins=True)._judges
+
+    assert isinstance(judges[0], JudgeProcess)
+    assert isinstance(judges[1], JudgesOfPackages)
+    processes = (judges[0], *judges[1]._processes)
+    assert [[*each._plugins] for each in processes] == [[], ["mine/asks"], ["other/asks"]]
+    assert len({id(each.budget) for each in processes}) == 1
