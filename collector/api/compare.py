@@ -93,14 +93,16 @@ class Compare:
         """The verdict with `changed`, and with the faults that the index knows of."""
         found = self.compared(given)
         baseline, candidate = (found[side]["version"] for side in ("baseline", "candidate"))
-        changed = None
+        changed: Mapping[str, Any] | None = None
+        counted: Counted = {}
         if None not in (baseline, candidate):
             versions = (found["service"], found["agent"]), baseline, candidate
+            counted = self.counted(*versions)
             # Where the index is busy or being opened, what the windows hold decides.
             with suppress(RequestRefused):
-                counted = self.counted(*versions)
                 changed = await self._off_loop.run(lambda: self._changed(*versions, counted))
-        return {**with_faults(found, changed), "changed": changed}
+        # What the watches counted has decided already.
+        return {**with_faults(found, None if counted else changed), "changed": changed}
 
     def compared(self, given: Mapping[str, str | None]) -> dict[str, Any]:
         """The verdict of these parameters. Raises Refused: one is wrong or missing, or there is nothing to compare."""

@@ -135,8 +135,8 @@ def with_faults(
 
     Ranks see such a fault late or never: a tool that fails in every session may cost a score little. `found`: the
     verdict by ranks; one that names a fault stays. `counted`: what the fault watches counted of the two. `changed`:
-    what changed between the two (`records.what_changed`); None: unknown. `faults`: those that stand and that the
-    candidate's uses raised.
+    what changed between the two (`records.what_changed`); None: unknown, or `counted` decides. `faults`: those that
+    stand and that the candidate's uses raised.
     """
     known = release_faults(counted or {}, faults)
     tools = () if changed is None else changed["tools"]
@@ -156,7 +156,7 @@ def release_faults(
     counted: Mapping[Cause, ToolCounts], faults: Iterable[Fault]
 ) -> dict[Cause, ToolCounts]:
     """By (fault, tool), what fails a release, the clearest first; `counted` and `faults` as of `with_faults`."""
-    found = dict(failing_more(counted))
+    found = dict(failing_more(counted, clumped=True))
     servers: dict[Cause, ToolCounts] = {}
     for each in faults:
         of = ToolCounts(

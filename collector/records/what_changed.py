@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from collector.records.moved import EvaluatorScores, Moved, moved
 from collector.records.standing import VersionCount
 from evaluators.formulas.differences import Fact, differences
-from evaluators.formulas.fault_watch import EXPLAINS, Cause, Counted, evidence_between
+from evaluators.formulas.fault_watch import EXPLAINS, Cause, Counted, evidence, evidence_between
 
 K = TypeVar("K")
 MOST = 5  # tools, and evaluators, that are listed
@@ -133,9 +133,18 @@ def tool_counts(before: Side, since: Side) -> dict[str, ToolCounts]:
     return _joined(*(_counts(side) for side in (since, before)))
 
 
-def failing_more(counts: Mapping[K, ToolCounts]) -> list[tuple[K, ToolCounts]]:
-    """Those that clearly fail more than before, the clearest first."""
-    found = [(evidence_between(*each), key, each) for key, each in counts.items()]
+def failing_more(
+    counts: Mapping[K, ToolCounts], *, clumped: bool = False
+) -> list[tuple[K, ToolCounts]]:
+    """Those that clearly fail more than before, the clearest first; `clumped`: also if failures come in clumps."""
+    found = [
+        (
+            evidence_between(*each) if clumped else evidence(*each.since[:2], *each.before[:2]),
+            key,
+            each,
+        )
+        for key, each in counts.items()
+    ]
     clear = [each for each in found if each[0] >= EXPLAINS]
     return [(key, each) for _, key, each in sorted(clear, key=lambda each: -each[0])]
 

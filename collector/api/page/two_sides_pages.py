@@ -251,7 +251,9 @@ class TwoSidesPages:
         with self._site.index.reading() as reader:
             versions = reader.versions(service, agent)
             view = two_sides(reader, versions, *sides, counted)
-        found = None if said is None else with_faults(said, view["changed"])
+        # What the watches counted has decided already.
+        changed = None if counted is not None else view["changed"]
+        found = None if said is None else with_faults(said, changed)
         return self._site.rendering.page(
             "two_sides.html",
             service=service,
