@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from collector.base.errors import Undecodable
 from collector.config.load import load
 from collector.records.external import UNVERSIONED, EvaluationRules
 from collector.records.feedback import Feedback, FeedbackRules
@@ -118,3 +119,12 @@ def test_an_explanation_is_cut() -> None:
     found = outcome(value=1, comment="why " * 1_000)
     assert found.explanation is not None
     assert len(found.explanation) == 1_000
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"value": float("nan")}, {"value": 1, "version": "9" * 513}, {"value": 1, "name": ""}],
+)
+def test_what_is_no_number_or_too_long_is_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(Undecodable):
+        said(**fields)

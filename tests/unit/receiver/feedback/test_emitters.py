@@ -1,7 +1,9 @@
 """What real evaluators export, recorded once, and every block of docs/external-evaluators.md: each is a score.
 
 The recordings are of strands-agents-evals 1.7.0 (`Experiment.run_evaluations`) and azure-ai-evaluation 1.18.10 (its
-`_log_events_to_app_insights`, with a provider of the SDK in place of Azure's).
+`_log_events_to_app_insights`, with a provider of the SDK in place of Azure's). What the blocks find has the fields that
+these gave when the blocks were run with them: Ragas 0.4.3 (with langchain-community below 0.4), DeepEval 4.3.1,
+azure-ai-evaluation 1.18.10 and arize-phoenix-evals 3.9.4; promptfoo's is that of its documentation.
 """
 
 import json
@@ -76,13 +78,14 @@ class Sent:
         self.scores += scores
 
 
-def of_a_tool(folder: Path) -> dict[str, Any]:
+def of_a_tool(tool: str, folder: Path) -> dict[str, Any]:
     """What the blocks find when they run: the results of each tool, in the form that it gives them."""
     metric = SimpleNamespace(name="Answer Relevancy", score=0.5, reason="so so", success=True)
     row = {"vars": {"trace_id": TRACE}, "gradingResult": {"score": 1, "pass": True, "reason": "ok"}}
     (folder / "results.json").write_text(json.dumps({"results": {"results": [row]}}))
     azure = {"inputs.trace_id": TRACE, "outputs.groundedness.groundedness": 4.0}
     azure |= {"outputs.groundedness.groundedness_reason": "all of it is in the context"}
+    exact = SimpleNamespace(name="exact", score=1.0, label=None, explanation=None)
     result = SimpleNamespace(
         scores=[{"faithfulness": 0.8, "precision": float("nan")}],
         test_results=[SimpleNamespace(metrics_data=[metric])],
@@ -91,7 +94,7 @@ def of_a_tool(folder: Path) -> dict[str, Any]:
         "json": json,
         "trace_ids": [TRACE],
         "result": result,
-        "results": {"rows": [azure]},
+        "results": [[exact]] if tool == "Phoenix Evals" else {"rows": [azure]},
         "Link": Link,
     }
 
@@ -107,7 +110,7 @@ def test_a_block_of_the_page(
     with tracer.start_as_current_span("scored") as span:
         scored_span = span.get_span_context()
         names = {"send": send, "span": span, "tracer": tracer, "scored": scored_span}
-        exec(block, of_a_tool(tmp_path) | names)
+        exec(block, of_a_tool(tool, tmp_path) | names)
     posted = [given(json.dumps(each).encode(), scores=True) for each in send.scores]
     said = [FeedbackRules().feedback(each, now=0.0) for each in posted]
     exported = encode_spans(memory.get_finished_spans()).SerializeToString()
@@ -119,5 +122,6 @@ def test_a_block_of_the_page(
 
 def test_every_tool_of_the_page_has_its_block() -> None:
     assert [tool for tool, _ in BLOCKS] == [
-        *("Ragas", "DeepEval", "promptfoo", "Azure AI Evaluation", "OpenTelemetry", "OpenInference")
+        *("Ragas", "DeepEval", "promptfoo", "Azure AI Evaluation", "Phoenix Evals"),
+        *("OpenTelemetry", "OpenInference"),
     ]

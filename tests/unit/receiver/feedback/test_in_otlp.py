@@ -110,12 +110,26 @@ def test_an_evaluation_without_a_trace_is_about_its_conversation() -> None:
     assert (found.session_id, found.service, found.kind) == ("c-1", "shop", "human")
 
 
-def test_our_own_scores_are_no_feedback() -> None:
-    assert (
-        said(in_a_log("gen_ai.evaluation.result", EVALUATION, scope="spanwise", trace=TRACE)) == []
-    )
-    events = {"gen_ai.evaluation.result": EVALUATION}
-    assert said(in_a_span({}, scope="spanwise", events=events), "spans") == []
+@pytest.mark.parametrize(
+    ("scope", "attributes"),
+    [("spanwise", EVALUATION), ("otel", {**EVALUATION, "spanwise.id": "1"})],
+)
+def test_our_own_scores_are_no_feedback(scope: str, attributes: Mapping[str, Any]) -> None:
+    """Nor where a Collector gave them a scope of its own."""
+    name = "gen_ai.evaluation.result"
+    assert said(in_a_log(name, attributes, scope=scope, trace=TRACE)) == []
+    assert said(in_a_span({}, scope=scope, events={name: attributes}), "spans") == []
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "NaN"])
+def test_a_score_that_is_no_number_is_none_and_its_label_counts(value: Any) -> None:
+    name = "gen_ai.evaluation.result"
+    attributes = {**EVALUATION, "gen_ai.evaluation.score.value": value}
+    (found,) = said(in_a_log(name, attributes, trace=TRACE))
+    assert (found.value, found.label) == (None, "pass")
+    del attributes["gen_ai.evaluation.score.label"]
+    refused = reader().in_otlp(in_a_log(name, attributes, trace=TRACE), "log_records")
+    assert (refused.records, refused.results) == ([], {"invalid": 1})
 
 
 def test_annotations_are_about_the_span_that_carries_them() -> None:
