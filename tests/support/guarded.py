@@ -260,14 +260,21 @@ GROUPS: Mapping[str, Group] = {
         ],
     ),
     "outlets": Group(
-        tests=["tests/conformance/test_sink_mlflow.py", "tests/conformance/test_sink_phoenix.py"],
+        tests=[
+            *("tests/conformance/test_sink_mlflow.py", "tests/conformance/test_sink_phoenix.py"),
+            "tests/conformance/test_forward_otelcol.py",
+        ],
         guards=[
             *(
                 "collector/sinks/**/*.py",
                 "collector/base/http_client.py",
                 "collector/base/retry.py",
             ),
-            *("tests/support/tools/*", "tests/support/sink_contract.py"),
+            *(
+                "tests/support/tools/**/*",
+                "tests/support/sink_contract.py",
+                "collector/forward/*.py",
+            ),
         ],
     ),
 }

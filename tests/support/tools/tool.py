@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -78,17 +79,29 @@ MLFLOW = Tool(
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
     },
 )
-OUTLETS = (PHOENIX.name, MLFLOW.name)
+OTELCOL = Tool(
+    name="otelcol",
+    command=("otelcol", f"--config={FOLDER / 'otelcol' / 'config.yaml'}"),
+    ready="/v1/traces",
+    environment={"HTTP_PORT": "{port}", "GRPC_PORT": "{other}", "BACKEND": "{backend}"},
+)
+"""OpenTelemetry's Collector, of Go."""
+OUTLETS = (PHOENIX.name, MLFLOW.name, OTELCOL.name)
 
 
 class Server:
     """The tool over a folder; port and folder outlive `stop` and `start`. Or one that runs already, at `url`."""
 
-    def __init__(self, tool: Tool, folder: Path, *, url: str | None = None) -> None:
+    def __init__(
+        self, tool: Tool, folder: Path, *, url: str | None = None, backend: str = ""
+    ) -> None:
+        """`backend`: where a Collector sends to."""
         self._tool = tool
         self._folder = folder
         port, other = free_ports(2)
         self._filled = {"port": str(port), "other": str(other), "folder": str(folder)}
+        self._filled["backend"] = backend
+        self.grpc = f"127.0.0.1:{other}"
         self.url = url or f"http://127.0.0.1:{port}"
         self._is_ours = url is None
         self._process: subprocess.Popen[bytes] | None = None
@@ -132,18 +145,19 @@ class Server:
             with urllib.request.urlopen(self.url + self._tool.ready, timeout=5):
                 return True
         except urllib.error.HTTPError as error:
-            error.close()
+            with error:
+                return error.code == 405  # it takes another method
         except OSError:
             pass
         return False
 
 
-def serve(tool: Tool, folder: Path) -> Server:
+def serve(tool: Tool, folder: Path, *, backend: str = "") -> Server:
     """The tool, started; the test is skipped, or fails where SPANWISE_REQUIRE_<TOOL>=1 says so, where it is missing."""
     url = os.environ.get(f"SPANWISE_TEST_{tool.name.upper()}")
     if url is None and not (VENVS / tool.name / "bin" / tool.name).exists():
         _absent(tool.name)
-    server = Server(tool, folder, url=url)
+    server = Server(tool, folder, url=url, backend=backend)
     try:
         return server.start()
     except BaseException:
@@ -185,19 +199,25 @@ def check_bodies(sdk: str, bodies: Sequence[Any]) -> None:
 def install(name: str) -> None:
     """Make an environment, unless it is there and of the same versions."""
     venv = VENVS / name
-    wanted = FOLDER / f"{name}.txt"
+    listed = FOLDER / f"{name}.txt"
+    wanted = (listed if listed.exists() else FOLDER / name / "go.mod").read_text()
     done = venv / "installed.txt"
-    if done.exists() and done.read_text() == wanted.read_text():
+    if done.exists() and done.read_text() == wanted:
         return
+    if (sources := FOLDER / name).is_dir():
+        build = ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", venv / "bin" / name, "."]
+        if shutil.which("go") and not subprocess.run(build, cwd=sources, check=False).returncode:
+            done.write_text(wanted)
+        return  # where it is missing, its tests say so
     subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=True)
     python = venv / "bin" / "python"
     # A tool compiles what it imports: all of its files take a minute of two cores.
-    given = ["-q", "--no-deps", "-r", wanted]
+    given = ["-q", "--no-deps", "-r", listed]
     uv = [sys.executable, "-m", "uv", "pip", "install", "--system-certs", "--python", python]
     if subprocess.run([*uv, *given], check=False).returncode:
         pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--no-compile"]
         subprocess.run([*pip, *given], check=True)  # it knows of registries that uv was not given
-    done.write_text(wanted.read_text())
+    done.write_text(wanted)
 
 
 def wanted() -> list[str]:
