@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from evaluators.dialects.content import hosted_tools, media
-from evaluators.dialects.content.call_marks import fields_of
+from evaluators.dialects.content.call_marks import fields_of, words
 from evaluators.dialects.content.failures import says_failed
 from evaluators.dialects.content.message_model import Call, Result, Role
 from evaluators.dialects.decoding.reprs import looks_like_object, read_repr
@@ -31,55 +31,21 @@ CONTENT = frozenset(
 _TEXT_TYPES = frozenset(
     {"text", "input_text", "output_text", "refusal", "text-delta", "summary_text", "prompt_text"}
 )
-_CALL_TYPES = frozenset(
-    {
-        "tool_call",
-        "tool-call",
-        "tool_use",
-        "toolCall",
-        "tool-use",
-        "function_call",
-        "function",
-        "custom_tool_call",
-        "server_tool_use",
-        "mcp_tool_use",
-        "tool_call_request",
-        "server_tool_call",
-    }
+_CALL_TYPES = words(
+    """tool_call tool-call tool_use toolCall tool-use function_call function custom_tool_call server_tool_use
+    mcp_tool_use tool_call_request server_tool_call"""
 )
-_RESULT_TYPES = frozenset(
-    {
-        "tool_call_response",
-        "tool-call-response",
-        "tool_result",
-        "tool-result",
-        "toolResult",
-        "tool-return",
-        "retry-prompt",
-        "tool_return",
-        "function_call_output",
-        "function_response",
-        "function_result",
-        "custom_tool_call_output",
-        "mcp_tool_result",
-        "tool_call_result",
-        "server_tool_call_response",
-    }
+_RESULT_TYPES = words(
+    """tool_call_response tool-call-response tool_result tool-result toolResult tool-return retry-prompt
+    tool_return function_call_output function_response function_result custom_tool_call_output mcp_tool_result
+    tool_call_result server_tool_call_response"""
 )
 _BY_PROVIDER = frozenset({"server_tool_use", "server_tool_call", "mcp_tool_use"})
 _OF_SERVER = "_tool_result"
 """How the types of what Anthropic's own tools answer end: `web_search_tool_result`."""
 _BODIES = ("content", "parts", "blocks", "contents", "text")
-_SILENT_TYPES = frozenset(
-    {
-        "reasoning",
-        "thinking",
-        "redacted_thinking",
-        "reasoning_content",
-        "reasoning_text",
-        "thought",
-        "compaction",
-    }
+_SILENT_TYPES = words(
+    """reasoning thinking redacted_thinking reasoning_content reasoning_text thought compaction"""
 )
 _TYPES = _CALL_TYPES | _RESULT_TYPES | _SILENT_TYPES | media.TYPES
 _PLAIN = ("text", "content", "value", "output_text", "refusal")

@@ -18,27 +18,27 @@ def plain(key: str) -> str:
     return key.replace("_", "").replace("-", "").lower()
 
 
-def keys(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-BODIES = keys(
+BODIES = words(
     """content contents result results response responses output returnvalue toolreturn tooloutput toolresponse
     toolresponses toolresult toolresults toolcallresult toolcallresults functionresponse responsedata value data payload
     items parts text observation update messages"""
 )
-GIVEN = keys("arguments args input parameters toolinput toolargs kwargs toolkwargs rawinput")
-CALL_IDS = keys("toolcallid tooluseid callid toolid")
-OWN_IDS = keys("callid toolid")  # also what a tool of telephony or of a workshop returns
+GIVEN = words("arguments args input parameters toolinput toolargs kwargs toolkwargs rawinput")
+CALL_IDS = words("toolcallid tooluseid callid toolid")
+OWN_IDS = words("callid toolid")  # also what a tool of telephony or of a workshop returns
 _IDS = CALL_IDS | {"id", "ref"}
-NAMES = keys("name toolname tool functionname")
-_RAN = keys(
+NAMES = words("name toolname tool functionname")
+_RAN = words(
     "startedat finishedat durationms elapsed elapsedms executiontime executiontimems latencyms"
 )
 """How long a call took: no tool returns that of itself."""
-IS_ERROR = keys("iserror toolcallerror")
-ERROR_PARTS = keys("error-text error-json tool-error")  # of the AI SDK
-_PARTS = ERROR_PARTS | keys(
+IS_ERROR = words("iserror toolcallerror")
+ERROR_PARTS = words("error-text error-json tool-error")  # of the AI SDK
+_PARTS = ERROR_PARTS | words(
     "tool_call_response function_result functionResult FunctionResultContent tool_result tool-result toolresult"
     " function_call_output tool_call_output_item"
 )
@@ -46,13 +46,13 @@ _PARTS = ERROR_PARTS | keys(
 STATES = ("status", "state", "outcome")
 DONE = ("success", "ok", "succeeded")
 ERRORS = ("error", "errors", "errormessage", "exception")
-OF_ERROR = frozenset(ERRORS) | keys(
+OF_ERROR = frozenset(ERRORS) | words(
     """errorcode errortype code statuscode errno exceptiontype trace traceback stack stacktrace detail details hint
     suggestion retryable retryafter jsonrpc path"""
 )
 AROUND = frozenset[str]().union(
     *(_IDS, NAMES, _RAN, IS_ERROR, STATES, DONE, GIVEN),
-    keys(
+    words(
         """type role kind error jsonrpc metadata meta createdat created timestamp time date starttime endtime duration
         latency additionalkwargs responsemetadata artifact usagemetadata structuredcontent index stream islast
         isinterrupted isfinalanswer willcontinue scheduling attempt runattempts fromcache toolclass runid traceid
@@ -60,7 +60,7 @@ AROUND = frozenset[str]().union(
         exception partkind contenttype blocktype metrics origin from agent trackingid $type"""
     ),
 )
-KNOWN_KEYS = AROUND | BODIES | OF_ERROR | keys("description request function toolcall rawitem")
+KNOWN_KEYS = AROUND | BODIES | OF_ERROR | words("description request function toolcall rawitem")
 NOTHING: tuple[JSON, ...] = (None, "", [], {})
 
 

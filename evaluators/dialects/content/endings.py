@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TypeAlias
 
+from evaluators.dialects.content.call_marks import words
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import KeyQuestion
 from evaluators.dialects.decoding.values import as_dict, as_list, string, text_of, unwrap
@@ -180,33 +181,17 @@ def _plain(name: str | None) -> str:
 
 _ENDINGS: dict[str, Ending] = {
     **dict.fromkeys(
-        (
-            "length",
-            "maxtokens",
-            "maxoutputtokens",
-            "maxlength",
-            "modellength",
-            "tokenlimit",
-            "modelcontextwindowexceeded",
+        words(
+            """length maxtokens maxoutputtokens maxlength modellength tokenlimit modelcontextwindowexceeded"""
         ),
         "cut",
     ),
     **dict.fromkeys(
-        (
-            "contentfilter",
-            "contentfiltered",
-            "refusal",
-            "safety",
-            "imagesafety",
-            "blocklist",
-            "prohibitedcontent",
-            "spii",
-            "guardrailintervened",
-            "blocked",
-        ),
+        words("""contentfilter contentfiltered refusal safety imagesafety blocklist prohibitedcontent spii
+        guardrailintervened blocked"""),
         "blocked",
     ),
-    **dict.fromkeys(("cancelled", "canceled", "abort", "aborted"), "cancelled"),
+    **dict.fromkeys(words("cancelled canceled abort aborted"), "cancelled"),
 }
 """By finish reason, in lower case and letters alone; every other one is of an answer that is whole."""
 _UNSAID = frozenset({"", "unknown", "none", "null", "unspecified"})
