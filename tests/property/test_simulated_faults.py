@@ -32,6 +32,7 @@ NOTICED = {
 """The share that is noticed within 300 sessions, at least, and the median uses until then, at most."""
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["20 % fail, independent", "2 % fail, in clumps of mean 2"])
 def test_a_month_without_change_raises_next_to_nothing(name: str) -> None:
     assert false_alarms(dict(SIMULATED)[name], months=1) <= 1

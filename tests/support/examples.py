@@ -1,4 +1,4 @@
-"""How many examples a property is tried with: a quarter in `make test`, all of them in `make soak`."""
+"""How many examples a property is tried with: a sixth in `make test`, all of them in `make soak`."""
 
 import os
 
@@ -10,4 +10,4 @@ USUAL = 100
 
 def examples(of: int) -> int:
     """The number of examples for now."""
-    return of if IS_LONG else max(1, of // 4)
+    return of if IS_LONG else max(1, of // 6)

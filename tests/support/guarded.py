@@ -204,6 +204,8 @@ GROUPS: Mapping[str, Group] = {
             "tests/golden/test_false_alarms.py",
             "tests/property/test_growth.py",
             "tests/property/test_redaction_growth.py",
+            "tests/property/test_simulated_faults.py::test_a_month_without_change_raises_next_to_nothing",
+            "tests/property/watch/test_drift.py::test_a_month_without_change_raises_no_alarm",
             "tests/property/watch/test_drift.py::test_a_drop_is_noticed_within_the_stated_sessions",
             "tests/property/watch/test_drift.py::test_the_tables_in_the_docs_are_what_the_simulation_prints",
             "tests/unit/assembly/test_real_cost.py",
@@ -215,6 +217,7 @@ GROUPS: Mapping[str, Group] = {
         guards=[
             *("evaluators/**/*.py", "collector/assembly/**/*.py", "collector/otlp/*.py"),
             *("collector/receiver/feedback/*.py", "collector/records/*.py", "docs/alerting.md"),
+            *("collector/watch/**/*.py", "scripts/research/faults.py"),
             *("docs/evidence.md", "scripts/research/drops.py", "scripts/research/false_alarms.py"),
             *("tests/data/captures/**/*", "tests/data/captures_logs/**/*"),
         ],

@@ -37,6 +37,7 @@ DELAYS = {
 """Median sessions until 20 % -> 50 %, and -> 80 %, failing is noticed."""
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("traffic", PROMISED[:2], ids=lambda each: each.name)
 def test_a_month_without_change_raises_no_alarm(traffic: Traffic) -> None:
     found = false_alarms(traffic, runs=1, days=30)

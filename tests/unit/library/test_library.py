@@ -186,6 +186,7 @@ def test_importing_it_brings_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.heavy
 def test_a_table_of_pandas_has_a_row_for_each_signal() -> None:
     scores = spanwise.evaluate(RECORDING)
 
