@@ -193,11 +193,15 @@ class OpenTraces:
         if segment is not None:
             piece = piece_of(record, held, trace_id, spans, by_ref=self._by_ref)
             return (yield from self._made.take(record, segment, spans, piece, service, result))
-        if scores:
-            spans, late = self._but_late(trace_id, spans, scores, record.position.offset)
-            result.late[service, "score"] += late
-        came = Arrival(record.position.offset, record.time, service, len(spans))
         trace = self._open.get(trace_id)
+        if scores and not self.is_reread(trace_id, record.position.offset):
+            rest = without_scores(spans, scores)
+            is_known = trace is None and self._newest_mark(trace_id) is not None
+            # No score opens a trace or re-opens one: the ids of our own signals would change.
+            if is_known or (trace.reopened if trace else not rest):
+                result.late[service, "score"] += len(spans) - len(rest)
+                spans = rest
+        came = Arrival(record.position.offset, record.time, service, len(spans))
         if trace is None and spans:
             trace = self.admit(trace_id, came, result)
         if trace is None:
@@ -214,18 +218,6 @@ class OpenTraces:
             return (yield from self._take(record, held, trace_id, scores, result))
         self.add(trace, new, piece, came, result)
         return True
-
-    def _but_late(
-        self, trace_id: bytes, spans: list[SpanHead], scores: Collection[bytes], offset: int
-    ) -> tuple[list[SpanHead], int]:
-        """The spans without scores that come late, and how many those are: no score opens a trace or re-opens one."""
-        trace = self._open.get(trace_id)
-        is_first = trace is not None and trace.reopened is None
-        rest = without_scores(spans, scores)
-        is_new = trace is None and self._newest_mark(trace_id) is None
-        if is_first or (is_new and rest) or self.is_reread(trace_id, offset):
-            return spans, 0
-        return rest, len(spans) - len(rest)
 
     def opened(self, trace_id: bytes) -> OpenTrace | None:
         return self._open.get(trace_id)
