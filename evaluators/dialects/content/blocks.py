@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from evaluators.dialects.content import hosted_tools, media
-from evaluators.dialects.content.call_marks import fields_of, words
+from evaluators.dialects.content.call_marks import fields_of
 from evaluators.dialects.content.failures import says_failed
 from evaluators.dialects.content.message_model import Call, Result, Role
 from evaluators.dialects.decoding.reprs import looks_like_object, read_repr
@@ -20,6 +20,7 @@ from evaluators.dialects.decoding.values import (
     says_error,
     string,
     unwrap,
+    words,
 )
 from evaluators.model import JSON
 

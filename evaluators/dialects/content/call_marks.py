@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
-from evaluators.dialects.decoding.values import as_dict
+from evaluators.dialects.decoding.values import as_dict, words
 from evaluators.model import JSON
 
 _MOST = 32  # keys of an envelope: the longest known, Agno's, has 18
@@ -16,10 +16,6 @@ _MOST = 32  # keys of an envelope: the longest known, Agno's, has 18
 @lru_cache(maxsize=4_096)  # frameworks have some hundred keys, the tools of a service some thousand
 def plain(key: str) -> str:
     return key.replace("_", "").replace("-", "").lower()
-
-
-def words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 BODIES = words(

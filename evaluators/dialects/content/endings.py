@@ -10,10 +10,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import TypeAlias
 
-from evaluators.dialects.content.call_marks import words
 from evaluators.dialects.decoding.decode import ask
 from evaluators.dialects.decoding.key_sets import KeyQuestion
-from evaluators.dialects.decoding.values import as_dict, as_list, string, text_of, unwrap
+from evaluators.dialects.decoding.values import as_dict, as_list, string, text_of, unwrap, words
 from evaluators.model import JSON, Ending, Event, Span
 
 PAUSES = frozenset(

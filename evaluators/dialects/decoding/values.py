@@ -295,6 +295,10 @@ def first_text(item: dict[str, JSON], *keys: str) -> str | None:
     return None
 
 
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _NO_ERROR = frozenset({"", "none", "null", "no error", "false"})
 
 

@@ -1,74 +1,19 @@
 """Claude Code's log events, and its beta spans."""
 
+from evaluators.dialects.decoding.values import words
 from evaluators.dialects.turns.place import AgentEvent, Dropped, LogAgent, Place, text
 
 NOTIFICATION = "<task-notification>"
 """How a prompt begins that a background helper sends when it is done: no one typed it."""
-_WORK = frozenset(
-    {
-        "user_prompt",
-        "assistant_response",
-        "api_request",
-        "api_error",
-        "api_refusal",
-        "api_retries_exhausted",
-        "api_request_body",
-        "api_response_body",
-        "tool_decision",
-        "tool_result",
-        "subagent_completed",
-    }
+_WORK = words(
+    """user_prompt assistant_response api_request api_error api_refusal api_retries_exhausted
+    api_request_body api_response_body tool_decision tool_result subagent_completed"""
 )
-_ANSWERED_HERE = frozenset(
-    [
-        "add-dir",
-        "agents",
-        "bug",
-        "clear",
-        "color",
-        "config",
-        "context",
-        "copy",
-        "cost",
-        "doctor",
-        "effort",
-        "exit",
-        "export",
-        "extra-usage",
-        "fast",
-        "feedback",
-        "help",
-        "hooks",
-        "ide",
-        "keybindings",
-        "login",
-        "logout",
-        "mcp",
-        "memory",
-        "mobile",
-        "model",
-        "output-style",
-        "permissions",
-        "plugin",
-        "privacy-settings",
-        "quit",
-        "release-notes",
-        "reload-plugins",
-        "rename",
-        "resume",
-        "rewind",
-        "sandbox",
-        "skills",
-        "stats",
-        "status",
-        "tasks",
-        "terminal-setup",
-        "theme",
-        "todos",
-        "upgrade",
-        "usage",
-        "vim",
-    ]
+_ANSWERED_HERE = words(
+    """add-dir agents bug clear color config context copy cost doctor effort exit export extra-usage
+    fast feedback help hooks ide keybindings login logout mcp memory mobile model output-style
+    permissions plugin privacy-settings quit release-notes reload-plugins rename resume rewind
+    sandbox skills stats status tasks terminal-setup theme todos upgrade usage vim"""
 )
 """Commands that the program answers itself: no turn begins."""
 _MAIN = ("repl_main_thread", "sdk")

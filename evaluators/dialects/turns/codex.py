@@ -1,5 +1,6 @@
 """OpenAI Codex: log events of a conversation; helpers have conversations of their own on the same machine."""
 
+from evaluators.dialects.decoding.values import words
 from evaluators.dialects.turns.place import (
     AgentEvent,
     Dropped,
@@ -16,15 +17,9 @@ NOT_TYPED = (
 )
 """How prompts begin that the program sends itself, each in a conversation of its own: a title, a summary for a person
 who comes back, the review of a call that wants an approval."""
-_WORK = frozenset(
-    {
-        "codex.user_prompt",
-        "codex.agent_response",
-        "codex.api_request",
-        "codex.websocket_request",
-        "codex.tool_decision",
-        "codex.tool_result",
-    }
+_WORK = words(
+    """codex.user_prompt codex.agent_response codex.api_request codex.websocket_request
+    codex.tool_decision codex.tool_result"""
 )
 
 
