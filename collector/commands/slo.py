@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Annotated
 
 import typer
@@ -10,7 +11,8 @@ import yaml
 from collector.commands.options import Files, Overrides, loaded
 from collector.config.plan import registry_from
 from collector.config.tree import Config
-from collector.records.given import slug
+from collector.records.external import external_objectives
+from collector.records.given import external_name
 from collector.slo.rules import PAGE, RuleGroup, rules
 
 HEAD = """\
@@ -43,7 +45,8 @@ def command(
     common = settings.slo.objective
     if objective is not None:
         common = _share("--objective", objective)
-    own = {**_configured(settings), **_given(evaluator or [], settings)}
+    ours = {each.name for each in registry_from(settings)} | set(settings.judges)
+    own = {**_configured(settings, ours), **_given(evaluator or [], settings, ours)}
     for option, address in (("--page", page), ("--runbook", runbook)):
         if address is not None and not _PAGE.fullmatch(address):
             raise typer.BadParameter(f"{option}: expected an address like {PAGE}, got `{address}`")
@@ -71,18 +74,18 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _RulesDumper.add_representer(str, _text)
 
 
-def _configured(settings: Config) -> Mapping[str, float]:
+def _configured(settings: Config, ours: AbstractSet[str]) -> Mapping[str, float]:
     return {
         name: each.objective
         for name, each in settings.evaluators.items()
         if each.objective is not None
-    } | {slug(name): each for name, each in settings.evaluations.objectives.items()}
+    } | external_objectives(settings, ours)
 
 
-def _given(pairs: Sequence[str], settings: Config) -> Mapping[str, float]:
-    known = {each.name for each in registry_from(settings)} | set(settings.judges)
+def _given(pairs: Sequence[str], settings: Config, ours: AbstractSet[str]) -> Mapping[str, float]:
     said = settings.evaluations
-    known |= {slug(each) for each in (*(said.names or ()), *said.scales, *said.thresholds)}
+    external = (*(said.names or ()), *said.scales, *said.thresholds)
+    known = ours | {external_name(each, ours) for each in external}
     given: dict[str, float] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,7 +12,7 @@ import msgspec
 
 from collector.config.tree import Config
 from collector.records.feedback import Feedback, plain_label
-from collector.records.given import LONGEST_NAME, EvaluationOrigin, slug
+from collector.records.given import EvaluationOrigin, external_name, slug
 from collector.records.signal import Signal, redacted, signal_id
 from collector.records.subject import Subject, signal_of
 from evaluators.model import JSON, Failure, Outcome
@@ -31,11 +32,17 @@ _LABELS: Mapping[str, Verdict] = {
 _ids = msgspec.json.Encoder()
 
 
+def external_objectives(config: Config, taken: AbstractSet[str]) -> dict[str, float]:
+    """`evaluations.objectives` by the names that signals have."""
+    objectives = config.evaluations.objectives
+    return {external_name(name, taken): each for name, each in objectives.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationRules:
     """How scores of others are read: `evaluations` of the configuration, by `slug` of their names."""
 
-    taken: frozenset[str] = frozenset()  # names of our own evaluators
+    taken: AbstractSet[str] = frozenset()  # names of our own evaluators
     scales: Mapping[str, tuple[float, float]] = field(
         default_factory=dict[str, tuple[float, float]]
     )
@@ -46,7 +53,7 @@ class EvaluationRules:
     content: bool = True  # whether texts are kept
 
     @classmethod
-    def of(cls, config: Config, taken: frozenset[str]) -> EvaluationRules:
+    def of(cls, config: Config, taken: AbstractSet[str]) -> EvaluationRules:
         """`taken`: the names of our own evaluators."""
         said = config.evaluations
         return cls(
@@ -60,9 +67,8 @@ class EvaluationRules:
         )
 
     def evaluator(self, name: str) -> str:
-        """The name of its signals: never one of ours."""
-        found = slug(name)
-        return f"x_{found}"[:LONGEST_NAME] if found in self.taken else found
+        """The name of its signals."""
+        return external_name(name, self.taken)
 
     def signal(self, said: Feedback, subject: Subject) -> Signal:
         """The signal of a score about this subject; the same score is the same signal."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Literal, TypeAlias, TypedDict
 
 import msgspec
@@ -175,3 +176,9 @@ def slug(name: str) -> str:
         return words
     digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:8]
     return f"{words[: LONGEST_NAME - 9].rstrip('_') or 'x'}_{digest}"
+
+
+def external_name(name: str, taken: AbstractSet[str]) -> str:
+    """The evaluator's name as its signals have it: never one of ours, which are `taken`."""
+    found = slug(name)
+    return f"x_{found}"[:LONGEST_NAME] if found in taken else found

@@ -10,13 +10,14 @@ from collector.base.lifecycle import Run
 from collector.base.steady_clock import SteadyClock
 from collector.base.supervisor import Supervisor
 from collector.base.telemetry import Telemetry
+from collector.config.plan import registry_from
 from collector.config.tree import Config
 from collector.export.exporter import PrometheusExporter
 from collector.forward.broadcasts import AlarmBroadcaster
 from collector.log.port import TRACES, Log
 from collector.notices.notices_room import NoticesRoom
 from collector.records.comparison import VersionWindow
-from collector.records.given import slug
+from collector.records.external import external_objectives
 from collector.records.second_opinion import asked_for_opinions
 from collector.records.standing import AgentLabels, Standings
 from collector.service.sinks import sinks
@@ -56,8 +57,8 @@ class Publishing:
         self._clock = clock
         self._supervisor = supervisor
         self._drains = drains
-        objectives = config.evaluations.objectives
-        self._external_objectives = {slug(name): each for name, each in objectives.items()}
+        ours = {each.name for each in registry_from(config, strict=False)} | set(config.judges)
+        self._external_objectives = external_objectives(config, ours)
         self._exporter: PrometheusExporter | None = None
         self._runs: TaskRuns | None = None
         self.said: SaidOfSession = lambda _service, _session_id, _names: None

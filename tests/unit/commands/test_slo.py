@@ -77,11 +77,14 @@ def test_the_configurations_objectives_are_taken(
     file.write_text(
         "slo: {objective: 0.9}\njudges: {polite: {rubric: polite or not}}\n"
         "evaluators: {confidence: {objective: 0.7}, coherence: {objective: 0.6}}\n"
+        "evaluations: {objectives: {Coherence: 0.55, tone: 0.65}}\n"
     )
 
     found = budget(printed(capsys, "--config", str(file), "--evaluator", "confidence=0.75"))
 
-    assert [part in found for part in ("0.75 *", "0.6 *", "0.9 *", "0.7 *")] == [*[True] * 3, False]
+    expected = ("0.75 *", "0.6 *", "0.9 *", "0.55 *", "0.65 *")
+    assert [each for each in (*expected, "0.7 *") if each in found] == [*expected]
+    assert 'evaluator="x_coherence"' in found
     assert "0.8 *" in budget(printed(capsys, "--config", str(file), "--evaluator", "polite=0.8"))
 
 

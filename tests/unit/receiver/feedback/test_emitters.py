@@ -2,8 +2,8 @@
 
 The recordings are of strands-agents-evals 1.7.0 (`Experiment.run_evaluations`) and azure-ai-evaluation 1.18.10 (its
 `_log_events_to_app_insights`, with a provider of the SDK in place of Azure's). What the blocks find has the fields that
-these gave when the blocks were run with them: Ragas 0.4.3 (with langchain-community below 0.4), DeepEval 4.3.1,
-azure-ai-evaluation 1.18.10 and arize-phoenix-evals 3.9.4; promptfoo's is that of its documentation.
+these gave when the blocks were run with them: Ragas 0.4.3 (with langchain-community below 0.4), DeepEval 4.3.1 and
+azure-ai-evaluation 1.18.10. An evaluator of arize-phoenix-evals 3.9.4 was run, not its block; promptfoo was not run.
 """
 
 import json
