@@ -73,7 +73,7 @@ EDGES: Mapping[str, Sequence[str]] = {
     "--url": URLS,
     "--wait": ("0s", *(each for each in SPANS if each != "24h")),
     "--with": FILES,
-    **dict.fromkeys(("--connect", "--failed", "--keep", "--test"), ()),
+    **dict.fromkeys(("--connect", "--failed", "--keep", "--no-quality", "--test"), ()),
 }
 """Of each option of ours; the first is one that some command takes, and a switch has none."""
 OTHERS: Mapping[str, str] = {
@@ -97,6 +97,7 @@ OF_COMPOSE = "SPANWISE_ADMIN_TOKENS"
 """Which compose.yaml hands on as the variable of the setting."""
 NOT_SETTINGS = {
     "evaluators.providers.scripted": "a module",
+    "judge.again": "a field of a verdict",
     "judge.cost_usd": "a signal's field",
 }
 ENDLESS = {"run", "demo"}
