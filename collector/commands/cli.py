@@ -9,6 +9,7 @@ import errno
 import os
 import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Annotated
@@ -99,6 +100,8 @@ def assemble(words: Sequence[str]) -> typer.Typer:
 
 
 def _interruptible() -> None:
+    if threading.current_thread() is not threading.main_thread():
+        return  # what calls a command from another has its own handlers
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -123,13 +123,13 @@ class TestArgumentCorrectness:
 
         assert (score.state, score.assumed) == ("not_applicable", None)
 
-    def test_a_pattern_of_exponential_cost_is_not_tried(self) -> None:
+    def test_a_pattern_that_would_take_exponential_time_elsewhere_is_tried(self) -> None:
         schema = {"properties": {"city": {"type": "string", "pattern": "^(a+)+$"}}}
         call = a_call("weather", {"city": "a" * 200 + "!"})
 
         trace = a_trace(tool_calls=(call,), tools_offered=(a_tool("weather", schema),))
 
-        assert argument_correctness(trace).value == 1.0
+        assert argument_correctness(trace).value == 0.0
 
     def test_a_plain_pattern_is(self) -> None:
         schema = {"properties": {"city": {"type": "string", "pattern": "^[A-Z]"}}}
