@@ -140,6 +140,9 @@ def _read_reprs(body: Body) -> None:
             body.texts.append(text)
 
 
+BEGINS_ITEMS = re.compile(r"\s*[\[{]|[A-Z]\w*\(")  # most texts are words, and begin with none
+
+
 def may_be_items(text: str) -> bool:
     return looks_like_object(text) or (text[-1:] == "}" and "call_id" in text)
 

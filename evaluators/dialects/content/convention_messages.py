@@ -9,6 +9,7 @@ import msgspec
 
 from evaluators.dialects.content.blocks import (
     ACTION,
+    BEGINS_ITEMS,
     ENCODED,
     joined,
     may_be_items,
@@ -90,7 +91,7 @@ def _message_of(message: _Message) -> Message | None:
         return Message(role=role, results=tuple(results)) if results else None
     if role == "assistant" and texts and not calls and ACTION in texts[-1]:
         return None
-    if role == "assistant" and any(map(may_be_items, texts)):
+    if role == "assistant" and any(map(may_be_items, filter(BEGINS_ITEMS.match, texts))):
         return None
     text = joined(texts)
     if role == "user":

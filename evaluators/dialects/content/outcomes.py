@@ -186,10 +186,12 @@ def settle(facts: Facts) -> None:
     facts.arguments = arguments_in(facts.arguments, name, facts.tool_id)
     if facts.tool_error is None and facts.kind == "tool":
         marks = ask(attributes, _MARKS) if facts.rejected is None else ()
-        stated = [why for key, mark in marks if (why := says_why({mark: attributes.get(key)}))]
         kind = string(attributes.get("error.type"))
-        said = UNSAID if stated or (kind and facts.result) else kind
-        facts.tool_error = outcome.error or next((w for w in stated if w != UNSAID), said)
+        said = UNSAID if kind and facts.result else kind
+        if marks:
+            stated = [why for key, mark in marks if (why := says_why({mark: attributes.get(key)}))]
+            said = next((why for why in stated if why != UNSAID), UNSAID) if stated else said
+        facts.tool_error = outcome.error or said
 
 
 # --- envelopes -------------------------------------------------------------------------------------------------------
