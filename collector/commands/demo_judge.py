@@ -15,12 +15,17 @@ GOOD, BAD = 0.9, 0.2  # its scores
 @contextmanager
 def scripted_judge() -> Generator[str]:
     """Serves until the end of the context; its address, for `judge.base_url`."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
+    with _Server(("127.0.0.1", 0), _Handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}/v1"
         finally:
             server.shutdown()
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Nothing: whoever asked has ended, and the story has the terminal."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -48,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(payload)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
-        """Nothing: the story has the terminal."""
+        """Nothing."""
 
 
 def filled(schema: Any, score: float, root: Any) -> Any:

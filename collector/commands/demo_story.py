@@ -175,10 +175,13 @@ class Story:
         )
         self._serve(WORSE, until=lambda: self._stands(STANDS), beside=self._run_away)
         self._say("fixed", f"release {FIXED.version}: find_order answers for everyone again")
-        self._serve(FIXED, until=(lambda: not (self._drops or self._faults)) if is_judged else None)
+        self._serve(FIXED, until=self._is_well if is_judged else None)
         if is_judged:
             self._say("wrong", f"release {WRONG.version}: it answers politely, another question")
             self._serve(WRONG, until=None)
+
+    def _is_well(self) -> bool:
+        return not (self._drops or self._faults or self._opinion)
 
     def _serve(
         self,

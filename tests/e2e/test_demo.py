@@ -272,6 +272,7 @@ def test_a_release_that_is_politely_wrong_pages_once_the_judge_agrees(stand: Sta
     for line in shown():
         stand.wait_for(line, lambda line=line: re.search(line, stand.said(), re.MULTILINE))
 
+    stand.wait_for("agrees", lambda: "  judge " in stand.said().split("  wrong ")[1])
     stand.wait_for(
         "the page",
         lambda: [a for a in alerts(stand.prometheus, DROP, page) if a["state"] == "firing"],
