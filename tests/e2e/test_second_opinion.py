@@ -54,7 +54,7 @@ def test_the_judge_is_asked_about_a_drop_and_agrees_though_the_service_restarts(
             sent = {f"bad-{n}" for n in range(wrong + 8)}
             service.wait_for("no call is under way", lambda: sent <= ended(service))
         with Service(tmp_path / "data", *settings) as service:
-            send_until(service, "bad", "the opinion", agreed, wrong + 8)
+            last = send_until(service, "bad", "the opinion", agreed, wrong + 8)
             (agent,) = service.get("/api/v1/agents")["items"]
             words = agent["second_opinion"]["words"]
             # A bad session or two may come before the one with which the drop began.
@@ -62,6 +62,8 @@ def test_the_judge_is_asked_about_a_drop_and_agrees_though_the_service_restarts(
                 r"the judge agrees: task_completion 0\.(7\d|80) -> 0\.20 over (20|40) sessions",
                 words,
             )
+            sent = {f"bad-{n}" for n in range(last)}
+            service.wait_for("all has been asked", lambda: sent <= ended(service))
             twice = {each["session_id"] for each in service.signals() if asked_again(each)}
     # Two calls a trace, the extraction and the verdict; as many again where the judge is checked against itself.
     once, more = 2, 2 * 2
