@@ -146,7 +146,8 @@ def _start(plugin: Plugin) -> subprocess.Popen[bytes] | None:
     except UnicodeEncodeError:
         return None
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "collector.config.declaring"],
+        # unbuffered: it ends without writing what is in a buffer
+        [sys.executable, "-P", "-u", "-m", "collector.config.declaring"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
