@@ -206,10 +206,8 @@ class PrometheusExporter(Consumer):
         return self._drops.changed_since(labels, self._faults)
 
     def _open_runaways(self) -> dict[AgentLabels, list[OpenRunaway]]:
-        found: dict[AgentLabels, list[OpenRunaway]] = {}
-        for each in self._runaways.shown(self._log_time()) if self._caught_up else ():
-            found.setdefault(self._targets.shown_as(each.service, each.agent), []).append(each)
-        return found
+        now, label = self._log_time(), self._targets.shown_as
+        return self._runaways.by_agent(label, now) if self._caught_up else {}
 
     def _log_time(self) -> float:
         return max(self._now, self._clock())

@@ -5,12 +5,12 @@ could not be written or expired, is forgotten once it must have closed.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from collector.log.state_table import Parts, StateTable
 from collector.records.signal import Signal, decode_signal, unix_seconds
 from collector.records.signal_batch import SignalHeader, SubjectHeader
-from collector.records.standing import OpenRunaway
+from collector.records.standing import AgentLabels, OpenRunaway
 from evaluators.trace.runaway import USUAL
 
 RUNAWAY = "runaway"
@@ -66,6 +66,15 @@ class OpenRunaways:
     def shown(self, now: float) -> Iterator[OpenRunaway]:
         """Those that are open at log time `now`, the one that was found longest ago first."""
         return (each for each in tuple(self._open.values()) if each.until > now)
+
+    def by_agent(
+        self, labels: Callable[[str, str], AgentLabels], now: float
+    ) -> dict[AgentLabels, list[OpenRunaway]]:
+        """Those of `shown`; `labels`: of a service and an agent."""
+        found: dict[AgentLabels, list[OpenRunaway]] = {}
+        for each in self.shown(now):
+            found.setdefault(labels(each.service, each.agent), []).append(each)
+        return found
 
     def expire(self, now: float) -> int:
         """Forget those whose outcome never came; returns how many there were."""

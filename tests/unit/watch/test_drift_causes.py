@@ -10,8 +10,8 @@ from collector.watch.drift.detector import DriftDetector
 from collector.watch.drift.detectors import DriftDetectors
 from collector.watch.settling import Update, digest_of
 from collector.watch.windows.target import Labels
-from evaluators.formulas.fault_watch import SAME, RecentUses
 from evaluators.formulas.past_limits import DAY, PastLimits
+from evaluators.formulas.recent_uses import SAME, RecentUses
 from tests.support.fault_watches import AGENT, FAILED, FINE, Watcher
 from tests.support.state_tables import give_back
 
