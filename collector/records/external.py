@@ -33,9 +33,9 @@ _ids = msgspec.json.Encoder()
 
 
 def external_objectives(config: Config, taken: AbstractSet[str]) -> dict[str, float]:
-    """`evaluations.objectives` by the names that signals have."""
-    objectives = config.evaluations.objectives
-    return {external_name(name, taken): each for name, each in objectives.items()}
+    """`evaluations.objectives` by the names that signals have; `taken`: as `EvaluationRules.of` takes it."""
+    ours = taken | config.judges.keys()
+    return {external_name(n, ours): each for n, each in config.evaluations.objectives.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +54,10 @@ class EvaluationRules:
 
     @classmethod
     def of(cls, config: Config, taken: AbstractSet[str]) -> EvaluationRules:
-        """`taken`: the names of our own evaluators."""
+        """`taken`: the names of all evaluators here; those of `judges` are too."""
         said = config.evaluations
         return cls(
-            taken=taken,
+            taken=taken | config.judges.keys(),
             scales={slug(name): (each.min, each.max) for name, each in said.scales.items()},
             labels={plain_label(label): verdict for label, verdict in said.labels.items()},
             thresholds={slug(name): each for name, each in said.thresholds.items()},

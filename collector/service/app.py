@@ -102,6 +102,7 @@ class App:
         self._publishing = Publishing(
             config,
             self._plan,
+            evaluators={each.name for each in self._registry},
             drops=drops or PastLimits(),
             telemetry=self._telemetry,
             clock=self._clock,

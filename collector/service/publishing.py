@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TypeAlias
 
@@ -10,7 +11,6 @@ from collector.base.lifecycle import Run
 from collector.base.steady_clock import SteadyClock
 from collector.base.supervisor import Supervisor
 from collector.base.telemetry import Telemetry
-from collector.config.plan import registry_from
 from collector.config.tree import Config
 from collector.export.exporter import PrometheusExporter
 from collector.forward.broadcasts import AlarmBroadcaster
@@ -44,6 +44,7 @@ class Publishing:
         config: Config,
         plan: Plan,
         *,
+        evaluators: AbstractSet[str],
         drops: PastLimits,
         telemetry: Telemetry,
         clock: SteadyClock,
@@ -57,8 +58,7 @@ class Publishing:
         self._clock = clock
         self._supervisor = supervisor
         self._drains = drains
-        ours = {each.name for each in registry_from(config, strict=False)} | set(config.judges)
-        self._external_objectives = external_objectives(config, ours)
+        self._external_objectives = external_objectives(config, evaluators)
         self._exporter: PrometheusExporter | None = None
         self._runs: TaskRuns | None = None
         self.said: SaidOfSession = lambda _service, _session_id, _names: None

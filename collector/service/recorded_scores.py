@@ -35,7 +35,7 @@ class RecordedScores:
 
     def __init__(self, config: Config, given: Iterable[Given]) -> None:
         names = frozenset(each.name for each in registry_from(config, strict=False))
-        self._rules = EvaluationRules.of(config, names | set(config.judges))
+        self._rules = EvaluationRules.of(config, names)
         self._said: dict[tuple[str, str], dict[str, Feedback]] = {}
         """By trace ("", id) or session (service, id), then by id."""
         rules = FeedbackRules.of(config)

@@ -6,26 +6,26 @@ import pytest
 
 from collector.base.errors import Undecodable
 from collector.config.load import load
-from collector.records.external import UNVERSIONED, EvaluationRules
+from collector.records.external import UNVERSIONED, EvaluationRules, external_objectives
 from collector.records.feedback import Feedback, FeedbackRules
 from collector.records.given import Evaluation, EvaluationOrigin, GivenScore, Scale, slug
 from evaluators.model import Outcome
 from tests.support.table import for_each
 
 TRACE = "1" * 32
-RULES = EvaluationRules.of(
-    load(
-        [],
-        {},
-        [
-            "evaluations.scales={Groundedness: {min: 1, max: 5}}",
-            "evaluations.labels={Sound: pass, shaky: fail}",
-            "evaluations.thresholds={groundedness: 0.7}",
-            "evaluations.lower_is_better=[toxicity]",
-        ],
-    ),
-    frozenset({"coherence"}),
+CONFIG = load(
+    [],
+    {},
+    [
+        "evaluations.scales={Groundedness: {min: 1, max: 5}}",
+        "evaluations.labels={Sound: pass, shaky: fail}",
+        "evaluations.thresholds={groundedness: 0.7}",
+        "evaluations.lower_is_better=[toxicity]",
+        "evaluations.objectives={Polite: 0.9, tone: 0.8}",
+        "judges.polite.rubric=polite or not",
+    ],
 )
+RULES = EvaluationRules.of(CONFIG, frozenset({"coherence"}))
 
 
 def said(**fields: Any) -> Feedback:
@@ -113,6 +113,8 @@ def test_names_are_slugs_and_never_ours() -> None:
     assert slug("质量").isascii()
     assert RULES.evaluator("Coherence") == "x_coherence"
     assert RULES.evaluator("Coherence 2") == "coherence_2"
+    assert RULES.evaluator("Polite") == "x_polite", "a judge of the configuration is ours, too"
+    assert external_objectives(CONFIG, frozenset()) == {"x_polite": 0.9, "tone": 0.8}
 
 
 def test_an_explanation_is_cut() -> None:
