@@ -1,7 +1,4 @@
-"""What processes that run third parties' evaluators may take, and which evaluators are switched off.
-
-These have ended or held up their processes.
-"""
+"""What a process that runs third parties' evaluators may take, and which of them are switched off for what they did."""
 
 import contextlib
 import ctypes

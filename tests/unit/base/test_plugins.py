@@ -1,5 +1,10 @@
 """When an evaluator of a third party is switched off, and when it is tried again."""
 
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from collector.base.plugins import SHORTER, STRIKES, WINDOW, PluginSwitch
@@ -60,3 +65,25 @@ def test_after_a_strike_it_has_less_time_for_a_while() -> None:
     assert switch.limit(NAME, 10.0) == 10.0 / SHORTER
     switch.now = WINDOW + 1
     assert switch.limit(NAME, 10.0) == 10.0
+
+
+CHILD = """
+import time
+from collector.base.plugins import limit_plugins
+limit_plugins()
+print("limited", flush=True)
+time.sleep(60)
+"""
+PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_process_that_hangs_ends_with_a_service_that_is_killed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, CHILD], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "limited\n"
+        os.kill(parent.pid, signal.SIGKILL)
+        assert parent.stdout.read() == "", "the child held the pipe's other end until it ended"
