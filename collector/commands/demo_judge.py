@@ -1,6 +1,7 @@
 """The demo's judge: a server on loopback that speaks /v1/chat/completions, and knows the wrong answers."""
 
 import json
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,8 +25,10 @@ def scripted_judge() -> Generator[str]:
 
 
 class _Server(ThreadingHTTPServer):
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Nothing: whoever asked has ended, and the story has the terminal."""
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing where whoever asked has ended: the story has the terminal."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
