@@ -34,7 +34,6 @@ ELSEWHERE = {
     "/api/v2/alerts": "Alertmanager's",
     "/data": "a folder",
     "/spanwise": "an example of admin.base_path",
-    "/srv/agent/application/code/drivers___/d_lmnr.py": "an attribute's value",
     "/tmp": "a folder",
     "/traces": "an example of receiver.http.paths",
     "/usr/share/spanwise/sbom.cdx.json": "a file of the image",
