@@ -8,6 +8,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from collector.base.net import exporter_settings
 from collector.base.printable import escape_json, one_line
 from collector.commands.options import Files, Overrides, PathsBehindWith, TableOrJson, loaded
 from collector.commands.output import folded, opened, width_of
@@ -16,7 +17,6 @@ from collector.config.tree import Config
 from collector.doctor.diagnosis import Diagnosis, Stack, Stop, diagnose, stops, without_tasks
 from collector.doctor.sources import AdminApi, ServiceSeen, seen_by_service, traces_in_recordings
 from collector.doctor.unscored import FailingJudge, Unscored, sessions_of, unscored
-from collector.otlp.names import exporter_settings
 from collector.records.what_changed import in_words, what_changed
 from collector.service.recorded_traces import recorded_side
 from collector.service.recordings import find

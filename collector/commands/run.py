@@ -14,11 +14,11 @@ import uvloop
 from collector.base.cores import usable_cores
 from collector.base.errors import SpanwiseError
 from collector.base.files import keep_private
+from collector.base.net import exporter_settings
 from collector.base.printable import log_to_stderr, one_line
 from collector.commands.options import Files, Overrides, Plugins, loaded
 from collector.config.tree import Config
 from collector.doctor.about import about
-from collector.otlp.names import exporter_settings
 from collector.service.app import App, Endpoints
 from evaluators.formulas.past_limits import PastLimits
 

@@ -7,27 +7,9 @@ name is shown when it looks like one: a word, or an operation and a word behind 
 import re
 from functools import lru_cache
 
-from collector.base.net import address, is_loopback
 from collector.config.linear_patterns import KINDS
 from collector.otlp.marking import Marking, Steps
 from collector.otlp.secret_kinds import is_card
-
-
-def exporter_settings(*, host: str, grpc: int, http: int, tls: bool) -> tuple[str, str]:
-    """The variables for OTLP over gRPC, and for OTLP over HTTP; `host` is the listener's.
-
-    A listener on all addresses is reached on this machine's loopback.
-    """
-    scheme = "https" if tls else "http"
-    name = host if is_loopback(host) else "127.0.0.1"
-    grpc_port, http_port = (
-        f"OTEL_EXPORTER_OTLP_ENDPOINT={scheme}://{address(name, port)}" for port in (grpc, http)
-    )
-    return (
-        f"{grpc_port} OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
-        f"{http_port} OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
-    )
-
 
 DROPPED = "[dropped]"  # is where a name is not shown
 _WORD = re.compile(r"[A-Za-z0-9_./:\-]{1,64}")

@@ -18,8 +18,7 @@ from google.rpc.http_pb2 import HttpHeader
 
 from collector.base.errors import ConfigError, Retryable
 from collector.base.http_server import BearerTokens
-from collector.base.net import address, connections, sender
-from collector.otlp.names import exporter_settings
+from collector.base.net import address, connections, exporter_settings, sender
 from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.receiver.answers import OK, bound, cannot_listen, trailers, unauthenticated
 from collector.receiver.grpc_port import BACKLOG, PORT, WAITING, GrpcPort, Handover, Why, is_known

@@ -10,8 +10,8 @@ from markupsafe import Markup, escape
 
 from collector.api.page.sheet import name
 from collector.api.viewer_zone import ago, shown_at
+from collector.base.net import exporter_settings
 from collector.config.tree import Config
-from collector.otlp.names import exporter_settings
 from evaluators.counts import amount
 
 MARKED = 40  # names and ids of one text that are marked: each takes more of the page than its text

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from collector.base.net import exporter_settings
 from collector.commands.run import say
 from collector.config.tree import Config
-from collector.otlp.names import exporter_settings
 from collector.receiver.inflate import BY_NAME
 from collector.service.app import Endpoints
 from tests.support.table import for_each
