@@ -109,7 +109,7 @@ def moment(text: str | None) -> str:
 
 
 def words(name: str) -> str:
-    return name.replace("_", " ")
+    return name.replace("llm_judge", "LLM judge").replace("_", " ")
 
 
 def capitalised(text: str) -> str:
