@@ -39,6 +39,7 @@ CHART = [
 ]
 SHORT = [
     *(path for path in PAGES if path.suffix == ".md"),
+    *sorted((ROOT / "docs/decisions").iterdir()),
     *CHART,
     *(
         ROOT / name
