@@ -34,6 +34,7 @@ class PluginProcesses(Processes):
 
     _task = "plug-ins"
     _one_by_one = True
+    _most = 1 << 20  # an outcome has at most 16 KiB of texts
 
     def __init__(
         self,
@@ -88,11 +89,13 @@ class PluginProcesses(Processes):
             task.resolve(None)
         return is_off
 
-    def _is_answer(self, task: Task, answer: bytes) -> bool:
+    def _check(self, task: Task, answer: bytes) -> None:
         try:
-            return _outcome(answer).evaluator == _evaluator(task)
-        except (msgspec.DecodeError, ValueError):
-            return False
+            is_answer = _outcome(answer).evaluator == _evaluator(task)
+        except (msgspec.DecodeError, ValueError) as error:
+            raise EOFError from error
+        if not is_answer:
+            raise EOFError
 
     def _is_tried_again(self, task: Task, *, hung: bool) -> bool:
         name = _evaluator(task)

@@ -17,7 +17,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import msgspec
 from msgspec.structs import replace
 
-from collector.base.child import Child, restart_backoff
+from collector.base.child import MOST_FRAME, Child, restart_backoff
 from collector.base.errors import Retryable
 from collector.base.frames import LENGTH
 from collector.base.telemetry import Telemetry
@@ -99,6 +99,7 @@ class Processes:
     _what = "Evaluator worker"
     _task = "worker"
     _one_by_one = False  # whether a child has one job at a time
+    _most = MOST_FRAME  # bytes of an answer
 
     def __init__(
         self,
@@ -194,7 +195,9 @@ class Processes:
             answered = 0
             reason = "died"
             await self._needed(number)
-            child = Child("collector.reading.worker", self._settings, START_TIMEOUT, self._turn)
+            child = Child(
+                "collector.reading.worker", self._settings, START_TIMEOUT, self._turn, self._most
+            )
             is_up = False
             try:
                 async with child:
@@ -248,20 +251,15 @@ class Processes:
             child.send_frames([framed(task.job) for task in tasks])
             while unanswered:
                 self._queue.began(unanswered[0], loop.time())
-                answers = await child.receive_all(within=unanswered[0].timeout)
-                self._resolve(unanswered, answers, loop.time())
+                async with asyncio.timeout(unanswered[0].timeout):
+                    answer = await child.receive()
+                self._check(unanswered[0], answer)
+                self._queue.ended(unanswered[0], loop.time())
+                unanswered.popleft().resolve(answer)
         except BaseException as error:
             self._give_back(number, unanswered, hung=isinstance(error, TimeoutError))
             raise
         return len(tasks)
-
-    def _resolve(self, unanswered: deque[Task], answers: Sequence[bytes], now: float) -> None:
-        """Raises EOFError: others' code has written to the socket what answers no job."""
-        for answer in answers:
-            if not unanswered or not self._is_answer(unanswered[0], answer):
-                raise EOFError
-            self._queue.ended(unanswered[0], now)
-            unanswered.popleft().resolve(answer)
 
     def _give_back(self, number: int, unanswered: deque[Task], *, hung: bool) -> None:
         if not unanswered:
@@ -287,8 +285,8 @@ class Processes:
         """Whether a job is answered without being sent."""
         return False
 
-    def _is_answer(self, _task: Task, _answer: bytes) -> bool:
-        return True
+    def _check(self, _task: Task, _answer: bytes) -> None:
+        """Raise EOFError where others' code has written the answer."""
 
     def _is_tried_again(self, task: Task, *, hung: bool) -> bool:
         raise NotImplementedError

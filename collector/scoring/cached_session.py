@@ -25,7 +25,7 @@ from evaluators.uses import CallCount, Work
 
 AWAKE = 32 << 20
 """Bytes that the sessions take which are awake; the others are packed, but for those of more than LONGEST traces."""
-_BRIEF = struct.Struct("<dqqqq?")
+_BRIEF = struct.Struct("<dqqqq??")
 State: TypeAlias = tuple[
     SessionHead, tuple[SessionTurn, ...], tuple[str, ...], Mapping[str, Sketches]
 ]
@@ -54,9 +54,8 @@ class Packer:
 
     def pack(self, session: OpenSession) -> bytes:
         head = session.head
-        brief = _BRIEF.pack(
-            head.last, head.offset, head.since, head.cost, session.seen, bool(session.pending)
-        )
+        waits = bool(session.pending), session.waits_for_ours
+        brief = _BRIEF.pack(head.last, head.offset, head.since, head.cost, session.seen, *waits)
         sketches = session.sketches.kept if self._keeps_sketches else _NO_SKETCHES
         state: State = (head, session.traces, tuple(session.pending), sketches)
         return brief + self._compress.compress(_encode(state))
@@ -88,10 +87,11 @@ class Packer:
 class CachedSession:
     """One open session, awake or packed. What is asked of a packed one does not wake it, but `wake`."""
 
-    __slots__ = ("_held", "key")
+    __slots__ = ("_held", "key", "overdue")
 
     def __init__(self, session: OpenSession) -> None:
         self.key = session.key
+        self.overdue: float | None = None  # log time since when it waits for verdicts alone
         self._held: OpenSession | bytes = session
 
     @property
@@ -120,6 +120,11 @@ class CachedSession:
         """Whether a trace of it waits for a verdict."""
         held = self._held
         return _BRIEF.unpack_from(held)[5] if isinstance(held, bytes) else bool(held.pending)
+
+    @property
+    def waits_for_ours(self) -> bool:
+        held = self._held
+        return _BRIEF.unpack_from(held)[6] if isinstance(held, bytes) else held.waits_for_ours
 
     @property
     def is_packed(self) -> bool:

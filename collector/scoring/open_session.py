@@ -227,6 +227,12 @@ class OpenSession:
         publish += self._signals.of_session(subject, outcomes, self._window, published=inputs)
         return Effects(publish=tuple(publish), changes=(self._named_head(), judged))
 
+    @property
+    def waits_for_ours(self) -> bool:
+        """Whether one of the verdicts that it waits for is not of a third party's evaluator."""
+        waiting = filter(None, map(self._window.get, self.pending))
+        return any("/" not in name for entry in waiting for name in entry.due)
+
     def pending_trace(self, trace_id: str) -> SessionTurn | None:
         return self._window.get(trace_id) if trace_id in self.pending else None
 

@@ -79,6 +79,9 @@ def stored_sessions(records: Iterable[SessionsTopic]) -> StoredSessions:
 
 AWAITED_COST = 4 << 10
 """Bytes that a closed session takes which waits for its verdict; no more of them wait than fit into the memory."""
+PLUGIN_LAG = 15.0
+"""Seconds that a session which is due waits for third parties' evaluators: the time of one (10 s) and a start of its
+process. Our scores of a session must not be later for what hangs."""
 Dropped: TypeAlias = Literal["repeated", "outdated"]  # why a trace record is not scored
 
 
@@ -152,9 +155,16 @@ class OpenSessions:
     def close_due(self, now: float) -> Iterator[Effects]:
         """Close the sessions that are due at this log time; a session that waits for a verdict closes with it.
 
-        Verdicts that are too late by now are given here, through the log: the first one there wins (rule 6).
+        Verdicts that are too late by now are given here, through the log: the first one there wins (rule 6). For those
+        of third parties' evaluators a session waits PLUGIN_LAG from the first call that finds it due: then all that the
+        log holds was read.
         """
         yield from self._reach(self._next, now)
+        for held in tuple(self._overdue.values()):
+            if held.overdue is None:
+                held.overdue = now
+            elif held.overdue + PLUGIN_LAG <= now and not held.waits_for_ours:
+                yield self._close(held, self._reason, since=self._next)
 
     def make_room(
         self, record: SummarisedTrace, *, key: bytes, offset: int, now: float
@@ -337,6 +347,7 @@ class OpenSessions:
         return session.last + self._timeout <= now
 
     def _touch(self, session: CachedSession) -> None:
+        session.overdue = None
         self._overdue.pop(session.key, None)
         self._open.pop(session.key, None)
         self._open[session.key] = session

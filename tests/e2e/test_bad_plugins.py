@@ -13,7 +13,7 @@ import pytest
 from collector.base.frames import pack_frame
 from collector.base.plugins import PLUGIN_MEMORY
 from tests.support.asking import asked
-from tests.support.bad_plugins import DIES, FAILS, FILES, HANGS, bad
+from tests.support.bad_plugins import DIES, FAILS, FILES, HANGS, SPOILS, bad
 from tests.support.command import spanwise
 from tests.support.openai_server import OpenAiServer
 from tests.support.sender import send
@@ -32,7 +32,6 @@ KINDS = (
 )
 COSTLY = {*DIES, "forks_and_returns", "writes_descriptors"} - {"ends_the_process"}
 CASES: list[tuple[str, tuple[str, ...]]] = [
-    ("trace", KINDS),
     ("session", KINDS),
     # Each death costs a start of their one process, which takes seconds: one that ends it, one that hangs.
     ("judge", tuple(kind for kind in KINDS if kind not in COSTLY)),
@@ -54,10 +53,10 @@ def judge_settings(server: OpenAiServer | None) -> Sequence[str]:
 
 
 def told_of(signals: Sequence[dict[str, Any]]) -> dict[str, set[str | None]]:
-    """By evaluator of theirs, how its evaluations ended: a type of error, or None."""
+    """By evaluator of theirs, how its evaluations ended: a type of error, or None. Not of which a session gave up."""
     found: dict[str, set[str | None]] = {}
     for each in signals:
-        if "/" in each["evaluator"]:
+        if "/" in each["evaluator"] and each["outcome"] != "skipped":
             found.setdefault(each["evaluator"], set()).add(each["error"] and each["error"]["type"])
     return found
 
@@ -104,7 +103,7 @@ def check_words(told: dict[str, set[str | None]], kinds: Sequence[str]) -> None:
             assert not word & {"worker_died", "timeout", "judge_died", "switched_off"}
 
 
-@pytest.mark.parametrize(("scope", "kinds"), CASES[1:], ids=NAMED[1:])
+@pytest.mark.parametrize(("scope", "kinds"), CASES, ids=NAMED)
 def test_live_every_score_of_ours_arrives_beside(
     tmp_path: Path, scope: str, kinds: tuple[str, ...]
 ) -> None:
@@ -158,15 +157,39 @@ def test_each_file_and_ours_lose_nothing_to_all_kinds_at_once(tmp_path: Path) ->
             lambda: all_of_ours(service.signals(), "trace", judged=False),
             timeout=LATEST,
         )
-        every = {f"{name}/{kind}" for name, kinds in FILES.items() for kind in kinds}
         service.wait_for(
-            "a word of each plug-in", lambda: every <= told_of(service.signals()).keys(), timeout=90
+            "every score of ours of sessions",
+            lambda: all_of_ours(service.signals(), "session", judged=False),
+            timeout=LATEST + IDLE,
         )
-        told = told_of(service.signals())
+        service.come_to({None}, lambda: told_of(service.signals()).get("fine/disables_gc"))
+
+
+def test_evaluate_has_a_word_of_each_kind_and_every_score_of_ours(tmp_path: Path) -> None:
+    recording = tmp_path / "recorded.otlp"
+    requests = [asked(f"s{number}", "hello") for number in range(TRACES)]
+    recording.write_bytes(b"".join(map(pack_frame, requests)))
+    files = [bad(tmp_path, *kinds, name=name) for name, kinds in FILES.items()]
+    files.append(bad(tmp_path, "disables_gc", name="fine"))
+    settings = [f"evaluators.dies/{kind}.timeout=2s" for kind in HANGS]
+    ended = spanwise(
+        *("evaluate", str(recording), "--format", "jsonl"),
+        *(part for each in files for part in ("--plugin", str(each))),
+        *(part for each in settings for part in ("--set", each)),
+        *("--set", "embedder.kind=none", "--set", f"data_dir={tmp_path / 'data'}"),
+        timeout=240,
+    )
+
+    assert ended.code == 0, ended.err
+    signals = [json.loads(line) for line in ended.out.splitlines()]
+    assert all_of_ours(signals, "trace", judged=False)
+    assert all_of_ours(signals, "session", judged=False)
+    told = told_of(signals)
     assert told["fine/disables_gc"] == {None}
     died = {None, "worker_died", "timeout", "switched_off"}
     assert {kind for kind in FAILS if told[f"fails/{kind}"] & died} == set()
     assert {kind for kind in DIES if not told[f"dies/{kind}"] < died} == set()
+    assert told.keys() >= {f"spoils/{kind}" for kind in SPOILS}
 
 
 def test_one_that_ends_its_process_is_named_and_switched_off(tmp_path: Path) -> None:

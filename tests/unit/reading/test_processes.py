@@ -4,12 +4,10 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
 import pytest
-from msgspec.msgpack import encode
 
 from collector.base.child import Child
 from collector.base.errors import Retryable
@@ -18,7 +16,7 @@ from collector.base.watch import PartEnded
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.reading import processes
-from collector.reading.port import GlanceJob, GlanceResult, ReadJob
+from collector.reading.port import ReadJob
 from collector.reading.processes import ProcessWorkers
 
 CONFIG = Config.model_validate({"embedder": {"kind": "none"}})
@@ -134,39 +132,3 @@ async def test_the_end_of_a_task_that_keeps_a_worker_is_seen(
 
     assert isinstance(ended.value.__cause__, KeyError)
     await pool.close()
-
-
-class AnswersTooMuch(Child):
-    """Answers each job twice, as a process that an evaluator has forked in it would; then ends."""
-
-    async def __aenter__(self) -> Self:
-        self.pid = 1
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-    @property
-    def has_ended(self) -> bool:
-        return False
-
-    def send_frames(self, framed: Sequence[bytes | bytearray]) -> None:
-        self.answers = [encode(GlanceResult(calls=7))] * 2 * len(framed)
-
-    async def receive_all(self, within: float) -> Sequence[bytes]:
-        return self.answers
-
-
-async def test_a_worker_that_answers_what_nobody_asked_is_replaced(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(processes, "Child", AnswersTooMuch)
-    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
-    pool.start()
-    glance = GlanceJob(trace_id=b"1" * 16, pieces=(), seen=0.0, revision=1)
-
-    for _ in range(2):
-        assert (await pool.glance(glance)).calls == 7
-    await pool.close()
-
-    assert caplog.messages == ["Evaluator worker 0 died, another is started"] * 2

@@ -1,9 +1,13 @@
+from dataclasses import replace
+
+import pytest
+
 from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionHead, SessionTurn, session_key
 from collector.records.signal import SessionTraces, Signal
 from collector.records.traces import SessionRecord, VerdictRecord
 from collector.scoring.effects import Effects, Placed, Publication, Tombstone
-from collector.scoring.open_sessions import OpenSessions
+from collector.scoring.open_sessions import PLUGIN_LAG, OpenSessions
 from collector.scoring.rules import JudgedRules
 from collector.scoring.session_end import unscored_turn
 from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised, verdict_of
@@ -39,9 +43,11 @@ def make_turn(session: str, trace_id: str, *, offset: int) -> SessionTurn:
     return unscored_turn(summarised(record), service="bot", session_id=session, offset=offset)
 
 
-def take(sessions: OpenSessions, trace_id: str, *, session: str, offset: int) -> list[Effects]:
+def take(
+    sessions: OpenSessions, trace_id: str, *, session: str, offset: int, stand_in: bool = False
+) -> list[Effects]:
     key = session_key("bot", session)
-    record = summarised(make_record(trace_id, session=session))
+    record = summarised(make_record(trace_id, session=session), stand_in=stand_in)
     before = list(sessions.make_room(record, key=key, offset=offset, now=0.0))
     task = sessions.take(record, key=key, offset=offset, now=0.0)
     assert isinstance(task, Placed)
@@ -141,6 +147,38 @@ def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:
 
     assert list(sessions.close_due(1e9)) == []
     assert len(sessions) == 1
+
+
+@pytest.mark.parametrize(
+    ("ours_are_due", "closes_at"), [(False, [PLUGIN_LAG]), (True, [])], ids=["theirs", "both"]
+)
+def test_a_session_waits_a_moment_for_what_third_parties_say_and_long_for_a_judge(
+    *, ours_are_due: bool, closes_at: list[float]
+) -> None:
+    (judged,) = judged_rules().trace
+    theirs = replace(judged, spec=replace(judged.spec, name="acme/confidence", method="custom"))
+    awaited = JudgedRules(trace=(judged,) if ours_are_due else (), plugins=(theirs,), max_lag=2e9)
+    sessions = make_sessions(judged=awaited)
+    take(sessions, "t1", session="a", offset=0, stand_in=True)
+
+    found = {after: list(sessions.close_due(1e9 + after)) for after in (0.0, 14.0, PLUGIN_LAG)}
+
+    assert [after for after, effects in found.items() if closed(effects)] == closes_at
+    told = [each for effects in found.values() for one in effects for each in one.publish]
+    about = [each.outcome.reason for each in told if each.outcome.evaluator == theirs.spec.name]
+    assert about == ["judge_lag"] * len(closes_at)
+
+
+def test_a_trace_of_a_session_that_waits_for_third_parties_begins_that_wait_anew() -> None:
+    (judged,) = judged_rules().trace
+    theirs = replace(judged, spec=replace(judged.spec, name="acme/confidence", method="custom"))
+    sessions = make_sessions(judged=JudgedRules(plugins=(theirs,), max_lag=2e9))
+    take(sessions, "t1", session="a", offset=0)
+    assert list(sessions.close_due(1e9)) == []
+    take(sessions, "t2", session="a", offset=1)
+
+    assert not closed(list(sessions.close_due(1e9 + PLUGIN_LAG)))
+    assert closed(list(sessions.close_due(1e9 + 2 * PLUGIN_LAG))) == ["a"]
 
 
 def test_a_revision_older_than_the_one_in_the_window_is_not_scored() -> None:
