@@ -40,9 +40,7 @@ from collector.commands.output import (
 from collector.commands.signal_table import SignalTable, fails, reason
 from collector.config.forward import Keep
 from collector.config.plan import plan_from, registry_from
-from collector.config.tree import Config
 from collector.forward.recorded import Amount, KeptOfRecordings
-from collector.records.keeping import KEPT_REASONS
 from collector.records.sessions import split_session_key
 from collector.service.evaluation import ClosedSession, evaluate_recordings
 
@@ -134,7 +132,7 @@ def command(  # noqa: PLR0913 - its options, one by one
             rows=stack.enter_context(csv_rows(csv)),
         )
         cases = JUnitReport() if junit is not None else None
-        kept = KeptOfRecordings(_keep_of(settings))
+        kept = KeptOfRecordings((settings.forward and settings.forward.keep) or Keep())
 
         def closed(session: ClosedSession) -> None:
             bar.scored(session.number, session.of, is_shown=report.is_watched)
@@ -156,7 +154,7 @@ def command(  # noqa: PLR0913 - its options, one by one
         if aggregates.runs:
             summed["tasks"] = passing(aggregates.runs, window=settings.tasks.window)
         report.end(summed)
-    _print_kept(kept.by_reason(done.sizes) if keep else {})
+    _print_kept(kept.by_reason(done.sizes))
     if summary is not None:
         summary.write_text(json.dumps(summed, indent=2) + "\n")
     missed = {name: _missed(summed, name, limit) for name, limit in limits.items()}
@@ -219,21 +217,11 @@ class Report:
             summary_table(stream, summed)
 
 
-def _keep_of(settings: Config) -> Keep:
-    """The rules of the configuration, or their defaults where it has none."""
-    return (settings.forward and settings.forward.keep) or Keep()
-
-
 def _print_kept(found: Mapping[str, Amount]) -> None:
     """On stderr: stdout may be a file of signals."""
-    if not found:
-        return
-    total = Amount()
-    for each in found.values():
-        total.add(each)
-    rows = [*((name, found[name]) for name in (*KEPT_REASONS, "dropped") if name in found)]
-    note(f"{'forward.keep':<14}{'traces':>10}{'spans':>10}{'bytes':>14}")
-    for name, each in (*rows, ("all", total)):
+    if found:
+        note(f"{'forward.keep':<14}{'traces':>10}{'spans':>10}{'bytes':>14}")
+    for name, each in found.items():
         note(f"{name:<14}{each.traces:>10}{each.spans:>10}{each.size:>14}")
 
 

@@ -1,109 +1,51 @@
 """Everything that was taken, passed on to the user's own backend: one more reader of topic `spans`.
 
-    spans -> the requests that each record stands for -> without what has come back -> backend -> commit
-
-Nothing waits for it. While the backend is away the commit stays, and what it has not got waits in the log for as long
-as the log keeps it. A crash sends at most the requests since the last commit again.
+spans -> the requests that each record stands for -> without what has come back -> backend -> commit
 """
 
-import asyncio
 import logging
+from collections.abc import Sequence
 from functools import partial
 
 from collector.base.clock import Clock
-from collector.base.retry import Retry
-from collector.base.telemetry import Telemetry
-from collector.forward.backend import Backend, Backends, Part, StopCameFirst
-from collector.forward.loop import Forwarded
-from collector.log.consumer import Consumer
-from collector.log.port import SPANS, Assigned, Batch, Commit, Ends, Log, Record
+from collector.forward.backend import Backend, Part
+from collector.forward.reader import BackendReader, Way
+from collector.log.port import SPANS, Assigned, Batch, Record
 from collector.otlp.items import keys_of, only
 from collector.otlp.sent_form import SentRequests, as_sent, unread_in
 
 GROUP = "forward"
 MAX_RECORDS = 1024
 """Of one batch, which the log also bounds by bytes: on Kafka a record is one trace's spans of a request."""
+KEPT = 60.0  # seconds for which an item is remembered at least, while there is room
+ROOM = 1 << 17  # items of one generation; there are two, of 8 MiB each at most
 
 _log = logging.getLogger(__name__)
 
 
-class Forwarder(Consumer):
+class Forwarder(BackendReader):
     """One member of the group that forwards.
 
-    Args:
-        backends: Where it goes.
-        has_begun: Set once the partitions that it has got first are committed: what is written from then on is
-            forwarded.
-        drains: The process will not come back: a stop forwards what the log holds.
-        unread_only: Only log records that nothing here reads: the rest is of traces that `Keeper` decides of.
+    `unread_only`: only log records that nothing here reads: the rest is of traces that `Keeper` decides of.
     """
 
-    def __init__(
-        self,
-        *,
-        log: Log,
-        backends: Backends,
-        telemetry: Telemetry,
-        clock: Clock,
-        has_begun: asyncio.Event,
-        drains: bool = False,
-        unread_only: bool = False,
-    ) -> None:
-        super().__init__(
-            log=log,
-            group=GROUP,
-            topic=SPANS,
-            retry=Retry("Forwarding"),
-            telemetry=telemetry,
-            max_records=MAX_RECORDS,
-        )
-        self._backends = backends
+    def __init__(self, way: Way, *, clock: Clock, unread_only: bool = False) -> None:
+        super().__init__(way, "Forwarding", group=GROUP, topic=SPANS, max_records=MAX_RECORDS)
         self._clock = clock
-        self._drains = drains
         self._unread_only = unread_only
-        self._forwarded = {each: Forwarded(clock) for each in backends}
+        self._forwarded: dict[Backend, Forwarded] = {}
         self._is_looping = False
-        self._stopping = asyncio.Event()
-        self._begins: dict[int, int] = {}
-        """By partition that no one has forwarded from before: where it ended when this member got it."""
-        self._has_begun = has_begun
-
-    async def run(self, stopping: asyncio.Event) -> None:
-        """Forward until `stopping` is set; the request in hand has a few seconds then."""
-        self._stopping = stopping
-        try:
-            await super().run(stopping)
-        except* StopCameFirst:
-            pass
-        finally:
-            for backend in self._backends:
-                await backend.close()
 
     async def assign(self, assigned: Assigned) -> None:
-        """Begin at the end where no one has forwarded before: a backend is not sent a log's whole history."""
         for backend in self._backends:  # what is read again has not come back
             self._forwarded[backend] = Forwarded(self._clock)
-        log = self._log_port
-        if assigned.offset is None and isinstance(log, Ends):
-            partition = assigned.partition
-            end = await self._retry.log("find its place", lambda: log.end(SPANS, partition))
-            commit = Commit(group=GROUP, topic=SPANS, partition=partition, offset=end)
-            await self._retry.log(f"commit {SPANS}", lambda: log.write((), [commit]))
-            self._begins[partition] = end
-        self._has_begun.set()
+        await super().assign(assigned)
 
     async def take(self, batch: Batch) -> None:
         """The backend has every record of the batch when this returns, or will never take it."""
-        for partition, count in batch.lost.items():
-            if partition not in self._begins:
-                self._backends.spans.count("expired", count)
-                _log.error(
-                    "The log dropped records before they were forwarded: partition %d, %d records",
-                    partition,
-                    count,
-                )
+        self._backends.spans.count("expired", self._expired(batch))
         spans, logs = list[Part](), list[Part]()
-        records = [each for each in batch.records if self._is_ours(each)]
+        records = [each for each in batch.records if self._is_news(each)]
         for record in records:
             sent = self._sent(record.value)
             spans += await self._news(self._backends.spans, sent.spans, record)
@@ -116,22 +58,9 @@ class Forwarder(Consumer):
     def _sent(self, value: bytes) -> SentRequests:
         return SentRequests(b"", unread_in(value)) if self._unread_only else as_sent(value)
 
-    def _is_ours(self, record: Record) -> bool:
-        _, partition, offset = record.position
-        if offset < self._begins.get(partition, 0):
-            return False
-        self._begins.pop(partition, None)
-        return True
-
     async def commit(self) -> None:
         if not self._backends.are_holding:
             await super().commit()
-
-    async def finish(self) -> None:
-        self._at_end.clear()
-        while self._drains and not self._has_read_all:
-            await self.step()
-        await self.commit()
 
     async def _news(self, backend: Backend, request: bytes, record: Record) -> list[Part]:
         """The request without what was forwarded within the last minute; nothing if nothing is left."""
@@ -151,3 +80,41 @@ class Forwarder(Consumer):
         backend.count("returned")
         rest = await backend.read(request, partial(only, wanted=lambda at: at not in met))
         return [Part(rest, len(keys) - len(met))] if rest else []
+
+
+class Forwarded:
+    """The keys of items (`collector/otlp/items.py`), in two generations: the older one is forgotten as a whole.
+
+    What comes back is read behind all that waits in the log. So a generation ends when the records that are read were
+    written a minute after it began, however late they are read. `clock`: that of the log: when items are sent.
+    """
+
+    def __init__(self, clock: Clock, *, room: int = ROOM) -> None:
+        self._clock = clock
+        self._room = room
+        self._newer: set[int] = set()
+        self._older: set[int] = set()
+        self._began = self._noted = clock()
+
+    def again(self, keys: Sequence[int | None], written: float) -> set[int]:
+        """The places of those that were here before; from now on all of them were.
+
+        `written`: the log time of their record.
+        """
+        if written - self._noted >= KEPT:  # also the newest were sent more than a minute before
+            self._newer = set()
+            self._turn()
+        elif written - self._began >= KEPT:
+            self._turn()
+        self._noted = self._clock()
+        met = {at for at, key in enumerate(keys) if key in self._newer or key in self._older}
+        for key in keys:
+            if key is not None:
+                if len(self._newer) >= self._room:
+                    self._turn()
+                self._newer.add(key)
+        return met
+
+    def _turn(self) -> None:
+        self._older, self._newer = self._newer, set()
+        self._began = self._clock()

@@ -8,7 +8,6 @@ the oldest trace that is not decided, or not sent.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -16,14 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from collector.base.errors import Undecodable
-from collector.base.retry import Retry
-from collector.base.telemetry import Telemetry
 from collector.config.forward import Keep
-from collector.forward.backend import Backends, Part, StopCameFirst
+from collector.forward.backend import Part
 from collector.forward.families import ForwardFamilies
 from collector.forward.keeping import Keeping, Order
-from collector.log.consumer import Consumer
-from collector.log.port import TRACES, Assigned, Batch, Commit, Ends, Log, New, Position, Record
+from collector.forward.reader import BackendReader, Way
+from collector.log.port import TRACES, Assigned, Batch, New, Position, Record
 from collector.otlp.items import keys_of
 from collector.otlp.sent_form import as_sent
 from collector.otlp.trace_state import marked
@@ -64,8 +61,6 @@ class _Partition:
     read: int
     """The offset behind the newest record that was read."""
     committed: tuple[int, int | None]
-    begins: int = 0
-    """Records below it are not sent: they were there before anything was forwarded."""
 
 
 class RecentTraces:
@@ -87,73 +82,27 @@ class RecentTraces:
         return self._traces.get((partition, offset), (None,))[0]
 
 
-class Keeper(Consumer):
+class Keeper(BackendReader):
     """One member of the group that keeps traces.
 
-    Args:
-        log: Read from, written to and committed to.
-        backends: Where kept traces go.
-        settings: What is kept.
-        late: Seconds for which what is late follows its trace.
-        telemetry: For what is counted.
-        has_begun: See `Forwarder`.
-        drains: The process will not come back: a stop decides of every trace.
+    `late`: seconds for which what is late follows its trace. Where the way `drains`, a stop decides of every trace.
     """
 
-    def __init__(
-        self,
-        *,
-        log: Log,
-        backends: Backends,
-        settings: Keep,
-        late: float,
-        telemetry: Telemetry,
-        has_begun: asyncio.Event,
-        drains: bool = False,
-    ) -> None:
-        super().__init__(
-            log=log,
-            group=GROUP,
-            topic=TRACES,
-            retry=Retry("Keeping traces"),
-            telemetry=telemetry,
-            max_records=MAX_RECORDS,
-        )
-        self._backends = backends
+    def __init__(self, way: Way, *, settings: Keep, late: float) -> None:
+        super().__init__(way, "Keeping traces", group=GROUP, topic=TRACES, max_records=MAX_RECORDS)
         self._settings = settings
         self._late = late
-        self._traces = ForwardFamilies(telemetry).traces
-        self._has_begun = has_begun
-        self._drains = drains
-        self._stopping = asyncio.Event()
+        self._traces = ForwardFamilies(way.telemetry).traces
         self._partitions: dict[int, _Partition] = {}
         self._recent = RecentTraces()
 
-    async def run(self, stopping: asyncio.Event) -> None:
-        """Keep until `stopping` is set; the request in hand has a few seconds then."""
-        self._stopping = stopping
-        try:
-            await super().run(stopping)
-        except* StopCameFirst:
-            pass
-        finally:
-            for backend in self._backends:
-                await backend.close()
-
     async def assign(self, assigned: Assigned) -> None:
-        """Read back what was decided; begin at the end where no one has kept before."""
-        log, number = self._log_port, assigned.partition
-
-        begins = 0
+        """Read back what was decided."""
+        number = assigned.partition
         keeping, since = await self._read_back(number, assigned.metadata)
-        if assigned.offset is None and isinstance(log, Ends):
-            begins = await self._retry.log("find its place", lambda: log.end(TRACES, number))
-            commit = Commit(group=GROUP, topic=TRACES, partition=number, offset=begins)
-            await self._retry.log(f"commit {TRACES}", lambda: log.write((), [commit]))
-        offset = assigned.offset or begins
-        committed = (offset, assigned.metadata)
-        self._partitions[number] = _Partition(keeping, since, offset, committed, begins)
-        self._has_begun.set()
+        await super().assign(assigned)
+        offset = assigned.offset or self._begins.get(number, 0)
+        self._partitions[number] = _Partition(keeping, since, offset, (offset, assigned.metadata))
 
     async def _read_back(self, number: int, offset: int | None) -> tuple[Keeping, list[int]]:
         """What was decided, and the records that say it; `offset`: of the newest. Nothing where they have expired."""
@@ -177,16 +126,13 @@ class Keeper(Consumer):
 
     async def take(self, batch: Batch) -> None:
         """Decide of what is due before each record, and at the end of a partition by its time."""
-        for partition, count in batch.lost.items():
-            if (found := self._partitions.get(partition)) is not None and not found.begins:
-                self._lose("expired", count)
+        self._lose("expired", self._expired(batch))
         orders: list[tuple[int, Order]] = []
         for record in batch.records:
             number = record.position.partition
             found = self._partitions.get(number)
-            if found is None or record.position.offset < found.begins:
+            if found is None or not self._is_news(record):
                 continue
-            found.begins = 0
             orders += self._due(number, record.time)
             orders += [(number, order) for order in self._taken(found, record)]
             found.read = record.position.offset + 1
@@ -204,14 +150,9 @@ class Keeper(Consumer):
             if each.keeping.news != KeepingRecord():
                 await self._write(number, each)
             state = each.since[-1] if each.since else None
-            if (offset, state) == each.committed or each.begins:
+            if (offset, state) == each.committed or number in self._begins:
                 continue
-            commit = Commit(
-                group=GROUP, topic=TRACES, partition=number, offset=offset, metadata=state
-            )
-            await self._retry.log(
-                f"commit {TRACES}", lambda commit=commit: self._log_port.write((), [commit])
-            )
+            await self._commit_to(number, offset, state)
             each.committed = (offset, state)
 
     async def _write(self, number: int, each: _Partition) -> None:
@@ -231,14 +172,12 @@ class Keeper(Consumer):
 
     async def finish(self) -> None:
         """Of a log that ends with the process, every trace is decided now."""
-        if self._drains:
-            self._at_end.clear()
-            while not self._has_read_all:
-                await self.step()
+        await super().finish()
+        if self._way.drains:
             await self._send(
                 [each for number in self._partitions for each in self._due(number, float("inf"))]
             )
-        await self.commit()
+            await self.commit()
 
     # --- what the log says -------------------------------------------------------------------------------------------
 
@@ -293,35 +232,42 @@ class Keeper(Consumer):
 
     async def _send(self, orders: list[tuple[int, Order]]) -> None:
         spans, logs = list[Part](), list[Part]()
-        size = 0
+        size = expired = 0
         for number, order in orders:
-            size += await self._put(number, order, spans, logs)
+            added = await self._put(number, order, spans, logs)
+            size += added or 0
+            expired += added is None
             if size >= AT_ONCE:
                 await self._deliver(spans, logs)
                 spans, logs, size = [], [], 0
         await self._deliver(spans, logs)
+        if expired:
+            self._lose("expired", expired)
+            _log.error("The log dropped the spans of traces before they were sent: %d", expired)
 
     async def _deliver(self, spans: list[Part], logs: list[Part]) -> None:
         for reason, count in (await self._backends.spans.deliver(spans, self._stopping)).items():
             self._lose(reason, count)
         await self._backends.log_records.deliver(logs, self._stopping)
 
-    async def _put(self, number: int, order: Order, spans: list[Part], logs: list[Part]) -> int:
+    async def _put(
+        self, number: int, order: Order, spans: list[Part], logs: list[Part]
+    ) -> int | None:
         """Add the trace's requests; how many bytes of spans. None where they are not in the log any more."""
         decision, after = order
-        trace = await self._trace(number, decision.trace.offset)
-        known = None if after is None else await self._trace(number, after)
         if after is None:
             self._traces.labels("kept", decision.reason).inc()
+        trace = await self._trace(number, decision.trace.offset)
+        known = None if after is None else await self._trace(number, after)
+        if trace is None:
+            return None
         before = frozenset(() if known is None else known.spans)
-        pieces = () if trace is None else trace.spans
-        read = await self._read(each for each in pieces if each not in before)
-        if trace is None or None in read:
-            self._lose("expired", 1)
-            return 0
+        read = await self._read(each for each in trace.spans if each not in before)
+        if None in read:
+            return None
         root = None if trace.trace.root_span_id is None else bytes.fromhex(trace.trace.root_span_id)
-        for raw in read:
-            sent = as_sent(raw or b"")
+        for raw in filter(None, read):
+            sent = as_sent(raw)
             if sent.spans:
                 marks = marked(
                     sent.spans, threshold=decision.threshold, reason=decision.reason, root=root
@@ -345,8 +291,6 @@ class Keeper(Consumer):
 
     def _lose(self, reason: str, count: int) -> None:
         self._traces.labels("lost", reason).inc(count)
-        if reason == "expired":
-            _log.error("The log dropped traces, or their spans, before they were sent: %d", count)
 
 
 def _fails(outcome: Outcome) -> bool:

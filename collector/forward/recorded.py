@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ from collector.base.errors import Undecodable
 from collector.config.forward import Keep
 from collector.forward.keeping import Keeping
 from collector.log.port import Record
-from collector.records.keeping import ClosedTrace, Decision
+from collector.records.keeping import KEPT_REASONS, ClosedTrace, Decision
 from collector.records.sent_trace import SentTrace, decode_sent
 
 _FOREVER = 1e18  # seconds: no recording is as long, and every decision may still change
@@ -23,11 +23,6 @@ class Amount:
     spans: int = 0
     size: int = 0  # bytes of raw spans
 
-    def add(self, other: Amount) -> None:
-        self.traces += other.traces
-        self.spans += other.spans
-        self.size += other.size
-
 
 @dataclass(slots=True)
 class KeptOfRecordings:
@@ -38,9 +33,9 @@ class KeptOfRecordings:
         default_factory=list[tuple[SentTrace, ClosedTrace]]
     )
 
-    def add(self, signals: Iterable[Mapping[str, Any]], traces: Iterable[Record]) -> None:
+    def add(self, signals: Iterable[Mapping[str, Any]], traces: Sequence[Record]) -> None:
         """A session that has closed: its final signals, and the records of its traces."""
-        fell = [each for each in signals if each["success"] is False]
+        fell = [each for each in (signals if traces else ()) if each["success"] is False]
         session_fell = any(each["scope"] == "session" for each in fell)
         of_traces = {each["trace_id"] for each in fell if each["scope"] == "trace"}
         for record in traces:
@@ -52,15 +47,16 @@ class KeptOfRecordings:
                     self._traces.append((read, closed))
 
     def by_reason(self, sizes: Mapping[str, int]) -> dict[str, Amount]:
-        """What is kept, by reason, and `dropped`. `sizes`: bytes of raw spans, by trace id."""
+        """What is kept, by reason, then `dropped` and `all`. `sizes`: bytes of raw spans, by trace id."""
         spans = {closed.trace_id: read.trace.spans for read, closed in self._traces}
-        found: dict[str, Amount] = {}
+        found = {each: Amount() for each in (*KEPT_REASONS, "dropped", "all")}
         for each in self.decisions():
-            amount = found.setdefault(each.reason if each.is_kept else "dropped", Amount())
             trace_id = each.trace.trace_id
-            size = sizes.get(trace_id.hex(), 0)
-            amount.add(Amount(traces=1, spans=spans[trace_id], size=size))
-        return found
+            for amount in (found[each.reason if each.is_kept else "dropped"], found["all"]):
+                amount.traces += 1
+                amount.spans += spans[trace_id]
+                amount.size += sizes.get(trace_id.hex(), 0)
+        return {name: each for name, each in found.items() if each.traces}
 
     def decisions(self) -> list[Decision]:
         keeping = Keeping(self.settings, late=_FOREVER)

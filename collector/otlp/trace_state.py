@@ -16,9 +16,11 @@ BITS = 56
 NEVER = 1 << BITS
 KEPT_KEY = "spanwise.kept"
 _DIGITS = BITS // 4
-_RANDOM = re.compile(r"(?:^|[=;])rv:([0-9a-f]{14})(?![0-9a-f])")
+_RANDOM = re.compile(r"(?:^|;)rv:([0-9a-f]{14})(?=;|$)")
 _LONGEST = 256
 """Characters that the specification leaves to the value of one vendor."""
+_OTHERS = 31
+"""Vendors that W3C's Trace Context leaves beside one; the last go first."""
 
 
 def threshold_of(share: float) -> int:
@@ -50,8 +52,9 @@ def with_threshold(trace_state: str, threshold: int) -> str:
     rest = [each for each in before if not each.startswith("th:")]
     own = ";".join((f"th:{_written(highest)}", *rest))
     if len(own) > _LONGEST:
-        own = f"th:{_written(highest)}"
-    return ",".join((f"ot={own}", *(f"{key}={value}" for key, value in vendors.items())))
+        own = ";".join((f"th:{_written(highest)}", *(each for each in rest if _RANDOM.match(each))))
+    others = [f"{key}={value}" for key, value in vendors.items()]
+    return ",".join((f"ot={own}", *others[:_OTHERS]))
 
 
 def marked(request: bytes, *, threshold: int, reason: str, root: bytes | None) -> tuple[bytes, int]:

@@ -39,7 +39,7 @@ from collector.receiver.receiver import Receiver
 from collector.records.feedback import FeedbackRules
 from collector.records.otlp_signals import LOGS as OTLP_LOGS
 from collector.service.families import declare_families
-from collector.service.forwarding import Forwarding
+from collector.service.forwarding import start_forwarding
 from collector.service.logs import joined_record, lag_meter, open_log
 from collector.service.publishing import Publishing
 from collector.service.rooms import Rooms, ScoreLag, score_lag, start_workers
@@ -154,15 +154,16 @@ class App:
                 self._start_pushing(stages)
                 self._start_rooms(stages, rooms, log, behind)
                 if self._config.forward is not None and "receive" in self._config.roles:
-                    forwarding = Forwarding(
+                    await start_forwarding(
                         self._config,
                         self._config.forward,
+                        stages,
+                        self._supervisor,
                         log=log,
                         telemetry=self._telemetry,
                         clock=self._clock,
                         drains=_drains(self._config),
                     )
-                    await forwarding.start(stages, self._supervisor)
                 if receiver is not None:
                     await receiver.start()
                 stages.watch(log, workers, receiver)

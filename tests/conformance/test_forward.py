@@ -19,6 +19,7 @@ from collector.base.telemetry import Telemetry
 from collector.config.sinks import OtlpTarget
 from collector.forward.backend import Backends
 from collector.forward.forwarder import Forwarder
+from collector.forward.reader import Way
 from collector.otlp.client import GrpcTransport
 from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE
 from tests.support import otlp_logs
@@ -43,13 +44,13 @@ async def forwarding(endpoint: str, protocol: str) -> AsyncGenerator[tuple[Serve
     )
     telemetry, stopping, has_begun = Telemetry(), asyncio.Event(), asyncio.Event()
     async with serving(keeps_unread=True) as served:
-        forwarder = Forwarder(
+        way = Way(
             log=served.log,
             backends=Backends.configured(target, telemetry),
             telemetry=telemetry,
-            clock=served.log.clock,
             has_begun=has_begun,
         )
+        forwarder = Forwarder(way, clock=served.log.clock)
         run = asyncio.create_task(forwarder.run(stopping))
         await has_begun.wait()
         try:

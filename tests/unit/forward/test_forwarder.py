@@ -14,6 +14,7 @@ from collector.base.telemetry import Telemetry
 from collector.forward.backend import Backend, Backends
 from collector.forward.families import ForwardFamilies
 from collector.forward.forwarder import GROUP, Forwarder
+from collector.forward.reader import Way
 from collector.log.memory import MemoryLog
 from collector.log.port import SPANS, New
 from collector.otlp.sent_form import unread_record
@@ -46,17 +47,17 @@ class Stand:
             asyncio.Event(),
         )
         backoff = Backoff(first=0.001, longest=0.001)
-        forwarder = Forwarder(
+        way = Way(
             log=self.log,
             backends=Backends(
                 Backend(self.spans, TRACES, families=families, backoff=backoff),
                 Backend(self.records, LOGS, families=families, backoff=backoff),
             ),
             telemetry=self.telemetry,
-            clock=lambda: self.now,
             has_begun=begun,
             drains=drains,
         )
+        forwarder = Forwarder(way, clock=lambda: self.now)
         run = asyncio.create_task(forwarder.run(stopping))
         try:
             await begun.wait()

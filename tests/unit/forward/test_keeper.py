@@ -16,6 +16,7 @@ from collector.config.forward import Keep
 from collector.forward.backend import Backend, Backends
 from collector.forward.families import ForwardFamilies
 from collector.forward.keeper import GROUP, Keeper
+from collector.forward.reader import Way
 from collector.log.memory import MemoryLog
 from collector.log.port import TRACES, New
 from collector.records.codec import encode
@@ -57,18 +58,17 @@ class Stand:
         families = ForwardFamilies(self.telemetry)
         begun, stopping = asyncio.Event(), asyncio.Event()
         backoff = Backoff(first=0.001, longest=0.001)
-        keeper = Keeper(
+        way = Way(
             log=self.log,
             backends=Backends(
                 Backend(self.spans, SPANS_SIGNAL, families=families, backoff=backoff),
                 Backend(FakeTransport(), LOGS, families=families, backoff=backoff),
             ),
-            settings=Keep(**self.settings),
-            late=600.0,
             telemetry=self.telemetry,
             has_begun=begun,
             drains=drains,
         )
+        keeper = Keeper(way, settings=Keep(**self.settings), late=600.0)
         run = asyncio.create_task(keeper.run(stopping))
         try:
             await begun.wait()

@@ -1,6 +1,6 @@
 """What was forwarded is known again when it comes back, however late it is read, and is forgotten in time."""
 
-from collector.forward.loop import KEPT, Forwarded
+from collector.forward.forwarder import KEPT, Forwarded
 
 
 def test_what_comes_back_is_known_while_the_log_is_read_late() -> None:

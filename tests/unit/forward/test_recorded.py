@@ -29,5 +29,6 @@ def test_every_trace_of_a_session_that_failed_is_kept_and_the_rest_by_share() ->
     assert found == {
         "failed": Amount(traces=4, spans=8, size=100 * (1 + 2 + 3 + 6)),
         "dropped": Amount(traces=2, spans=4, size=100 * (4 + 5)),
+        "all": Amount(traces=6, spans=12, size=100 * 21),
     }
     assert [each.trace.failed for each in it.decisions()] == [True] * 3 + [False, False, True]

@@ -12,6 +12,11 @@ from tests.support.otlp import body, request, span
 from tests.support.received_log import spans_of
 from tests.support.table import for_each
 
+
+def _members(count: int) -> str:
+    return ",".join(f"v{at}={at}" for at in range(count))
+
+
 CASES = [
     ("", 0, "ot=th:0"),
     ("", threshold_of(0.5), "ot=th:8"),
@@ -25,6 +30,9 @@ CASES = [
     ("congo=t61, rojo=00f0", 0, "ot=th:0,congo=t61,rojo=00f0"),
     ("ot=th:nonsense", threshold_of(0.5), "ot=th:8"),
     ("=,,ot", 0, "ot=th:0"),
+    (f"ot=x:{'y' * 300};rv:0123456789abcd", 0, "ot=th:0;rv:0123456789abcd"),
+    (_members(32), 0, f"ot=th:0,{_members(31)}"),
+    (f"{_members(31)},ot=th:8", 0, f"ot=th:8,{_members(31)}"),
 ]
 
 
