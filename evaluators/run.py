@@ -86,9 +86,11 @@ def _score(configured: Configured, trace: Trace, resources: Mapping[str, object]
                 more["expectation"] = expectation.digest
             arguments = {name: resources[_SOURCE[kind]] for name, kind in spec.resources.items()}
             score = spec.function(trace, **arguments, **configured.options)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
+        outcome = settle(configured, score, **more)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
         return failed(configured, failure_of(error), **more)
-    outcome = settle(configured, score, **more)
     if not is_seen and reads_content(spec) and not shows_fault(outcome):
         return not_applicable(configured, "no_content", unfounded(outcome), **more)
     return outcome
@@ -151,7 +153,9 @@ class SessionScorer:
         for name, state in self._states.items():
             try:
                 state.put(turn)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's state must not end scoring
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - a third party's state must not end scoring
                 self._failures[name] = failure_of(error)
 
     def drop(self, trace_id: str) -> None:
@@ -160,7 +164,9 @@ class SessionScorer:
         for name, state in self._states.items():
             try:
                 state.drop(trace_id)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's state must not end scoring
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - a third party's state must not end scoring
                 self._failures[name] = failure_of(error)
 
     def _forget_text(self, trace_id: str) -> None:
@@ -200,9 +206,11 @@ class SessionScorer:
         arguments = dict.fromkeys(spec.resources, state)
         try:
             score = spec.function(session, **arguments, **configured.options)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
+            outcome = settle(configured, score, missing, **more)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
             return failed(configured, failure_of(error), **more)
-        outcome = settle(configured, score, missing, **more)
         if reads_turns and not (self._is_seen or shows_fault(outcome)):
             return not_applicable(configured, "no_content", unfounded(outcome), **more)
         return outcome
@@ -213,7 +221,9 @@ def rank_session(configured: Configured, session: Session, earlier: object) -> O
     arguments = dict.fromkeys(configured.spec.resources, earlier)
     try:
         score = configured.spec.function(session, **arguments, **configured.options)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
         return failed(configured, failure_of(error), final=session.closed is not None)
     return settle(configured, score, final=session.closed is not None)
 
@@ -271,8 +281,11 @@ def failed(configured: Configured, failure: Failure, **more: Any) -> Outcome:
 
 
 def failure_of(error: BaseException) -> Failure:
-    text = f"{type(error).__name__}: {error}"
-    return Failure(type="exception", message=text[:MESSAGE_LIMIT])
+    try:
+        text = f"{type(error).__name__}: {error}"[:MESSAGE_LIMIT]
+    except BaseException:  # noqa: BLE001 - a third party's may raise when it is asked
+        text = "an exception whose text cannot be read"
+    return Failure(type="exception", message=text.encode(errors="replace").decode())
 
 
 def skipped(configured: Configured, reason: str, **more: Any) -> Outcome:

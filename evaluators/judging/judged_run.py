@@ -247,13 +247,13 @@ class JudgedRun:
             score = configured.spec.function(first, **state.arguments, **configured.options)
             if inspect.isawaitable(score):
                 score = await score
+            return settle(configured, score)
         except JudgeError as error:
             if error.type in SKIPPED:
                 return skipped(configured, error.type)
             return failed(configured, error.failure)
         except FAULTS as error:
             return failed(configured, failure_of(error))
-        return settle(configured, score)
 
     def _annotated(
         self, state: _JudgedEvaluator, outcome: Outcome, resources: Mapping[Any, object]

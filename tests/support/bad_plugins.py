@@ -3,7 +3,7 @@
 from pathlib import Path
 from textwrap import indent
 
-HEADER = """
+HEADER = '''
 import asyncio, builtins, ctypes, gc, itertools, json, locale, multiprocessing, os, re, resource, signal, subprocess
 import sys, threading, time
 from evaluators import Judge, Score, Session, Trace, evaluator
@@ -22,7 +22,34 @@ class Raises:
 
 def fails(*_, **__):
     raise Odd
-"""
+
+def hangs(*_, **__):
+    time.sleep(10000)
+
+class Unsayable(Exception):
+    """Whatever is asked of it raises."""
+    def __str__(self):
+        raise Odd
+    __repr__ = __getattribute__ = __str__
+
+class Long(Exception):
+    def __str__(self):
+        return "x" * (300 << 20)
+    __repr__ = __str__
+
+class Meta(type):
+    __name__ = property(fails)
+    __instancecheck__ = __subclasscheck__ = __repr__ = fails
+
+class OfMeta(Exception, metaclass=Meta):
+    __class__ = property(fails)
+
+class Text(str):
+    __len__ = __str__ = __repr__ = encode = __getitem__ = __iter__ = fails
+
+class Lazy(dict):
+    __len__ = __iter__ = items = keys = __getitem__ = fails
+'''
 HALF = "\nreturn Score(value=0.5)"
 DIES = {
     "ends_the_process": "os._exit(4)",
@@ -42,6 +69,34 @@ while True:
 """,
     "closes_every_descriptor": "os.closerange(0, 1000)" + HALF,
     "returns_value_that_ends": "return Score(value=Raises())",
+    "hangs_in_str": """
+class Slow(Exception):
+    __str__ = __repr__ = hangs
+raise Slow
+""",
+    "hangs_in_metadata": """
+class Slow(dict):
+    __len__ = __iter__ = items = keys = hangs
+return Score(value=0.5, metadata=Slow(x=1))
+""",
+    "is_traced": "ctypes.CDLL(None).ptrace(0, 0, 0, 0)\nos.kill(os.getpid(), signal.SIGTRAP)\ntime.sleep(10000)",
+    "holds_the_lock": """
+sys.setswitchinterval(1000)
+threading.Thread(target=lambda: sum(itertools.repeat(0))).start()
+time.sleep(0.1)
+"""
+    + HALF,
+    "waits_for_itself": "lock = threading.Lock()\nlock.acquire()\nlock.acquire()",
+    "patches_sockets": "import socket\nsocket.socket.send = socket.socket.recv = hangs\nhangs()",
+    "writes_a_long_frame": """
+for each in range(3, 20):
+    try:
+        os.set_blocking(each, True)
+        for _ in range(2000): os.write(each, b"\\xff" * (1 << 20))
+    except OSError:
+        pass
+""",
+    "audits": "def hook(*_): raise Odd\nsys.addaudithook(hook)" + HALF,
     "crashes": "ctypes.string_at(1)",
     "aborts": "signal.signal(signal.SIGABRT, signal.SIG_IGN)\nos.abort()",
 }
@@ -61,6 +116,25 @@ FAILS = {
     "returns_generator": "yield 0.5",
     "returns_coroutine": "return asyncio.sleep(0)",
     "returns_endless_metadata": "endless = {}\nendless['x'] = endless\nreturn Score(value=0.5, metadata=endless)",
+    "raises_unsayable": "raise Unsayable",
+    "raises_long": "raise Long",
+    "raises_of_meta": "raise OfMeta",
+    "raises_group": "raise BaseExceptionGroup('x' * 1000, [Unsayable(), Odd()])",
+    "raises_deep": """
+error = None
+for _ in range(20000):
+    following = RuntimeError()
+    following.__cause__ = error
+    error = following
+raise error
+""",
+    "returns_itself": "return subject",
+    "returns_class": "return Score",
+    "returns_endless_integer": "return 10 ** 100000",
+    "returns_lazy_metadata": "return Score(value=0.5, metadata=Lazy(x=1))",
+    "returns_endless_evidence": "return Score(value=0.5, evidence=itertools.count())",
+    "returns_odd_text": "return Score(value=0.5, explanation=Text('x'))",
+    "raises_surrogate": "raise ValueError(chr(0xD800))",
     "mutates": "subject.turns = None" + HALF,
 }
 """Those whose every outcome is an error of their own."""
@@ -94,6 +168,28 @@ subprocess.run(["echo", "printed by a child"])
     "clears_modules": "sys.modules.clear()\nsys.path.clear()",
     "alarms": "signal.setitimer(signal.ITIMER_REAL, 0.05)",
     "leaves_group": "os.setpgid(0, 0) if os.getpgid(0) != os.getpid() else None",
+    "hangs_at_exit": "import atexit\natexit.register(hangs)\nthreading.Thread(target=hangs).start()",
+    "patches_time": "time.time = time.monotonic = time.perf_counter = time.sleep = fails",
+    "patches_sending": "import socket\nsocket.socket.close = socket.socket.makefile = fails",
+    "changes_umask": "os.umask(0o777)",
+    "leaves_session": """
+if not os.fork():
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    time.sleep(60)
+    os._exit(0)
+""",
+    "locks_memory": "ctypes.CDLL(None).mlockall(3)",
+    "writes_without_end": """
+def endless():
+    while True:
+        os.write(1, b"endless" * 100 + b"\\n")
+        time.sleep(0.001)
+threading.Thread(target=endless, daemon=True).start()
+""",
+    "closes_gates": "import logging\nlogging.disable(100)\nlogging.shutdown()",
+    "excepts": "sys.excepthook = sys.unraisablehook = threading.excepthook = hangs",
     "reads_descriptors": """
 for each in range(3, 20):
     try:
@@ -112,8 +208,9 @@ for each in range(3, 20):
 }
 """Those that return a score, and what else their process does is spoiled."""
 FILES = {"dies": DIES, "fails": FAILS, "spoils": SPOILS}
-HANGS = {"stops_itself", "ignores_exceptions"} | {
-    kind for kind in DIES if kind.startswith(("hangs", "loops"))
+HANGS = {kind for kind in DIES if kind.startswith(("hangs", "loops"))} | {
+    *("stops_itself", "ignores_exceptions", "is_traced", "holds_the_lock", "waits_for_itself"),
+    *("patches_sockets", "audits"),
 }
 SCOPES = {
     "trace": "subject: Trace",

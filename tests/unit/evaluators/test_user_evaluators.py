@@ -1,11 +1,15 @@
 """What users write also runs: the file that pyright checks, discovered as a third party's."""
 
 from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
 
 from evaluators.model import Session
 from evaluators.plan import Plan, make_plan
 from evaluators.registry import GROUP, Registry
-from evaluators.run import SessionScorer, score_trace
+from evaluators.run import MESSAGE_LIMIT, SessionScorer, score_trace
+from tests.support.bad_plugins import FAILS, bad
 from tests.support.evaluating import a_call, a_trace, a_turn
 
 POINT = EntryPoint("this_test", "tests.typing.user_evaluators", GROUP)
@@ -47,3 +51,29 @@ def test_a_running_state_that_breaks_fails_its_own_evaluator_only() -> None:
         "this_test/patience": "failed",
         "agent_reliability": "scored",
     }
+
+
+@pytest.mark.parametrize("scope", ["trace", "session"])
+@pytest.mark.filterwarnings("ignore:coroutine 'sleep' was never awaited")
+def test_whatever_one_raises_or_returns_is_its_own_outcome_also_in_the_program_s_process(
+    tmp_path: Path, scope: str
+) -> None:
+    # A program's Ctrl-C is its own. What takes hundreds of MB takes seconds, too.
+    large = {"takes_memory", "raises_long", "returns_much", "returns_much_metadata"}
+    kinds = sorted(FAILS.keys() - {"interrupts", *large})
+    registry = Registry.discover(plugins=[str(bad(tmp_path, *kinds, scope=scope))])
+    plan = make_plan(registry, {}, embedder=None)
+    due = tuple(each for each in plan.plugins if each.spec.name.startswith("bad/"))
+
+    if scope == "trace":
+        outcomes = score_trace(Plan(trace=due), a_trace())
+    else:
+        session = Session(service="s", session_id="s", agent="a", turns=[a_turn("t1", 1, {})])
+        outcomes = SessionScorer(Plan(session=due)).outcomes(session, closed=True)
+
+    assert {each.evaluator: each.state for each in outcomes} == {
+        f"bad/{kind}": "failed" for kind in kinds
+    }
+    told = [each.error.message for each in outcomes if each.error is not None]
+    assert max(map(len, told)) <= MESSAGE_LIMIT
+    assert all(each.encode() for each in told)
