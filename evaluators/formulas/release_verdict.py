@@ -2,7 +2,9 @@
 
 Rank: the chance that a session of the candidate scores better than one of the baseline, ties half; .5 is as good. Its
 standard error is that of DeLong, DeLong and Clarke-Pearson (Biometrics 44, 1988) for two independent samples. Sessions
-fail in clumps, so of a release it grows by what follows from the first autocorrelation of the candidate's sessions.
+fail in clumps, so of a release it grows by what follows from the first autocorrelation of each side's sessions; that of
+the candidate, of which few are known, is at least the baseline's. So few say little of their own spread, too: the
+bounds are those of Student's t, with as many degrees of freedom as there are independent sessions (Welch).
 
 There are four looks, at 20, 40, 80 and 160 sessions of the candidate, each one-sided at .05 / 4. A look is taken once,
 over what is there then. Between looks the verdict does not change, and a fail or a pass stays: whoever asks every ten
@@ -64,21 +66,18 @@ def looks_of(
 
     Args:
         candidate: Scores in [0, 1], in the order in which its sessions came.
-        baseline: Those of the version before, in any order. Below `MIN_BASELINE` no look is taken.
+        baseline: Those of the version before, in the same order. Below `MIN_BASELINE` no look is taken.
         left_out: Sessions of the candidate of which too little is seen for a score. While these are more than half, no
             look is taken: blind never passes.
         taken: Earlier looks at the same two versions.
-        clumped: Whether the candidate's sessions may fail in clumps, which makes the bounds wider.
+        clumped: Whether sessions may fail in clumps, which makes the bounds wider.
     """
     last = taken[-1].sessions if taken else 0
     due = [look for look in LOOKS if last < look <= len(candidate)]
     if not due or len(baseline) < MIN_BASELINE or left_out > len(candidate):
         return tuple(taken)
-    ordered = sorted(baseline)
-    return (
-        *taken,
-        *(Look(look, *rank_of(candidate[:look], ordered, clumped=clumped)) for look in due),
-    )
+    ranks = (rank_of(candidate[:look], baseline, clumped=clumped) for look in due)
+    return (*taken, *(Look(look, *rank) for look, rank in zip(due, ranks, strict=True)))
 
 
 def release_verdict(
@@ -125,17 +124,30 @@ def rank_of(
     z: float = Z,
     clumped: bool = False,
 ) -> Rank:
-    """The rank of a candidate's scores; `baseline` is sorted, neither is empty. `z`: errors up to each bound.
+    """The rank of a candidate's scores; neither side is empty. `z`: errors up to each bound.
 
-    `clumped`: the candidate's scores came in this order, and may be bad in clumps.
+    `clumped`: the scores of both came in this order, and may be bad in clumps.
     """
-    ordered = sorted(candidate)
-    above = [_share_below(each, baseline) for each in candidate]
-    below = [1 - _share_below(each, ordered) for each in baseline]
+    mine, theirs = sorted(candidate), sorted(baseline)
+    above = [_share_below(each, theirs) for each in candidate]
+    below = [1 - _share_below(each, mine) for each in baseline]
     value = fmean(above)
-    variance = _variance(above) / len(above) + _variance(below) / len(below)
-    error = math.sqrt(variance * _clumping(above)) if clumped else math.sqrt(variance)
+    one, other = _variance(above) / len(above), _variance(below) / len(below)
+    if clumped and one + other:
+        usual = _clumping(below)
+        now = max(usual, _clumping(above))
+        one, other = one * now, other * usual
+        sizes = max(2.0, len(above) / now), max(2.0, len(below) / usual)
+        independent = (one + other) ** 2 / (one**2 / (sizes[0] - 1) + other**2 / (sizes[1] - 1))
+        z = _of_student(z, independent)
+    error = math.sqrt(one + other)
     return Rank(value, max(0.0, value - z * error), min(1.0, value + z * error))
+
+
+def _of_student(z: float, freedom: float) -> float:
+    """The quantile of Student's t in place of the normal one (Abramowitz and Stegun 26.7.5)."""
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    return z + (z**3 + z) / (4 * freedom) + second
 
 
 def _decided(rank: Rank, margin: float) -> Decision | None:

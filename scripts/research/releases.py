@@ -59,6 +59,7 @@ def fails(
             counts: dict[Cause, ToolCounts] = {
                 ("tool_failed", str(at)): ToolCounts(a.counted, b.counted)
                 for at, (a, b) in enumerate(zip(new, old, strict=True))
+                if failed[at]  # without a failure the evidence does not grow
             }
             by_fault = bool(release_faults(counts, ()))
     return release_verdict(sides[1], sides[0]).verdict == "fail", by_fault
