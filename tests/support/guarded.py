@@ -77,10 +77,16 @@ GROUPS: Mapping[str, Group] = {
         ],
     ),
     "frameworks": Group(
-        tests=["tests/e2e/test_framework_pages.py::test_what_a_page_says_connects_its_framework"],
+        tests=[
+            "tests/e2e/test_external_evaluators.py",
+            "tests/e2e/test_framework_pages.py::test_what_a_page_says_connects_its_framework",
+        ],
         guards=[
             *("docs/frameworks/**/*", "scripts/frameworks.py", "tests/support/frameworks/**/*"),
             *("tests/support/tools/frameworks*.txt", "evaluators/dialects/**/*.py"),
+            *("docs/external-evaluators.md", "tests/support/evaluators/**/*"),
+            *("tests/support/tools/evaluators.txt", "tests/support/tools/promptfoo/*"),
+            "collector/receiver/feedback/evaluation.py",
         ],
     ),
     "kafka": Group(

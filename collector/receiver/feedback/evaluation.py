@@ -27,6 +27,7 @@ _PREFIX = "gen_ai.evaluation."
 CONVERSATION = "gen_ai.conversation.id"
 _OURS = "spanwise.id"
 """Every score that we send has it, whatever scope a Collector gives it on its way back."""
+_PASSED = ("passed", "test_pass")  # of OpenTelemetry's utilities and Azure; of Strands
 _KINDS = frozenset({"human", "code", "llm"})
 _LATEST = 253_402_300_799
 """The last second that RFC 3339 can say."""
@@ -47,6 +48,7 @@ def evaluation(
     if not subject:
         return Undecodable("an evaluation names neither a trace nor a conversation")
     more = _azure(attributes.get("internal_properties"))
+    said_to_pass = [each.get(f"{_PREFIX}{key}") for each in (attributes, more) for key in _PASSED]
     return GivenScore(
         **subject,
         name=name,
@@ -60,7 +62,7 @@ def evaluation(
         origin=sender.origin(
             version=text(more.get("gen_ai.evaluator.version")),
             error=text(attributes.get("error.type")),
-            passed=_truth(attributes.get(f"{_PREFIX}test_pass", more.get(f"{_PREFIX}passed"))),
+            passed=next(filter(lambda each: each is not None, map(_truth, said_to_pass)), None),
         ),
     )
 

@@ -33,6 +33,8 @@ SDKS = "sdks"
 FRAMEWORKS = ("frameworks", "frameworks_apart", "frameworks_alone", "frameworks_layered")
 """Of agents; those that need other versions of the same libraries; those that import whatever else is installed; those
 that instrument other libraries, which they bring in their own versions."""
+EVALUATORS, PROMPTFOO = "evaluators", "promptfoo"
+"""Those of others, whose scores are read; promptfoo is a package of Node, with a Node of its own."""
 START = 240.0
 """Seconds: they import a few hundred modules, on a machine that tests share."""
 
@@ -196,15 +198,25 @@ def check_bodies(sdk: str, bodies: Sequence[Any]) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+NPM = ("npm", "ci", "--silent", "--ignore-scripts", "--omit=optional", "--omit=peer")
+
+
 def install(name: str) -> None:
     """Make an environment, unless it is there and of the same versions."""
     venv = VENVS / name
     listed = FOLDER / f"{name}.txt"
-    wanted = (listed if listed.exists() else FOLDER / name / "go.mod").read_text()
+    sources = FOLDER / name
+    files = (listed, sources / "go.mod", sources / "package-lock.json")
+    wanted = next(each for each in files if each.exists()).read_text()
     done = venv / "installed.txt"
     if done.exists() and done.read_text() == wanted:
         return
-    if (sources := FOLDER / name).is_dir():
+    if (sources / "package.json").exists():
+        shutil.copytree(sources, venv, dirs_exist_ok=True)
+        if shutil.which("npm") and not subprocess.run(NPM, cwd=venv, check=False).returncode:
+            done.write_text(wanted)
+        return  # the same
+    if sources.is_dir():
         build = ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", venv / "bin" / name, "."]
         if shutil.which("go") and not subprocess.run(build, cwd=sources, check=False).returncode:
             done.write_text(wanted)
@@ -222,9 +234,15 @@ def install(name: str) -> None:
 
 def wanted() -> list[str]:
     """The environments that tests of this run need."""
-    group = dict.fromkeys(FRAMEWORKS, "frameworks") | dict.fromkeys(OUTLETS, "outlets")
+    group = dict.fromkeys((*FRAMEWORKS, EVALUATORS, PROMPTFOO), "frameworks") | dict.fromkeys(
+        OUTLETS, "outlets"
+    )
     not_due = guarded.not_due()
-    return [each for each in (*OUTLETS, SDKS, *FRAMEWORKS) if group.get(each) not in not_due]
+    return [
+        each
+        for each in (*OUTLETS, SDKS, *FRAMEWORKS, EVALUATORS, PROMPTFOO)
+        if group.get(each) not in not_due
+    ]
 
 
 if __name__ == "__main__":

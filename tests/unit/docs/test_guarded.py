@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import guarded
 from tests.support.guarded import GROUPS, ONLY_DUE, RECORD, ROOT, Group, Reports, changed, matching
-from tests.support.tools.tool import FRAMEWORKS, OUTLETS, SDKS, wanted
+from tests.support.tools.tool import EVALUATORS, FRAMEWORKS, OUTLETS, PROMPTFOO, SDKS, wanted
 
 ONE, OTHER = "one", "other"
 
@@ -128,11 +128,11 @@ def test_a_group_has_passed_when_its_last_test_ends_and_no_test_of_it_failed_or_
 def test_a_tool_is_installed_while_a_test_that_needs_it_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    every = [*OUTLETS, SDKS, *FRAMEWORKS]
+    every = [*OUTLETS, SDKS, *FRAMEWORKS, EVALUATORS, PROMPTFOO]
     assert wanted() == every
 
     monkeypatch.setenv(ONLY_DUE, "1")
     monkeypatch.setattr(guarded, "changed", lambda: ["outlets"])
     assert wanted() == [*OUTLETS, SDKS]
     monkeypatch.setattr(guarded, "changed", lambda: ["frameworks"])
-    assert wanted() == [SDKS, *FRAMEWORKS]
+    assert wanted() == [SDKS, *FRAMEWORKS, EVALUATORS, PROMPTFOO]

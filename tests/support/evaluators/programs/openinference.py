@@ -1,0 +1,3 @@
+from opentelemetry.trace import Link
+
+scored = turns[0]

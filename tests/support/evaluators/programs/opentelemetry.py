@@ -1,0 +1,4 @@
+import atexit
+
+span = tracer.start_span("invoke_agent desk", attributes=TURN)
+atexit.register(span.end)
