@@ -103,6 +103,7 @@ GROUPS: Mapping[str, Group] = {
     "bench": Group(
         tests=[
             "tests/bench/test_assembly_memory.py",
+            "tests/bench/test_forward_cost.py",
             "tests/bench/test_glance_cost.py",
             "tests/bench/test_index_cost.py",
             "tests/bench/test_log_record_cost.py",
