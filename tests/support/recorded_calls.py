@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evaluators.dialects.decoding.values import as_dict, is_json
+from tests.support.agent_records import words
 from tests.support.dialect_spans import SpanSpec
 from tests.support.weather import dump
 
@@ -206,10 +208,37 @@ _LLM = {"openinference.span.kind": "LLM"}
 _FUNCTION = {"name": NAME, "arguments": dump(ARGUMENTS)}
 
 
+def _in_records(write: Write, of_span: Callable[[Any], Events]) -> Write:
+    """The messages of each model call moved to log records, by the names and bodies that `of_span` makes of them."""
+
+    def moved(calls: Calls) -> list[SpanSpec]:
+        spans = [_ROOT]
+        for span in write(calls)[1:]:
+            spans.append(replace(span, attributes={"gen_ai.operation.name": "chat"}))
+            history = of_span(span.attributes["gen_ai.input.messages"])
+            spans += [
+                words(100 * span.id + number, name, span.start + 1, of=span.id, body=body)
+                for number, (name, body) in enumerate(history)
+            ]
+        return spans
+
+    return moved
+
+
+def _details(messages: str) -> Events:
+    return [("gen_ai.client.inference.operation.details", {"gen_ai.input.messages": messages})]
+
+
+def _messages(messages: str) -> Events:
+    return [(f"gen_ai.{each['role']}.message", each) for each in json.loads(messages)]
+
+
 def _as(key: str, **more: Any) -> Callable[[list[Any]], dict[str, Any]]:
     return lambda history: {key: dump(history), **more}
 
 
+_CHAT = _in_messages(_chat, _as("gen_ai.input.messages", **{"gen_ai.operation.name": "chat"}))
+_PARTS = _in_messages(_parts, _as("gen_ai.input.messages", **{"gen_ai.operation.name": "chat"}))
 WRITERS: dict[str, Write] = {
     "conventions": _in_attributes(_genai, ""),
     "conventions without id": _in_attributes(_nameless, ""),
@@ -224,10 +253,10 @@ WRITERS: dict[str, Write] = {
     "langsmith": _in_attributes(_langsmith, ""),
     "strands": _strands,
     "monocle": _monocle,
-    "parts": _in_messages(
-        _parts, _as("gen_ai.input.messages", **{"gen_ai.operation.name": "chat"})
-    ),
-    "chat": _in_messages(_chat, _as("gen_ai.input.messages", **{"gen_ai.operation.name": "chat"})),
+    "parts": _PARTS,
+    "chat": _CHAT,
+    "parts in records": _in_records(_PARTS, _details),
+    "chat in records": _in_records(_CHAT, _messages),
     "anthropic": _in_messages(
         _anthropic, _as("gen_ai.input.messages", **{"gen_ai.operation.name": "chat"})
     ),

@@ -6,9 +6,9 @@ import msgspec
 
 from evaluators.dialects.content import hosted_tools, media
 from evaluators.dialects.content.call_marks import fields_of
-from evaluators.dialects.content.failures import says_failed
+from evaluators.dialects.content.failures import UNSAID, says_failed, says_why
 from evaluators.dialects.content.message_model import Call, Result, Role
-from evaluators.dialects.decoding.reprs import looks_like_object, read_repr
+from evaluators.dialects.decoding.reprs import looks_like_object, read_fields, read_repr
 from evaluators.dialects.decoding.values import (
     as_dict,
     as_list,
@@ -129,7 +129,7 @@ def _read_reprs(body: Body) -> None:
     """Take apart the texts that are a response's items: `ResponseFunctionToolCall(...)`, or one as an object."""
     texts, body.texts = body.texts, []
     for text in texts:
-        shown = (read_repr(text) or unwrap(text)) if may_be_items(text) else None
+        shown = _shown(text) if may_be_items(text) else None
         items = [as_dict(each) for each in as_list(shown) or [shown]]
         if all(_is_of_response(item) for item in items):
             _read_into([*items], body)
@@ -140,11 +140,17 @@ def _read_reprs(body: Body) -> None:
             body.texts.append(text)
 
 
-BEGINS_ITEMS = re.compile(r"\s*[\[{]|[A-Z]\w*\(")  # most texts are words, and begin with none
+def _shown(text: str) -> JSON:
+    return read_repr(text) or read_fields(text) or unwrap(text)
+
+
+BEGINS_ITEMS = re.compile(
+    r"\s*[\[{]|[A-Z]\w*\(|[a-z_]+='"
+)  # most texts are words, and begin with none
 
 
 def may_be_items(text: str) -> bool:
-    return looks_like_object(text) or (text[-1:] == "}" and "call_id" in text)
+    return looks_like_object(text) or (text[-1:] in ("}", "'") and "call_id" in text)
 
 
 _IN_MESSAGE = {"role", "content", "tool_calls"}  # of OpenAI's `ChatCompletionMessage(...)`
@@ -334,7 +340,10 @@ def _read_result(item: dict[str, JSON]) -> Result:
     content = first_of(item, "response", "result", "output", "content", "value", "return_value")
     if content is None and "server_tool_call_response" in item:
         content = _typed(item["server_tool_call_response"])
-    is_error = item.get("error") is True or says_failed(fields_of(item))
+    fields = fields_of(item)
+    is_error = item.get("error") is True or says_failed(fields)
+    if content is None and (why := says_why(fields)) is not None:
+        is_error, content = True, None if why == UNSAID else why
     origin = as_dict(item.get("origin"))  # Haystack: the call it answers
     typed = as_dict(content)
     is_error = is_error or str(typed.get("type")).endswith("_tool_result_error")
@@ -356,19 +365,20 @@ def _read_result(item: dict[str, JSON]) -> Result:
 
 def _read_tool_message(item: dict[str, JSON], body: Body) -> None:
     """A message of role tool: its blocks are results, or its content is the one result."""
+    call_id = first_text(item, "tool_call_id", "toolCallId", "call_id", "id")
     content = item.get("content")
     if content is None:
         content = item.get("parts") or item.get("contents") or item.get("blocks")
     inner = unwrap(content) if isinstance(content, str) and content[:1] == "[" else content
     if isinstance(inner, list | dict):
         body_inside = read_content(inner)
-        # A "tool" that is a call is a definition: Langfuse writes them so.
-        if body_inside.results or body_inside.calls:
+        # A "tool" that is a call of no id is a definition: Langfuse writes them so.
+        if body_inside.results or (body_inside.calls and call_id is None):
             body.results += body_inside.results
             return
     body.results.append(
         Result(
-            id=first_text(item, "tool_call_id", "toolCallId", "call_id", "id"),
+            id=call_id,
             name=first_text(item, "name", "tool_name"),
             content=plain_result(content),
             is_error=says_failed(fields_of(item)),

@@ -78,11 +78,11 @@ _ANSWERS = ("choices", "candidates", "content", "output", "message", "messages",
 
 
 def answered_error(value: JSON) -> str | None:
-    """The error that a provider gave in place of a model's answer: OpenAI's, Anthropic's, vLLM's, ADK's."""
+    """The error that a provider gave in place of a model's answer: OpenAI's, Anthropic's, vLLM's, ADK's, AWS's."""
     item = as_dict(value)
     if not item or any(item.get(key) for key in _ANSWERS if key != "message"):
         return None
-    code = item.get("error_code") or item.get("errorCode")
+    code = item.get("error_code") or item.get("errorCode") or item.get("__type")
     if item.get("object") == "error" or code:
         texts = map(
             string, (item.get("error_message"), item.get("errorMessage"), item.get("message"))

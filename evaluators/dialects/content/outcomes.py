@@ -61,8 +61,12 @@ _HINTS = (
     *("isError", "is_error", "iserror", "tool_use", "toolUse", "FunctionResult"),
 )
 # Words, not a pattern: a search for one word takes a twentieth of the time.
-_FIRST_KEY = re.compile(r"""[\[{\s]*["'](\$?[\w-]+)["']\s*:|\[?(?:[A-Z]\w*\()?([A-Za-z_]\w*)=""")
-"""The first key of an object, of the first object of a list, or of what Python shows of one."""
+_FIRST_KEY = re.compile(
+    r"""[\[{\s]*["'](\$?[\w-]+)["']\s*:
+    |\[?(?:(?:[A-Z]\w*\()?(?=\w+=)|\s*\{\s*(?=\w+:\s))([A-Za-z_]\w*)""",
+    re.VERBOSE,
+)
+"""The first key of an object, of the first object of a list, or of what Python or JavaScript shows of one."""
 _TEXTS = {
     "Call id: ": ("\nObservation:\n", ""),
     "ToolExecution{request=": ('" }, result=', "}"),
@@ -159,7 +163,8 @@ class _Marks(KeyQuestion):
 
 def _plain_mark(name: str) -> str:
     words = name.split(".")[-2:]
-    return plain("".join(words) if words[-1] == "message" else words[-1])
+    mark = plain("".join(words) if words[-1] == "message" else words[-1])
+    return mark if mark in IS_ERROR else mark.removeprefix("tool").removeprefix("call")
 
 
 def _is_mark(name: str, mark: str) -> bool:
@@ -168,7 +173,7 @@ def _is_mark(name: str, mark: str) -> bool:
     return mark in IS_ERROR or name in _BARE
 
 
-_OF_TOOL = re.compile(r"(?:^|[._])(?:tool|tool_?call|mcp)\.", re.IGNORECASE)
+_OF_TOOL = re.compile(r"(?:^|[._])(?:tool|tool_?call|mcp)[._]", re.IGNORECASE)
 _OWN = re.compile("arg|param|input|result|output|response", re.IGNORECASE)
 """In keys under which what a tool was given or returned is spread: its own fields say nothing of the call."""
 _SAYS_HOW = SAYS_ERROR.union(STATES, DONE)

@@ -1,7 +1,7 @@
 """Python reprs of objects, as some instrumentations export them: `ChatMessage(role=<Role.USER: 'user'>, content='Hi')`.
 
 Read, never evaluated: calls become objects of their keyword arguments, enum members their values, anything else that
-is in angle brackets a text.
+is in angle brackets a text. What JavaScript's `util.inspect` shows is read as well: `{ content: [], isError: true }`.
 """
 
 import ast
@@ -13,6 +13,7 @@ from evaluators.model import JSON
 _LIMIT = 1 << 18  # characters; longer reprs are left as text
 _DEPTH = 40  # objects within objects; a repr nested deeper is left as text, before the parser's stack ends
 _OBJECT = re.compile(r"\[?[A-Z]\w*\((?:\s*[a-z_]\w*=|\)$)")
+_INSPECTED = re.compile(r"\[?\s*\{\s*[A-Za-z_$][\w$]*:\s")
 _OPAQUE = re.compile(r"<[\w.]+ object at 0x[0-9a-f]+>\Z")
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -26,6 +27,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _CONSTANTS: dict[str, JSON] = {"None": None, "True": True, "False": False}
+_CONSTANTS |= {"null": None, "undefined": None, "true": True, "false": False}  # JavaScript's
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 _TYPED = frozenset({"type", "kind", "block_type", "part_kind"})
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)=(?!=)")
@@ -48,7 +50,8 @@ def read_repr(text: str) -> JSON:
     A keyword's leading underscore is dropped (`_role`, a private field), and an object without a `type` of its own
     gets its class's name in snake case, as the conventions name types (`ToolCall` -> `tool_call`).
     """
-    if len(text) > _LIMIT or not looks_like_object(text) or not has_room(text):
+    known = looks_like_object(text) or _INSPECTED.match(text)
+    if len(text) > _LIMIT or not known or not has_room(text):
         return None
     try:
         reader = _ReprParser(text)

@@ -115,7 +115,14 @@ class _Conventions(_Layout, frozen=True):
     """Neither of those that are known: the messages as the conventions have them."""
 
     def put(self, span: Span, messages: _Messages, side: int) -> dict[str, JSON]:
-        return {self.whole[side]: messages} if messages else {}
+        if not messages:
+            return {}
+        if span.attributes.get("gen_ai.operation.name") == "execute_tool":
+            return {_OF_TOOL[side]: messages[-1]["content"]}
+        return {self.whole[side]: messages}
+
+
+_OF_TOOL = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result")
 
 
 _OPENINFERENCE = _Layout(

@@ -39,7 +39,8 @@ def enrich(ledger: Ledger, records: Sequence[Span]) -> None:
             if span is None:
                 ledger.stand(record)
             else:
-                ledger.enrich(record, span, AddedAttributes(record.attributes))
+                said = AddedAttributes(record.attributes)
+                ledger.enrich(record, span, MergedAttributes(said, as_dict(body_of(record))))
         elif name.startswith(_PREFIX):
             if span is None:
                 orphans.setdefault(record.parent_span_id, []).append(record)

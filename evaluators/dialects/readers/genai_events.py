@@ -84,9 +84,8 @@ def _message(event: Event) -> JSON:
         if isinstance(item.get(key), str):
             item[key] = unwrap(item[key])
     content = as_dict(item.get("content"))
-    if (
-        "parts" in content
-    ):  # google-genai: the message with its own role, also where it is a candidate
+    # google-genai: the message with its own role, also where it is a candidate
+    if "parts" in content and role != "tool":
         return {"role": string(content.get("role")) or role, "parts": content["parts"]}
     return {**item, "role": role}
 

@@ -115,7 +115,13 @@ def _tokens_in_answer(raw: JSON) -> Tokens:
 def _agent_name(span: Span) -> tuple[str | None, bool]:
     attributes = span.attributes
     # The instrumentation's name may be the same for all agents: `strands_agent`.
-    for key in ("gen_ai.agent.name", "agent.name", "graph.node.name", "graph.node.id"):
+    for key in (
+        "gen_ai.agent.name",
+        "agent.name",
+        "agent_name",
+        "graph.node.name",
+        "graph.node.id",
+    ):
         if (name := string(attributes.get(key))) and stable_name(name):
             return name, True
     if span.name == "Task._execute_core" and (role := crew_role(attributes)):

@@ -124,6 +124,15 @@ def test_of_an_unknown_instrumentation_the_messages_are_the_conventions() -> Non
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
 
 
+def test_of_an_unknown_instrumentations_tool_they_are_arguments_and_result() -> None:
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_weather"}
+    record = words(9, "some.scope", 2, of=1, body=body([json.dumps(ARGUMENTS)], [RESULT]))
+
+    call = one_call(trace_of(ROOT, SpanSpec(id=1, parent=5, end=2, attributes=tool), record))
+
+    assert (call.arguments, call.result) == (ARGUMENTS, RESULT)
+
+
 def test_no_index_is_too_long_to_be_read() -> None:
     attributes = {**LLM, f"llm.input_messages.{'9' * 5_000}.message.role": "user"}
     span = SpanSpec(id=1, end=2, scope=OI, attributes=attributes)

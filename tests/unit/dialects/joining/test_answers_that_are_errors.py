@@ -18,6 +18,7 @@ from tests.support.weather import dump
         {"type": "error", "error": {"type": "overloaded", "message": "It was blocked."}},
         {"object": "error", "message": "It was blocked.", "code": 400},
         {"error": "It was blocked."},
+        {"__type": "ThrottlingException", "message": "It was blocked."},
         {"id": "r", "object": "response", "error": {"message": "It was blocked."}, "output": []},
     ],
 )

@@ -69,6 +69,7 @@ def test_adks_span_around_parallel_calls_is_not_a_call(name: str) -> None:
     [
         f"ResponseFunctionToolCall({CALL}, type='function_call', id='fc_1', status='completed')",
         f"[ResponseFunctionToolCall({CALL}, type='function_call')]",
+        CALL.replace(", ", " ") + " type='function_call' id='fc_1'",
         f"ChatCompletionMessageToolCall(id='c1', function=Function({FUNCTION}), type='function')",
         "ToolUseBlock(id='c1', input={'city': 'Paris'}, name='get_weather', type='tool_use')",
         "FunctionCall(id='c1', args={'city': 'Paris'}, name='get_weather')",
@@ -90,7 +91,8 @@ def test_a_call_shown_by_python_is_a_call_and_not_the_answer(shown: str) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["Call f(x=1)", "Order(id=3, name='x')", "Order(id=3, type='x')", OWN]
+    "text",
+    ["Call f(x=1)", "a='call_id' b='x'", "Order(id=3, name='x')", "Order(id=3, type='x')", OWN],
 )
 def test_an_answer_that_looks_a_little_like_one_stays_the_answer(text: str) -> None:
     said_so = {"gen_ai.output.messages": says(text), "gen_ai.input.messages": asked("What?")}

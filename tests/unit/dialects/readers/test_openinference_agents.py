@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import pytest
+
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.openai_messages import assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
 
 
-def test_an_agno_agent_has_the_nodes_name_not_its_random_id() -> None:
+@pytest.mark.parametrize("key", ["graph.node.name", "agent_name"])
+def test_an_agent_has_its_own_name_not_its_random_id(key: str) -> None:
     trace = trace_of(
         SpanSpec(
             id=1,
@@ -16,7 +19,7 @@ def test_an_agno_agent_has_the_nodes_name_not_its_random_id() -> None:
             attributes={
                 "openinference.span.kind": "AGENT",
                 "graph.node.id": "4f1c0de51a7b99aa",
-                "graph.node.name": "Weather Agent",
+                key: "Weather Agent",
                 "session.id": "s-1",
                 "input.value": QUESTION,
                 "output.value": ANSWER,
