@@ -26,8 +26,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_CONSTANTS: dict[str, JSON] = {"None": None, "True": True, "False": False}
-_CONSTANTS |= {"null": None, "undefined": None, "true": True, "false": False}  # JavaScript's
+_JAVASCRIPT = {"null": None, "undefined": None, "true": True, "false": False}
+_CONSTANTS: dict[str, JSON] = {"None": None, "True": True, "False": False} | _JAVASCRIPT
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 _TYPED = frozenset({"type", "kind", "block_type", "part_kind"})
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)=(?!=)")
