@@ -20,14 +20,19 @@ from evaluators.model import JSON, Failure, Outcome
 Verdict = Literal["pass", "fail"]
 LONGEST_EXPLANATION = 1_000  # characters, as the sinks that write scores into tools have them
 UNVERSIONED = "unknown"  # of an evaluator that does not say its version
-_GOOD = "accepted accurate correct factual faithful good grounded pass passed positive relevant true yes"
-_BAD = (
-    "bad fail failed hallucinated incorrect inaccurate irrelevant negative no rejected ungrounded unfaithful unrelated"
-    " false wrong"
+_GOOD = (
+    "accepted accurate correct factual faithful good grounded ok pass passed positive relevant safe success supported"
+    " true yes"
 )
+_BAD = (
+    "bad fail failed failure false hallucinated inaccurate incorrect irrelevant negative no rejected toxic unfaithful"
+    " ungrounded unrelated unsafe unsupported wrong"
+)
+_SAID = dict.fromkeys(_GOOD.split(), True) | dict.fromkeys(_BAD.split(), False)
 _LABELS: Mapping[str, Verdict] = {
-    **dict.fromkeys(_GOOD.split(), "pass"),
-    **dict.fromkeys(_BAD.split(), "fail"),
+    no + word: "fail" if bool(no) == is_good else "pass"
+    for word, is_good in _SAID.items()
+    for no in ("", "not_", "non_")
 }
 _ids = msgspec.json.Encoder()
 

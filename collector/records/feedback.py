@@ -221,7 +221,8 @@ def _check(item: Given) -> None:
         raise Undecodable("span_id: expected 16 hexadecimal digits, with trace_id")
     if item.session_id is not None and not item.service:
         raise Undecodable("session_id: `service` must be there too; a session belongs to a service")
-    if item.value is None and not item.label and not item.evaluation.error:
+    said = item.evaluation
+    if item.value is None and not item.label and said.error is None and said.passed is None:
         raise Undecodable("expected a value (true, false or a number) or a label")
     _check_number(item)
     for name, text in _texts(item):

@@ -24,10 +24,9 @@ from evaluators.dialects.decoding.decode import EVALUATION_NAME
 from evaluators.model import JSON
 
 _PREFIX = "gen_ai.evaluation."
-CONVERSATION = "gen_ai.conversation.id"
+_CONVERSATION = ("gen_ai.conversation.id", "conversation_id", "session.id")
 _OURS = "spanwise.id"
 """Every score that we send has it, whatever scope a Collector gives it on its way back."""
-_PASSED = ("passed", "test_pass")  # of OpenTelemetry's utilities and Azure; of Strands
 _KINDS = frozenset({"human", "code", "llm"})
 _LATEST = 253_402_300_799
 """The last second that RFC 3339 can say."""
@@ -48,21 +47,25 @@ def evaluation(
     if not subject:
         return Undecodable("an evaluation names neither a trace nor a conversation")
     more = _azure(attributes.get("internal_properties"))
-    said_to_pass = [each.get(f"{_PREFIX}{key}") for each in (attributes, more) for key in _PASSED]
+
+    def first(*keys: str) -> JSON:
+        found = (each.get(_PREFIX + key) for key in keys for each in (attributes, more))
+        return next((each for each in found if each is not None), None)
+
     return GivenScore(
         **subject,
         name=name,
-        value=number(attributes.get("gen_ai.evaluation.score.value")),
-        scale=_scale(more.get(f"{_PREFIX}min_value"), more.get(f"{_PREFIX}max_value")),
-        label=text(attributes.get("gen_ai.evaluation.score.label")),
-        comment=text(attributes.get("gen_ai.evaluation.explanation")),
+        value=number(first("score.value", "score")),  # also without its last part
+        scale=_scale(first("min_value"), first("max_value")),
+        label=text(first("score.label", "label")),
+        comment=text(first("explanation")),
         kind=kind_of(attributes.get("spanwise.feedback.kind")),
         time=time_of(nanos),
         id=text(attributes.get("gen_ai.response.id")),
         origin=sender.origin(
             version=text(more.get("gen_ai.evaluator.version")),
             error=text(attributes.get("error.type")),
-            passed=next(filter(lambda each: each is not None, map(_truth, said_to_pass)), None),
+            passed=_truth(first("passed", "test_pass")),  # of OpenTelemetry's utilities; of Strands
         ),
     )
 
@@ -99,6 +102,12 @@ class Sender(NamedTuple):
         )
 
 
+def in_session(attributes: Mapping[str, JSON], service: str) -> FeedbackSubject:
+    """The session that the attributes name; empty: none, or the service that it belongs to is not known."""
+    found = next((said for key in _CONVERSATION if (said := text(attributes.get(key)))), None)
+    return {"session_id": found, "service": service} if found and service else {}
+
+
 def text(value: JSON) -> str | None:
     """A text that is not empty, else None."""
     return value if isinstance(value, str) and value else None
@@ -132,7 +141,7 @@ def number(value: JSON) -> bool | float | None:
         return value
     if isinstance(value, str):
         try:
-            value = float(value)
+            value = float(value[:-1]) / 100 if value[-1:] == "%" else float(value)
         except ValueError:
             return None
     if isinstance(value, (int, float)) and math.isfinite(value):

@@ -17,9 +17,9 @@ from collector.base.errors import Undecodable
 from collector.log.port import New
 from collector.otlp.made_spans import plain, plain_attributes
 from collector.receiver.feedback.evaluation import (
-    CONVERSATION,
     Sender,
     evaluation,
+    in_session,
     kind_of,
     number,
     text,
@@ -90,11 +90,10 @@ def _span_of_its_own(
     """A score that is a span: about what it links to, else its parent, else its conversation, else its own trace."""
     attributes = plain_attributes(span.attributes)
     about = _linked(span) or own
-    session = text(attributes.get(CONVERSATION))
     if about is own and len(span.parent_span_id) == 8:
         about = FeedbackSubject(trace_id=span.trace_id.hex(), span_id=span.parent_span_id.hex())
-    elif about is own and session and sender.service:
-        about = FeedbackSubject(session_id=session, service=sender.service)
+    elif about is own:
+        about = in_session(attributes, sender.service) or own
     return evaluation(attributes, about, span.end_time_unix_nano, sender)
 
 

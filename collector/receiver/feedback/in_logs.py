@@ -10,12 +10,20 @@ tool_decision               the same, where a person decided
 
 from collections.abc import Callable, Iterator, Mapping
 
+from msgspec import structs
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.base.errors import Undecodable
 from collector.otlp.made_spans import event_of, plain_attributes
-from collector.receiver.feedback.evaluation import Sender, evaluation, number, text, time_of
+from collector.receiver.feedback.evaluation import (
+    Sender,
+    evaluation,
+    in_session,
+    number,
+    text,
+    time_of,
+)
 from collector.records.given import FeedbackSubject, Given
 from evaluators.dialects.decoding.decode import EVALUATION
 from evaluators.dialects.turns.place import AgentEvent
@@ -23,7 +31,6 @@ from evaluators.dialects.turns.registry import OWN_SCOPE
 
 _MARKS = (b"gen_ai.evaluation.", b"copilot_chat.", b"feedback_survey", b"tool_decision")
 _CLAUDE_CODE = "claude_code."
-_CONVERSATION = ("gen_ai.conversation.id", "conversation_id", "session.id")
 _ANSWERS = {"good": "good", "fine": "neutral", "bad": "bad"}
 """The survey of Claude Code; whoever dismisses it says nothing."""
 Read = Callable[[AgentEvent, Sender], "Given | Undecodable | None"]
@@ -57,9 +64,10 @@ def _name(record: LogRecord) -> str:
 
 
 def _evaluation(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
-    return evaluation(
-        event.attributes, _subject(event, sender.service), event.time_unix_nano, sender
-    )
+    if isinstance(within := event.body, dict):  # where some exporters keep an event's attributes
+        event = structs.replace(event, attributes={**within, **event.attributes})
+    about = _subject(event, sender.service)
+    return evaluation(event.attributes, about, event.time_unix_nano, sender)
 
 
 def _thumb(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
@@ -134,17 +142,12 @@ def _said(
 
 def _subject(event: AgentEvent, service: str) -> FeedbackSubject:
     """Of Claude Code the session: the trace whose id its record may carry is not the turn that is made of records."""
-    session = next(
-        (found for key in _CONVERSATION if (found := text(event.attributes.get(key)))), None
-    )
-    in_session: FeedbackSubject | None = None
-    if session and service:
-        in_session = {"session_id": session, "service": service}
-    if in_session is not None and "." not in event.name.removeprefix(_CLAUDE_CODE):
-        return in_session
+    session = in_session(event.attributes, service)
+    if session and "." not in event.name.removeprefix(_CLAUDE_CODE):
+        return session
     if event.trace_id:
         about: FeedbackSubject = {"trace_id": event.trace_id}
         if event.span_id:
             about["span_id"] = event.span_id
         return about
-    return in_session or {}
+    return session

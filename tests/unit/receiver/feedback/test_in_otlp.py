@@ -14,6 +14,7 @@ from collector.receiver.feedback.found import MAX_CARRIED, FeedbackReader
 from collector.records.feedback import Feedback, FeedbackRules, decode_feedback
 from tests.support.dialect_spans import key_values
 from tests.support.recordings import requests
+from tests.support.table import for_each
 
 TRACE, SPAN = bytes(range(16)), bytes(range(8))
 NOW = 1_700_000_000.0
@@ -100,6 +101,38 @@ def test_an_evaluation_of_the_convention_is_about_its_trace_and_span() -> None:
             "opinion": "positive",
             "time": "2023-11-14T22:13:20.000000Z",
         }.items() <= as_fields(found).items()
+
+
+PREFIX = "gen_ai.evaluation."
+
+
+@for_each(
+    ("attributes", "expected"),
+    [
+        ({"score.value": 1}, {"value": 1.0}),
+        ({"score.value": "0.5"}, {"value": 0.5}),
+        ({"score.value": "85%"}, {"value": 0.85}),
+        ({"score.value": True}, {"value": 1.0}),
+        ({"score": 0.5, "label": "ok"}, {"value": 0.5, "label": "ok"}),
+        ({"score.label": "fail"}, {"label": "fail"}),
+        ({"passed": False}, {"evaluation": {"passed": False, "sender": "shop", "source": "app"}}),
+        ({"score.value": 3, "min_value": 1, "max_value": 5}, {"scale": (1.0, 5.0)}),
+        ({"score.value": [1], "score.label": "ok", "explanation": 7}, {"label": "ok"}),
+    ],
+)
+def test_the_spellings_of_a_score(attributes: Mapping[str, Any], expected: dict[str, Any]) -> None:
+    """As attributes, and as the body that some exporters keep them in."""
+    name = "gen_ai.evaluation.result"
+    fields = {f"{PREFIX}{key}": each for key, each in {"name": "a B", **attributes}.items()}
+    bodily = ExportLogsServiceRequest.FromString(in_a_log(name, {}, trace=TRACE))
+    record = bodily.resource_logs[0].scope_logs[0].log_records[0]
+    record.body.kvlist_value.values.extend(key_values(fields))
+    for request in (in_a_log(name, fields, trace=TRACE), bodily.SerializeToString()):
+        (found,) = said(request)
+        kept = as_fields(found)
+        assert {key: kept.get(key) for key in expected} == expected
+        assert kept["name"] == "a B"
+        assert ("value" in kept) is ("value" in expected or "scale" in expected)
 
 
 def test_an_evaluation_without_a_trace_is_about_its_conversation() -> None:
