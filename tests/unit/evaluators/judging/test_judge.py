@@ -57,6 +57,25 @@ async def test_everything_that_is_judged_takes_three_calls() -> None:
     assert tuple(by_name(session)) == SESSION
 
 
+@pytest.mark.parametrize(
+    ("names", "calls"),
+    [(PANDAPROBE, 2.0), ((*COGITATOR, *SESSION), 4 / 3), (ALL, 7 / 3)],
+    ids=["PandaProbe's traces", "a call a trace and one for the session", "everything"],
+)
+async def test_how_many_calls_a_trace_of_three_turns_takes(
+    names: tuple[str, ...], calls: float
+) -> None:
+    turns = [replace(TRACE, trace_id=f"{number:032x}") for number in range(3)]
+    expected = {each.trace_id: Expectation(output="sunny") for each in turns}
+    due, asked = judged(*names), answering()
+
+    for each in turns:
+        await judge(each, asked, due, expectation=expected[each.trace_id])
+    await judge_turns(turns, asked, due, expectations=expected)
+
+    assert len(asked.asked) / len(turns) == calls
+
+
 async def test_separate_calls_share_the_extraction() -> None:
     asked = answering()
 
