@@ -60,16 +60,18 @@ class LiveWords:
         by: tuple[str, ...],
         of: tuple[str, ...],
         text: Callable[[Words], str],
+        otherwise: str = "",
     ) -> str:
         match = {name: self.label(name) for name in of}
         rows = self._series.largest(query.family, by, {**match, **query.labels})
         if query.where is not None:
             also = self._series.largest(query.where, by, match)
             rows = {group: value for group, value in rows.items() if also.get(group, 0.0) > 0}
-        return "".join(
+        texts = (
             text(LiveWords(self._series, dict(zip(by, group, strict=True)), value))
             for group, value in sorted(rows.items())
         )
+        return "".join(texts) if rows else otherwise
 
     def when(self, label: str, texts: Mapping[str, str], otherwise: str = "") -> str:
         return texts.get(self.label(label), otherwise)

@@ -137,7 +137,7 @@ def _opinion(w: Words) -> str:
     agent = ("service", "agent")
 
     def verdict(row: Words) -> str:
-        no_loss = row.above(-1, " The judge sees no loss", " The judge is asked, and undecided")
+        no_loss = row.above(-1, " The judge sees no loss", " The judge was asked and is undecided")
         return row.above(0, " The judge agrees", no_loss)
 
     def mean(period: str, text: Text) -> str:
@@ -151,11 +151,10 @@ def _opinion(w: Words) -> str:
     def over(row: Words) -> str:
         return f", over {row.value('%.0f')} sessions."
 
-    return (
-        f"{w.each(AlertQuery(family='spanwise_drop_second_opinion'), (), agent, verdict)}{before}{since}"
-        f"{w.each(sessions, (), agent, over)}"
-        " Where no judge is asked, `judge.model` gives a second opinion."
-    )
+    opinion = AlertQuery(family="spanwise_drop_second_opinion")
+    no_judge = " No judge is set up: set `judge.model` to get a second opinion on a drop."
+    said = w.each(opinion, (), agent, verdict, otherwise=no_judge)
+    return f"{said}{before}{since}{w.each(sessions, (), agent, over)}"
 
 
 def _runaway(w: Words) -> str:

@@ -54,7 +54,10 @@ class Words(Protocol):
         by: tuple[str, ...],
         of: tuple[str, ...],
         text: Callable[[Words], str],
-    ) -> str: ...
+        otherwise: str = "",
+    ) -> str:
+        """The text of each row; `otherwise`: where there is none."""
+        ...
 
     def when(self, label: str, texts: Mapping[str, str], otherwise: str = "") -> str: ...
 
@@ -105,9 +108,10 @@ class RuleWords:
         by: tuple[str, ...],
         of: tuple[str, ...],
         text: Callable[[Words], str],
+        otherwise: str = "",
     ) -> str:
         row = RuleWords(by, labels_at=".Labels", value_at=".Value")
-        return f"{self._asking('range', _promql(query, by), of)}{text(row)}{{{{ end }}}}"
+        return f"{self._asking('range', _promql(query, by), of)}{text(row)}{_otherwise(otherwise)}"
 
     def when(self, label: str, texts: Mapping[str, str], otherwise: str = "") -> str:
         chain = "".join(

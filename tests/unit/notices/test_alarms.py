@@ -1,7 +1,9 @@
 """Each target is sent each alert once, whatever comes between."""
 
+import pytest
+
 from collector.notices.alarms import LONGEST, MOST_WAITING, Alarms
-from collector.notices.conditions import EARLY
+from collector.notices.conditions import EARLY, OPINION
 from collector.notices.series import GAP, SeriesSample
 from collector.records.notices import Labels, decode_alarm
 from tests.support.notices import BROKEN, DROPPED, PLACE, SLOW, Looked
@@ -129,6 +131,28 @@ def test_a_drop_in_which_the_judge_sees_no_loss_ends_and_says_so() -> None:
     (end,) = chat.alarms.due("chat")
     assert end.state == "resolved"
     assert end.description.endswith("It is quiet now: the judge sees no loss.")
+
+
+@pytest.mark.parametrize(
+    ("opinion", "said"),
+    [
+        (None, "No judge is set up: set `judge.model` to get a second opinion on a drop."),
+        (-1.0, "The judge was asked and is undecided"),
+        (1.0, "The judge agrees"),
+    ],
+)
+def test_a_drop_says_what_the_judge_says_or_how_to_get_one(
+    opinion: float | None, said: str
+) -> None:
+    chat = stand()
+    samples = [] if opinion is None else [SeriesSample(OPINION, PLACE, opinion)]
+    for second in (0, 60):
+        chat.series.take(samples, second)
+        chat.alarms.look([DROPPED], chat.series)
+
+    (begun,) = chat.alarms.due("chat")
+    assert said in begun.description
+    assert ("No judge" in begun.description) is (opinion is None)
 
 
 def test_what_ends_before_its_time_is_not_sent() -> None:
