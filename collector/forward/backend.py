@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -91,7 +90,7 @@ class Backend:
         self._now = now
         self._held: list[_Held] = []
         self._passed = 0
-        self._lost = Counter[Result]()
+        self._lost: dict[Result, set[bytes]] = {}
         for result in RESULTS:
             self._requests.labels(result)
         for result in ("sent", "lost"):
@@ -112,8 +111,8 @@ class Backend:
         )
         return cls(transport, signal, families=families)
 
-    async def deliver(self, requests: Sequence[Part], stopping: asyncio.Event) -> Counter[Result]:
-        """Bring these requests there, joined or cut as they fit; returns how many parts are lost, by reason.
+    async def deliver(self, requests: Sequence[Part], stopping: asyncio.Event) -> dict[Result, int]:
+        """Bring these requests there, joined or cut as they fit; returns how many traces are lost, by reason.
 
         What it holds then is tried again with the next call. Raises StopCameFirst: `stopping` is set, and the
         backend does not take them now.
@@ -125,7 +124,7 @@ class Backend:
         while sum(len(each.request.body) for each in self._held) > MOST_HELD:
             await self._pause(stopping)
             await self._try_held(stopping)
-        return self._lost
+        return {result: len(traces) for result, traces in self._lost.items()}
 
     @property
     def is_holding(self) -> bool:
@@ -151,7 +150,7 @@ class Backend:
             for each in two:
                 await self._bring(each, stopping)
         elif isinstance(error, Permanent):
-            self._lose(request, error)
+            await self._lose(request, error)
         else:
             await self._hold(request, error)
 
@@ -186,9 +185,9 @@ class Backend:
                 if each.tries < HELD_TRIES:
                     ahead |= each.traces
                     continue
-                self._lose(each.request, error)
+                await self._lose(each.request, error)
             except Permanent as error:
-                self._lose(each.request, error)
+                await self._lose(each.request, error)
             self._held.remove(each)
 
     async def _cut(self, request: Part, *, of_traces: bool) -> list[Part] | None:
@@ -261,11 +260,15 @@ class Backend:
             trying.cancel()
             stop.cancel()
 
-    def _lose(self, request: Part, error: Exception) -> None:
+    async def _lose(self, request: Part, error: Exception) -> None:
         result: Result = "failed" if isinstance(error, RequestFailed) else "refused"
         why = "refused" if result == "refused" else f"failed {HELD_TRIES} times on"
-        _log.warning("The forward backend %s a trace, which is lost: %s", why, str(error)[:300])
-        self._lost[result] += 1
+        traces = await self.read(request.body, traces_of)
+        ids = " ".join(sorted(each.hex() for each in traces)) or "without an id"
+        _log.warning(
+            "The forward backend %s trace %s, which is lost: %s", why, ids, str(error)[:300]
+        )
+        self._lost.setdefault(result, set()).update(traces)
         self.count(result)
         self._count_spans(request, request.items)
 

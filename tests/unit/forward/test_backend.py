@@ -56,7 +56,7 @@ class Stand:
     async def deliver(self, *requests: bytes) -> int:
         """How many are lost."""
         parts = [Part(each, len(keys_of(each, TRACES.request))) for each in requests]
-        return (await self.backend.deliver(parts, self.stopping)).total()
+        return sum((await self.backend.deliver(parts, self.stopping)).values())
 
     def count(self, result: str, of: str = "requests") -> float:
         found = self.telemetry.registry.get_sample_value(
@@ -99,7 +99,9 @@ async def test_a_backend_that_is_away_is_tried_until_it_takes(
 
 
 @pytest.mark.parametrize("error", [Permanent("HTTP 400"), TooLarge("HTTP 413")])
-async def test_one_trace_that_is_refused_is_lost_alone(error: Exception) -> None:
+async def test_one_trace_that_is_refused_is_lost_alone_and_named(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     bad = 3
     it = Stand(FakeTransport(refuses=(b"poison", error)))
     spans = [span(at, at, text="poison" if at == bad else "") for at in range(1, 8)]
@@ -109,6 +111,7 @@ async def test_one_trace_that_is_refused_is_lost_alone(error: Exception) -> None
     assert forwarded_spans(it.transport) == [1, 2, 4, 5, 6, 7]
     assert (it.count("refused"), it.count("lost", "spans")) == (1, 1)
     assert it.count("sent", "spans") == 6
+    assert f"refused trace {bad:032x}, which is lost" in caplog.text
 
 
 async def test_a_trace_that_the_backend_fails_on_holds_up_no_other_and_is_lost_after_ten_tries() -> (
@@ -187,10 +190,10 @@ async def test_a_trace_that_is_invalid_is_not_cut() -> None:
 
 async def test_what_is_too_large_goes_as_halves_and_only_what_is_still_too_large_is_lost() -> None:
     spans = [span(1, at, text="x" * 20) for at in range(1, 8)]
-    huge = span(1, 9, text="x" * 500)
+    huge = [span(1, at, text="x" * 500) for at in (9, 10)]
     it = Stand(FakeTransport(limit=300))
 
-    assert await it.deliver(body(*spans[:3], huge, *spans[3:])) == 1
+    assert await it.deliver(body(*spans[:3], *huge, *spans[3:])) == 1, "of one trace"
 
     assert forwarded_spans(it.transport) == list(range(1, 8))
     assert it.count("halved") > 0
