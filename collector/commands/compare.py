@@ -20,7 +20,7 @@ from collector.base.printable import printable
 from collector.commands.ask import as_ours, ask_json
 from collector.commands.options import Files, Overrides, PathsBehindWith, loaded
 from collector.commands.output import find_recordings, note, note_rejected
-from collector.config.plan import plan_from
+from collector.config.plan import plan_from, registry_from
 from collector.config.tree import Config
 from collector.config.values import parse_duration
 from collector.records.comparison import (
@@ -152,11 +152,18 @@ def _of_recordings(
     settings: Config, old: Sequence[Path], new: Sequence[Path], evaluator: str, margin: float
 ) -> dict[str, Any]:
     judge = asked_for_opinions(plan_from(settings)) if evaluator == EVALUATOR else None
-    plan = plan_from(settings, only=[evaluator, *([] if judge is None else [judge])])
-    specs = {each.spec.name: each.spec for each in plan}
-    if evaluator not in specs or specs[evaluator].scope != "session":
-        raise ConfigError(f"--evaluator: expected one that scores sessions, got `{evaluator}`")
+    known = {each.name for each in registry_from(settings, strict=False)} | settings.judges.keys()
+    ours = evaluator if evaluator in known else EVALUATOR  # beside the scores of others
+    plan = plan_from(settings, only=[ours, *([] if judge is None else [judge])])
+    scopes = {each.spec.name: each.spec.scope for each in plan}
     signals = [_signals(settings, plan, paths) for paths in (old, new)]
+    if evaluator in known:
+        is_there = scopes.get(evaluator) == "session"
+    else:
+        is_there = any(each["evaluator"] == evaluator for side in signals for each in side)
+    if not is_there:
+        expected = "one that scores sessions, or whose scores are within the recordings"
+        raise ConfigError(f"--evaluator: expected {expected}, got `{evaluator}`")
 
     def ranked(name: str) -> dict[str, Any]:
         before, after = (_scored(each, name) for each in signals)
@@ -167,7 +174,7 @@ def _of_recordings(
             agent=_only({each["agent"] for each in (*before, *after)}),
             evaluator=name,
             margin=margin,
-            threshold=specs[name].threshold,
+            threshold=next((s["threshold"] for s in (*after, *before)), None),
         )
 
     found = ranked(evaluator)

@@ -1,8 +1,8 @@
 """What every sink promises (collector/sinks/port.py), against the real other side."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import pytest
 from msgspec.structs import replace
@@ -45,9 +45,18 @@ class FarEnd(Protocol):
         ...
 
 
+EXTERNAL: Mapping[str, Any] = {
+    "evaluator": "ragas_faithfulness",
+    "method": "external",
+    "metadata": {"name": "Ragas Faithfulness", "value": 0.75, "source": "POST /v1/evaluations"},
+    "revision": 1_700_000_000_000_000,
+}
+
+
 def published(number: int, json: bytes | None = None) -> Published:
-    """The signal number `number` of the topic; `json` in place of its own."""
-    what = signal(f"s-{number % 3}", f"t-{number}", at=BASE + number)
+    """The signal number `number` of the topic, each third of an external evaluator; `json` in place of its own."""
+    fields = EXTERNAL if number % 3 == 2 else dict[str, Any]()
+    what = signal(f"s-{number % 3}", f"t-{number}", at=BASE + number, **fields)
     record = Record(
         position=Position(SIGNALS, 0, number),
         key=what.session_id.encode(),

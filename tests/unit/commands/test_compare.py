@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from collector.base.frames import pack_frame
 from collector.commands import compare
 from collector.commands.cli import main
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from tests.support.dialect_spans import SpanSpec, request
+from tests.support.dialect_spans import SpanSpec, key_values, request
+from tests.support.recordings import requests as requests_of
 from tests.support.tools.stub import Reply, Stub, stub
 
 FOUND: dict[str, Any] = {
@@ -247,6 +250,36 @@ def test_recordings_of_a_release_that_fails_are_found_worse(
     assert found["changed"]["evaluators"][0]["rank"] == 0.0
     assert same == 0
     assert json.loads(capsys.readouterr().out)["changed"]["tools"] == []
+
+
+def test_recordings_are_compared_by_the_scores_of_others_that_they_hold(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Nothing else differs; each trace has a score of its own."""
+    found: list[int] = []
+    for version, value in (("1.4", 0.8), ("1.5", 0.3)):
+        requests = recorded(tmp_path / f"{version}.otlp", version, fails=False)
+        with_scores = b""
+        for each in requests_of(requests):
+            made = ExportTraceServiceRequest.FromString(each)
+            span = made.resource_spans[0].scope_spans[0].spans[0]
+            event = span.events.add(name="gen_ai.evaluation.result")
+            fields = {"gen_ai.evaluation.name": "Tone", "gen_ai.evaluation.score.value": value}
+            event.attributes.extend(key_values(fields))
+            with_scores += pack_frame(made.SerializeToString())
+        requests.write_bytes(with_scores)
+    old, new = (str(tmp_path / f"{version}.otlp") for version in ("1.4", "1.5"))
+    for sides in ((old, new), (new, new), (old, new)):
+        name = "tone" if len(found) < 2 else "ton"
+        asked = [sides[0], "--with", sides[1], "--evaluator", name, "--format", "json"]
+        found.append(main(["compare", *asked]))
+
+    assert found == [1, 0, 2]
+    shown = capsys.readouterr()
+    worse, same = json.loads("[" + shown.out.replace("}\n{", "},{") + "]")
+    assert (worse["evaluator"], worse["verdict"], worse["rank"]) == ("tone", "fail", 0.0)
+    assert (worse["changed"]["tools"], same["verdict"]) == ([], "pass")
+    assert "whose scores are within the recordings, got `ton`" in shown.err
 
 
 def test_a_judge_that_is_set_decides_over_recordings_whose_free_scores_are_alike(
