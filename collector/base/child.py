@@ -15,9 +15,11 @@ from collector.base.frames import LENGTH, pack_frame
 from collector.base.retry import Backoff, Sleep
 
 MOST_WAITING = 1 << 20  # bytes that no one has taken, from which the socket is not read
-MOST_FRAME = 256 << 20
-"""Bytes of a payload: a trace as a worker packs it takes some tens of MB at most. Where others' code writes to the
-socket, the four bytes that it begins with may name 4 GiB."""
+MOST_OF_THEIRS = 2 << 20
+"""Bytes of a payload where others' code runs, which may write a length of 4 GiB to the socket. A verdict has 1 MiB."""
+MOST_PRINTED = 64 << 10
+"""Bytes of what it prints that are passed on in a second, which a pipe holds: without end it would fill the disk that
+our own output goes to."""
 
 
 class _Protocol(asyncio.StreamReaderProtocol):
@@ -49,11 +51,13 @@ class Child:
         config: bytes,
         start_timeout: float,
         turn: AbstractAsyncContextManager[object] = contextlib.nullcontext(),  # noqa: B008 - it has no state
-        most: int = MOST_FRAME,
+        is_theirs: bool = False,
     ) -> None:
-        """`turn` is held while it starts, which takes a second of CPU. `most`: bytes of a payload that it sends."""
+        """`turn` is held while it starts, which takes a second of CPU. `is_theirs`: others' code runs in it."""
         self._turn = turn
-        self._most = most
+        self._is_theirs = is_theirs
+        self._printed = -1  # what it prints, where it is theirs
+        self._passing_on: asyncio.TimerHandle | None = None
         self._module = module
         self._config = config
         self._start_timeout = start_timeout
@@ -65,6 +69,10 @@ class Child:
 
     async def _started(self) -> Self:
         ours, theirs = socket.socketpair()
+        prints = None
+        if self._is_theirs:
+            self._printed, prints = os.pipe()
+            os.set_blocking(self._printed, False)
         with theirs:
             try:
                 self._process = await asyncio.create_subprocess_exec(
@@ -74,6 +82,7 @@ class Child:
                     self._module,
                     str(theirs.fileno()),
                     stdin=asyncio.subprocess.DEVNULL,
+                    stderr=prints,
                     pass_fds=(theirs.fileno(),),
                     # Ctrl-C reaches the whole session of a terminal, also a child that has not begun to ignore it.
                     # Between the fork and the new session it still does: see `was_interrupted`.
@@ -81,8 +90,14 @@ class Child:
                 )
             except BaseException as error:
                 ours.close()
+                self._stop_passing_on()
                 self.start_error = error if isinstance(error, OSError) else None
                 raise
+            finally:
+                if prints is not None:
+                    os.close(prints)
+        if self._is_theirs:
+            self._pass_on()
         await self._connect(ours)
         self.pid = self._process.pid
         try:
@@ -138,10 +153,10 @@ class Child:
     async def receive(self) -> bytes:
         """The next payload.
 
-        Raises EOFError: the child has ended, maybe within one; or it begins one of more than `most` bytes.
+        Raises EOFError: the child has ended, maybe within one, or others' code begins one of more than MOST_OF_THEIRS.
         """
         (length,) = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))
-        if length > self._most:
+        if self._is_theirs and length > MOST_OF_THEIRS:
             raise EOFError
         return await self._reader.readexactly(length)
 
@@ -150,6 +165,30 @@ class Child:
         # macOS says the second of a group that has ended.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
+
+    def _pass_on(self) -> None:
+        """Whoever prints more waits, and in the end for longer than it may take."""
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._printed)
+        try:
+            said = os.read(self._printed, MOST_PRINTED)
+        except BlockingIOError:
+            loop.add_reader(self._printed, self._pass_on)
+            return
+        if said:  # else no process is left that could print
+            self._passing_on = loop.call_later(1.0, self._pass_on)
+            _print(said)
+
+    def _stop_passing_on(self) -> None:
+        if self._printed < 0:
+            return
+        if self._passing_on is not None:
+            self._passing_on.cancel()
+        asyncio.get_running_loop().remove_reader(self._printed)
+        with contextlib.suppress(BlockingIOError):
+            _print(os.read(self._printed, MOST_PRINTED))
+        os.close(self._printed)
+        self._printed = -1
 
     async def _end(self) -> None:
         try:
@@ -162,3 +201,9 @@ class Child:
         finally:
             self.kill()  # what it has started, where it has ended itself
             await self._process.wait()
+            self._stop_passing_on()
+
+
+def _print(said: bytes) -> None:
+    with contextlib.suppress(OSError):  # our own stderr is gone
+        os.write(2, said)

@@ -4,10 +4,13 @@ python -m collector.config.declaring
 """
 
 import os
+import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import lru_cache
@@ -21,9 +24,15 @@ from evaluators.declare import Spec
 from evaluators.errors import PluginError, PluginNotFound, SettingsError
 from evaluators.plan import Settings, check_block
 from evaluators.registry import Registry, installed_points, package_of
+from evaluators.run import failure_of
 
 IMPORT_TIMEOUT = 30.0
 """Seconds, once for all of them: a large library of models takes ten on a busy machine, and the start waits."""
+LONGEST = 1000  # characters of why it cannot be imported
+LOOK = 0.05  # seconds between two looks whether it has ended
+MOST_SAID = (
+    2 << 20
+)  # bytes that it may answer, and print: a thousand evaluators with their docstrings take half of it
 _HERE_ALONE = ("resources", "annotations", "function", "sketch")
 """Fields of a declaration that only the processes which run it have."""
 
@@ -94,7 +103,9 @@ def _found(
         *(Plugin(name=name, is_installed=False, settings=theirs) for name in plugins),
     ]
     found = ThirdParties(specs=[], broken={}, declared=[], plugins=(), installed=())
-    for plugin, answer in zip(every, _asked(every), strict=True):
+    with ThreadPoolExecutor(max(1, len(every))) as asking:
+        answers = list(asking.map(_ask, every))
+    for plugin, answer in zip(every, answers, strict=True):
         package = plugin.name if plugin.is_installed else package_of(plugin.name)
         if answer.error is not None:
             kind = PluginNotFound if answer.is_missing else PluginError
@@ -109,54 +120,63 @@ def _found(
     return found
 
 
-def _asked(plugins: Sequence[Plugin]) -> Iterator[Declared]:
-    started = [(each, _start(each)) for each in plugins]
-    within = IMPORT_TIMEOUT
-    for plugin, process in started:
-        what = f"{'entry point' if plugin.is_installed else 'plugin'} `{plugin.name}`"
-        if process is None:
-            yield Declared(error=f"plugin {plugin.name!a}: not a name in UTF-8", is_missing=True)
-            continue
-        why = "its import ended the process (exit code {})"
-        try:
-            answer, _ = process.communicate(timeout=within)
-        except subprocess.TimeoutExpired:
-            within = 0.1  # the others have had as long
-            why = f"its import took more than {IMPORT_TIMEOUT:g} s"
-            _kill(process)
-            answer, _ = process.communicate()
-        _kill(process)  # what it has started
-        try:
-            yield msgspec.json.decode(answer, type=Declared)
-        except msgspec.DecodeError:
-            yield Declared(error=f"{what}: {why.format(process.returncode)}")
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with suppress(
-        ProcessLookupError, PermissionError
-    ):  # macOS says the second of one that has ended
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _start(plugin: Plugin) -> subprocess.Popen[bytes] | None:
-    """None: its name has bytes that are no text."""
+def _ask(plugin: Plugin) -> Declared:
+    what = f"{'entry point' if plugin.is_installed else 'plugin'} `{plugin.name}`"
     try:
         asked = msgspec.json.encode(plugin)
     except UnicodeEncodeError:
-        return None
-    process = subprocess.Popen(
+        return Declared(error=f"plugin {plugin.name!a}: not a name in UTF-8", is_missing=True)
+    with subprocess.Popen(
         # unbuffered: it ends without writing what is in a buffer
         [sys.executable, "-P", "-u", "-m", "collector.config.declaring"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         start_new_session=True,
-    )
-    assert process.stdin is not None  # noqa: S101 - it is a pipe
-    with suppress(BrokenPipeError), process.stdin:
-        process.stdin.write(asked)
-    process.stdin = None  # `communicate` has nothing to send
-    return process
+    ) as process:
+        assert process.stdin is not None  # noqa: S101 - it is a pipe
+        with suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(asked)
+        answer = _heard(process)
+        why = f"its import took more than {IMPORT_TIMEOUT:g} s"
+        if process.poll() is not None:
+            why = f"its import ended the process (exit code {process.returncode})"
+        # What it has started ends, too. macOS says the second of one that has ended.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+    try:
+        return msgspec.json.decode(answer, type=Declared)
+    except msgspec.DecodeError:
+        return Declared(error=f"{what}: {why}")
+
+
+def _heard(process: subprocess.Popen[bytes]) -> bytes:
+    """What it answers until it has ended or its time is over; meanwhile what it prints is passed on.
+
+    A process that it leaves behind may hold both pipes open and write without end.
+    """
+    until = time.monotonic() + IMPORT_TIMEOUT
+    answer, printed = bytearray(), 0
+    with selectors.DefaultSelector() as selector:
+        for pipe in (process.stdout, process.stderr):
+            assert pipe is not None  # noqa: S101 - it is a pipe
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map() and (left := until - time.monotonic()) > 0:
+            has_ended = process.poll() is not None
+            ready = selector.select(0 if has_ended else min(left, LOOK))
+            if has_ended and not ready:
+                break
+            for key, _ in ready:
+                said = os.read(key.fd, 1 << 16)
+                if key.fileobj is process.stdout:
+                    answer += said
+                else:
+                    printed += os.write(2, said)
+                if not said or max(len(answer), printed) > MOST_SAID:
+                    selector.unregister(key.fileobj)
+        process.poll()
+    return bytes(answer)
 
 
 def _spec(declared: dict[str, Any]) -> Spec:
@@ -186,7 +206,8 @@ def declare(plugin: Plugin) -> Declared:
         return Declared(error=str(error), is_missing=True)
     except BaseException as error:  # noqa: BLE001 - also a Ctrl-C of its own
         is_ours = isinstance(error, PluginError)
-        return Declared(error=str(error) if is_ours else f"plugin `{plugin.name}`: {error!r}")
+        why = str(error) if is_ours else f"plugin `{plugin.name}`: {failure_of(error).message}"
+        return Declared(error=why[:LONGEST])
     found = Declared()
     for spec in registry:
         if spec.method == "custom":

@@ -163,7 +163,12 @@ class JudgeProcess:
             self._setup = replace(self._setup, limits=limits)
             with contextlib.suppress(OSError):
                 self._running.unlink()
-            child = Child("collector.judging.child", encode(self._setup), START_TIMEOUT)
+            child = Child(
+                "collector.judging.child",
+                encode(self._setup),
+                START_TIMEOUT,
+                is_theirs=bool(self._plugins),
+            )
             try:
                 async with child:
                     await self._serve(child)

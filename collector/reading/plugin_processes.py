@@ -33,8 +33,8 @@ class PluginProcesses(Processes):
     """Runs the evaluators of one third party; a process is started for the first job."""
 
     _task = "plug-ins"
+    _meanwhile = "its evaluators say nothing until one starts"
     _one_by_one = True
-    _most = 1 << 20  # an outcome has at most 16 KiB of texts
 
     def __init__(
         self,

@@ -17,11 +17,12 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import msgspec
 from msgspec.structs import replace
 
-from collector.base.child import MOST_FRAME, Child, restart_backoff
+from collector.base.child import Child, restart_backoff
 from collector.base.errors import Retryable
 from collector.base.frames import LENGTH
 from collector.base.telemetry import Telemetry
 from collector.base.watch import ends
+from collector.config.declaring import IMPORT_TIMEOUT
 from collector.config.tree import Config
 from collector.reading.fair_queue import JobQueue
 from collector.reading.families import PoolFamilies
@@ -98,8 +99,8 @@ class Processes:
 
     _what = "Evaluator worker"
     _task = "worker"
+    _meanwhile = "nothing is scored and /readyz stays 503 until one starts"
     _one_by_one = False  # whether a child has one job at a time
-    _most = MOST_FRAME  # bytes of an answer
 
     def __init__(
         self,
@@ -120,6 +121,7 @@ class Processes:
         """
         self._settings = msgspec.json.encode(reader_settings(config, package))
         self._package = package
+        self._start_timeout = IMPORT_TIMEOUT if package else START_TIMEOUT
         self._turn = turn
         self._count = count
         self._restarts = PoolFamilies(telemetry).worker_restarts
@@ -196,7 +198,11 @@ class Processes:
             reason = "died"
             await self._needed(number)
             child = Child(
-                "collector.reading.worker", self._settings, START_TIMEOUT, self._turn, self._most
+                "collector.reading.worker",
+                self._settings,
+                self._start_timeout,
+                self._turn,
+                bool(self._package),
             )
             is_up = False
             try:
@@ -304,11 +310,12 @@ class Processes:
             return
         _log.error(
             "%s %d was not ready within %g s or ended before (exit code %s): its own lines above say why; "
-            "nothing is scored and /readyz stays 503 until one starts; another is tried",
+            "%s; another is tried",
             self._what,
             number,
-            START_TIMEOUT,
+            self._start_timeout,
             child.exit_code,
+            self._meanwhile,
         )
 
 

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Self, TypeVar
 
@@ -23,8 +24,7 @@ from collector.sinks.port import Refused
 _log = logging.getLogger(__name__)
 _G = TypeVar("_G")
 _T = TypeVar("_T")
-_TAIL = 1 << 20
-"""How far back the last line break is looked for at once."""
+TRIES = 5  # writes of one batch: no file is moved so often meanwhile, but there are file systems whose inodes change
 
 
 class JsonlSink:
@@ -125,7 +125,7 @@ class JsonlSink:
         """Into the file that is at the path: what went into one that was moved, removed or cut meanwhile goes again."""
         if not lines:
             return
-        for _ in range(2):  # twice at most: there are file systems whose inodes change
+        for _ in range(TRIES):
             file = self._open()
             if not self._is_at_path(file):
                 _log.warning(
@@ -181,33 +181,21 @@ class JsonlSink:
 
 def repair(path: Path) -> None:
     """Make the file end with a whole line: a last line that only lacks its break gets it, a torn one is cut off."""
-    if not path.exists():
+    if not path.exists() or not path.stat().st_size:
         return
     with path.open("r+b") as file:
-        start, tail = _last_line(file)
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            start = content.rfind(b"\n") + 1
+            tail = content[start:]
         if not tail:
             return
         if _is_object(tail):
+            file.seek(0, os.SEEK_END)
             file.write(b"\n")
         else:
             file.truncate(start)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _last_line(file: BinaryIO) -> tuple[int, bytes]:
-    end = file.seek(0, os.SEEK_END)
-    start, tail = end, b""
-    while start > 0:
-        step = min(_TAIL, start)
-        start -= step
-        file.seek(start)
-        tail = file.read(step) + tail
-        if b"\n" in tail:
-            break
-    file.seek(end)
-    cut = tail.rfind(b"\n") + 1
-    return start + cut, tail[cut:]
 
 
 def _no_file(path: Path) -> str | None:

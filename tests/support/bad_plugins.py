@@ -34,7 +34,7 @@ class Unsayable(Exception):
 
 class Long(Exception):
     def __str__(self):
-        return "x" * (300 << 20)
+        return "x" * (30 << 20)
     __repr__ = __str__
 
 class Meta(type):
@@ -223,6 +223,15 @@ IMPORTS = {
     "import_exits": "import os; os._exit(5)",
     "import_interrupts": "raise KeyboardInterrupt",
     "import_hangs": "import time; time.sleep(10000)",
+    "import_leaves_session": """
+import os, time
+if not os.fork():
+    os.setsid()
+    if not os.fork():
+        time.sleep(60)
+    os._exit(0)
+raise RuntimeError("left a process that holds all pipes open")
+""",
 }
 """Plug-ins that go wrong as they are imported."""
 

@@ -1,20 +1,20 @@
 """Frames from a child's socket: however it cuts them, and whatever others' code writes there."""
 
 import asyncio
+import os
 import socket
+from contextlib import suppress
 
 import pytest
 
-from collector.base.child import MOST_WAITING, Child
+from collector.base.child import MOST_OF_THEIRS, MOST_PRINTED, MOST_WAITING, Child
 from collector.base.frames import LENGTH, pack_frame
-
-MOST = 100
 
 
 async def connected() -> tuple[Child, socket.socket]:
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
-    child = Child("none", b"", 1.0, most=MOST)
+    child = Child("none", b"", 1.0, is_theirs=True)
     await child._connect(ours)
     return child, theirs
 
@@ -77,11 +77,33 @@ async def test_what_is_written_without_end_is_not_read_without_end(
     child._writer.close()
 
 
-async def test_a_payload_of_the_most_is_taken_and_a_longer_one_is_not() -> None:
+async def test_a_longer_payload_than_others_code_may_answer_is_none() -> None:
     child, theirs = await connected()
     with theirs:
-        theirs.send(pack_frame(bytes(MOST)) + LENGTH.pack(MOST + 1))
-        assert len(await child.receive()) == MOST
+        theirs.send(LENGTH.pack(MOST_OF_THEIRS + 1))
         with pytest.raises(EOFError):
             await child.receive()
+    child._writer.close()
+
+
+async def test_what_it_prints_is_passed_on_a_part_a_second_and_its_last_words_are_not_lost(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    child, theirs = await connected()
+    child._printed, prints = os.pipe()
+    os.set_blocking(child._printed, False)
+    os.set_blocking(prints, False)
+    with theirs:
+        child._pass_on()
+        for _ in range(3):
+            with suppress(BlockingIOError):
+                os.write(prints, b"endless" * MOST_PRINTED)
+            await asyncio.sleep(0.01)
+        assert MOST_PRINTED >= len(capfd.readouterr().err) > 0
+        child._stop_passing_on()
+
+    assert MOST_PRINTED >= len(capfd.readouterr().err) > 0
+    with pytest.raises(BrokenPipeError):
+        os.write(prints, b"more")
+    os.close(prints)
     child._writer.close()

@@ -1,5 +1,6 @@
 """What third parties declare is found out in other processes: whatever an import does, it stays there."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from collector.base.errors import ConfigError
 from collector.config import declaring
+from collector.config.declaring import Plugin
 from collector.config.plan import plan_from, plan_settings, registry_from
 from collector.config.tree import Config
 from evaluators.errors import PluginError, PluginNotFound
@@ -99,8 +101,9 @@ def test_a_bad_import_stops_nothing_else(
     assert {name: str(error).split("`: ")[1] for name, error in registry.broken.items()} == {
         "import_raises": "RuntimeError('not today')",
         "import_exits": "its import ended the process (exit code 5)",
-        "import_interrupts": "KeyboardInterrupt()",
+        "import_interrupts": "KeyboardInterrupt: ",
         "import_hangs": "its import took more than 15 s",
+        "import_leaves_session": "RuntimeError('left a process that holds all pipes open')",
     }
     assert registry.named("import_prints/loud")
     assert registry.named("mine/loud")
@@ -117,3 +120,33 @@ def test_a_bad_import_stops_nothing_else(
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(PluginNotFound, match="no such file"):
         registry_from(config(str(tmp_path / "gone.py")), strict=False)
+
+
+@pytest.mark.parametrize("descriptor", [1, 2])
+def test_what_is_written_as_it_is_imported_is_not_read_without_end(
+    descriptor: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(declaring, "IMPORT_TIMEOUT", 2.0)
+    endless = f"import os\nwhile True: os.write({descriptor}, b'x' * 65536)"
+    with subprocess.Popen(
+        [sys.executable, "-c", endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        answer = declaring._heard(process)
+        process.kill()
+
+    said = len(answer) if descriptor == 1 else len(capfd.readouterr().err)
+    assert 0 < said <= declaring.MOST_SAID + (1 << 16)
+
+
+def test_an_error_of_an_import_that_cannot_be_said_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "unsayable.py"
+    file.write_text(
+        "class Unsayable(Exception):\n"
+        "    def __repr__(self): raise self\n"
+        "    __str__ = __repr__\n"
+        "raise Unsayable"
+    )
+
+    found = declaring.declare(Plugin(name=str(file), is_installed=False, settings={}))
+
+    assert found.error == f"plugin `{file}`: an exception whose text cannot be read"
