@@ -77,7 +77,9 @@ def lend() -> None:
             return await by_exec(program, *arguments, **given)
         os.umask(mask := os.umask(0o077))
         said = json.dumps([arguments[2], dict(os.environ), mask]).encode()
-        socket.send_fds(ours, [said], [int(arguments[3])])
+        prints = given.get("stderr")
+        files = [int(arguments[3]), *([] if prints is None else [prints])]
+        socket.send_fds(ours, [said], files)
         return ForkedChild(int(ours.recv(64)))
 
     asyncio.create_subprocess_exec = started
@@ -90,15 +92,19 @@ def _serve(link: socket.socket, parent: int) -> str:
     _call(HELPER)
     while True:
         with contextlib.suppress(ConnectionResetError):
-            said, files, _, _ = socket.recv_fds(link, _MESSAGE, 1)
+            said, files, _, _ = socket.recv_fds(link, _MESSAGE, 2)
             if not said:
                 os._exit(0)
             if between := os.fork():
                 os.waitpid(between, 0)
-                os.close(files[0])
+                for each in files:
+                    os.close(each)
                 continue
             if os.fork():
                 os._exit(0)
+            if len(files) > 1:
+                os.dup2(files[1], 2)
+                os.close(files[1])
             return _become(link, parent, json.loads(said), files[0])
 
 

@@ -21,7 +21,7 @@ class DyingChild:
 
     started: ClassVar[int] = 0
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         self.pid = 1
         self.has_ended = False
         self.was_interrupted = False
