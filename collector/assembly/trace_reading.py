@@ -31,7 +31,7 @@ class TraceReading:
         traces = await self._read(jobs)
         again: dict[int, ReadJob] = {}
         for number, trace in enumerate(traces):
-            if _lacks_spans(trace):
+            if trace is not None and trace.head.unread == SPANS_MISSING:
                 traces[number] = None
                 pieces = await self.known(jobs[number].pieces)
                 if pieces:
@@ -66,7 +66,3 @@ class TraceReading:
         if not jobs:
             return []
         return [*await self._retry.workers("read traces", lambda: self._workers.read(jobs))]
-
-
-def _lacks_spans(trace: PackedTrace | None) -> bool:
-    return trace is not None and trace.head.unread == SPANS_MISSING

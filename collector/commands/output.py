@@ -131,7 +131,7 @@ def summary_table(stream: TextIO, summed: Mapping[str, Any]) -> None:
         scores: Mapping[str, float] = each["scores"] or {}
         cells = [_number(scores.get(column), digits) for column in columns]
         table.add_row(cell(name), str(each["outcomes"].get("scored", 0)), *cells)
-    console = _console(stream)
+    console = Console(file=stream, width=None if stream.isatty() else WIDTH)
     console.print(table)
     stream.write("\n")
     console.print(f"{amount(summed['traces'], 'trace')}:", highlight=False)
@@ -181,10 +181,6 @@ def is_watched(stream: TextIO) -> bool:
         return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)
     except OSError:  # it has no file
         return False
-
-
-def _console(stream: TextIO) -> Console:
-    return Console(file=stream, width=None if stream.isatty() else WIDTH)
 
 
 def _number(value: float | None, digits: int = 4) -> str:

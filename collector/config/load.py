@@ -187,7 +187,7 @@ def merge(base: Tree, over: Mapping[str, Any]) -> Tree:
     """`base` with `over` on top."""
     merged = dict(base)
     for key, value in over.items():
-        before, after = merged.get(key), _mapping(value)
+        before, after = merged.get(key), (cast(Tree, value) if isinstance(value, dict) else None)
         merged[key] = (
             merge(cast(Tree, before), after)
             if isinstance(before, dict) and after is not None
@@ -336,7 +336,3 @@ def _filled(value: str, environ: Mapping[str, str], path: str, wrong: list[str])
 def _nested(levels: Iterable[str], value: Any) -> Tree:
     first, *rest = levels
     return {first: _nested(rest, value) if rest else value}
-
-
-def _mapping(value: Any) -> Tree | None:
-    return cast(Tree, value) if isinstance(value, dict) else None

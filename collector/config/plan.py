@@ -204,7 +204,7 @@ def expectations_from(settings: PlanSettings) -> Expectations:
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise ConfigError(
-            f"expectations: {path} cannot be read: {reason or _first_line(error)}"
+            f"expectations: {path} cannot be read: {reason or (str(error).splitlines() or [type(error).__name__])[0]}"
         ) from error
 
 
@@ -226,10 +226,6 @@ def _entries(path: Path) -> list[Any]:
     if not isinstance(entries, list):
         raise ValueError("expected a list of entries")
     return entries  # pyright: ignore[reportUnknownVariableType] - read entry by entry
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def failed_outcomes(plan: Plan, kind: str, message: str) -> tuple[Outcome, ...]:

@@ -164,7 +164,7 @@ class OwnHistory:
             begun, stratum = Stratum.unpack(packed)
             if begun == self._begun and stratum.number <= self._number and _is_name(name):
                 self._strata[name] = stratum
-                self._counts[_level(name)] += len(stratum)
+                self._counts[((name >= HOURS) + (name >= WEEK))] += len(stratum)
         for entry in self._journal:
             self._put(entry, _names(entry.minute))
 
@@ -279,10 +279,6 @@ def _names(minute: int) -> tuple[int, int, int]:
 
 def _is_name(number: int) -> bool:
     return 0 <= number <= HOURS + 23 or WEEKEND_HOURS <= number < STRATA
-
-
-def _level(name: int) -> int:
-    return (name >= HOURS) + (name >= WEEK)
 
 
 def _float32(score: float) -> float:

@@ -60,8 +60,10 @@ def match_tools(
     else:
         parts = {
             "selection": _selection({use.name for use in used}, {use.name for use in expected}),
-            "parameters": _parameters(used, expected),
-            "sequence": 1.0 if not order_matters else _sequence(used, expected),
+            "parameters": _mean(used, expected, _equal_parameters),
+            "sequence": 1.0
+            if not order_matters
+            else _mean(used, expected, lambda want, have: float(want.step == (have and have.step))),
             "utilization": float(answer_uses_tools),
         }
     overall = sum(weights.get(part, 0.0) * parts[part] for part in PARTS) / total
@@ -101,15 +103,6 @@ def _pairs(used: Sequence[Use], expected: Sequence[Use]) -> list[list[tuple[Use,
         ]
         for name, calls in expected_by_name.items()
     ]
-
-
-def _parameters(used: Sequence[Use], expected: Sequence[Use]) -> float:
-    return _mean(used, expected, _equal_parameters)
-
-
-def _sequence(used: Sequence[Use], expected: Sequence[Use]) -> float:
-    # No step is a step of its own, also that of a call which was not made.
-    return _mean(used, expected, lambda want, have: float(want.step == (have and have.step)))
 
 
 def _mean(
