@@ -1,21 +1,23 @@
 """`spanwise demo`: the service, and an agent that gets worse: a tool fails, then its answers are polite and wrong."""
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Annotated
+from threading import Thread
+from typing import Annotated, Any
 
 import typer
 from msgspec.structs import replace
 from pydantic import SecretStr
 
 from collector.base.net import bind
-from collector.commands.demo_agent import AGENT, SERVICE
-from collector.commands.demo_judge import scripted_judge
+from collector.commands.demo_agent import AGENT, NON_ANSWER, POLITELY, SERVICE
 from collector.commands.options import Files, Overrides, loaded
 from collector.commands.run import run
 from collector.config.tree import (
@@ -33,6 +35,7 @@ from collector.config.tree import (
 )
 from collector.service.app import Endpoints
 from evaluators.formulas.past_limits import PastLimits
+from evaluators.providers.scripted import fitting
 
 DROPS = PastLimits(own=1_000_000, clears_after=40)
 """One history for all hours, and a drop is over after 40 normal conversations (else 200)."""
@@ -66,7 +69,13 @@ def command(
         _say(endpoints, no_quality=no_quality)
         command = [sys.executable, "-P", "-m", "collector.commands.demo_story"]
         command += [str(endpoints.grpc), endpoints.admin, *(["--no-quality"] if no_quality else [])]
-        children.append(_started(command))
+        child = subprocess.Popen(  # noqa: S603 - our own
+            command,
+            stdin=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is not for it
+            env=agents_environment(os.environ),
+        )
+        children.append(child)
 
     given = loaded(config, overrides)
     with (
@@ -89,16 +98,6 @@ def agents_environment(given: Mapping[str, str]) -> dict[str, str]:
         for name, value in given.items()
         if not name.startswith("OTEL_") and not name.lower().endswith("_proxy")
     }
-
-
-def _started(command: list[str]) -> subprocess.Popen[bytes]:
-    """It ends when its input does; Ctrl-C is not for it."""
-    return subprocess.Popen(  # noqa: S603 - our own
-        command,
-        stdin=subprocess.PIPE,
-        start_new_session=True,
-        env=agents_environment(os.environ),
-    )
 
 
 def own_config(given: Config, folder: Path, judge: str | None = None) -> Config:
@@ -172,3 +171,58 @@ def _say(endpoints: Endpoints, *, no_quality: bool) -> None:
     ]
     sys.stdout.write("".join(f"{each}\n" for each in lines))
     sys.stdout.flush()
+
+
+GOOD, BAD = 0.9, 0.2  # scores of the demo's judge
+
+
+@contextmanager
+def scripted_judge() -> Generator[str]:
+    """Serves /v1/chat/completions on loopback until the end of the context, and knows the wrong answers.
+
+    Its address, for `judge.base_url`.
+    """
+    with _Server(("127.0.0.1", 0), _Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing where whoever asked has ended: the story has the terminal."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        recording = json.dumps(asked["messages"])
+        score = BAD if NON_ANSWER in recording or POLITELY in recording else GOOD
+        schema = asked.get("response_format", {}).get("json_schema", {}).get("schema", {})
+        message = {
+            "role": "assistant",
+            "content": json.dumps(fitting(schema, score, "as scripted")),
+        }
+        answer = {
+            "id": "scripted",
+            "object": "chat.completion",
+            "created": 1,
+            "model": asked["model"],
+            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        }
+        payload = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
+        """Nothing."""

@@ -3,8 +3,8 @@
 import asyncio
 import csv
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -49,34 +49,6 @@ COLUMNS = (
     *("outcome", "score", "threshold", "success"),
 )
 """Fields of the signal; `why` is behind them."""
-
-
-class CsvRows:
-    def __init__(self, stream: TextIO) -> None:
-        self._writer = csv.writer(stream)
-        self._writer.writerow((*COLUMNS, "why"))
-
-    def add(self, signals: Iterable[Mapping[str, Any]]) -> None:
-        for each in signals:
-            self._writer.writerow([*(cell(each[name]) for name in COLUMNS), cell(reason(each))])
-
-
-@contextmanager
-def csv_rows(path: Path | None) -> Generator[CsvRows | None]:
-    """The file's rows; None: no file is wanted.
-
-    Raises:
-        ConfigError: the file cannot be written.
-    """
-    if path is None:
-        yield None
-        return
-    try:
-        stream = path.open("w", encoding="utf-8", newline="")
-    except OSError as error:
-        raise ConfigError(f"--csv: {path}: {error.strerror}") from error
-    with stream:
-        yield CsvRows(stream)
 
 
 BELOW = 1  # exit status when --fail-under is not met, or a plug-in could not be imported
@@ -129,13 +101,13 @@ def command(  # noqa: PLR0913 - its options, one by one
             lambda: stack.enter_context(opened(output)),
             shape,
             lists=failed,
-            rows=stack.enter_context(csv_rows(csv)),
+            rows=None if csv is None else stack.enter_context(opened(csv, "--csv", newline="")),
         )
         cases = JUnitReport() if junit is not None else None
         kept = KeptOfRecordings((settings.forward and settings.forward.keep) or Keep())
 
         def closed(session: ClosedSession) -> None:
-            bar.scored(session.number, session.of, is_shown=report.is_watched)
+            bar.scored(session.number, session.of, is_shown=is_watched(report.stream))
             if not session.signals:  # its traces are pieces of another session's turns
                 return
             aggregates.add(session)
@@ -160,7 +132,7 @@ def command(  # noqa: PLR0913 - its options, one by one
     missed = {name: _missed(summed, name, limit) for name, limit in limits.items()}
     if junit is not None and cases is not None:
         cases.limits(missed)
-        _write(cases, junit)
+        cases.write(junit)
     for why in filter(None, missed.values()):
         note(why)
     raise typer.Exit(BELOW if any(missed.values()) or registry.broken else 0)
@@ -175,43 +147,41 @@ class Report:
         shape: str,
         *,
         lists: bool = False,
-        rows: CsvRows | None = None,
+        rows: TextIO | None = None,
     ) -> None:
         """`open_stream` is called for the first session: a wrong recording leaves an earlier report as it is.
 
-        `lists`: a table has what failed, too; else only the aggregates.
+        `lists`: a table has what failed, too; else only the aggregates. `rows`: where every signal is a row of CSV.
         """
         self._open_stream = open_stream
         self._lists = lists
-        self._rows = rows
+        self._rows = None if rows is None else csv.writer(rows)
         self._shape = shape
+        if self._rows is not None:
+            self._rows.writerow((*COLUMNS, "why"))
 
     @cached_property
-    def _stream(self) -> TextIO:
+    def stream(self) -> TextIO:
         return self._open_stream()
 
     @cached_property
     def _table(self) -> SignalTable:
-        return SignalTable(
-            self._stream, width_of(self._stream), shows=fails if self._lists else None
-        )
-
-    @property
-    def is_watched(self) -> bool:
-        return is_watched(self._stream)
+        return SignalTable(self.stream, width_of(self.stream), shows=fails if self._lists else None)
 
     def add(self, session: ClosedSession) -> None:
+        signals: list[dict[str, Any]] = [*map(msgspec.json.decode, session.signals)]
         if self._rows is not None:
-            self._rows.add(map(msgspec.json.decode, session.signals))
+            self._rows.writerows(
+                [*(cell(each[name]) for name in COLUMNS), cell(reason(each))] for each in signals
+            )
         if self._shape == "jsonl":
-            self._stream.writelines(line.decode() + "\n" for line in session.signals)
+            self.stream.writelines(line.decode() + "\n" for line in session.signals)
         else:
-            signals = map(msgspec.json.decode, session.signals)
             self._table.add(*split_session_key(session.key), signals)
 
     def end(self, summed: Mapping[str, Any]) -> None:
         """Write the aggregates under a table. A report without sessions is an empty file."""
-        stream = self._stream
+        stream = self.stream
         if self._shape == "table":
             self._table.end()
             summary_table(stream, summed)
@@ -241,10 +211,3 @@ def _missed(summed: Mapping[str, Any], name: str, limit: float) -> str | None:
     if scores["mean"] < limit:
         return f"{name}: mean {scores['mean']:.4f} is below {limit:g}"
     return None
-
-
-def _write(cases: JUnitReport, file: Path) -> None:
-    try:
-        cases.write(file)
-    except OSError as error:
-        raise ConfigError(f"--junit: {file}: {error.strerror or error}") from error

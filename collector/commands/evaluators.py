@@ -55,7 +55,18 @@ def _in_force(row: dict[str, Any], found: Configured | None) -> dict[str, Any]:
 def as_table(rows: list[dict[str, Any]], width: int | None = None) -> str:
     """One line per evaluator, the doc's first line last; where that is wider than `width`, `as_list`."""
     heads = ("NAME", "SCOPE", "VERSION", "METHOD", "NEEDS", "OPTIONS", "WHAT IT SAYS")
-    cells = [heads, *(_cells(row) for row in rows)]
+    cells = [
+        heads,
+        *(
+            (
+                *(row["name"], row["scope"], row["version"], row["method"]),
+                ",".join(row["needs"]) or "-",
+                ",".join(row["options"]) or "-",
+                _says(row),
+            )
+            for row in rows
+        ),
+    ]
     if any("on" in row for row in rows):
         states = ("ON", *("yes" if row["on"] else "-" for row in rows))
         cells = [(line[0], on, *line[1:]) for line, on in zip(cells, states, strict=True)]
@@ -93,15 +104,3 @@ def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
 
 def _says(row: Mapping[str, Any]) -> str:
     return str(row["doc"]).strip().partition("\n")[0]
-
-
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        row["name"],
-        row["scope"],
-        row["version"],
-        row["method"],
-        ",".join(row["needs"]) or "-",
-        ",".join(row["options"]) or "-",
-        _says(row),
-    )

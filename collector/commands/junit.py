@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from collector.base.errors import ConfigError
+
 MOST = 50  # reasons that a case tells; the others are counted
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -57,7 +59,7 @@ class JUnitReport:
         """Write all of it.
 
         Raises:
-            OSError: the file cannot be written.
+            ConfigError: the file cannot be written.
         """
         root = ElementTree.Element("testsuites", name="spanwise evaluate")
         for name, cases in self._suites.items():
@@ -72,7 +74,10 @@ class JUnitReport:
             for each in cases:
                 _add(suite, _clean(name), each)
         ElementTree.indent(root)
-        ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
+        try:
+            ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
+        except OSError as error:
+            raise ConfigError(f"--junit: {file}: {error.strerror or error}") from error
 
 
 def _add(suite: ElementTree.Element, service: str, case: _Case) -> None:

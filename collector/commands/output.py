@@ -54,8 +54,10 @@ def note_rejected(count: int, reasons: Sequence[str]) -> None:
 
 
 @contextmanager
-def opened(path: Path | None) -> Generator[TextIO]:
-    """The file, or stdout.
+def opened(
+    path: Path | None, option: str = "--output", *, newline: str | None = None
+) -> Generator[TextIO]:
+    """The file that the option names, or stdout.
 
     Raises:
         ConfigError: the file cannot be written.
@@ -65,9 +67,9 @@ def opened(path: Path | None) -> Generator[TextIO]:
         sys.stdout.flush()
         return
     try:
-        stream = path.open("w", encoding="utf-8")
+        stream = path.open("w", encoding="utf-8", newline=newline)
     except OSError as error:
-        raise ConfigError(f"--output: {path}: {error.strerror}") from error
+        raise ConfigError(f"{option}: {path}: {error.strerror}") from error
     with stream:
         yield stream
 

@@ -83,29 +83,19 @@ def say(endpoints: Endpoints, config: Config) -> None:
         lines.append(("signals", one_line(str(path))))
     text = "".join(f"{name:<8} {where}\n" for name, where in lines)
     if endpoints.grpc is not None and endpoints.http is not None:
-        for protocol, settings in zip(("gRPC", "HTTP"), _settings(endpoints, config), strict=True):
-            text += f"send over {protocol}:\n{_copied(settings)}\n"
+        both = exporter_settings(
+            host=config.receiver.grpc.host,
+            grpc=int(endpoints.grpc.rpartition(":")[2]),
+            http=int(endpoints.http.rpartition(":")[2]),
+            tls=config.receiver.tls is not None,
+        )
+        for protocol, settings in zip(("gRPC", "HTTP"), both, strict=True):
+            variables = settings.replace(
+                " ", " \\\n    "
+            )  # a terminal of 80 cells leaves each line whole
+            text += f"send over {protocol}:\n    {variables} python my_agent.py\n"
     sys.stdout.write(text)
     sys.stdout.flush()
-
-
-def _settings(endpoints: Endpoints, config: Config) -> tuple[str, str]:
-    return exporter_settings(
-        host=config.receiver.grpc.host,
-        grpc=_port(endpoints.grpc),
-        http=_port(endpoints.http),
-        tls=config.receiver.tls is not None,
-    )
-
-
-def _copied(settings: str) -> str:
-    """A command in two lines that a terminal of 80 cells leaves whole."""
-    variables = settings.replace(" ", " \\\n    ")
-    return f"    {variables} python my_agent.py"
-
-
-def _port(where: str | None) -> int:
-    return int((where or "").rpartition(":")[2])
 
 
 def first(group: BaseExceptionGroup[SpanwiseError]) -> SpanwiseError:
