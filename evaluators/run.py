@@ -258,7 +258,9 @@ def settle(
     if score.coverage is not None:
         more["coverage"] = score.coverage
     coverage: tuple[int, int] | None = more.get("coverage")
-    if coverage is not None and (is_low(coverage) or _lacks_all(score, coverage)):
+    if coverage is not None and (
+        is_low(coverage) or (score.state == "not_applicable" and coverage[1] < coverage[0])
+    ):
         why = low_coverage(coverage, missing)
         return skipped(configured, "low_coverage", explanation=why, **more)
     if score.state != "scored":
@@ -270,10 +272,6 @@ def settle(
         message = f"{score.value!r} is not a number from 0 to 1"
         return failed(configured, Failure(type="invalid_score", message=message), **more)
     return _scored(configured, score, value, more)
-
-
-def _lacks_all(score: Score, coverage: tuple[int, int]) -> bool:
-    return score.state == "not_applicable" and coverage[1] < coverage[0]
 
 
 def failed(configured: Configured, failure: Failure, **more: Any) -> Outcome:
@@ -317,23 +315,19 @@ def _unscored(configured: Configured, score: Score, more: dict[str, Any]) -> Out
     )
 
 
-def _measured(configured: Configured, score: Score, value: float, more: dict[str, Any]) -> Outcome:
-    return _outcome(
-        configured,
-        state="measured",
-        measured=rounded(value),
-        threshold=None,
-        explanation=score.explanation,
-        metadata={**score.metadata, "value": rounded(value)},
-        evidence=score.evidence,
-        truncated=score.truncated,
-        **more,
-    )
-
-
 def _scored(configured: Configured, score: Score, value: float, more: dict[str, Any]) -> Outcome:
     if not configured.is_calibrated:
-        return _measured(configured, score, value, more)
+        return _outcome(
+            configured,
+            state="measured",
+            measured=rounded(value),
+            threshold=None,
+            explanation=score.explanation,
+            metadata={**score.metadata, "value": rounded(value)},
+            evidence=score.evidence,
+            truncated=score.truncated,
+            **more,
+        )
     spec = configured.spec
     threshold = configured.threshold if score.threshold is None else score.threshold
     success = score.success
@@ -342,13 +336,8 @@ def _scored(configured: Configured, score: Score, value: float, more: dict[str, 
     metadata = score.metadata
     if spec.verdict_in_metadata:
         metadata = {**metadata, "threshold": threshold, "success": success}
-    if "final" not in more:
-        more["final"] = configured.final
-    return Outcome(
-        evaluator=spec.name,
-        version=spec.version,
-        method=spec.method,
-        options_digest=configured.options_digest,
+    return _outcome(
+        configured,
         state="scored",
         score=rounded(value),
         success=success,

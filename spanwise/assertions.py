@@ -34,13 +34,19 @@ def assert_scores(
     """
     if not least:
         raise ValueError("name an evaluator and its least score: agent_reliability=0.8")
-    scores = _scores(
-        traces,
-        tuple(least),
-        judge=judge,
-        expectations=expectations,
-        plugins=plugins,
-        config=config,
+    if isinstance(traces, str | Path | bytes):
+        traces = read(traces, config=config)
+    scores = (
+        traces
+        if isinstance(traces, Scores)
+        else score(
+            traces,
+            evaluators=tuple(least),
+            judge=judge,
+            expectations=expectations,
+            plugins=plugins,
+            config=config,
+        )
     )
     lines = [line for name, limit in least.items() for line in _short(name, limit, scores.of(name))]
     if lines:
@@ -48,29 +54,6 @@ def assert_scores(
             True  # pytest shows the test that failed, not the source of this function
         )
         raise AssertionError("\n".join(lines))
-
-
-def _scores(
-    traces: Iterable[Trace] | Scores | str | Path | bytes,
-    names: Sequence[str],
-    *,
-    judge: str | Mapping[str, Any] | None,
-    expectations: Expected | None,
-    plugins: Sequence[str | Path],
-    config: Configuration,
-) -> Scores:
-    if isinstance(traces, Scores):
-        return traces
-    if isinstance(traces, str | Path | bytes):
-        traces = read(traces, config=config)
-    return score(
-        traces,
-        evaluators=names,
-        judge=judge,
-        expectations=expectations,
-        plugins=plugins,
-        config=config,
-    )
 
 
 def _short(name: str, limit: float, signals: Scores) -> Iterator[str]:

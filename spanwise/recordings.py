@@ -75,9 +75,7 @@ read = waits(aread)
 
 @contextmanager
 def _files(source: Source) -> Generator[tuple[Path, ...]]:
-    if not isinstance(source, str | Path | bytes) and any(
-        isinstance(each, ReadableSpan) for each in source
-    ):
+    if _are_spans(source):
         source = _exported(source)
     if isinstance(source, bytes):
         with TemporaryDirectory() as folder:
@@ -87,6 +85,12 @@ def _files(source: Source) -> Generator[tuple[Path, ...]]:
     else:
         paths = [source] if isinstance(source, str | Path) else source
         yield find([Path(str(each)) for each in paths]).files
+
+
+def _are_spans(source: Source) -> TypeGuard[Sequence[ReadableSpan]]:
+    return not isinstance(source, str | Path | bytes) and any(
+        isinstance(each, ReadableSpan) for each in source
+    )
 
 
 def _exported(spans: Sequence[ReadableSpan]) -> bytes:

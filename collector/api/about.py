@@ -11,23 +11,11 @@ Diagnose: TypeAlias = Callable[[Sequence[object], Sequence[Row]], Row]
 """The notes and the sessions of those traces in; the findings out, as `spanwise doctor --format json` has them."""
 
 
-def _none() -> Sequence[Row]:
-    return ()
-
-
-def _unexamined(_trace: Row, _spans: Sequence[Row]) -> object:
-    return None
-
-
-def _unknown(_notes: Sequence[object], _sessions: Sequence[Row]) -> Row:
-    return {"stacks": (), "unscored": (), "judge": None}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
     """By default nothing is known."""
 
-    catalogue: Callable[[], Sequence[Row]] = _none
+    catalogue: Callable[[], Sequence[Row]] = tuple
     """Every evaluator: name, scope, method, version, source, doc, threshold, options, and why it is off where it is."""
-    examine: Examine = _unexamined
-    diagnose: Diagnose = _unknown
+    examine: Examine = lambda _trace, _spans: None
+    diagnose: Diagnose = lambda _notes, _sessions: {"stacks": (), "unscored": (), "judge": None}

@@ -63,11 +63,11 @@ def agent_shown(
             name: _mean(getattr(standing, f"window_{name}") or getattr(standing, name))
             for name in HEADLINES.values()
         },
-        "faults": [] if standing is None else [_fault(each) for each in standing.faults],
+        "faults": [] if standing is None else [_dated(each) for each in standing.faults],
         "failing_always": []
         if standing is None
         else [msgspec.to_builtins(each) for each in standing.failing_always],
-        "drops": [] if standing is None else [_drop(each) for each in standing.drops],
+        "drops": [] if standing is None else [_dated(each) for each in standing.drops],
         "second_opinion": None if standing is None else _opinion(standing.second_opinion),
         "differs": None if differs is None else [each._asdict() for each in differs],
         "detectors": [] if standing is None else [_watched(each) for each in standing.watched],
@@ -102,13 +102,9 @@ def _runaway(trace: OpenRunaway) -> dict[str, Any]:
     }
 
 
-def _fault(fault: Fault) -> dict[str, Any]:
-    return {**msgspec.to_builtins(fault), "since": time_shown(micros(fault.since))}
+def _dated(found: Fault | Drop) -> dict[str, Any]:
+    return {**msgspec.to_builtins(found), "since": time_shown(micros(found.since))}
 
 
 def _opinion(found: SecondOpinion | None) -> dict[str, Any] | None:
     return None if found is None else {**msgspec.to_builtins(found), "words": found.words}
-
-
-def _drop(drop: Drop) -> dict[str, Any]:
-    return {**msgspec.to_builtins(drop), "since": time_shown(micros(drop.since))}

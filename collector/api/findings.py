@@ -10,7 +10,7 @@ import msgspec
 from collector.api.about import About, Row
 from collector.api.off_loop import OffLoop
 from collector.api.query import Query, session_shown
-from collector.api.traces import FullTrace, Traces
+from collector.api.traces import Traces
 from collector.base.clock import Clock
 
 EVERY = 60.0  # seconds for which the same traces are looked at
@@ -72,12 +72,11 @@ class Findings:
         began = self._monotonic()
         for trace_id in ids:
             if trace_id not in self._notes:
-                self._notes[trace_id] = await self._traces.find(trace_id, self._note)
+                self._notes[trace_id] = await self._traces.find(
+                    trace_id, lambda full: self._about.examine(full.trace, full.spans)
+                )
                 if self._monotonic() - began > patience:
                     return
-
-    def _note(self, full: FullTrace) -> object:
-        return self._about.examine(full.trace, full.spans)
 
     def _newest(self) -> Sequence[Row]:
         shown = map(session_shown, self._query.latest(TRACES))

@@ -108,7 +108,13 @@ def vitals(of: Numbers, *, now: float) -> dict[str, Any]:
             if labels["result"] == "lost" and count
         },
         "storage": _storage(of),
-        "judge": _judge(of),
+        "judge": {
+            "requests": of.by("judge_requests_total", "result"),
+            "tokens": of.by("judge_tokens_total", "type"),
+            "usd": of.by("judge_cost_usd_total", "model"),
+            "remaining": of.value("judge_budget_remaining_usd"),
+            "limit": of.value("judge_budget_limit_usd"),
+        },
         "evicted": of.by("index_evicted_total", "kind"),
         "dropped": of.total("log_dropped_records_total"),
         "gaps": of.total("log_gap_records_total"),
@@ -135,14 +141,12 @@ def _sinks(of: Numbers, now: float) -> list[dict[str, Any]]:
                 for result in ("acked", "retried", "lost")
             },
             "waiting": of.value("outbox_records", sink=name),
-            "oldest": _age(of.value("outbox_oldest_timestamp_seconds", sink=name), now),
+            "oldest": max(0.0, now - since)
+            if (since := of.value("outbox_oldest_timestamp_seconds", sink=name))
+            else None,
         }
         for name in names
     ]
-
-
-def _age(since: float | None, now: float) -> float | None:
-    return max(0.0, now - since) if since else None
 
 
 def _storage(of: Numbers) -> list[dict[str, Any]]:
@@ -155,13 +159,3 @@ def _storage(of: Numbers) -> list[dict[str, Any]]:
         limit = of.value("index_limit_bytes")
         log.insert(0, {"name": "index of the page", "bytes": index, "limit": limit})
     return log
-
-
-def _judge(of: Numbers) -> dict[str, Any]:
-    return {
-        "requests": of.by("judge_requests_total", "result"),
-        "tokens": of.by("judge_tokens_total", "type"),
-        "usd": of.by("judge_cost_usd_total", "model"),
-        "remaining": of.value("judge_budget_remaining_usd"),
-        "limit": of.value("judge_budget_limit_usd"),
-    }

@@ -145,11 +145,7 @@ def _shower(path: Path) -> Callable[[Any], str]:
     for each in field.metadata if field is not None else ():
         if isinstance(each, PlainSerializer):
             return lambda value: each.func(value) if isinstance(value, (int, float)) else str(value)  # pyright: ignore[reportCallIssue, reportUnknownLambdaType, reportUnknownVariableType] - ours take one value
-    return _plainly
-
-
-def _plainly(value: Any) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
+    return lambda value: f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def is_secret(path: Path) -> bool:

@@ -21,16 +21,12 @@ EVERY = 2.0  # seconds between two measurements
 PATIENCE = 5.0  # seconds that a measurement of all groups may take
 
 
-def _nothing() -> Lag:
-    return Lag()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedGroup:
     group: str
     topic: str
     unread: bool = False  # see `port.Lags`
-    held: Callable[[], Lag] = _nothing
+    held: Callable[[], Lag] = Lag
     """What its room has read and should have finished, where its commit does not say it."""
 
 

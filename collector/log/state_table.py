@@ -23,14 +23,6 @@ Parts = Mapping[int, bytes]
 """By name, what is large of a state."""
 
 
-def _no_parts(_key: Any) -> Parts:
-    return {}
-
-
-def _not_kept(_key: Any, _parts: Parts) -> None:
-    return
-
-
 class _Written(NamedTuple):
     """What was made pending of a key."""
 
@@ -49,8 +41,8 @@ class StateTable(Generic[K, S]):
         *,
         encode: Callable[[K], S | None],
         restore: Callable[[K, S, Parts], None],
-        due: Callable[[K], Parts] = _no_parts,
-        stored: Callable[[K, Parts], None] = _not_kept,
+        due: Callable[[K], Parts] = lambda _key: {},
+        stored: Callable[[K, Parts], None] = lambda _key, _parts: None,
     ) -> None:
         """Of keys of type `key`, with states of type `state`.
 
@@ -101,7 +93,7 @@ class StateTable(Generic[K, S]):
         parts: list[New] = []
         for key in todo:
             state = self._encode(key)
-            due = _no_parts(key) if state is None else self._due(key)
+            due: Parts = {} if state is None else self._due(key)
             gone = self._gone.get(key, frozenset[int]()) - due.keys()
             self._writing[key] = _Written(due, gone)
             # The state is removed last: without it, parts that a crash left would be taken for those of a new one.

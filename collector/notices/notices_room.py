@@ -27,7 +27,7 @@ from collector.notices.messenger import Messenger, TargetLoop
 from collector.notices.notice import Notice
 from collector.notices.series import Series, SeriesSample
 from collector.records.notices import NOTICES, AlarmRecord, Labels, decode_alarm
-from collector.records.standing import WORST, Drop, Standing, Standings
+from collector.records.standing import WORST, Standing, Standings
 from collector.slo.rules import HELP
 
 EVERY = 15.0  # seconds between two looks
@@ -174,12 +174,10 @@ def _sessions(standing: Standing | None, labels: Mapping[str, str]) -> tuple[str
     if standing is None:
         return ()
     of_scope = (each for each in standing.drops if each.scope == labels.get("scope"))
-    drops = sorted((each for each in of_scope if each.direction == "worse"), key=_rank)
+    drops = sorted(
+        (each for each in of_scope if each.direction == "worse"), key=lambda each: each.mean_rank
+    )
     asked = {(labels.get("fault"), labels.get("tool", "")), *(each.cause for each in drops)}
     shown = [each.worst for each in standing.faults if (each.fault, each.tool) in asked]
     shown += [each.worst for each in drops]
     return tuple(dict.fromkeys(chain.from_iterable(shown)))[:WORST]
-
-
-def _rank(drop: Drop) -> float:
-    return drop.mean_rank

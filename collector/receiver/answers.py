@@ -8,7 +8,6 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import IntEnum
 from socket import socket
 from typing import Literal, TypeAlias
 
@@ -16,6 +15,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
+from grpc import StatusCode as Code
 
 from collector.base.errors import ConfigError, Retryable
 from collector.base.net import address, bind
@@ -98,26 +98,6 @@ def cannot_listen(key: str, host: str, port: int, why: str) -> ConfigError:
     return ConfigError(
         f"{key}: cannot listen on {address(host, port)}: {why}; stop what listens there or set {key}.port"
     )
-
-
-class Code(IntEnum):
-    OK = 0
-    CANCELLED = 1
-    UNKNOWN = 2
-    INVALID_ARGUMENT = 3
-    DEADLINE_EXCEEDED = 4
-    NOT_FOUND = 5
-    ALREADY_EXISTS = 6
-    PERMISSION_DENIED = 7
-    RESOURCE_EXHAUSTED = 8
-    FAILED_PRECONDITION = 9
-    ABORTED = 10
-    OUT_OF_RANGE = 11
-    UNIMPLEMENTED = 12
-    INTERNAL = 13
-    UNAVAILABLE = 14
-    DATA_LOSS = 15
-    UNAUTHENTICATED = 16
 
 
 _RETRYABLE = frozenset(
@@ -207,7 +187,7 @@ def _short(message: str) -> str:
 
 def status(answer: ReceiverReply) -> Status:
     """The google.rpc.Status of an answer that is not OK."""
-    reply = Status(code=int(answer.code), message=answer.message)
+    reply = Status(code=answer.code.value[0], message=answer.message)
     if answer.bad_request:
         violation = BadRequest.FieldViolation(field="body", description=answer.message)
         _attach(reply, BadRequest(field_violations=[violation]))

@@ -29,7 +29,6 @@ from collector.receiver.tls import Tls
 
 KEY = "receiver.grpc"
 _log = logging.getLogger(__name__)
-_CODES = {code.value[0]: code for code in grpc.StatusCode}
 _DECODE = protobuf(sniff)
 MAX_CONNECTIONS = 2000
 DROPPED_SLOTS = 2
@@ -156,7 +155,12 @@ class GrpcServer:
             if self._tls is None:
                 server.add_insecure_port(where)
             else:
-                server.add_secure_port(where, _credentials(self._tls))
+                credentials = grpc.ssl_server_credentials(
+                    [(self._tls.key, self._tls.cert)],
+                    root_certificates=self._tls.client_ca,
+                    require_client_auth=self._tls.client_ca is not None,
+                )
+                server.add_secure_port(where, credentials)
         except RuntimeError as error:
             raise cannot_listen(KEY, self._host, self._port, "grpc could not bind it") from error
 
@@ -204,7 +208,7 @@ class GrpcServer:
         who = self._sender(context)
         answer = self._intake.drop(signal, "grpc", unauthenticated() if who is None else None)
         if who is None:
-            await context.abort(_CODES[answer.code], answer.message, trailers(answer))
+            await context.abort(answer.code, answer.message, trailers(answer))
         with suppress(Retryable):  # a call ends with its message; whether it came does not matter
             await self._unread.read(who, partial(_message, context))
         return b""
@@ -226,7 +230,7 @@ class GrpcServer:
                 decode=_DECODE,
             )
         if answer.code != OK.code:
-            await context.abort(_CODES[answer.code], answer.message, trailers(answer))
+            await context.abort(answer.code, answer.message, trailers(answer))
         if answer is OK:
             return b""
         return signal.response(answer.rejected, answer.message).SerializeToString()
@@ -252,14 +256,6 @@ def _authorization(context: grpc.aio.ServicerContext[bytes, bytes]) -> str | Non
         if key == "authorization" and isinstance(value, str):
             return value
     return None
-
-
-def _credentials(tls: Tls) -> grpc.ServerCredentials:
-    return grpc.ssl_server_credentials(
-        [(tls.key, tls.cert)],
-        root_certificates=tls.client_ca,
-        require_client_auth=tls.client_ca is not None,
-    )
 
 
 class GrpcHealth:

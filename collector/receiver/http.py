@@ -151,16 +151,12 @@ class HttpApp:
         return sender if self._bearer.required else self._foreign(headers) or sender
 
     def _foreign(self, headers: Headers) -> ReceiverReply | None:
-        if not self._is_welcome(headers.get("origin", "http://localhost")):
+        origin = headers.get("origin", "http://localhost")
+        if not is_local_origin(origin) and self._origins.isdisjoint((origin, "*")):
             return _FOREIGN
-        if is_loopback(self._host) and not is_this_machine(
-            headers.get("host", self._host), self._host
-        ):
-            return _FOREIGN
-        return None
-
-    def _is_welcome(self, origin: str) -> bool:
-        return is_local_origin(origin) or not self._origins.isdisjoint((origin, "*"))
+        host = headers.get("host", self._host)
+        is_rebound = is_loopback(self._host) and not is_this_machine(host, self._host)
+        return _FOREIGN if is_rebound else None
 
 
 async def _chunks(request: Request) -> AsyncGenerator[bytes]:
@@ -194,18 +190,13 @@ def _error(answer: ReceiverReply, media: str | None) -> Response:
 
 
 def _reply(message: Message, answer: ReceiverReply, media: str | None) -> Response:
+    body = MessageToJson(message, indent=None).encode() if media == JSON else None
     return Response(
-        _encoded(message, media),
+        message.SerializeToString() if body is None else body,
         status_code=answer.http_status,
         headers=_headers(answer),
         media_type=media or PROTOBUF,
     )
-
-
-def _encoded(message: Message, media: str | None) -> bytes:
-    if media == JSON:
-        return MessageToJson(message, indent=None).encode()
-    return message.SerializeToString()
 
 
 def _feedback_body(answer: ReceiverReply, found: FoundFeedback) -> str:

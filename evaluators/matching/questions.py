@@ -61,7 +61,11 @@ def asked_again(question: str | None, earlier: Sequence[str | None]) -> frozense
     while linked:
         one = linked.pop()
         for place, words in enumerate(before):
-            if words is not None and place not in again and _is_same(one, words):
+            if (
+                words is not None
+                and place not in again
+                and (bool(one and words) and (one <= words or words <= one))
+            ):
                 again.add(place)
                 linked.append(words)
     return frozenset(again)
@@ -78,7 +82,3 @@ def _words_of(kept: str) -> frozenset[str]:
     words = ascii_words(kept) if kept.isascii() else _WORD.findall(kept.lower())
     size = len("".join(words).encode(errors="replace"))
     return frozenset(words) if size >= LEAST else frozenset()
-
-
-def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    return bool(one and other) and (one <= other or other <= one)

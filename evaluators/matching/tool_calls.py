@@ -34,11 +34,10 @@ def failures(calls: Sequence[ToolCall]) -> tuple[tuple[ToolCall, ...], tuple[Too
 
 def given_up(calls: Sequence[ToolCall], lost: Sequence[ToolCall]) -> bool:
     """Whether no call succeeded after the last of the unrecovered errors; else the agent found a way around them."""
-    return bool(lost) and all(call.error is not None for call in calls[_place(calls, lost[-1]) :])
-
-
-def _place(calls: Sequence[ToolCall], wanted: ToolCall) -> int:
-    return next(place for place, call in enumerate(calls) if call is wanted)
+    if not lost:
+        return False
+    place = next(place for place, call in enumerate(calls) if call is lost[-1])
+    return all(call.error is not None for call in calls[place:])
 
 
 def unknown(trace: Trace) -> tuple[ToolCall, ...]:
@@ -94,13 +93,8 @@ def _check(trace: Trace) -> CheckedCalls:
         unchecked += each.is_costly
         if each.is_judged:
             judged.append((call, each.error))
-    return CheckedCalls(tuple(judged), _unchecked(unchecked, len(trace.tool_calls)))
-
-
-def _unchecked(count: int, calls: int) -> str | None:
-    if not count:
-        return None
-    return f"arguments: {count} of {calls} calls have a schema that cannot be checked whole"
+    why = f"arguments: {unchecked} of {len(trace.tool_calls)} calls have a schema that cannot be checked whole"
+    return CheckedCalls(tuple(judged), why if unchecked else None)
 
 
 def span_ids(calls: Sequence[ToolCall]) -> tuple[str, ...]:

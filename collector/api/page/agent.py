@@ -60,7 +60,7 @@ def agent_page(
     span = timespan(
         asked.length,
         now=now,
-        seen=_seen(versions),
+        seen=[at / 1e6 for each in versions for at in (each.first, each.entry.last)],
         since=next((each.time for each in moments if each.kind != "release"), None),
         parts=PARTS,
     )
@@ -142,8 +142,8 @@ def _since(moments: Sequence[Moment]) -> float | None:
     The first fault that is active, which is the cause, else the first drop, else the newest of what else happened.
     """
     for kind in ("fault", "drop"):
-        if stands := [each.time for each in moments if each.kind == kind]:
-            return min(stands)
+        if times := [each.time for each in moments if each.kind == kind]:
+            return min(times)
     return max((each.time for each in moments), default=None)
 
 
@@ -165,10 +165,6 @@ def _marks(moments: Iterable[Moment], span: Timespan) -> list[ChartMark]:
         else:
             texts.append(each.text)
     return chart.apart([chart.mark(at, kind, texts) for at, kind, texts in found])
-
-
-def _seen(versions: Iterable[ChartVersion]) -> list[float]:
-    return [at / 1e6 for each in versions for at in (each.first, each.entry.last)]
 
 
 def _version(reader: Reader, version: ChartVersion, standing: Standing | None) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from collector.api.page.agent_rows import change, fault_row, headline_first
 from collector.api.page.sheet import Sheet
 from collector.api.page.timespan import Timespan
 from collector.api.page.views import duration, score, words
-from collector.records.standing import Drop, OpenRunaway, Standing, Standings
+from collector.records.standing import Drop, Standing, Standings
+from evaluators.counts import amount
 from evaluators.dialects.dialect import NO_SETTING
 from evaluators.formulas.past_limits import PastLimits
 
@@ -45,19 +46,12 @@ def badges(found: Row) -> Mapping[str, Badge]:
                     settings.setdefault(service, advice["setting"].partition("\n")[0])
     return {
         service: Badge(
-            text=f"{next(iter(said))}{_more(len(said) - 1)}: {_blind(len(blind[service]))}",
+            text=f"{next(iter(said))}{f' and {len(said) - 1} more' if len(said) > 1 else ''}: "
+            f"{amount(len(blind[service]), 'evaluator')} blind",
             setting=sheet.name(settings[service]) if service in settings else None,
         )
         for service, said in lacks.items()
     }
-
-
-def _more(count: int) -> str:
-    return f" and {count} more" if count else ""
-
-
-def _blind(count: int) -> str:
-    return f"{count} evaluator{'s' if count != 1 else ''} blind"
 
 
 PARTS = 24  # points of a sparkline
@@ -124,7 +118,15 @@ def _row(
         "detector": _detector(standing, span),
         "faults": [fault_row(each, now) for each in faults],
         "alarms": alarms,
-        "runaways": [_runaway(each, now) for each in runaways[:RUNAWAYS]],
+        "runaways": [
+            {
+                "trace_id": each.trace_id,
+                "session_id": each.session_id,
+                "reason": each.reason,
+                "for": duration(max(0.0, now - each.since)),
+            }
+            for each in runaways[:RUNAWAYS]
+        ],
         "more_runaways": len(runaways[RUNAWAYS:]),
         "needs_attention": bool(runaways or faults) or any(each["is_bad"] for each in alarms),
         "coverage": reader.coverage(rows),
@@ -150,15 +152,6 @@ def _alarm(
         if before is not None and since is not None:
             means = f"{score(before)} \u2192 {score(since)}"
     return {**change(drop), "for": duration(max(0.0, now - drop.since)), "means": means}
-
-
-def _runaway(trace: OpenRunaway, now: float) -> dict[str, Any]:
-    return {
-        "trace_id": trace.trace_id,
-        "session_id": trace.session_id,
-        "reason": trace.reason,
-        "for": duration(max(0.0, now - trace.since)),
-    }
 
 
 def _detector(standing: Standing | None, span: Timespan) -> dict[str, Any] | None:

@@ -192,12 +192,12 @@ def progress(trail: Iterable[tuple[int, int]], edges: Sequence[float]) -> list[f
 def past_alarms(trail: Iterable[tuple[int, int]]) -> list[float]:
     """When an alarm was raised that is over now, Unix seconds, the newest first."""
     raised: list[float] = []
-    stands = False
+    is_active = False
     for time, step in trail:
-        if step >= ALARM and not stands:
+        if step >= ALARM and not is_active:
             raised.append(float(time))
-        stands = step >= ALARM
-    return raised[-2::-1] if stands else raised[::-1]
+        is_active = step >= ALARM
+    return raised[-2::-1] if is_active else raised[::-1]
 
 
 def failing(
@@ -225,14 +225,10 @@ def _hovers(texts: Sequence[str | None], parts: Parts, span: Timespan) -> tuple[
     edges = span.edges
     return chart.hovers(
         [
-            text and f"{span.clock(edges[at])}: {text} ({_sessions(len(parts[at]))})"
+            text and f"{span.clock(edges[at])}: {text} ({amount(len(parts[at]), 'session')})"
             for at, text in enumerate(texts)
         ]
     )
-
-
-def _sessions(count: int) -> str:
-    return f"{count} session{'' if count == 1 else 's'}"
 
 
 def summary(name: str, values: Values, words: Words) -> str:

@@ -149,18 +149,17 @@ def _stack(stack: Row, sheet: Sheet) -> dict[str, Any]:
         "sdks": sheet.text(", ".join(stack["sdks"])),
         "turns": stack["turns"],
         "traces": stack["traces"],
-        "findings": [_finding(each, sheet) for each in stack["findings"]],
+        "findings": [
+            {
+                "lack": each["lack"],
+                "says": sheet.text(each["says"] or ""),
+                "traces": each["traces"],
+                "stops": list(each["stops"]),
+                "example": sheet.name(each["example"]),
+            }
+            for each in stack["findings"]
+        ],
         "advice": _advice(stack["findings"], sheet),
-    }
-
-
-def _finding(finding: Row, sheet: Sheet) -> dict[str, Any]:
-    return {
-        "lack": finding["lack"],
-        "says": sheet.text(finding["says"] or ""),
-        "traces": finding["traces"],
-        "stops": list(finding["stops"]),
-        "example": sheet.name(finding["example"]),
     }
 
 

@@ -1,6 +1,6 @@
 """What one page may hold. Everything that a sender can make long or many is put on a page through a `Sheet`. Pure."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -115,10 +115,6 @@ def _after(text: str, lines: int) -> int | None:
         if end < 0:
             return None
     return len(text[:end].rstrip("\n")) if text.count("\n", end) > _FEW else None
-
-
-def left_out(items: Sequence[Any], rows: Sequence[Any]) -> int:
-    return len(items) - len(rows)
 
 
 def plain(value: Any) -> str:

@@ -99,8 +99,9 @@ def verdict(
     scored = [rows for rows in turns if any(each["outcome"] == "scored" for each in rows)]
     if not scored:
         return None
-    fell = [below for rows in scored if (below := _below(rows))]
-    most = Counter(name for below in fell for name in below).most_common(3)
+    below = ([each["evaluator"] for each in rows if each["success"] is False] for rows in scored)
+    fell = [names for names in below if names]
+    most = Counter(name for names in fell for name in names).most_common(3)
     counted = ", ".join(f"{words(name)} ({count})" for name, count in most)
     these, of_these = ("", "") if is_whole else ("these ", "of these traces ")
     if not fell:
@@ -110,10 +111,6 @@ def verdict(
     else:
         share = f"In {len(fell)} of {these}{len(scored)} traces a score did not pass: {counted}"
     return f"{_went(reliability)}{share}."
-
-
-def _below(rows: Sequence[dict[str, Any]]) -> list[str]:
-    return [each["evaluator"] for each in rows if each["success"] is False]
 
 
 def _went(reliability: float | None) -> str:

@@ -15,7 +15,7 @@ from collector.api.answers import text_of
 from collector.api.feedback_table import said_by_people
 from collector.api.page.feedback_pages import said_view
 from collector.api.page.session_view import TRACES
-from collector.api.page.sheet import OPENING, PAGE, Sheet, left_out, plain
+from collector.api.page.sheet import OPENING, PAGE, Sheet, plain
 from collector.api.page.signal_rows import failing, runs_away, signal_rows, why_no_scores
 from collector.api.page.site import Site
 from collector.api.traces import FullTrace
@@ -72,7 +72,9 @@ class _Maker:
             ],
             "asks": line.asks,
             "at": None if timed is None else _seconds(self._began, timed.start_time_unix_nano),
-            "seconds": None if timed is None else _took(timed),
+            "seconds": None
+            if timed is None
+            else _seconds(timed.start_time_unix_nano, timed.end_time_unix_nano),
             **self._of_model(line.model),
             **self._of_call(line.call),
         }
@@ -112,10 +114,6 @@ class _Maker:
             },
             "is_first_failure": call is self._failed,
         }
-
-
-def _took(call: ModelCall | ToolCall) -> float:
-    return _seconds(call.start_time_unix_nano, call.end_time_unix_nano)
 
 
 def _seconds(since: int, until: int) -> float:
@@ -204,7 +202,7 @@ def span_shown(row: SpanRow, tree: Sheet, said: Sheet) -> dict[str, Any]:
         "attributes": attributes,
         "attributes_left_out": len(span["attributes"]) - len(attributes),
         "events": events,
-        "events_left_out": left_out(span["events"], events),
+        "events_left_out": len(span["events"]) - len(events),
         "scope": tree.name(span["scope"]),
     }
 
@@ -251,7 +249,7 @@ def trace_view(full: FullTrace) -> dict[str, Any]:
         "lines_left_out": len(lines) - sum(len(group["rows"]) for group in groups),
         "rows": spans,
         "shown_spans": {span_id: number for span_id, (number, _) in numbered.items()},
-        "left_out": left_out(rows, spans),
+        "left_out": len(rows) - len(spans),
         "expired": not full.spans,
         "has_recording": bool(full.pieces),
     }

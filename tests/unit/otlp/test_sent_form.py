@@ -10,7 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp.sent_form import as_sent, unread_record
 from collector.otlp.signal import OtlpSignal
-from collector.receiver.unread import unread_records
+from collector.receiver.log_requests import unread_records
 from collector.records.otlp_signals import LOGS, TRACES
 from collector.service import recordings
 from tests.support.otlp import body, span
