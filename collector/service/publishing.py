@@ -122,6 +122,7 @@ class Publishing:
         return SecondOpinions(
             judge.more if judge.sample < 1 else None,
             asked_for_opinions(self._plan),
+            model=judge.model or "",
             settle=self._config.windows.agent.settle,
             partitions=max(1, log.partitions(TRACES)),
         )

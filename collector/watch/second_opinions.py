@@ -29,7 +29,6 @@ from collector.records.second_opinion import (
     MoreState,
     SecondOpinion,
     contradicts,
-    verdict_of,
 )
 from collector.records.signal_batch import SignalHeader
 from collector.records.standing import AgentLabels
@@ -65,6 +64,7 @@ class SecondOpinions:
     Args:
         more: How many sessions; None: the judge is asked about none, and answers by those of its sample.
         evaluator: The judged evaluator whose scores are the judge's opinion; None: there is no judge.
+        model: The judge's. What another evaluator or model said is forgotten: it ranks with no score of this one.
         settle: Seconds of log time after which a session's score has settled.
         partitions: Of topic `traces`, over which a request is spread.
     """
@@ -74,10 +74,12 @@ class SecondOpinions:
         more: JudgeMore | None = None,
         evaluator: str | None = None,
         *,
+        model: str = "",
         settle: float = 0.0,
         partitions: int = 1,
     ) -> None:
         self.evaluator = evaluator
+        self._judge = f"{evaluator} by {model}"
         self._new_version = more and more.new_version
         self._drop = more and more.drop
         self._settle = settle
@@ -172,20 +174,21 @@ class SecondOpinions:
             asked = state.opinion
             if asked is None or self.evaluator is None:
                 continue
+            sessions = self._judged.get(agent, {}).values()
+            judged = sum(each.time > asked.asked for each in sessions)
             found[agent] = SecondOpinion(
-                verdict=verdict_of(asked.looks, asked.fall),
+                verdict=asked.verdict,
                 evaluator=self.evaluator,
                 before=fmean(asked.before) if asked.before else None,
                 after=asked.after,
                 sessions=asked.looks[-1].sessions if asked.looks else 0,
-                judged=sum(
-                    each.time > asked.asked for each in self._judged.get(agent, {}).values()
-                ),
+                judged=judged,
                 wanted=asked.wanted,
                 unanswered=asked.unanswered,
                 budget=asked.budget,
                 samples_before=len(asked.before),
-                contradicts=contradicts(self._judged.get(agent, {}).values()),
+                contradicts=contradicts(sessions),
+                is_over=asked.is_over and judged + asked.unanswered >= asked.wanted,
             )
         return found
 
@@ -212,10 +215,14 @@ class SecondOpinions:
         state = self._states.get(agent)
         judged = tuple(self._judged.get(agent, {}).values())
         return (
-            None if state is None and not judged else replace(state or MoreState(), judged=judged)
+            None
+            if state is None and not judged
+            else replace(state or MoreState(), judged=judged, judge=self._judge)
         )
 
     def _restore(self, agent: AgentLabels, state: MoreState, _parts: Parts) -> None:
+        if state.judge != self._judge and self.evaluator is not None:
+            state = replace(state, opinion=None, judged=())
         self._judged[agent] = {each.session: each for each in state.judged}
         self._states[agent] = replace(state, judged=())
 
@@ -249,17 +256,15 @@ class _Asking:
         # Of several drops, the one that is hardest to tell from none.
         fall = min((each.fall for each in alarms if each.since is not None), default=None)
         if (asked := self.state.opinion) and asked.fall is None:
-            if verdict_of(asked.looks, fall) == "not_confirmed":
-                self._stop(
-                    asked
-                )  # of before the drop stood: it says nothing of what has come since
-            asked.fall = fall
+            was_over, asked.fall = asked.is_over and self._missing(asked) <= 0, fall
+            if fall is not None and (was_over or asked.verdict == "not_confirmed"):
+                self._stop(asked)  # it says nothing of what has come since the drop stands
         if since is None:
             if asked := self.state.opinion:
                 self._stop(asked)
         elif (asked := self.state.opinion) is None:
             self._begin(since, drop, fall)
-        elif verdict_of(asked.looks, asked.fall) == "undecided":
+        elif asked.verdict == "undecided":
             self._go_on(asked, drop, settled_by)
 
     def _drop_since(self, alarms: Sequence[NearAlarm]) -> float | None:
@@ -287,21 +292,21 @@ class _Asking:
         )
 
     def _go_on(self, asked: AskedOpinion, drop: int, settled_by: float) -> None:
-        answers = [each for each in self.judged if each.time > asked.asked]
-        settled = [each.score for each in answers if each.time <= settled_by]
-        missing = asked.wanted - len(answers) - asked.unanswered
         if contradicts(self.judged):
-            self._give_back(missing)
-            asked.wanted -= max(0, missing)
+            self._give_back(asked)
+            asked.wanted -= max(0, self._missing(asked))
             return
+        settled = [each.score for each in self._answers(asked) if each.time <= settled_by]
         looks = looks_of(settled, asked.before, taken=asked.looks)
         if len(looks) > len(asked.looks):
             asked.looks = looks
             asked.after = fmean(settled[: looks[-1].sessions])
-        if verdict_of(asked.looks, asked.fall) != "undecided":
-            self._give_back(missing)
+        missing = self._missing(asked)
+        if asked.verdict != "undecided":
+            self._give_back(asked)
         elif drop and len(settled) + asked.unanswered >= asked.wanted:
-            if further := self._allowed(min(asked.wanted, MOST - asked.wanted)):
+            most = 0 if asked.is_over else min(asked.wanted, MOST - asked.wanted)
+            if further := self._allowed(most):
                 asked.wanted += further
                 asked.requested = self.now
                 self._request(further + missing)
@@ -310,14 +315,19 @@ class _Asking:
             self._request(missing)
 
     def _stop(self, asked: AskedOpinion) -> None:
-        if verdict_of(asked.looks, asked.fall) == "undecided":
-            answers = sum(each.time > asked.asked for each in self.judged)
-            self._give_back(asked.wanted - answers - asked.unanswered)
+        if asked.verdict == "undecided":
+            self._give_back(asked)
         self.state.opinion = None
 
-    def _give_back(self, missing: int) -> None:
+    def _answers(self, asked: AskedOpinion) -> list[JudgedSession]:
+        return [each for each in self.judged if each.time > asked.asked]
+
+    def _missing(self, asked: AskedOpinion) -> int:
+        return asked.wanted - len(self._answers(asked)) - asked.unanswered
+
+    def _give_back(self, asked: AskedOpinion) -> None:
         """What is still missing is wanted no longer."""
-        if missing > 0:
+        if (missing := self._missing(asked)) > 0:
             self._request(0)
             self.state.asked_today = max(0, self.state.asked_today - missing)
 

@@ -20,7 +20,7 @@ from statistics import NormalDist, fmean
 from typing import Any, NamedTuple
 
 from collector.config.tree import JudgeMore
-from collector.records.second_opinion import Verdict, verdict_of
+from collector.records.second_opinion import Verdict, is_worth_more, verdict_of
 from collector.records.signal import rfc3339
 from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.records.windows import WindowEntry
@@ -31,7 +31,7 @@ from evaluators.formulas.release_verdict import LOOKS, Look, looks_of
 from scripts.research.drops import USUAL, WELL_SORTED, futures, kinds, steady
 
 NORMAL = NormalDist()
-STREAMS = 1_000  # of a cell
+STREAMS = 2_000  # of a cell: a share of 2 % is known to .3
 AUROC = (0.62, 0.69, 0.93)
 """How well published verdicts of a judge sort failed sessions from good ones, by domain."""
 BEFORE = (100, 240)
@@ -74,6 +74,7 @@ def falls(then: float) -> tuple[float, ...]:
     return tuple(found)
 
 
+FIRST = 40  # sessions that are asked for before it is known whether more are worth it
 SMALL, LARGE = 0.5, 0.8
 """What fails since a drop; a fall as of the smaller is also what chance raises."""
 
@@ -87,7 +88,8 @@ def opinion(
     for look in LOOKS:
         taken = looks_of(later[:look], earlier, taken=taken)
         found = verdict_of(taken, fall)
-        if found != "undecided":
+        is_over = look >= FIRST and not is_worth_more(taken[-1], len(earlier), fall)
+        if found != "undecided" or is_over:
             return Opinion(found, look)
     return Opinion("undecided", LOOKS[-1])
 
@@ -138,15 +140,15 @@ def _both(found: Sequence[Opinion]) -> str:
     return f"{share(found, 'confirmed'):.1%}, {share(found, 'not_confirmed'):.1%}"
 
 
-def best(auroc: float, sessions: int = 40, false: float = 0.02) -> float:
-    """The chance that a drop of 20 -> 80 % is confirmed by the best test there is (Neyman and Pearson).
+def best(auroc: float, sessions: int, *, usual: float, then: float, false: float) -> float:
+    """The chance that a share `then` of failures is told from `usual` by the best test there is (Neyman and Pearson).
 
-    One look, a judge that passes or fails, and both of its shares are known; it is wrong where nothing changed in a
-    share `false`.
+    One look, a judge that passes or fails, and both of its shares are known. Where the share is `usual`, it is wrong in
+    a share `false`.
     """
-    fails = [share * auroc + (1 - share) * (1 - auroc) for share in (USUAL, 0.8)]
+    fails = [share * auroc + (1 - share) * (1 - auroc) for share in (usual, then)]
     left, power = false, 0.0
-    for count in range(sessions, -1, -1):
+    for count in sorted(range(sessions + 1), reverse=then > usual):
         none, some = (
             math.comb(sessions, count) * each**count * (1 - each) ** (sessions - count)
             for each in fails
@@ -154,6 +156,17 @@ def best(auroc: float, sessions: int = 40, false: float = 0.02) -> float:
         part = min(1.0, left / none)
         left, power = left - part * none, power + part * some
     return power
+
+
+def bounds() -> Iterator[str]:
+    """What no test can do, whatever it is."""
+    yield "| AUROC | 20 -> 80 % confirmed in 40 | 20 -> 50 % confirmed in 160 | nothing lost is said in 80, in 160 |"
+    yield "|---|---|---|---|"
+    for auroc in AUROC:
+        large = best(auroc, 40, usual=USUAL, then=LARGE, false=0.02)
+        half = best(auroc, 160, usual=USUAL, then=SMALL, false=0.02)
+        none = (best(auroc, each, usual=SMALL, then=USUAL, false=0.05) for each in (80, 160))
+        yield f"| {auroc} | {large:.0%} | {half:.0%} | {', '.join(f'{each:.0%}' for each in none)} |"
 
 
 # --- a month ---------------------------------------------------------------------------------------------------------
@@ -254,6 +267,7 @@ def labelled(labels: Labels) -> Iterator[str]:
             both = ", ".join(f"{share(found, each):.1%}" for each in ("confirmed", "not_confirmed"))
             who = "another mix of customers" if moves else "what moves no verdict"
             yield f"    benign, {who}, a fall as of 20 -> {shown:.0%}: confirmed, not {both}"
+        yield f"    another mix of customers is to its verdicts what 20 -> {alike(said):.0%} failing is"
 
 
 def shifted(said: Labels, shown: float, *, moves: bool) -> list[Opinion]:
@@ -262,10 +276,7 @@ def shifted(said: Labels, shown: float, *, moves: bool) -> list[Opinion]:
     `moves`: from 15 to 85 % of the customers are hard to talk to; else verdicts depend on success alone.
     """
     rng = random.Random(f"shifted {shown}")  # noqa: S311 - a simulation
-    cells: dict[tuple[bool, bool], list[float]] = defaultdict(list)
-    for each in said:
-        is_hard = moves and "PERSONA:Hard" in each["task_id"]
-        cells[each["success"], is_hard].append(float(each["passed"]))
+    cells = by_cell(said, moves=moves)
 
     def scores(count: int, hard: float) -> list[float]:
         return [
@@ -275,8 +286,34 @@ def shifted(said: Labels, shown: float, *, moves: bool) -> list[Opinion]:
 
     before = BEFORE[-1]
     return [
-        opinion(scores(before, 0.15), scores(LOOKS[-1], 0.85), rng, shown) for _ in range(STREAMS)
+        opinion(scores(before, HARD[0]), scores(LOOKS[-1], HARD[1]), rng, shown)
+        for _ in range(STREAMS)
     ]
+
+
+HARD = (0.15, 0.85)
+"""Shares of customers that are hard to talk to, before another mix and in it."""
+
+
+def by_cell(said: Labels, *, moves: bool) -> dict[tuple[bool, bool], list[float]]:
+    """Verdicts by whether the session succeeded, and, if that `moves` them, by whether its customer was hard."""
+    cells: dict[tuple[bool, bool], list[float]] = defaultdict(list)
+    for each in said:
+        is_hard = moves and "PERSONA:Hard" in each["task_id"]
+        cells[each["success"], is_hard].append(float(each["passed"]))
+    return cells
+
+
+def alike(said: Labels) -> float:
+    """The share of failures by which the judge passes as few sessions, of the usual customers, as of the other mix."""
+    means = {cell: fmean(verdicts) for cell, verdicts in by_cell(said, moves=True).items()}
+
+    def passed(hard: float, failing: float) -> float:
+        good, bad = ((1 - hard) * means[of, False] + hard * means[of, True] for of in (True, False))
+        return good - failing * (good - bad)
+
+    good, bad = passed(HARD[0], 0.0), passed(HARD[0], 1.0)
+    return (good - passed(HARD[1], USUAL)) / (good - bad)
 
 
 def tables() -> Iterator[str]:
@@ -284,9 +321,7 @@ def tables() -> Iterator[str]:
         text = Path(sys.argv[sys.argv.index("--labels") + 1]).read_text(encoding="utf-8")
         yield from labelled([*json.loads(text).values()])
     yield from table()
-    yield from (
-        f"the best test, AUROC {auroc}: confirmed in 40 {best(auroc):.1%}" for auroc in AUROC
-    )
+    yield from bounds()
     yield from months()
 
 

@@ -128,7 +128,29 @@ def test_no_loss_is_not_said_where_one_as_the_scores_show_is_not_ruled_out() -> 
         story.judged(GOOD)
         story.look(after=SETTLE)
 
-    assert story.words == "the judge is asked: 160 of 160 sessions judged, undecided after 160"
+    assert story.words == (
+        "the judge cannot tell: undecided after 160 sessions, more would hardly decide"
+    )
+
+
+def test_no_more_are_asked_about_where_the_last_look_would_hardly_decide() -> None:
+    """As good as before, and a fall too small to be ruled out."""
+    story = Story()
+    story.judged(GOOD * 5)
+    story.fall = 0.05
+    story.drop()
+    story.judged(GOOD)
+    story.look(after=SETTLE)
+
+    assert story.words == (
+        "the judge cannot tell: undecided after 40 sessions, more would hardly decide"
+    )
+    assert story.asked == [(None, 40)]
+
+    story.judged(BAD * 3, sample="base")  # what the sample brings is looked at all the same
+    story.look(after=SETTLE)
+
+    assert story.words.startswith("the judge agrees")
 
 
 def test_sessions_of_before_the_question_do_not_answer_it() -> None:
@@ -168,7 +190,7 @@ def test_what_it_said_before_the_drop_stood_does_not_hush_the_drop() -> None:
     for _ in range(2):
         story.judged(GOOD)
         story.look(after=SETTLE)
-    assert story.words.endswith("80 of 160 sessions judged, undecided after 80")
+    assert story.words.startswith("the judge cannot tell")
 
     story.drop()
 
@@ -279,6 +301,41 @@ def test_a_restart_goes_on_where_it_was() -> None:
 
     assert story.words == "the judge agrees: task_completion 0.88 -> 0.59 over 20 sessions"
     assert story.asked == [(None, 40), (None, 0)]
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "model", "kept"),
+    [("task_completion", "a", 39), ("task_completion", "b", 0), ("helpfulness", "a", 0)],
+)
+def test_another_judge_does_not_answer_for_the_one_before(
+    evaluator: str, model: str, kept: int
+) -> None:
+    settings = JudgeMore(new_version=None, drop=40)
+    story = Story(SecondOpinions(settings, "task_completion", model="a", settle=SETTLE))
+    story.judged(GOOD)
+    story.drop()
+    again = SecondOpinions(settings, evaluator, model=model, settle=SETTLE)
+    assert give_back(again.table, story.opinions.table.pending()) == []
+    story.opinions = again
+
+    story.look()
+
+    assert again.shown()[AGENT].samples_before == kept
+    assert story.asked == [(None, 40)]
+    assert story.words.startswith("the judge is asked" if kept else "the judge has no opinion")
+
+
+def test_a_judge_that_is_removed_says_nothing_and_asks_nothing() -> None:
+    story = Story()
+    story.judged(GOOD)
+    story.drop()
+    removed = SecondOpinions(None, None, settle=SETTLE)
+    assert give_back(removed.table, story.opinions.table.pending()) == []
+
+    removed.look_at(dict, lambda: {AGENT: frozenset({"1"})}, story.now + 1)
+
+    assert removed.shown() == {}
+    assert removed.requests == []
 
 
 def test_a_mean_counts_sessions_of_sparse_times_as_often_as_they_stand_for() -> None:
