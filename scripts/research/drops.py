@@ -1,6 +1,7 @@
 """The tables of docs/alerting.md about drops: the service's own code, fed with simulated sessions.
 
-`python -m scripts.research.drops` prints all of them (minutes); `--short` only the rows that take a second each.
+`python -m scripts.research.drops` prints all of them (minutes); `--short` only the rows that take a second each;
+`--external` the table of docs/external-evaluators.md, about the values that evaluators of others give (a minute).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import cos, pi
 from pathlib import Path
@@ -166,13 +167,16 @@ class Kind:
 
     good: Sequence[float]
     failed: Sequence[float]
+    steps: int = 0
+    """Values come in so many even steps; 0: in none."""
 
     def draw(self, rng: random.Random, failing: float) -> float:
         """A score, where that share of the sessions fails."""
         values = self.failed if rng.random() < failing else self.good
         at = rng.random() * (len(values) - 1)
         low = values[int(at)]
-        return low + (values[int(at) + 1] - low) * (at % 1)
+        value = low + (values[int(at) + 1] - low) * (at % 1)
+        return round(value * self.steps) / self.steps if self.steps else value
 
 
 def kinds(path: Path = QUANTILES) -> dict[str, Kind]:
@@ -310,6 +314,31 @@ def noticed_rows(*, short: bool) -> Iterator[str]:
             yield f"| {name} | {a_day} | {' | '.join(cells)} |"
 
 
+def external_rows(a_day: float = 70, agents: int = 8) -> Iterator[str]:
+    """Rows of the table of scores of others: values without steps, as scores of ours are, grades, passed or not."""
+    ours = kinds()[WELL_SORTED]
+    some = {
+        "0 to 1": ours,
+        "1 to 5, whole numbers": replace(ours, steps=4),
+        "pass or fail": replace(ours, steps=1),
+        "pass or fail, always right": Kind((1.0, 1.0), (0.0, 0.0)),
+    }
+    yield "| values | alarms per agent and 30 days | 20 % -> 50 % failing: median sessions | -> 80 % |"
+    yield "|---|---|---|---|"
+    for name, kind in some.items():
+        alarms = 0
+        for number in range(agents):
+            agent = Agent(kind, a_day, _seeded(f"external {number}"))
+            while agent.time < MONDAY + 2 * MONTH:
+                was = agent.past.worse is not None
+                agent.run(USUAL)
+                alarms += agent.past.worse is not None and not was
+        pasts = steady(kind, a_day, days=30, count=4)
+        middles = [median(noticed(futures(pasts, 9), failing)) for failing in (0.5, 0.8)]
+        cells = ["not noticed" if each >= NEVER else f"{each:.0f}" for each in middles]
+        yield f"| {name} | {alarms / agents / 2:.2f} | {' | '.join(cells)} |"
+
+
 def cleared_rows(*, short: bool) -> Iterator[str]:
     """Rows of the table of what ends an alarm."""
     yield "| after the alarm | 10 a day: median days | 70 a day | 960 a day |"
@@ -327,4 +356,6 @@ def tables(*, short: bool) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(tables(short="--short" in sys.argv) + "\n")
+    is_external = "--external" in sys.argv
+    shown = "\n".join(external_rows()) if is_external else tables(short="--short" in sys.argv)
+    sys.stdout.write(shown + "\n")

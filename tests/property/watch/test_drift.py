@@ -15,6 +15,7 @@ from scripts.research.drops import (
     Kind,
     Traffic,
     delay,
+    external_rows,
     false_alarm_rows,
     false_alarms,
     futures,
@@ -86,6 +87,8 @@ def test_the_long_rows_in_the_docs_are_what_the_simulation_prints() -> None:
     docs = DOCS.read_text()
 
     assert [line for line in false_alarm_rows(short=False) if line not in docs] == []
+    page = DOCS.with_name("external-evaluators.md").read_text()
+    assert [line for line in external_rows() if line not in page] == []
 
 
 def _is_in(line: str, docs: str) -> bool:
