@@ -26,8 +26,11 @@ def made(more: JudgeMore | None = None, *, partitions: int = 1) -> SecondOpinion
 class Story:
     """One agent, whose sessions come every ten seconds and are judged at once."""
 
-    def __init__(self, opinions: SecondOpinions | None = None) -> None:
+    def __init__(
+        self, opinions: SecondOpinions | None = None, agent: tuple[str, str] = AGENT
+    ) -> None:
         self.opinions = opinions or made()
+        self.agent = agent
         self.now = START
         self.sessions = 0
         self.dropped: float | None = None
@@ -42,6 +45,7 @@ class Story:
         *,
         sample: str = "more",
         failed: bool = False,
+        reason: str | None = None,
         again: float | None = None,
     ) -> None:
         for score in scores:
@@ -66,8 +70,9 @@ class Story:
                 first=True,
                 sample=sample,
                 again=again,
+                reason=reason,
             )
-            self.opinions.take(AGENT, Seen(subject, self.now), header, is_new=True)
+            self.opinions.take(self.agent, Seen(subject, self.now), header, is_new=True)
             self.look()
 
     def look(self, after: float = 0.0) -> None:
@@ -75,7 +80,7 @@ class Story:
         alarm = NearAlarm(
             "work_baseline/session", self.progress, self.sessions, self.dropped, self.fall
         )
-        self.opinions.look(AGENT, {self.version}, [alarm], self.now)
+        self.opinions.look(self.agent, {self.version}, [alarm], self.now)
         self.asked += [(each.version, each.sessions) for each in self.opinions.requests]
         self.opinions.pending()
         self.opinions.written()
@@ -86,7 +91,7 @@ class Story:
 
     @property
     def words(self) -> str:
-        return self.opinions.shown()[AGENT].words
+        return self.opinions.shown()[self.agent].words
 
 
 GOOD, BAD = [0.9, 0.8, 0.95, 0.85] * 10, [0.5, 0.4, 0.9, 0.55] * 10
@@ -221,6 +226,68 @@ def test_a_judge_that_is_away_is_said_and_asked_no_more_than_once_for_each_sessi
         "the judge is asked: 0 of 40 sessions judged, no verdict yet; 12 have no answer"
     )
     assert story.asked == [(None, 40), (None, 28)]
+
+
+@pytest.mark.parametrize(("answered", "words"), [(0, "0 of 80"), (10, "10 of 80")])
+def test_a_budget_of_nothing_or_one_that_runs_out_half_way_is_said(
+    answered: int, words: str
+) -> None:
+    story = Story()
+    story.judged(GOOD)
+    story.drop()
+    story.judged(BAD[:answered])
+    story.judged([0.0] * (40 - answered), failed=True, reason="budget")
+    story.look(after=SETTLE)
+
+    left = 40 - answered
+    assert story.words == (
+        f"the judge is asked: {words} sessions judged, no verdict yet;"
+        f" {left} have no answer, {left} for want of judge.budget"
+    )
+    assert story.asked == [(None, 40), (None, 40)]
+
+
+def test_two_agents_that_drop_at_once_have_an_opinion_each() -> None:
+    opinions = made()
+    one, other = Story(opinions), Story(opinions, ("bot", "writer"))
+    for each in (one, other):
+        each.judged(GOOD)
+        each.drop()
+    one.judged(BAD)
+    other.judged([0.0] * 12, failed=True)
+    one.look(after=SETTLE)
+
+    assert one.words.startswith("the judge agrees")
+    assert other.words.startswith("the judge is asked: 0 of 40")
+
+
+def test_a_version_that_is_rolled_back_while_it_is_asked_about_asks_for_nothing_more() -> None:
+    story = Story(made(JudgeMore(new_version=40, drop=40)))
+    story.judged(GOOD)
+    story.version = "2"
+    story.judged(BAD[:10])
+    story.drop()
+    asked = len(story.asked)
+
+    story.version, story.dropped, story.progress = "1", None, 0.0
+    story.judged(GOOD)
+
+    assert story.asked[asked:] == [(None, 0)]
+    assert story.opinions.shown() == {}
+
+
+def test_a_judge_that_is_set_up_while_a_drop_stands_has_its_say_on_the_next_one() -> None:
+    story = Story()
+    story.drop()
+    story.judged(BAD)
+    assert story.words.startswith("the judge has no opinion: it had judged 0 sessions before")
+    assert story.asked == []
+
+    story.dropped, story.progress = None, 0.0
+    story.judged(GOOD)
+    story.drop()
+
+    assert story.asked == [(None, 40)]
 
 
 @pytest.mark.parametrize("asked_before", [True, False])
