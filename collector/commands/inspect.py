@@ -21,7 +21,7 @@ from collector.commands.output import (
 )
 from collector.service.recorded_traces import read_recordings
 from evaluators.dialects.show import show
-from evaluators.model import ToolCall, Trace
+from evaluators.model import Trace
 
 SHOWN = 240  # characters of a question or an answer; `--format jsonl` has all of them
 
@@ -54,18 +54,18 @@ def _lines(trace: Trace) -> Iterator[tuple[str, str]]:
     yield "agent", f"{trace.agent} of {trace.service}"
     if "no_session" not in trace.gaps:
         yield "session", trace.session_id
+    calls = [
+        call.name + ("!" if call.failed else " (refused)" if call.rejected else "")
+        for call in trace.tool_calls
+    ]
     named = (
         ("input", _short(trace.input)),
         ("output", _short(trace.output)),
-        ("tools", _counted([_called(call) for call in trace.tool_calls])),
+        ("tools", _counted(calls)),
         ("steps", _counted([step.agent or "agent" for step in trace.steps])),
         ("gaps", " ".join(trace.gaps)),
     )
     yield from ((name, text) for name, text in named if text)
-
-
-def _called(call: ToolCall) -> str:
-    return call.name + ("!" if call.failed else " (refused)" if call.rejected else "")
 
 
 def _counted(names: Sequence[str]) -> str:

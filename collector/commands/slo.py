@@ -46,7 +46,13 @@ def command(
     if objective is not None:
         common = _share("--objective", objective)
     ours = {each.name for each in registry_from(settings)} | set(settings.judges)
-    own = {**_configured(settings, ours), **_given(evaluator or [], settings, ours)}
+    own = {
+        name: each.objective
+        for name, each in settings.evaluators.items()
+        if each.objective is not None
+    }
+    own |= external_objectives(settings, ours)
+    own |= _given(evaluator or [], settings, ours)
     for option, address in (("--page", page), ("--runbook", runbook)):
         if address is not None and not _PAGE.fullmatch(address):
             raise typer.BadParameter(f"{option}: expected an address like {PAGE}, got `{address}`")
@@ -72,14 +78,6 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _RulesDumper.add_representer(str, _text)
-
-
-def _configured(settings: Config, ours: AbstractSet[str]) -> Mapping[str, float]:
-    return {
-        name: each.objective
-        for name, each in settings.evaluators.items()
-        if each.objective is not None
-    } | external_objectives(settings, ours)
 
 
 def _given(pairs: Sequence[str], settings: Config, ours: AbstractSet[str]) -> Mapping[str, float]:

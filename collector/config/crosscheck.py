@@ -82,7 +82,8 @@ def _forward(config: Config) -> Iterator[str]:
     parts = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}")
     host, receiver = parts.hostname or "", config.receiver
     if any(
-        parts.port == each.port and _answers(each.host, host)
+        parts.port == each.port
+        and (is_loopback(host) or (_overlap(each.host, host) and is_own(host)))
         for each in (receiver.grpc, receiver.http)
     ):
         yield f"forward.endpoint: {endpoint} is this receiver itself; name another backend"
@@ -99,10 +100,6 @@ def _kept_too_late(config: Config) -> Iterator[str]:
             "forward.keep.wait: with windows.trace.max_age and windows.trace.late above the 7 days that topic `spans`"
             " is kept, traces would expire before they are sent; shorten one of them"
         )
-
-
-def _answers(listener: str, host: str) -> bool:
-    return is_loopback(host) or (_overlap(listener, host) and is_own(host))
 
 
 def _outlets(config: Config) -> Iterator[str]:

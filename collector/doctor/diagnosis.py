@@ -160,16 +160,14 @@ def _lacks(shown: Shown, spans: Sequence[SpanShown], *, content_in_logs: bool) -
         lacks.add("content_in_logs")
     if shown["root"] == "local":
         lacks.add("late_root")
-    if spans and not any(map(_has_version, spans)):
+    if spans and not any(
+        "service.version" in each["resource"] or VERSION_KEY in each["attributes"] for each in spans
+    ):
         lacks.add("no_version")
     if "no_session" in lacks and any(_is_scrubbed(span) for span in spans):
         lacks.discard("no_session")
         lacks.add("scrubbed")
     return lacks
-
-
-def _has_version(span: SpanShown) -> bool:
-    return "service.version" in span["resource"] or VERSION_KEY in span["attributes"]
 
 
 def _is_scrubbed(span: SpanShown) -> bool:
