@@ -12,6 +12,7 @@ from tests.support.table import for_each
 FOLDER_SIZE = 2_200_000
 """Bytes: every clone has them; about 58 KB for each page of a framework or an agent."""
 IMAGE = re.compile(r"!\[([^\]]*)\]\(\.\./pictures/([\w-]+)\.webp\)")
+SHOWN = re.compile(r"!\[([^\]]*)\]\(([\w/-]+\.webp)\)")
 PAGES = {
     path.stem: path
     for folder in ("agents", "frameworks")
@@ -66,10 +67,18 @@ def test_there_is_no_picture_that_no_page_shows_and_together_they_are_small() ->
     assert sum(kept.values()) <= FOLDER_SIZE
 
 
+def test_the_page_of_forwarding_shows_the_table_of_health() -> None:
+    page = (ROOT / "docs" / "forwarding.md").read_text("utf-8")
+    ((alt, picture),) = SHOWN.findall(page)
+
+    assert len((ROOT / "docs" / picture).read_bytes()) <= SIZE, "python -m scripts.forward_picture"
+    assert len(alt.split()) > 8
+
+
 def test_the_first_page_shows_the_three_commands_and_a_picture() -> None:
     page = (ROOT / "docs" / "index.md").read_text("utf-8")
     readme = (ROOT / "README.md").read_text("utf-8")
-    ((alt, picture),) = re.findall(r"!\[([^\]]*)\]\(([\w/-]+\.webp)\)", page)
+    ((alt, picture),) = SHOWN.findall(page)
     (commands,) = re.findall(r"```sh\n(make run.*?)```", page, re.DOTALL)
 
     assert len(commands.splitlines()) == 3
