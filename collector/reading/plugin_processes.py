@@ -60,8 +60,8 @@ class PluginProcesses(Processes):
     async def plugin(self, job: PluginJob) -> Outcome:
         """The outcome of the job: `failed` where the evaluator ended its process, took too long or is off."""
         (task,) = await self._answered([job])
-        if task.answer is not None:
-            return _outcome(task.answer)
+        if (answer := task.answer.result()) is not None:
+            return _outcome(answer)
         return failed(self._due[job.evaluator], task.lost or _UNSTARTABLE)
 
     async def _needed(self, number: int) -> None:

@@ -55,27 +55,14 @@ _packed = msgspec.msgpack.Decoder(PackedTrace).decode
 _seen = msgspec.msgpack.Decoder(GlanceResult)
 
 
-class _PendingAnswers:
-    """What a caller waits for: the answers to its jobs, all at once, so that it wakes up once."""
-
-    __slots__ = ("future", "missing")
-
-    def __init__(self, jobs: int) -> None:
-        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.missing = jobs  # answers
-        if not jobs:
-            self.future.set_result(None)
-
-
 class Task:
-    """A job and its answer, once there is one; None if its workers died on it."""
+    """A job, and the future of its answer: None if its workers died on it."""
 
-    __slots__ = ("answer", "attempts", "call", "job", "lost", "service", "timeout")
+    __slots__ = ("answer", "attempts", "job", "lost", "service", "timeout")
 
-    def __init__(self, job: Job, call: _PendingAnswers, timeout: float) -> None:
+    def __init__(self, job: Job, timeout: float) -> None:
         self.job = job
-        self.call = call
-        self.answer: bytes | None = None
+        self.answer: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         self.service = job.service
         self.timeout = timeout  # seconds until a worker that has not answered is killed
         self.attempts = 0
@@ -83,15 +70,11 @@ class Task:
 
     @property
     def is_wanted(self) -> bool:
-        return not self.call.future.done()
+        return not self.answer.done()
 
     def resolve(self, answer: bytes | None) -> None:
-        if not self.is_wanted:  # its caller was cancelled meanwhile
-            return
-        self.answer = answer
-        self.call.missing -= 1
-        if not self.call.missing:
-            self.call.future.set_result(None)
+        if self.is_wanted:  # else its caller was cancelled meanwhile
+            self.answer.set_result(answer)
 
 
 class Processes:
@@ -131,7 +114,7 @@ class Processes:
         self._queue: JobQueue[Task] = JobQueue(config.fairness.share)
         self._waiting = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
-        self._asked: set[_PendingAnswers] = set()
+        self._asked: set[Task] = set()
         self._has_given_up = False
         self._lost: dict[int, tuple[str, float]] = {}
         """Worker number -> the service whose job ended it, and when, until another one is up."""
@@ -152,8 +135,8 @@ class Processes:
 
     def _give_up(self) -> None:
         self._has_given_up = True
-        for call in self._asked:
-            call.future.cancel()
+        for task in self._asked:
+            task.answer.cancel()
 
     async def close(self) -> None:
         """Children end at the end of their socket; one that does not within seconds is killed."""
@@ -162,27 +145,29 @@ class Processes:
         if self._keepers:
             await asyncio.wait(self._keepers)
         for task in self._queue:
-            task.call.future.cancel()
+            task.answer.cancel()
 
     async def _answered(self, jobs: Sequence[Job]) -> Sequence[Task]:
         if self._has_given_up:
             raise Retryable(_STOPS)
-        call = _PendingAnswers(len(jobs))
-        tasks = [Task(job, call, self._timeout) for job in jobs]
-        self._asked.add(call)
+        tasks = [Task(job, self._timeout) for job in jobs]
+        self._asked.update(tasks)
         now = asyncio.get_running_loop().time()
         for task in tasks:
             self._queue.put(task, now)
         self._waiting.set()
         try:
-            await call.future
+            for task in tasks:
+                await task.answer
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if self._has_given_up and not (current and current.cancelling()):
                 raise Retryable(_STOPS) from None
             raise
         finally:
-            self._asked.discard(call)
+            self._asked.difference_update(tasks)
+            for task in tasks:
+                task.answer.cancel()
         return tasks
 
     async def _keep(self, number: int) -> None:
@@ -340,7 +325,7 @@ class ProcessWorkers(Processes):
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace]:
         tasks = await self._answered(jobs)
         return [
-            self._died_on(job) if each.answer is None else _packed(each.answer)
+            self._died_on(job) if (answer := each.answer.result()) is None else _packed(answer)
             for job, each in zip(jobs, tasks, strict=True)
         ]
 
@@ -351,9 +336,9 @@ class ProcessWorkers(Processes):
 
     async def glance(self, job: GlanceJob) -> GlanceResult:
         (task,) = await self._answered([job])
-        if task.answer is None:
+        if (answer := task.answer.result()) is None:
             raise Retryable("the worker died or hung on an open trace")
-        return _seen.decode(task.answer)
+        return _seen.decode(answer)
 
     def _is_tried_again(self, task: Task, *, hung: bool) -> bool:
         if hung:
