@@ -30,7 +30,7 @@ def is_low(coverage: tuple[int, int]) -> bool:
 def low_coverage(coverage: tuple[int, int], missing: Mapping[str, int]) -> str:
     """The explanation of a session's score that is not given: how many scores are there, and why others are not."""
     expected, present = coverage
-    text = f"only {present} of {amount(expected, 'score')} that it reads {'is' if expected == 1 else 'are'} there"
+    text = f"only {present} of the {amount(expected, 'score')} that it needs"
     causes = sorted(missing.items(), key=lambda each: (-each[1], each[0]))
     reasons = [f"{_said(why)} ({count})" for why, count in causes]
     return f"{text}: {'; '.join(reasons)}" if reasons else text

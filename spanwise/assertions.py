@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from collector.base.errors import ConfigError
 from evaluators.model import Trace
 from spanwise.recordings import read
 from spanwise.scores import Scores
@@ -31,28 +32,29 @@ def assert_scores(
     Raises:
         AssertionError: it names each session or trace that falls short, and why.
         ValueError: no evaluator is named.
+        ConfigError: one is named that there is not, a recording cannot be read, or a setting is wrong.
     """
+    __tracebackhide__ = True  # pytest shows the test that failed, not the source of this function
     if not least:
         raise ValueError("name an evaluator and its least score: agent_reliability=0.8")
-    if isinstance(traces, str | Path | bytes):
-        traces = read(traces, config=config)
-    scores = (
-        traces
-        if isinstance(traces, Scores)
-        else score(
-            traces,
-            evaluators=tuple(least),
-            judge=judge,
-            expectations=expectations,
-            plugins=plugins,
-            config=config,
-        )
-    )
+    try:
+        if isinstance(traces, str | Path | bytes):
+            traces = read(traces, config=config)
+        if isinstance(traces, Scores):
+            scores = traces
+        else:
+            scores = score(
+                traces,
+                evaluators=tuple(least),
+                judge=judge,
+                expectations=expectations,
+                plugins=plugins,
+                config=config,
+            )
+    except ConfigError as error:
+        raise ConfigError(str(error)) from None  # of what it went through, no source either
     lines = [line for name, limit in least.items() for line in _short(name, limit, scores.of(name))]
     if lines:
-        __tracebackhide__ = (
-            True  # pytest shows the test that failed, not the source of this function
-        )
         raise AssertionError("\n".join(lines))
 
 

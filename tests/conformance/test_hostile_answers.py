@@ -19,7 +19,7 @@ from collector.base.http_client import HttpAnswer
 from collector.commands import ask
 from collector.commands.ask import ask_json
 from collector.commands.cli import main
-from collector.config.notify import NotifyTarget
+from collector.config.notify import KINDS, NotifyTarget
 from collector.config.sinks import (
     DatadogSinkConfig,
     LangfuseSinkConfig,
@@ -31,6 +31,7 @@ from collector.config.sinks import (
 from collector.notices.messenger import Messenger
 from collector.otlp.client import HttpTransport
 from collector.otlp.signal import METRICS_SERVICE, TRACE_SERVICE, OtlpService
+from collector.service.sinks import SINKS
 from collector.sinks.datadog import DatadogSink
 from collector.sinks.langfuse import LangfuseSink
 from collector.sinks.langsmith import LangsmithSink
@@ -153,6 +154,12 @@ async def bounded() -> AsyncGenerator[None]:
         ticking.cancel()
     assert peak < LARGEST
     assert longest < LONGEST
+
+
+def test_every_way_out_over_http_is_among_them() -> None:
+    sinks = {kind.name for kind in SINKS} - {"jsonl", "kafka"}
+
+    assert MAKERS.keys() == {"forward", "metrics", *sinks, *KINDS}
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -12,7 +12,7 @@ from tests.support.api_stand import Stand
 from tests.support.standings import standings
 
 OF = make.trace(1)
-LOW = "only 1 of 4 scores that it reads are there: the spans carry no content (3)"
+LOW = "only 1 of the 4 scores that it needs: the spans carry no content (3)"
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ async def test_a_score_that_goes_is_followed_by_the_reason(stand: Stand) -> None
 
     assert (shown["reliability"], shown["coverage"]) == (None, {"expected": 4, "present": 1})
     assert agent["reliability"] is None
-    assert "Only 1 of 4 scores" in page
+    assert "Only 1 of the 4 scores" in page
     assert "1.00" not in page
 
 

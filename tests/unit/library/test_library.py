@@ -105,7 +105,11 @@ def test_an_assertion_names_the_trace_and_why() -> None:
         AssertionError, match=r"always_low: trace `\w{32}` .* 0\.2500, below 0\.3"
     ) as raised:
         spanwise.assert_scores(scores, always_low=0.3)
-    assert raised.traceback[-1].ishidden(raised), "pytest shows the test, not our source"
+    with pytest.raises(ConfigError, match="no evaluator of that name") as misspelt:
+        spanwise.assert_scores(RECORDING, agent_reliabilty=0.3)
+    for failed in (raised, misspelt):
+        assert failed.traceback[1].ishidden(failed), "pytest shows the test, not our source"
+        assert len(failed.traceback) == 2
     with pytest.raises(AssertionError, match="nothing was scored"):
         spanwise.assert_scores(scores, agent_reliability=0.1)
     with pytest.raises(ValueError, match="name an evaluator"):
