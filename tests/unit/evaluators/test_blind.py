@@ -125,8 +125,7 @@ def test_a_session_of_which_less_than_half_is_seen_has_none(present: int) -> Non
     assert (outcome.state, outcome.reason) == ("skipped", "low_coverage")
     assert (outcome.score, outcome.assumed, outcome.coverage) == (None, None, (4, present))
     assert outcome.explanation == (
-        f"only {present} of the 4 scores that it needs:"
-        f" the spans carry no content ({4 - present})"
+        f"only {present} of the 4 scores that it needs: the spans carry no content ({4 - present})"
     )
 
 
