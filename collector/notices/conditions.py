@@ -49,10 +49,10 @@ GAUGES = frozenset(
 )
 FAMILIES = GAUGES | {each.family for each in GROWTHS}
 """What is looked at."""
-EARLY = 10.0
+EARLY = 15.0
 """Seconds before a fault's minute is over at which it is due, so that it is sent within the minute.
 
-A target is sent one message a second, so that the last of five kinds waits for 5; a loaded machine took up to 4 more.
+A target is sent one message a second, so that the last of six waits for 6; a machine with ten tasks a core took 9 more.
 """
 
 

@@ -43,8 +43,11 @@ RATIOS = (2.0, 8.0, 64.0)
 _LOGS = tuple(map(log, RATIOS))
 LIMIT = 16.0
 """Of a sum: an alarm at most once in e^16 uses while the rate of failure stays below the bound."""
-LIMIT_OF_PEOPLE = 12.0
-"""The same where people decide what fails: there is one such watch an agent, and not one for each of its tools."""
+LIMIT_OF_PEOPLE = 11.0
+"""Of the sum for twice the rate, where people decide what fails: there is one such watch an agent.
+
+The other sums keep theirs: at a lower one clumps raise thrice as many false alarms, and no doubling is seen sooner.
+"""
 LEAST = 20  # uses in the past below which nothing is compared
 MOST = 8000
 """Uses in the past at which all counts are halved, so that the past follows slow changes."""
@@ -147,11 +150,11 @@ class FaultWatch:
         """The state is the object's from now on.
 
         `of_people`: people decide what fails, each by himself, as when they stop a run. So uses after a failure wait
-        for the sum for twice the rate, too, and the limit is lower: what is looked for is a rate that doubles.
+        for the sum for twice the rate, too, whose limit is lower: what is looked for is a rate that doubles.
         """
         self.state = state or FaultState()
         self._of_people = of_people
-        self._limit = LIMIT_OF_PEOPLE if of_people else LIMIT
+        self._limits = (LIMIT_OF_PEOPLE if of_people else LIMIT, LIMIT, LIMIT)
         self._recent = RecentUses(self.state.recent)
         self.state.recent = self._recent.buckets
 
@@ -231,15 +234,16 @@ class FaultWatch:
         after_failure = (past.f1, past.n1 + LEAST)
         before = upper_rate(*(after_failure if self.state.has_failed else (past.f0, past.n0)))
         raised: list[RatioSum] = []
-        for each, ratio, step_of_failure in zip(self.state.sums, RATIOS, _LOGS, strict=True):
+        of = zip(self.state.sums, RATIOS, _LOGS, self._limits, strict=True)
+        for each, ratio, step_of_failure, limit in of:
             if each.total == 0:
                 each.begin(seen, self.state.sessions)
             _count(each, failed, earlier, each.since)
             each.tries += not self.state.has_failed
             each.times += failed and not self.state.has_failed
             step = (step_of_failure if failed else 0.0) - log(1 + before * (ratio - 1))
-            each.total = min(self._limit, max(0.0, each.total + step))
-            if each.total >= self._limit:
+            each.total = min(limit, max(0.0, each.total + step))
+            if each.total >= limit:
                 raised.append(each)
         if not raised and failed and _is_new(self.state.sums[0]):
             return self.state.sums[0]

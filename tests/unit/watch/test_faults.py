@@ -8,7 +8,7 @@ from collector.records.codec import encode
 from collector.records.standing import FailingTool
 from collector.watch.faults.agent_faults import ENDED_SHOWN, MAX_TOOLS
 from evaluators.matching.tool_uses import LONGEST
-from evaluators.uses import LONGEST_NAME, SessionUses
+from evaluators.uses import LONGEST_NAME, SessionUses, ToolUse
 from tests.support.fault_watches import (
     AGENT,
     FAILED,
@@ -240,6 +240,46 @@ async def test_an_agent_that_invents_tools_grows_no_state_and_moves_no_other_wat
     assert ("tool_failed", "find_order") not in watcher.shown()
     await watcher.live(*[FAILED] * 15, begin=700)
     assert ("tool_failed", "find_order") in watcher.shown()
+
+
+async def test_a_hundred_thousand_tool_names_raise_nothing_twice_and_take_no_more_room() -> None:
+    watcher = Watcher()
+    await watcher.live(*PAST, *[FAILED] * 10, every=20)
+    shown = watcher.shown()
+    for many in range(100):
+        names = (f"tool-{many}-{number}" for number in range(1000))
+        one = SessionUses(tools=tuple(ToolUse(name, 1, failed=True) for name in names))
+        await watcher.say(work(f"many-{many}", one, seen=watcher.log.clock.now))
+    watcher.log.clock.now += 1
+    await watcher.step()
+
+    (agent,) = watcher.faults
+    assert watcher.shown() == shown
+    assert {fault for fault, _ in shown} == {"tool_failed"}
+    assert agent.size <= 4 * (MAX_TOOLS + 1) + 6
+    assert len(encode(agent.state())) < 100_000
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+async def test_a_clock_that_steps_and_spans_that_come_late_raise_what_a_steady_clock_does(
+    hours: int,
+) -> None:
+    """`seen` is log time, which goes on by elapsed seconds; turns of one moment come in any order."""
+    shown: list[set[tuple[str, str]]] = []
+    for step in (0, hours):
+        watcher = Watcher()
+        await watcher.live(*PAST, every=20)
+        watcher.log.clock.now += 3600 * step
+        late = [work(f"late-{each}", FAILED, seen=watcher.log.clock.now) for each in range(12)]
+        await watcher.say(*(late[::-1] if step else late))
+        await watcher.say(*late)  # the same again
+        watcher.log.clock.now += 1 + 3600 * max(0, -step)
+        await watcher.step()
+        shown.append(set(watcher.shown()))
+        (fault,) = watcher.shown().values()
+        assert (fault.failures, fault.failures_before) == (12, 0)
+
+    assert shown == [{("tool_failed", "find_order")}] * 2
 
 
 async def test_tools_without_watches_of_their_own_share_one() -> None:
