@@ -9,7 +9,7 @@ from collector.records.standing import WORST, Fault
 from collector.records.what_changed import ToolCounts, failing_more
 from collector.records.windows import VersionLooksRecord, WindowEntry
 from evaluators.formulas.distribution import bounds
-from evaluators.formulas.fault_watch import Cause, Counted
+from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.release_verdict import MARGIN, Look, release_verdict
 
 EVALUATOR = "agent_reliability"  # compared unless another one is named
@@ -159,9 +159,7 @@ def release_faults(
     found = dict(failing_more(counted, clumped=True))
     servers: dict[Cause, ToolCounts] = {}
     for each in faults:
-        of = ToolCounts(
-            Counted(each.uses, each.failures), Counted(each.uses_before, each.failures_before)
-        )
+        of = ToolCounts.of(each)
         if each.tools:  # a server takes the place of its tools, with the counts of the clearest
             known = [found.pop(("tool_failed", tool), None) for tool in each.tools]
             servers[each.fault, each.tool] = next((count for count in known if count), of)

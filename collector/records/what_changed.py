@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from collector.records.moved import EvaluatorScores, Moved, moved
-from collector.records.standing import VersionCount
+from collector.records.standing import Fault, VersionCount
 from evaluators.formulas.differences import Fact, differences
 from evaluators.formulas.fault_watch import EXPLAINS, Cause, Counted, evidence, evidence_between
 
@@ -114,6 +114,12 @@ class ToolCounts(NamedTuple):
     since: Counted
     before: Counted
 
+    @classmethod
+    def of(cls, fault: Fault) -> Self:
+        """What the watch of a fault counted since it began, and before."""
+        since = Counted(fault.uses, fault.failures)
+        return cls(since, Counted(fault.uses_before, fault.failures_before))
+
     @property
     def numbers(self) -> dict[str, int]:
         """As they are shown."""
@@ -168,6 +174,15 @@ def of_tools(counts: Mapping[Cause, ToolCounts]) -> dict[str, ToolCounts] | None
         if counts
         else None
     )
+
+
+def counted_since(faults: Iterable[Fault], moment: float) -> dict[str, ToolCounts]:
+    """By tool that began to fail at this log time, to the second, what its watch counted before and since."""
+    return {
+        each.tool: ToolCounts.of(each)
+        for each in faults
+        if each.fault == "tool_failed" and int(each.since) == int(moment)
+    }
 
 
 def _counts(side: Side) -> dict[str, Counted]:

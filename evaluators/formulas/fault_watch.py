@@ -46,7 +46,7 @@ LIMIT = 16.0
 LIMIT_OF_PEOPLE = 11.0
 """Of the sum for twice the rate, where people decide what fails: there is one such watch an agent.
 
-The other sums keep theirs: at a lower one clumps raise thrice as many false alarms, and no doubling is seen sooner.
+The other sums keep theirs: at a lower one clumps raise three times the false alarms, and no doubling is seen sooner.
 """
 LEAST = 20  # uses in the past below which nothing is compared
 MOST = 8000

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from html import unescape
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -208,7 +209,11 @@ def test_watches_and_index_count_the_versions_alike(
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(counts=st.tuples(*[st.integers(0, 10_000)] * 4))
+@given(
+    counts=st.tuples(*[st.integers(0, 10_000)] * 4).map(
+        lambda each: (*sorted(each[:2]), *sorted(each[2:]))  # no more fail than there are
+    )
+)
 async def test_api_and_rendered_pages_say_what_the_watch_counted(
     stand: Stand, counts: tuple[int, int, int, int]
 ) -> None:
@@ -220,9 +225,19 @@ async def test_api_and_rendered_pages_say_what_the_watch_counted(
     pages = [
         (await stand.get(path)).text for path in ("/", "/agent?service=support-bot&agent=planner")
     ]
+    both = re.findall(r'id="both-sides" href="(.*?)"', pages[1])
+    sides = (await stand.get(unescape(both[0]))).text
 
     assert {name: agent["faults"][0][name] for name in COUNTS} == named
     assert [numbers(page) for page in pages] == [counts, counts]
+    failed, uses, failed_before, uses_before = counts
+    rows = re.findall(r'tool=find_order">find_order</a></td>(.*?)</tr>', sides)
+    cells = [re.findall(r'<td class="number">(.*?)</td>', row) for row in rows]
+    shown = [
+        f"{bad} of {of} sessions" if of else "not used"
+        for bad, of in ((failed_before, uses_before), (failed, uses))
+    ]
+    assert cells == ([shown] if failed or failed_before else [])
 
 
 @pytest.fixture

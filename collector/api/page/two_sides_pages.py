@@ -17,11 +17,13 @@ from collector.api.page.site import Site, Verdict
 from collector.api.page.views import duration, usd
 from collector.api.session_filter import moment_of
 from collector.api.what_changed import COMPARED, FOR_EVER, session_side
+from collector.base.telemetry import short
 from collector.records.comparison import in_words, with_faults
 from collector.records.moved import Moved, moved
 from collector.records.what_changed import (
     SessionSide,
     ToolCounts,
+    counted_since,
     of_tools,
     tool_counts,
     what_changed,
@@ -47,6 +49,12 @@ class SideFilter:
         """Whether it is a version, at any time."""
         return self.version is not None and (self.first, self.last) == (0.0, FOR_EVER)
 
+    def parted_from(self, other: "SideFilter") -> float | None:
+        """The moment that parts this side from the other one, where both are all sessions but for that."""
+        if (self, other) != (SideFilter(last=self.last), SideFilter(first=self.last)):
+            return None
+        return self.last
+
 
 def usual_sides(
     versions: Sequence[ChartVersion], given: Mapping[str, SideFilter]
@@ -66,15 +74,18 @@ def two_sides(
     baseline: SideFilter,
     candidate: SideFilter,
     counted: Mapping[str, ToolCounts] | None = None,
+    known: Mapping[str, ToolCounts] | None = None,
 ) -> dict[str, Any]:
     """Scores, tools, time, cost, and sessions of both for the same kind of question; the newest COMPARED of each.
 
-    `counted`: as of `records.what_changed`.
+    `counted`: as of `records.what_changed`. `known`: what fault watches counted of some tools, where it is None.
     """
     names = reader.names()
     points = [_points(reader, versions, side) for side in (baseline, candidate)]
     before, since = ([session_side(reader, point, names) for point in side] for side in points)
-    counts = tool_counts(before[::-1], since[::-1]) if counted is None else counted
+    counts = counted
+    if counts is None:
+        counts = {**tool_counts(before[::-1], since[::-1]), **(known or {})}
     changed = what_changed(before, since, counts)
     return {
         "sessions": (len(before), len(since)),
@@ -211,8 +222,9 @@ class TwoSidesPages:
         # Here: both read what the event loop owns.
         said = _said(self._site.verdict, service, agent, *sides)
         counted = self._counted_of(service, agent, *sides)
+        known = self._known_of(service, agent, *sides)
         return await self._site.off_loop.run(
-            lambda: self._page(service, agent, sides, said, counted, wrong)
+            lambda: self._page(service, agent, sides, said, counted, known, wrong)
         )
 
     def _moment(self, text: str | None, wrong: list[str]) -> float | None:
@@ -239,6 +251,14 @@ class TwoSidesPages:
         names = (baseline.version or "", candidate.version or "")
         return of_tools(self._site.counted((service, agent), *names))
 
+    def _known_of(
+        self, service: str, agent: str, baseline: SideFilter, candidate: SideFilter
+    ) -> Mapping[str, ToolCounts]:
+        """Of tools that began to fail at the moment that parts the sides, what banner and alert say, too."""
+        moment = baseline.parted_from(candidate)
+        standing = self._site.standings().get((short(service), short(agent)))
+        return {} if moment is None or standing is None else counted_since(standing.faults, moment)
+
     def _page(
         self,
         service: str,
@@ -246,11 +266,12 @@ class TwoSidesPages:
         sides: tuple[SideFilter, SideFilter],
         said: dict[str, Any] | None,
         counted: Mapping[str, ToolCounts] | None,
+        known: Mapping[str, ToolCounts],
         wrong: list[str],
     ) -> Response:
         with self._site.index.reading() as reader:
             versions = reader.versions(service, agent)
-            view = two_sides(reader, versions, *sides, counted)
+            view = two_sides(reader, versions, *sides, counted, known)
         # What the watches counted has decided already.
         changed = None if counted is not None else view["changed"]
         found = None if said is None else with_faults(said, changed)
