@@ -187,8 +187,10 @@ def test_it_is_asked_before_the_drop_stands_once_ten_scores_were_near() -> None:
     assert story.opinions.shown() == {}
 
 
-def test_what_it_said_before_the_drop_stood_does_not_hush_the_drop() -> None:
+@pytest.mark.parametrize("fall", [0.25, 0.05], ids=["no loss", "cannot tell"])
+def test_what_it_said_before_the_drop_stood_does_not_hush_the_drop(fall: float) -> None:
     story = Story()
+    story.fall = fall
     story.judged(GOOD * 5)
     story.progress = 0.6
     story.judged(GOOD[:11])
