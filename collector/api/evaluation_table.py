@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from collector.api.feedback_table import BY_SESSION, BY_TRACE, MOST_OF_A_SUBJECT, Waiting
 from collector.api.reading import Reading
@@ -76,7 +76,7 @@ class EvaluationTable(Waiting):
             if execute(_COUNT.format(_ABOUT[kind]), given).fetchone()[0] >= MOST_OF_A_SUBJECT:
                 self.pushed_out += 1
                 return
-        elif time <= known[0] or _is_same(decode_feedback(known[1]), said):
+        elif time <= known[0] or replace(decode_feedback(known[1]), time=said.time) == said:
             return
         row = (said.id, said.trace_id, service, said.session_id, task, arrived)
         execute(_PUT, (*row, slug(said.name), time, json))
@@ -162,10 +162,6 @@ class EvaluationTable(Waiting):
             del of_agent[quiet]
         of_agent[evaluator] = max(now, of_agent.get(evaluator, 0))
         return True
-
-
-def _is_same(known: Feedback, said: Feedback) -> bool:
-    return msgspec.structs.replace(known, time=said.time) == said
 
 
 def _noted(due: DueScore) -> Iterator[object]:

@@ -129,32 +129,24 @@ class EvaluationRules:
         self, said: Feedback, key: str, origin: EvaluationOrigin
     ) -> tuple[float | None, Failure | None]:
         if origin.error is not None:
-            return None, Failure(
-                type=origin.error, message="the evaluator failed; its own records say why"
-            )
+            message = "the evaluator failed; its own records say why"
+            return None, Failure(type=origin.error, message=message)
         if said.value is None:
             verdict = self.verdict(said.label)
-            if verdict is None and origin.passed is not None:
-                return float(origin.passed), None
-            if verdict is None:
-                return None, Failure(type="unknown_label", message=unknown_label(said.label))
-            return float(verdict == "pass"), None
+            if verdict is not None:
+                return float(verdict == "pass"), None
+            if origin.passed is None:
+                line = f"evaluations: {{labels: {{{said.label or '...'}: pass}}}}"
+                message = f"there is no value, and the label says neither pass nor fail; set {line}"
+                return None, Failure(type="unknown_label", message=message)
+            return float(origin.passed), None
         low, high = said.scale or self.scales.get(key) or (0.0, 1.0)
         if not low <= said.value <= high:
-            return None, Failure(
-                type="out_of_scale", message=out_of_scale(key, said.value, (low, high))
+            wider = f"min: {min(low, said.value):g}, max: {max(high, said.value):g}"
+            line = f"evaluations: {{scales: {{{key}: {{{wider}}}}}}}"
+            message = (
+                f"{said.value:g} is outside of {low:g} to {high:g}; set its scale, such as {line}"
             )
+            return None, Failure(type="out_of_scale", message=message)
         score = (said.value - low) / (high - low)
         return (1.0 - score if key in self.lower_is_better else score), None
-
-
-def out_of_scale(key: str, value: float, scale: tuple[float, float]) -> str:
-    """What is wrong, and the line of the configuration to set."""
-    low, high = scale
-    line = f"evaluations: {{scales: {{{key}: {{min: {min(low, value):g}, max: {max(high, value):g}}}}}}}"
-    return f"{value:g} is outside of {low:g} to {high:g}; set its scale, such as {line}"
-
-
-def unknown_label(label: str | None) -> str:
-    line = f"evaluations: {{labels: {{{label or '...'}: pass}}}}"
-    return f"there is no value, and the label says neither pass nor fail; set {line}"

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import cast
@@ -129,16 +129,13 @@ def _annotation(
 MAX_ITEMS = 1_000  # objects of one posted request
 MAX_CARRIED = 256 << 10
 """Bytes of the feedback that one export request carries: spans are never refused for what is said beside them."""
-_IN_OTLP: Mapping[str, Callable[[bytes], Iterator[Given | Undecodable]]] = {
-    "spans": in_spans,
-    "log_records": in_logs,
-}
 
 
 def said_in(request: bytes, items: str) -> Iterator[Given | Undecodable]:
     """What an export request of these `items` says, if they can say anything; it was split before."""
-    read = _IN_OTLP.get(items)
-    return iter(()) if read is None else read(request)
+    if items == "spans":
+        return in_spans(request)
+    return in_logs(request) if items == "log_records" else iter(())
 
 
 @dataclass(slots=True)

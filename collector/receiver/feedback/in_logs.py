@@ -71,32 +71,30 @@ def _evaluation(event: AgentEvent, sender: Sender) -> Given | Undecodable | None
 
 
 def _thumb(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
-    return _labelled(event, sender, text(event.attributes.get("rating")))
+    return _said(event, sender, label=text(event.attributes.get("rating")))
 
 
 def _edit(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
-    return _labelled(event, sender, text(event.attributes.get("outcome")))
+    return _said(event, sender, label=text(event.attributes.get("outcome")))
 
 
 def _survival(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
     """How much of an edit is still there: 1 is all of it."""
-    kept = number(event.attributes.get("survival_rate_four_gram"))
-    return None if kept is None else _said(event, sender, value=kept)
+    return _said(event, sender, value=number(event.attributes.get("survival_rate_four_gram")))
 
 
 def _survey(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
     answer = (text(event.attributes.get("response")) or "").lower()
-    return _labelled(event, sender, _ANSWERS.get(answer), of="appearance_id")
+    return _said(event, sender, label=_ANSWERS.get(answer), of="appearance_id")
 
 
 def _decision(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
     """A call that a person allowed or refused; what settings and hooks decide is no one's opinion."""
     if not (text(event.attributes.get("source")) or "").startswith("user_"):
         return None
-    label = {"accept": "accepted", "reject": "rejected"}.get(
-        text(event.attributes.get("decision")) or ""
-    )
-    return _labelled(event, sender, label, of="tool_use_id")
+    decision = text(event.attributes.get("decision")) or ""
+    label = {"accept": "accepted", "reject": "rejected"}.get(decision)
+    return _said(event, sender, label=label, of="tool_use_id")
 
 
 _READ: Mapping[str, Read] = {
@@ -109,12 +107,6 @@ _READ: Mapping[str, Read] = {
 }
 
 
-def _labelled(
-    event: AgentEvent, sender: Sender, label: str | None, *, of: str = "request_id"
-) -> Given | Undecodable | None:
-    return None if label is None else _said(event, sender, label=label, of=of)
-
-
 def _said(
     event: AgentEvent,
     sender: Sender,
@@ -122,8 +114,10 @@ def _said(
     value: bool | float | None = None,
     label: str | None = None,
     of: str = "request_id",
-) -> Given | Undecodable:
-    """A person's word; `of`: the attribute that tells one of them from another about the same subject."""
+) -> Given | Undecodable | None:
+    """A person's word, if there is one; `of`: the attribute that tells one from another about the same subject."""
+    if value is None and label is None:
+        return None
     subject = _subject(event, sender.service)
     if not subject:
         return Undecodable(f"{event.name} names neither a trace nor a session")
