@@ -2,8 +2,6 @@
 
 A model call is one request, its answer or error, and the span around both, of which any may be missing; a tool call is
 one record and one span. What is joined is once: under the span where it came, else under the record that ends it.
-Gemini CLI's answers carry no ids of their own, and a tool's record has the id of the batch around its span. Qwen Code's
-records carry the id of their span, but for calls that were refused, which name the call.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,18 +16,18 @@ from evaluators.model import JSON, Span
 _Key = tuple[JSON, JSON, JSON]
 
 
-class _Family(msgspec.Struct, frozen=True, kw_only=True):
+class Family(msgspec.Struct, frozen=True, kw_only=True):
     """How one of these agents calls its events and spans."""
 
     prefix: str  # of its events
-    prompt_span: str  # around all that follows a prompt
+    prompt_spans: frozenset[str]  # names of spans around all that follows a prompt
     model_span: str
     agent_span: str
     tool_span: Callable[[Ledger, Span], Span | None]  # the span of a tool call's record
 
 
-class _JoiningTurn:
-    def __init__(self, family: _Family, ledger: Ledger) -> None:
+class JoiningTurn:
+    def __init__(self, family: Family, ledger: Ledger) -> None:
         self._family, self._ledger = family, ledger
         self._unanswered: dict[_Key, list[Span]] = {}
 
@@ -55,7 +53,7 @@ class _JoiningTurn:
 
     def _prompt(self, record: Span) -> None:
         span = self._ledger.get(record.parent_span_id)
-        if span is not None and span.name == self._family.prompt_span:
+        if span is not None and span.name in self._family.prompt_spans:
             self._ledger.enrich(record, span, record.attributes)  # still known as a person's prompt
         else:
             self._ledger.stand(record)
@@ -85,7 +83,7 @@ class _JoiningTurn:
             for part in others:
                 span = self._ledger.enrich(part, span, AddedAttributes(part.attributes))
         if answer is not None and event_of(answer).endswith("api_error"):
-            self._ledger.put(_failed(span, answer))
+            self._ledger.put(failed(span, answer))
 
     def _model_span(self, record: Span) -> Span | None:
         span = self._ledger.get(record.parent_span_id)
@@ -101,7 +99,7 @@ class _JoiningTurn:
         else:
             span = self._ledger.enrich(record, span, AddedAttributes(record.attributes))
         if record.attributes.get("success") is False:
-            self._ledger.put(_failed(span, record))
+            self._ledger.put(failed(span, record))
 
     def _agent(self, record: Span) -> None:
         span = self._ledger.get(record.parent_span_id)
@@ -114,46 +112,9 @@ def _key(record: Span) -> _Key:
     return get("prompt_id"), get("role"), get("subagent_name")
 
 
-def _failed(span: Span, record: Span) -> Span:
+def failed(span: Span, record: Span) -> Span:
     """The span as failed, with the words of the record: its own status says only that something did."""
     get = record.attributes.get
     text = string(get("error.message")) or string(get("error")) or string(get("error_message"))
     message = text or string(get("error_type")) or span.status_message
     return msgspec.structs.replace(span, status="error", status_message=message)
-
-
-def _gemini_tool_span(ledger: Ledger, record: Span) -> Span | None:
-    name = record.attributes.get("function_name")
-    return ledger.claim(record.parent_span_id, "tool_call", "gen_ai.tool.name", name)
-
-
-def _qwen_tool_span(ledger: Ledger, record: Span) -> Span | None:
-    span = ledger.get(record.parent_span_id)
-    if span is not None and span.name == "qwen-code.tool":
-        return span
-    call = record.attributes.get("call_id")
-    return ledger.find("qwen-code.tool", "call_id", call) if isinstance(call, str) else None
-
-
-_GEMINI_CLI = _Family(
-    prefix="gemini_cli.",
-    prompt_span="user_prompt",
-    model_span="llm_call",
-    agent_span="agent_call",
-    tool_span=_gemini_tool_span,
-)
-_QWEN_CODE = _Family(
-    prefix="qwen-code.",
-    prompt_span="qwen-code.interaction",
-    model_span="qwen-code.llm_request",
-    agent_span="qwen-code.subagent",
-    tool_span=_qwen_tool_span,
-)
-
-
-def gemini_cli(ledger: Ledger, records: Sequence[Span]) -> None:
-    _JoiningTurn(_GEMINI_CLI, ledger).enrich(records)
-
-
-def qwen_code(ledger: Ledger, records: Sequence[Span]) -> None:
-    _JoiningTurn(_QWEN_CODE, ledger).enrich(records)
