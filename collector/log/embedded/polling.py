@@ -96,7 +96,7 @@ class PollingReader:
             batch = await self._collect(max_records)
             if batch.records or timeout <= 0:
                 return batch
-        await next_tick(timeout, self._appended)
+        await self._wait(timeout)
         await self._pace(timeout)
         return await self._collect(max_records) if self._open else self._revoke()
 
@@ -128,6 +128,10 @@ class PollingReader:
         pause = min(self._next_look - asyncio.get_running_loop().time(), timeout)
         if pause > 0:
             await asyncio.sleep(pause)
+
+    async def _wait(self, timeout: float) -> None:
+        """Wait for an append or the timeout; then there may be records, and there are later ends."""
+        await next_tick(timeout, self._appended)
 
     async def _collect(self, max_records: int) -> Batch:
         self._appended.clear()
