@@ -88,7 +88,7 @@ OTHERS: Mapping[str, str] = {
     "--image": "make release's",
     **dict.fromkeys(("--follow", "--max-count", "--short", "--only"), "a shell's"),
     "--require-hashes": "pip's",
-    **dict.fromkeys(("--cancelled", "--labels"), "of scripts.research"),
+    **dict.fromkeys(("--cancelled", "--external", "--labels"), "of scripts.research"),
 }
 VARIABLES = {"SPANWISE_ADMIN__PORT": "4391"}
 OF_THE_TESTS = {"SPANWISE_CAPTURES", "SPANWISE_LOG_CAPTURES"}
