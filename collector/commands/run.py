@@ -58,9 +58,11 @@ def run(
 
     try:
         grace = GRACE + (config.receiver.stop_delay or 0.0)
-        # Until `_serve` answers it: an interrupt while the event loop is made would leave that open.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        uvloop.run(_serve(App(config, drops=drops, about=about), ready, grace))
+        # Until `_serve` answers it: an interrupt while the event loop is made would leave that open. It is not blocked,
+        # as it would then reach another thread (the demo's judge has one), and be raised in this one all the same.
+        interrupted = threading.Event()
+        signal.signal(signal.SIGINT, lambda _signal, _frame: interrupted.set())
+        uvloop.run(_serve(App(config, drops=drops, about=about), ready, grace, interrupted))
     except* SpanwiseError as group:
         raise first(group) from None
 
@@ -90,9 +92,8 @@ def say(endpoints: Endpoints, config: Config) -> None:
             tls=config.receiver.tls is not None,
         )
         for protocol, settings in zip(("gRPC", "HTTP"), both, strict=True):
-            variables = settings.replace(
-                " ", " \\\n    "
-            )  # a terminal of 80 cells leaves each line whole
+            # A terminal of 80 cells leaves each line whole.
+            variables = settings.replace(" ", " \\\n    ")
             text += f"send over {protocol}:\n    {variables} python my_agent.py\n"
     sys.stdout.write(text)
     sys.stdout.flush()
@@ -113,7 +114,9 @@ def _end_for_good(grace: float) -> None:
     os._exit(1)
 
 
-async def _serve(app: App, ready: Callable[[Endpoints], None], grace: float) -> None:
+async def _serve(
+    app: App, ready: Callable[[Endpoints], None], grace: float, interrupted: threading.Event
+) -> None:
     """Serve until SIGTERM, SIGINT or SIGHUP. SIGINT, and SIGTERM a second time, ends `receiver.stop_delay`.
 
     SIGHUP comes when the terminal is closed; under nohup it is ignored, and stays so.
@@ -134,7 +137,8 @@ async def _serve(app: App, ready: Callable[[Endpoints], None], grace: float) -> 
 
     loop.add_signal_handler(signal.SIGTERM, stop)
     loop.add_signal_handler(signal.SIGINT, interrupt)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if interrupted.is_set():
+        interrupt()
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         loop.add_signal_handler(signal.SIGHUP, stop)
     await app.run(stopping, ready, at_once=at_once)
