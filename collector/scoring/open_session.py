@@ -372,11 +372,7 @@ class OpenSession:
         return any(each.spec.name in entry.due for each in judged.trace)
 
     def _last_changes(self, end: SessionEnd) -> Iterator[Change]:
-        if end.awaited is not None:
-            yield end.awaited
-        yield end.record
-        if end.run is not None:
-            yield end.run
+        yield from (each for each in (end.awaited, end.record, end.run) if each is not None)
         yield self._named_head()
         for entry in self._window:
             yield Tombstone(state=entry)
