@@ -21,7 +21,8 @@ from collector.api.index import Index
 from collector.api.off_loop import OffLoop
 from collector.api.outgoing import Outgoing
 from collector.api.page.agent_pages import AgentPages
-from collector.api.page.feedback_pages import AgreementPages, FeedbackPages
+from collector.api.page.agreement_pages import AgreementPages
+from collector.api.page.feedback_pages import FeedbackPages
 from collector.api.page.rendering import Rendering
 from collector.api.page.service_pages import ServicePages
 from collector.api.page.session_pages import SessionPages

@@ -14,20 +14,18 @@ from msgspec.structs import replace as with_fields
 from collector.assembly.closed_traces import ClosedTrace
 from collector.assembly.open_trace import Closing
 from collector.assembly.scan import only, span_ids
-from collector.base.errors import Undecodable
-from collector.base.retry import Retry
 from collector.base.telemetry import OTHER
 from collector.config.tree import TraceWindow
-from collector.log.port import CLOSINGS, TRACES, Log, New, Position
-from collector.reading.port import SPANS_MISSING, PackedTrace, ReadJob, Stays, Workers
+from collector.log.port import CLOSINGS, TRACES, New, Position
+from collector.reading.port import PackedTrace, ReadJob, Stays
 from collector.records.closings import Mark
 from collector.records.codec import encode
 from collector.records.sessions import session_key
-from collector.records.span_refs import Piece, pieces_read, size_of, whole_read
+from collector.records.span_refs import Piece, size_of
 from collector.records.trace_outcomes import fitted
 from collector.records.trace_size import cut_trace, kept_spans, marked
 from collector.records.trace_summary import headers_of, packed_trace, unpacked
-from collector.records.traces import PackedTraceRecord, TraceRecord, decode_traces
+from collector.records.traces import PackedTraceRecord, TraceRecord
 
 LEAST_RECORD = 1 << 20
 """Bytes of a trace whose record every log takes (Kafka's default is a little more)."""
@@ -247,61 +245,3 @@ def late_revision(
         duplicates=closing.spans - new_spans,
         fits=len(ids) <= windows.max_spans and sum(map(size_of, pieces)) <= windows.max_bytes,
     )
-
-
-class TraceReading:
-    """What writing a closed trace reads: its spans from the log, its earlier record, and itself, by a worker.
-
-    Waits for the log and for the workers until they answer, or the service stops.
-    """
-
-    def __init__(self, log: Log, workers: Workers, retry: Retry) -> None:
-        self._log = log
-        self._workers = workers
-        self._retry = retry
-
-    async def traces(self, jobs: Sequence[ReadJob]) -> list[PackedTrace | None]:
-        """The trace of each job; None: it can never be read.
-
-        Workers that cannot read a job's spans in the log get their bytes.
-        """
-        if not jobs:
-            return []
-        traces = await self._read(jobs)
-        again: dict[int, ReadJob] = {}
-        for number, trace in enumerate(traces):
-            if trace is not None and trace.head.unread == SPANS_MISSING:
-                traces[number] = None
-                pieces = await self.known(jobs[number].pieces)
-                if pieces:
-                    again[number] = with_fields(jobs[number], pieces=pieces)
-        for number, trace in zip(again, await self._read([*again.values()]), strict=True):
-            traces[number] = trace
-        return traces
-
-    async def known(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
-        """The bytes of these pieces, but of those that the log has lost."""
-        return tuple(each for each in await self.each(pieces) if each is not None)
-
-    async def each(self, pieces: Sequence[Piece]) -> list[bytes | None]:
-        return await self._retry.log("fetch spans", lambda: pieces_read(self._log, pieces))
-
-    async def whole(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
-        return await self._retry.log("fetch spans", lambda: whole_read(self._log, pieces))
-
-    async def newest_record(self, mark: ClosedTrace) -> TraceRecord | None:
-        """The record that a mark names; None if it has expired or cannot be decoded."""
-        position = mark.position
-        if position is None:
-            return None
-        record = await self._retry.log("fetch a trace", lambda: self._log.get(position))
-        try:
-            decoded = None if record is None else decode_traces(record.value)
-        except Undecodable:
-            return None
-        return decoded if isinstance(decoded, TraceRecord) else None
-
-    async def _read(self, jobs: Sequence[ReadJob]) -> list[PackedTrace | None]:
-        if not jobs:
-            return []
-        return [*await self._retry.workers("read traces", lambda: self._workers.read(jobs))]

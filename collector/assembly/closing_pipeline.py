@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from collector.assembly.closed_result import (
     ClosedResult,
-    TraceReading,
     ignored,
     late_revision,
     read_job,
@@ -26,6 +25,7 @@ from collector.assembly.closed_result import (
 from collector.assembly.families import AssemblyCounts
 from collector.assembly.glances import Suspect
 from collector.assembly.open_trace import Closing
+from collector.assembly.trace_reading import TraceReading
 from collector.base import watch
 from collector.base.errors import RecordTooLarge, Undecodable
 from collector.base.retry import Retry

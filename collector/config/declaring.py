@@ -30,9 +30,8 @@ IMPORT_TIMEOUT = 30.0
 """Seconds, once for all of them: a large library of models takes ten on a busy machine, and the start waits."""
 LONGEST = 1000  # characters of why it cannot be imported
 LOOK = 0.05  # seconds between two looks whether it has ended
-MOST_SAID = (
-    2 << 20
-)  # bytes that it may answer, and print: a thousand evaluators with their docstrings take half of it
+MOST_SAID = 2 << 20
+"""Bytes that it may answer, and print: a thousand evaluators with their docstrings take half of it."""
 _HERE_ALONE = ("resources", "annotations", "function", "sketch")
 """Fields of a declaration that only the processes which run it have."""
 

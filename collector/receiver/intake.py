@@ -34,8 +34,8 @@ from collector.receiver.answers import (
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.feedback.found import FeedbackReader, FoundFeedback
 from collector.receiver.inflate import Decode, Inflate, protobuf
-from collector.receiver.log_requests import unread_records
 from collector.receiver.overload import Overload, Pace, ending
+from collector.receiver.unread import unread_records
 
 Transport: TypeAlias = Literal["grpc", "http"]
 Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]

@@ -8,21 +8,19 @@ so a crash between the two writes the same spans again, which are duplicates.
 """
 
 import asyncio
-import zlib
 
 from collector.base.errors import RecordTooLarge, TooLarge, Undecodable
 from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer
 from collector.log.port import LOG_REQUESTS, Batch, Log, New, Record
-from collector.otlp.items import only
 from collector.otlp.redaction import Redact
 from collector.otlp.repair import DecodedRequest
-from collector.otlp.sent_form import unread_record
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.feedback.found import FeedbackReader, FoundFeedback
+from collector.receiver.unread import unread_records
 
 GROUP = "logs"
 _TRANSPORT = "kafka"
@@ -112,16 +110,3 @@ class LogRequests(Consumer):
                 self._received.labels(_TRANSPORT, result).inc(items)
         for why, items in split.dropped.items():
             self._dropped.labels(why).inc(items)
-
-
-def unread_records(request: bytes, split: SplitRequest, signal: OtlpSignal) -> list[New]:
-    """One record of the log for the backend under `forward`, if any of the request's items are not in its pieces.
-
-    Its key spreads such records over partitions: no one looks for them by what they hold.
-    """
-    if not split.unread:
-        return []
-    taken = request if split.request is None else split.request
-    rest = only(taken, signal.request, lambda at: at in split.unread)
-    key = zlib.crc32(rest).to_bytes(4)
-    return [New(topic=signal.topic, key=key, value=unread_record(rest))]

@@ -4,8 +4,7 @@ A thumb is posted to the page itself. Whoever may read the page may give one; an
 """
 
 import asyncio
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
@@ -13,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from collector.api.agreement_routes import FILTERS, differing_shown
 from collector.api.answers import RequestRefused, text_of
 from collector.api.base_path import root
 from collector.api.page.sheet import Sheet
@@ -121,52 +119,3 @@ def _is_own_page(request: Request) -> bool:
 
 def _back(path: str) -> Response:
     return RedirectResponse(f"{root()}{path}#said", status_code=303)
-
-
-ROWS = 100
-DIFFERING = 25
-"""Evaluators, and pairs of each that differ, on one page; what is beyond is counted."""
-OPEN = 5  # pairs of an evaluator that are shown before the fold
-AGREES = 0.8
-"""The rank from which on an evaluator tells the liked from the disliked well enough to be folded away: four in five."""
-
-
-class AgreementPages:
-    def __init__(self, site: Site) -> None:
-        self._site = site
-
-    def routes(self) -> list[Route]:
-        return [Route("/agreement", self.agreement)]
-
-    async def agreement(self, request: Request) -> Response:
-        wanted = {name: text for name in FILTERS if (text := text_of(request, name)) is not None}
-        return await self._site.off_loop.run(lambda: self._page(wanted))
-
-    def _page(self, wanted: Mapping[str, str]) -> Response:
-        agreed, differing = self._site.agreements.look(wanted)
-        rows = [each.shown() for each in agreed]
-        rows.sort(key=lambda row: math.inf if row["rank"] is None else row["rank"])
-        doubtful = [row for row in rows if row["rank"] is not None and row["rank"] < AGREES]
-        open_rows = doubtful or rows[:1]
-        view: dict[str, Any] = {
-            "evaluator": wanted.get("evaluator"),
-            "rows": open_rows[:ROWS],
-            "others": rows[len(open_rows) :][:ROWS],
-            "more_rows": len(open_rows[ROWS:]) + len(rows[len(open_rows) :][ROWS:]),
-            "differing": _by_evaluator(
-                [row["evaluator"] for row in rows], [differing_shown(*each) for each in differing]
-            ),
-        }
-        return self._site.rendering.page("agreement.html", view=view)
-
-
-def _by_evaluator(
-    names: Sequence[str], differing: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for name in dict.fromkeys(names):
-        pairs = [each for each in differing if each["evaluator"] == name]
-        if pairs:
-            shown = {"open": pairs[:OPEN], "rest": pairs[OPEN:DIFFERING], "of": len(pairs)}
-            found.append({"evaluator": name, **shown})
-    return found[:DIFFERING]
