@@ -100,7 +100,10 @@ def test_thousands_at_once(tmp_path: Path) -> None:
             "a trace counts once",
             lambda: counted('evaluations_total{agent="support",evaluator="tone"') == sessions,
         )
-        assert len({each["id"] for each in external(service)}) == SAID
+        service.wait_for(
+            "each is one signal", lambda: len({each["id"] for each in external(service)}) == SAID
+        )
+        assert len(external(service)) == SAID
 
 
 THRESHOLD = "evaluations.thresholds={tone: 0.5}"
