@@ -103,8 +103,10 @@ class Child:
         try:
             self.send(self._config)
             async with asyncio.timeout(self._start_timeout):
-                await self.receive()
-        except BaseException:
+                self.first = await self.receive()
+        except BaseException as error:
+            if isinstance(error, TimeoutError):
+                self.kill()
             await self._end()
             raise
         return self

@@ -1,17 +1,14 @@
 """What third parties' evaluators declare, each plug-in asked in a process of its own: importing one may do anything.
 
-python -m collector.config.declaring
+python -m collector.config.declaring FD
+
+The first frame is the question, the answer its only one: both are JSON.
 """
 
+import asyncio
 import os
-import selectors
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +16,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from collector.base.child import Child
+from collector.base.frames import pack_frame, parent_socket, read_frames
 from collector.base.plugins import limit_plugins
 from evaluators.declare import Spec
 from evaluators.errors import PluginError, PluginNotFound, SettingsError
@@ -29,9 +28,7 @@ from evaluators.run import failure_of
 IMPORT_TIMEOUT = 30.0
 """Seconds, once for all of them: a large library of models takes ten on a busy machine, and the start waits."""
 LONGEST = 1000  # characters of why it cannot be imported
-LOOK = 0.05  # seconds between two looks whether it has ended
-MOST_SAID = 2 << 20
-"""Bytes that it may answer, and print: a thousand evaluators with their docstrings take half of it."""
+NICENESS = 0  # the start waits for it
 _HERE_ALONE = ("resources", "annotations", "function", "sketch")
 """Fields of a declaration that only the processes which run it have."""
 
@@ -66,6 +63,20 @@ class ThirdParties(msgspec.Struct, kw_only=True):
     declared: list[Declared]
     plugins: tuple[str, ...]
     installed: tuple[str, ...]
+
+    def given(self, settings: Mapping[str, Settings]) -> dict[str, Settings]:
+        """The settings, those of third parties as the types of their options take them.
+
+        Raises SettingsError: one does not fit.
+        """
+        if wrong := [line for each in self.declared for line in each.wrong]:
+            raise SettingsError("\n".join(wrong))
+        options = {name: taken for each in self.declared for name, taken in each.given.items()}
+        return {
+            name: replace(each, options=options.get(name, each.options))
+            for name, each in settings.items()
+            if name.partition("/")[0] not in self.broken
+        }
 
 
 def third_parties(plugins: Sequence[str], settings: Mapping[str, Settings]) -> ThirdParties:
@@ -102,8 +113,10 @@ def _found(
         *(Plugin(name=name, is_installed=False, settings=theirs) for name in plugins),
     ]
     found = ThirdParties(specs=[], broken={}, declared=[], plugins=(), installed=())
-    with ThreadPoolExecutor(max(1, len(every))) as asking:
-        answers = list(asking.map(_ask, every))
+    answers: list[Declared] = []
+    if every:
+        with ThreadPoolExecutor(1) as thread:  # the caller's may have a loop of its own
+            answers = thread.submit(asyncio.run, _asked(every)).result()
     for plugin, answer in zip(every, answers, strict=True):
         package = plugin.name if plugin.is_installed else package_of(plugin.name)
         if answer.error is not None:
@@ -119,63 +132,29 @@ def _found(
     return found
 
 
-def _ask(plugin: Plugin) -> Declared:
-    what = f"{'entry point' if plugin.is_installed else 'plugin'} `{plugin.name}`"
+async def _asked(every: Sequence[Plugin]) -> list[Declared]:
+    async with asyncio.TaskGroup() as asking:
+        asked = [asking.create_task(_ask(each)) for each in every]
+    return [each.result() for each in asked]
+
+
+async def _ask(plugin: Plugin) -> Declared:
     try:
-        asked = msgspec.json.encode(plugin)
+        question = msgspec.json.encode(plugin)
     except UnicodeEncodeError:
         return Declared(error=f"plugin {plugin.name!a}: not a name in UTF-8", is_missing=True)
-    with subprocess.Popen(
-        # unbuffered: it ends without writing what is in a buffer
-        [sys.executable, "-P", "-u", "-m", "collector.config.declaring"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
-        assert process.stdin is not None  # noqa: S101 - it is a pipe
-        with suppress(BrokenPipeError), process.stdin:
-            process.stdin.write(asked)
-        answer = _heard(process)
-        why = f"its import took more than {IMPORT_TIMEOUT:g} s"
-        if process.poll() is not None:
-            why = f"its import ended the process (exit code {process.returncode})"
-        # What it has started ends, too. macOS says the second of one that has ended.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
+    child = Child("collector.config.declaring", question, IMPORT_TIMEOUT, is_theirs=True)
     try:
-        return msgspec.json.decode(answer, type=Declared)
-    except msgspec.DecodeError:
-        return Declared(error=f"{what}: {why}")
-
-
-def _heard(process: subprocess.Popen[bytes]) -> bytes:
-    """What it answers until it has ended or its time is over; meanwhile what it prints is passed on.
-
-    A process that it leaves behind may hold both pipes open and write without end.
-    """
-    until = time.monotonic() + IMPORT_TIMEOUT
-    answer, printed = bytearray(), 0
-    with selectors.DefaultSelector() as selector:
-        for pipe in (process.stdout, process.stderr):
-            assert pipe is not None  # noqa: S101 - it is a pipe
-            selector.register(pipe, selectors.EVENT_READ)
-        while selector.get_map() and (left := until - time.monotonic()) > 0:
-            has_ended = process.poll() is not None
-            ready = selector.select(0 if has_ended else min(left, LOOK))
-            if has_ended and not ready:
-                break
-            for key, _ in ready:
-                said = os.read(key.fd, 1 << 16)
-                if key.fileobj is process.stdout:
-                    answer += said
-                else:
-                    printed += os.write(2, said)
-                if not said or max(len(answer), printed) > MOST_SAID:
-                    selector.unregister(key.fileobj)
-        process.poll()
-    return bytes(answer)
+        async with child:
+            return msgspec.json.decode(child.first, type=Declared)
+    except TimeoutError:
+        why = f"its import took more than {IMPORT_TIMEOUT:g} s"
+    except (EOFError, msgspec.DecodeError):
+        why = f"its import ended the process (exit code {child.exit_code})"
+    except OSError as error:
+        why = f"its process cannot be started: {error}"
+    what = f"{'entry point' if plugin.is_installed else 'plugin'} `{plugin.name}`"
+    return Declared(error=f"{what}: {why}")
 
 
 def _spec(declared: dict[str, Any]) -> Spec:
@@ -233,30 +212,12 @@ def _check(spec: Spec, chosen: Settings, found: Declared) -> None:
     found.given[spec.name] = given
 
 
-def given(settings: Mapping[str, Settings], found: ThirdParties) -> dict[str, Settings]:
-    """The settings, those of third parties as the types of their options take them.
-
-    Raises:
-        SettingsError: one does not fit.
-    """
-    if wrong := [line for each in found.declared for line in each.wrong]:
-        raise SettingsError("\n".join(wrong))
-    options = {name: each for declared in found.declared for name, each in declared.given.items()}
-    return {
-        name: replace(each, options=options[name]) if name in options else each
-        for name, each in settings.items()
-        if name.partition("/")[0] not in found.broken
-    }
-
-
 def main() -> None:
-    """Answer the question on stdin in what was stdout: what others' code prints goes to stderr."""
-    answer = os.dup(1)
-    os.dup2(2, 1)
-    limit_plugins()
-    declared = declare(msgspec.json.decode(sys.stdin.buffer.read(), type=Plugin))
-    with os.fdopen(answer, "wb") as link:
-        link.write(msgspec.json.encode(declared))
+    with parent_socket(NICENESS) as link:
+        limit_plugins()
+        asked = next(read_frames(link.makefile("rb")))
+        declared = declare(msgspec.json.decode(asked, type=Plugin))
+        link.sendall(pack_frame(msgspec.json.encode(declared)))
     os._exit(0)  # it may have left threads behind
 
 

@@ -12,7 +12,6 @@ import msgspec
 
 from collector.base.errors import ConfigError
 from collector.base.files import read_regular
-from collector.config.declaring import given, third_parties
 from collector.config.strict_yaml import parse, unique
 from evaluators.dialects.content.sessions import Keys
 from evaluators.errors import ExpectationError, PluginNotFound, SettingsError
@@ -26,7 +25,8 @@ from evaluators.registry import Registry, installed_points, package_of
 from evaluators.resources import Embedder
 from evaluators.run import failed
 
-if TYPE_CHECKING:  # a worker has no use for it: see `PlanSettings`
+if TYPE_CHECKING:  # a worker has no use for them: see `PlanSettings`
+    from collector.config.declaring import ThirdParties
     from collector.config.tree import Config, EvaluatorConfig
 
 _log = logging.getLogger(__name__)
@@ -60,11 +60,10 @@ class PlanSettings(msgspec.Struct, frozen=True, kw_only=True):
 def plan_settings(config: Config) -> PlanSettings:
     """Raises SettingsError: one of a third party's evaluator does not fit."""
     embedder = config.embedder
-    chosen = {name: _settings(each) for name, each in config.evaluators.items()}
-    found = third_parties(config.plugins, chosen)
+    chosen, found = _chosen(config)
     models = {"wordllama": MODEL, "litellm": embedder.model, "none": None}
     return PlanSettings(
-        evaluators=given(chosen, found),
+        evaluators=found.given(chosen),
         judges=tuple(
             (name, each.rubric, each.scope, each.threshold, each.version)
             for name, each in config.judges.items()
@@ -104,8 +103,7 @@ def registry_from(config: Config, *, strict: bool = True) -> Registry:
     a third party cannot be imported; where not `strict`, its file is not there. Raises DuplicateEvaluatorError: two
     declare the same name and method.
     """
-    chosen = {name: _settings(each) for name, each in config.evaluators.items()}
-    found = third_parties(config.plugins, chosen)
+    _, found = _chosen(config)
     registry = Registry.discover(())
     for spec in found.specs:
         registry.add(spec)
@@ -230,6 +228,13 @@ def _entries(path: Path) -> list[Any]:
 
 def failed_outcomes(plan: Plan, kind: str, message: str) -> tuple[Outcome, ...]:
     return tuple(failed(each, Failure(type=kind, message=message)) for each in plan.trace)
+
+
+def _chosen(config: Config) -> tuple[dict[str, Settings], ThirdParties]:
+    from collector.config.declaring import third_parties  # noqa: PLC0415 - with asyncio, 3 MB
+
+    chosen = {name: _settings(each) for name, each in config.evaluators.items()}
+    return chosen, third_parties(config.plugins, chosen)
 
 
 def _settings(chosen: EvaluatorConfig) -> Settings:
