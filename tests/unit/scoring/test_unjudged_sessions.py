@@ -21,10 +21,10 @@ PLAN = plan_from(Config(embedder=EmbedderConfig(kind="none"), judge=JudgeConfig(
 KEY = session_key("bot", "s")
 
 
-def make_sessions() -> OpenSessions:
+def make_sessions(max_traces: int = 1000) -> OpenSessions:
     judged = JudgedRules(trace=tuple(c for c in PLAN.judged if c.spec.scope == "trace"))
     rules = Rules.of(PLAN, lambda: SessionScorer(PLAN), judged)
-    return OpenSessions(partition=0, rules=rules, limits=SessionWindow())
+    return OpenSessions(partition=0, rules=rules, limits=SessionWindow(max_traces=max_traces))
 
 
 def take(sessions: OpenSessions, trace_id: str, offset: int) -> Effects:
@@ -83,3 +83,15 @@ def test_a_judge_that_only_fails_gives_no_session_a_score() -> None:
     assert (after.reason, after.score, after.final) == ("low_coverage", None, False)
     assert (closed.reason, closed.score, closed.final) == ("low_coverage", None, True)
     assert "failed with provider_error" in (closed.explanation or "")
+
+
+def test_no_verdict_is_given_up_for_a_trace_that_has_left_the_window() -> None:
+    sessions = make_sessions(max_traces=1)
+    take(sessions, "t1", 1)
+    take(sessions, "t2", 2)
+
+    late = 2.0 + JudgedRules().max_lag
+    effects = sessions.on_verdict(verdict("t1", score=0.9), key=KEY, offset=3, now=late)
+    changes = [change for each in effects for change in each.changes]
+
+    assert [each.subject for each in changes if isinstance(each, VerdictRecord)] == ["t2"]
