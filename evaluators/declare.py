@@ -113,8 +113,8 @@ class Spec:
 
 
 def evaluator(  # noqa: PLR0913 - one argument for each fact that a declaration may state
-    *,
-    version: str,
+    *_positional: object,
+    version: str = "",
     threshold: float | None = 0.5,
     name: str | None = None,
     method: Method | None = None,
@@ -144,6 +144,8 @@ def evaluator(  # noqa: PLR0913 - one argument for each fact that a declaration 
     Raises:
         TypeError: The runner cannot serve the signature; the message names evaluator and parameter.
     """
+    if _positional or not version:  # `@evaluator` without parentheses, too
+        raise TypeError('write it with parentheses and a version: @spanwise.evaluator(version="1")')
 
     def declare(function: F) -> F:
         label = name or function.__name__

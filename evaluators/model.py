@@ -312,7 +312,7 @@ class Session:
 # --- the score -------------------------------------------------------------------------------------------------------
 
 
-class Score(msgspec.Struct, frozen=True, kw_only=True):
+class Score(msgspec.Struct, frozen=True):
     """The result of an evaluator: a value in [0, 1], or the reason for its absence (use the constructors below)."""
 
     value: float | None = None

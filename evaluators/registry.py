@@ -73,7 +73,9 @@ class Registry:
         module = _imported(plugin)
         specs = tuple(_declared_in(module))
         if not specs:
-            raise PluginError(f"plugin `{plugin}`: no function in it is marked with @evaluator")
+            raise PluginError(
+                f"plugin `{plugin}`: no function in it is marked with @spanwise.evaluator"
+            )
         self.add_foreign(module.__name__.rpartition(".")[2], specs)
 
     def add_foreign(self, package: str, specs: Iterable[Spec]) -> None:

@@ -121,6 +121,18 @@ def neither(text):
         evaluator(version="1", name="nothing")(lambda: 1.0)
 
 
+@pytest.mark.parametrize("given", [(a_trace,), ("1",), ()])
+def test_without_parentheses_or_a_version_one_line_says_what_to_write(
+    given: tuple[object, ...],
+) -> None:
+    with pytest.raises(TypeError, match=r'^write .* @spanwise\.evaluator\(version="1"\)$'):
+        evaluator(*given)
+
+
+def test_a_score_takes_its_value_and_the_explanation_by_position() -> None:
+    assert Score(0.7, "why") == Score(value=0.7, explanation="why")
+
+
 def test_a_resource_that_nothing_provides_is_refused() -> None:
     with pytest.raises(TypeError, match="evaluator `wrong`: nothing provides `clock"):
 
