@@ -26,6 +26,7 @@ from collector.forward.families import RESULTS, ForwardFamilies, Result
 from collector.otlp.client import GrpcTransport, HttpTransport, Transport
 from collector.otlp.items import halves, keys_of, traces_of
 from collector.otlp.signal import TRACE_SERVICE, OtlpSignal
+from collector.otlp.span_head import SpanHeads
 from collector.records.otlp_signals import LOGS, TRACES
 
 MOST = 4 << 20  # bytes of one request: what a stock gRPC server takes, such as a Collector's
@@ -39,8 +40,8 @@ HELD_TRIES = 10
 PAUSE = 5.0  # seconds
 MOST_HELD = 16 << 20
 """Bytes of traces that wait for others to pass; with as many nothing more is read: it is the backend that fails."""
-INLINE = 1 << 16
-"""Bytes of a request that is read on the event loop; larger ones are read in a thread."""
+INLINE = 1 << 19
+"""Bytes of a request that is read on the event loop, in a millisecond at most; larger ones are read in a thread."""
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -81,8 +82,8 @@ class Backend:
         now: Clock = time.monotonic,
     ) -> None:
         self._transport = transport
-        self._kind = signal.request
         self._counts_spans = signal.service is TRACE_SERVICE
+        self._kind = SpanHeads if self._counts_spans else signal.request
         self._requests = families.requests
         self._spans = families.spans
         self._backoff = backoff or Backoff(longest=LONGEST_PAUSE)

@@ -3,7 +3,8 @@
 A request is parsed with a cut-down schema whose spans, resources and scopes are raw bytes; what it does not name
 (schema URLs) stays as unknown fields. All of it is written back untouched, in number order. Of a span, the ids sit at
 fixed offsets when the exporter writes its fields in number order, as all do; where the constant bytes differ, that one
-span is parsed with a second small schema. The two agree on every span whose fields are in number order.
+span is parsed with a second small schema. The two agree on every span whose fields are in number order. `SpanHeads` is
+a request of such spans, for who reads or changes ids and trace states of all.
 """
 
 from collections.abc import Callable, MutableSequence, Sequence
@@ -12,7 +13,7 @@ from struct import Struct
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.base.errors import Undecodable
@@ -221,10 +222,15 @@ def _schema() -> descriptor_pb2.FileDescriptorProto:
             "Span",
             ("trace_id", 1, raw, None),
             ("span_id", 2, raw, None),
+            ("trace_state", 3, _Field.TYPE_STRING, None),
             ("parent_span_id", 4, raw, None),
             ("start_time_unix_nano", 7, _Field.TYPE_FIXED64, None),
+            ("end_time_unix_nano", 8, _Field.TYPE_FIXED64, None),
             ("flags", 16, _Field.TYPE_FIXED32, None),
         ),
+        _message("SpanHeads", ("resource_spans", 1, nested, "ResourceHeads")),
+        _message("ResourceHeads", ("scope_spans", 2, nested, "ScopeHeads")),
+        _message("ScopeHeads", ("spans", 2, nested, "Span")),
     )
     return descriptor_pb2.FileDescriptorProto(
         name="spanwise_cut.proto", package="spanwise.cut", syntax="proto3", message_type=messages
@@ -235,11 +241,11 @@ _pool = descriptor_pool.DescriptorPool()  # our own: the default one knows the f
 _pool.Add(_schema())
 
 
-def _parser(name: str) -> object:
-    message = _pool.FindMessageTypeByName(f"spanwise.cut.{name}")
-    return message_factory.GetMessageClass(message).FromString
+def _class(name: str) -> type[Message]:
+    return message_factory.GetMessageClass(_pool.FindMessageTypeByName(f"spanwise.cut.{name}"))
 
 
 # The classes are made at import, so their attributes are known only to the protocols above.
-_parse_request = cast("Callable[[bytes], ExportRequest]", _parser("Request"))
-_parse_span = cast("Callable[[bytes], _Span]", _parser("Span"))
+_parse_request = cast("Callable[[bytes], ExportRequest]", _class("Request").FromString)
+_parse_span = cast("Callable[[bytes], _Span]", _class("Span").FromString)
+SpanHeads = _class("SpanHeads")

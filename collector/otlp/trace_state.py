@@ -8,9 +8,14 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
+from typing import Any
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from collector.otlp.span_head import SpanHeads
 
 BITS = 56
 NEVER = 1 << BITS
@@ -58,7 +63,10 @@ def with_threshold(trace_state: str, threshold: int) -> str:
 
 
 def marked(request: bytes, *, threshold: int, reason: str, root: bytes | None) -> tuple[bytes, int]:
-    message = ExportTraceServiceRequest.FromString(request)
+    """The request with this threshold in each span and the reason at the root; how many spans it has."""
+    message: Any = SpanHeads.FromString(request)
+    kept = Span(attributes=[KeyValue(key=KEPT_KEY, value=AnyValue(string_value=reason))])
+    attribute = kept.SerializeToString()
     count = 0
     for group in message.resource_spans:
         for scope in group.scope_spans:
@@ -66,7 +74,7 @@ def marked(request: bytes, *, threshold: int, reason: str, root: bytes | None) -
                 count += 1
                 span.trace_state = with_threshold(span.trace_state, threshold)
                 if span.span_id == root or (root is None and not span.parent_span_id):
-                    span.attributes.add(key=KEPT_KEY).value.string_value = reason
+                    span.MergeFromString(attribute)
     return message.SerializeToString(), count
 
 

@@ -24,6 +24,7 @@ from collector.forward.backend import (
 )
 from collector.forward.families import RESULTS, ForwardFamilies
 from collector.otlp.items import keys_of
+from collector.otlp.span_head import SpanHeads
 from collector.records.otlp_signals import TRACES
 from tests.support.forwarding import FakeTransport, forwarded_spans
 from tests.support.otlp import body, span
@@ -55,7 +56,7 @@ class Stand:
 
     async def deliver(self, *requests: bytes) -> int:
         """How many are lost."""
-        parts = [Part(each, len(keys_of(each, TRACES.request))) for each in requests]
+        parts = [Part(each, len(keys_of(each, SpanHeads))) for each in requests]
         return sum((await self.backend.deliver(parts, self.stopping)).values())
 
     def count(self, result: str, of: str = "requests") -> float:

@@ -64,6 +64,10 @@ def test_every_span_has_the_threshold_and_the_root_why() -> None:
     assert count == 2
     assert [each.trace_state for each in spans] == ["ot=th:8", "ot=th:8"]
     assert [[a.value.string_value for a in each.attributes] for each in spans] == [["share"], []]
+    spans[0].attributes.pop()
+    for each in spans:
+        each.trace_state = ""
+    assert spans == [root, child], "nothing else changes"
     named, _ = marked(sent, threshold=0, reason="failed", root=child.span_id)
     assert [
         len(each.attributes) for each in spans_of(ExportTraceServiceRequest.FromString(named))
