@@ -6,10 +6,9 @@ reported counts as spent.
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -122,15 +121,13 @@ class JudgeProcess:
         self._said: set[Reason] = set()
         self._clock = clock
         self._sleep = sleep
-        self._numbers = itertools.count()
         self._pending: dict[int, _Pending] = {}
         self._reserved: dict[int, _Reservation] = {}
         self._child: Child | None = None
         self._has_jobs = asyncio.Event()
         self.pid: int | None = None  # of the running child
 
-    async def judge(self, make: Callable[[int], Job]) -> JobDone:
-        job = make(next(self._numbers))
+    async def judge(self, job: Job) -> JobDone:
         pending = self._pending[job.id] = _Pending(job)
         self._has_jobs.set()
         self._send(pending)

@@ -9,6 +9,7 @@ again.
 """
 
 import asyncio
+import itertools
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 
@@ -37,7 +38,7 @@ from collector.records.trace_views import (
     decode_raw_trace,
 )
 from collector.records.traces import SessionRecord, VerdictRecord
-from evaluators.model import Failure
+from evaluators.model import Failure, Scope
 from evaluators.plan import Configured, sees_history
 from evaluators.resources import WINDOW
 from evaluators.run import failed
@@ -107,6 +108,7 @@ class JudgingRoom(Consumer):
             judge=self._judge,
         )
         self._committed_at = clock()
+        self._numbers = itertools.count()  # of jobs
         self._subjects = asyncio.TaskGroup()
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -276,55 +278,50 @@ class JudgingRoom(Consumer):
         if is_judged or not is_asked or not self._dispatcher.is_in_time(record.time):
             return
         before = self._turns.before(record.key, turn, self._history)
-        service, session_id = split_session_key(record.key)
-        verdict = VerdictRecord(
-            scope="trace",
-            service=service,
-            session_id=session_id,
-            subject=trace.trace_id,
-            digest=trace.digest,
-            outcomes=(),
-            more=more,
-        )
-        subject = JudgedSubject(
-            position=record.position,
-            key=record.key,
-            time=record.time,
-            progress=progress,
-            verdict=verdict,
-            turn=number,
-            before=before,
-        )
-        await self._add(subject, raw)
+        about = trace.trace_id, trace.digest
+        await self._add(record, raw, "trace", about, more=more, turn=number, before=before)
 
     async def _take_session(
         self, record: Record, session: SessionRecord, progress: Progress
     ) -> None:
-        is_judged = progress.is_judged(session.session_id, session.digest)
-        if is_judged or self._names.isdisjoint(session.due):
+        about = session.session_id, session.digest
+        if progress.is_judged(*about) or self._names.isdisjoint(session.due):
             return
-        if not self._dispatcher.is_in_time(record.time):  # scoring decides whether one is due
-            return
-        verdict = VerdictRecord(
-            scope="session",
-            service=session.service,
-            session_id=session.session_id,
-            subject=session.session_id,
-            digest=session.digest,
-            outcomes=(),
-            more=session.more,
-        )
+        if self._dispatcher.is_in_time(record.time):  # scoring decides whether one is due
+            await self._add(record, session, "session", about, more=session.more)
+
+    async def _add(
+        self,
+        record: Record,
+        content: Content,
+        scope: Scope,
+        about: tuple[str, str],
+        *,
+        more: bool,
+        turn: int | None = None,
+        before: Sequence[PlacedTurn] = (),
+    ) -> None:
+        """`about`: the subject and its digest."""
+        service, session_id = split_session_key(record.key)
+        progress = self._partitions[record.position.partition]
+        progress.judged(*about)
         subject = JudgedSubject(
             position=record.position,
             key=record.key,
             time=record.time,
             progress=progress,
-            verdict=verdict,
+            verdict=VerdictRecord(
+                scope=scope,
+                service=service,
+                session_id=session_id,
+                subject=about[0],
+                digest=about[1],
+                outcomes=(),
+                more=more,
+            ),
+            turn=turn,
+            before=before,
         )
-        await self._add(subject, session)
-
-    async def _add(self, subject: JudgedSubject, content: Content) -> None:
-        subject.progress.judged(subject.verdict.subject, subject.verdict.digest)
         await self._dispatcher.add(subject, content)
 
     # --- judging -----------------------------------------------------------------------------------------------------
@@ -337,9 +334,10 @@ class JudgingRoom(Consumer):
             content = await read_back(self._get, subject)
         if content is None:
             return
-        make = await job_of(self._get, subject, content, with_traces=self._asks)
+        number = next(self._numbers)
+        job = await job_of(self._get, number, subject, content, with_traces=self._asks)
         with suppress(JudgeLateError):
-            done = await self._judges.judge(make)
+            done = await self._judges.judge(job)
             try:
                 await self._append(subject, done)
             except RecordTooLarge as error:  # its session waits for a verdict all the same

@@ -6,7 +6,6 @@ Frames are msgpack, each with a 4-byte big-endian length before it:
     judge -> main   "ready", then ReserveBudget | CallFinished | CacheFailed | JobDone
 """
 
-from collections.abc import Callable
 from typing import Literal, Protocol
 
 import msgspec
@@ -130,8 +129,8 @@ decode_setup = msgspec.msgpack.Decoder(Setup).decode
 class Judges(Protocol):
     """Port to the judge process (collector/judging/judge_process.py)."""
 
-    async def judge(self, make: Callable[[int], Job]) -> JobDone:
-        """The verdict of a job; `make` makes the job with the number that the port gives it.
+    async def judge(self, job: Job) -> JobDone:
+        """The verdict of a job, whose id no other has.
 
         Where the process died on it too often, every outcome is `failed`. Raises JudgeLateError: there was no verdict
         within `judge.max_lag`.

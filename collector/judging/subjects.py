@@ -1,9 +1,9 @@
 """A subject to be judged, while it waits and as a job. What waits holds no content: that is read back from the log."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from collector.base.errors import Undecodable
 from collector.judging.port import Job, SessionJob, TraceJob
@@ -97,30 +97,21 @@ async def read_back(get: GetRecord, subject: JudgedSubject) -> Content | None:
 
 
 async def job_of(
-    get: GetRecord, subject: JudgedSubject, content: Content, *, with_traces: bool = True
-) -> Callable[[int], Job]:
+    get: GetRecord, number: int, subject: JudgedSubject, content: Content, *, with_traces: bool
+) -> Job:
     """`with_traces`: of a session, which a judge reads."""
+    of: dict[str, Any] = {"id": number, "owner": subject.owner, "service": subject.service}
+    partition, more = subject.position.partition, subject.verdict.more
     if isinstance(content, RawTrace):
-        history = await previous_turns(get, subject.position.partition, subject.before)
-        return lambda number: TraceJob(
-            id=number,
-            owner=subject.owner,
-            service=subject.service,
-            more=subject.verdict.more,
-            trace=content.trace,
-            turn=subject.turn,
-            history=history,
-        )
+        history = await previous_turns(get, partition, subject.before)
+        return TraceJob(**of, more=more, trace=content.trace, turn=subject.turn, history=history)
     offsets = content.traces if with_traces else ()
-    traces = await newest_traces(get, subject.position.partition, offsets)
-    return lambda number: SessionJob(
-        id=number,
-        owner=subject.owner,
-        service=subject.service,
-        more=subject.verdict.more,
+    return SessionJob(
+        **of,
+        more=more,
         session_id=content.session_id,
         closed=content.closed,
-        traces=traces,
+        traces=await newest_traces(get, partition, offsets),
         turns=content.turns,
         agent=content.agent or content.service,
     )

@@ -1,7 +1,6 @@
 """The service without sockets: the rooms between the receiver and the signals, as configured, over one log."""
 
 import asyncio
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
@@ -37,16 +36,14 @@ class PluginJudges:
         self._workers = workers
         self._due = due
 
-    async def judge(self, make: Callable[[int], Job]) -> JobDone:
-        job = make(0)
+    async def judge(self, job: Job) -> JobDone:
         scope = "trace" if isinstance(job, TraceJob) else "session"
         due = [each.spec.name for each in self._due if each.spec.scope == scope]
         async with asyncio.TaskGroup() as jobs:
             running = [
                 jobs.create_task(self._workers.plugin(plugin_job(name, job))) for name in due
             ]
-        outcomes = tuple(each.result() for each in running)
-        return JobDone(id=job.id, outcomes=outcomes)
+        return JobDone(id=job.id, outcomes=tuple(each.result() for each in running))
 
     def written(self, done: JobDone) -> None:
         """See the port: nothing is kept for a job."""
@@ -60,19 +57,18 @@ class JudgesOfPackages:
 
     def __init__(self, processes: Iterable[JudgeProcess]) -> None:
         self._processes = tuple(processes)
-        self._numbers = itertools.count()
-        self._unwritten: dict[int, Sequence[tuple[JudgeProcess, JobDone]]] = {}
 
-    async def judge(self, make: Callable[[int], Job]) -> JobDone:
-        job = make(next(self._numbers))
-        due = [each for each in self._processes if each.due_of(job)]
+    async def judge(self, job: Job) -> JobDone:
         try:
             async with asyncio.TaskGroup() as jobs:
-                asked = [jobs.create_task(each.judge(make)) for each in due]
+                asked = [
+                    jobs.create_task(each.judge(job))
+                    for each in self._processes
+                    if each.due_of(job)
+                ]
         except* JudgeLateError:
             raise JudgeLateError from None
         parts = [each.result() for each in asked]
-        self._unwritten[job.id] = tuple(zip(due, parts, strict=True))
         return JobDone(
             id=job.id,
             outcomes=tuple(outcome for each in parts for outcome in each.outcomes),
@@ -81,8 +77,8 @@ class JudgesOfPackages:
         )
 
     def written(self, done: JobDone) -> None:
-        for process, part in self._unwritten.pop(done.id):
-            process.written(part)
+        for each in self._processes:
+            each.written(done)  # one that had not the job has nothing to do
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as running:
@@ -189,8 +185,8 @@ class Rooms:
         clock of the log where that is another one: the age of a subject is a matter of log time.
         """
         judged = [each for each in self._plan.judged if is_third_party(each) == plugins]
-        processes = {
-            package: JudgeProcess(
+        processes = [
+            JudgeProcess(
                 self._config,
                 budget=self._budget,
                 telemetry=self._telemetry,
@@ -200,10 +196,10 @@ class Rooms:
                 switch=self._switch,
             )
             for package, due in by_package(judged).items()
-        }
+        ]
         return JudgingRoom(
             log=self._log_port,
-            judges=JudgesOfPackages(processes.values()) if plugins else processes[""],
+            judges=JudgesOfPackages(processes) if plugins else processes[0],
             judged=judged,
             config=self._config.judge,
             budget=self._budget,

@@ -1,7 +1,7 @@
 """The judging room over a log of the tests, with judges that a test decides."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from collector.base.telemetry import Telemetry
 from collector.config.tree import JudgeConfig
@@ -45,8 +45,7 @@ class FakeJudges:
         """Jobs that are still answered; None: all. `answer` allows one more."""
         self._asked = asyncio.Condition()
 
-    async def judge(self, make: Callable[[int], Job]) -> JobDone:
-        job = make(len(self.jobs))
+    async def judge(self, job: Job) -> JobDone:
         async with self._asked:
             self.jobs.append(job)
             self._asked.notify_all()

@@ -77,9 +77,7 @@ async def test_three_deaths_on_a_subject_end_it_and_its_calls_count_as_spent(
     try:
         async with asyncio.timeout(5):
             done = await judges.judge(
-                lambda number: TraceJob(
-                    id=number, owner="o", service="s", trace=msgspec.Raw(b"\x80")
-                )
+                TraceJob(id=0, owner="o", service="s", trace=msgspec.Raw(b"\x80"))
             )
     finally:
         running.cancel()
@@ -143,11 +141,7 @@ async def test_a_job_that_waits_for_budget_does_not_hang(
     running = asyncio.ensure_future(judges.run())
     try:
         with pytest.raises(JudgeLateError):
-            await judges.judge(
-                lambda number: TraceJob(
-                    id=number, owner="o", service="s", trace=msgspec.Raw(b"\x80")
-                )
-            )
+            await judges.judge(TraceJob(id=0, owner="o", service="s", trace=msgspec.Raw(b"\x80")))
     finally:
         running.cancel()
     assert WaitingChild.killed == killed

@@ -100,7 +100,7 @@ async def ends(judges: JudgeProcess, jobs: int) -> list[dict[str, str | None]]:
     running = asyncio.ensure_future(judges.run())
     try:
         async with asyncio.timeout(20):
-            done = [await judges.judge(job) for _ in range(jobs)]
+            done = [await judges.judge(job(number)) for number in range(jobs)]
     finally:
         running.cancel()
     return [{o.evaluator: o.error and o.error.type for o in each.outcomes} for each in done]
