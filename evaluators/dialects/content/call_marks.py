@@ -41,7 +41,7 @@ _PARTS = ERROR_PARTS | words(
 """Types of the parts in which the convention, .NET, Anthropic, the AI SDK, Rig and OpenAI put what a tool returned."""
 STATES = ("status", "state", "outcome")
 DONE = ("success", "ok", "succeeded")
-ERRORS = ("error", "errors", "errormessage", "exception")
+ERRORS = ("error", "errors", "errormessage", "exception", "exceptionmessage")
 OF_ERROR = frozenset(ERRORS) | words(
     """errorcode errortype code statuscode errno exceptiontype trace traceback stack stacktrace detail details hint
     suggestion retryable retryafter jsonrpc path"""
@@ -56,7 +56,8 @@ AROUND = frozenset[str]().union(
         exception partkind contenttype blocktype metrics origin from agent trackingid $type"""
     ),
 )
-KNOWN_KEYS = AROUND | BODIES | OF_ERROR | words("description request function toolcall rawitem")
+_OTHERS = words("message description request function toolcall rawitem")
+KNOWN_KEYS = AROUND | BODIES | OF_ERROR | _OTHERS
 NOTHING: tuple[JSON, ...] = (None, "", [], {})
 
 

@@ -74,7 +74,8 @@ _NO_LETTER = re.compile(r"[^a-z0-9]")
 _GRPC = ("rpc.grpc.status_code", "rpc.response.status_code")
 _HTTP = ("http.response.status_code", "http.status_code")
 _STATED = "strands.cancellation.type"
-CODES = frozenset({"error.type", *_GRPC, *_HTTP, _STATED})  # attributes that say how a span ended
+CODES = frozenset({"error.type", "exception.type", *_GRPC, *_HTTP, _STATED})
+"""Attributes that say how a span ended."""
 
 
 class _Stated(KeyQuestion):
@@ -106,12 +107,12 @@ def _says_why(key: str) -> bool:
 
 
 def raised(span: Span) -> str:
-    """The type of the last exception on the span, else its `error.type`; empty: none is stated."""
+    """The type of the last exception on the span, else of the one that its attributes state; empty: none is."""
     if span.events:  # of most spans there are none, and this is asked of each
         for event in _exceptions(span):
             if kind := string(event.attributes.get("exception.type")):
                 return kind
-    stated = span.attributes.get("error.type")
+    stated = span.attributes.get("exception.type") or span.attributes.get("error.type")
     return "" if stated is None else text_of(stated) or ""
 
 

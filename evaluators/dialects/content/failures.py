@@ -17,14 +17,17 @@ from evaluators.dialects.decoding.values import as_dict, says_error, string, tex
 from evaluators.model import JSON
 
 UNSAID = "error"  # the error of a call of which nothing more is known
-FAILED = frozenset({"error", "failed", "failure", "ERROR", "FAILED", "FAILURE"})
+_FAILED = frozenset({"error", "failed", "failure"})
 SAYS_ERROR = IS_ERROR.union(ERRORS)
+CODES = ("errorcode", "errortype", "exceptiontype")
+_NO_CODE = (*NOTHING, 0, "0", "OK", "ok")
+_MAY_SAY = SAYS_ERROR.union(DONE, ("status",))  # these two with a message beside them
 
 
 def says_failed(fields: dict[str, JSON]) -> bool:
     return (
         any(is_true(fields[key]) for key in fields.keys() & IS_ERROR)
-        or any(fields.get(key) in FAILED for key in STATES if isinstance(fields.get(key), str))
+        or any(_is_failed(fields.get(key)) for key in STATES)
         or any(fields.get(key) is False for key in DONE)
         or fields.get("type") in (*ERROR_PARTS,)
         or fields.get("partkind") == "retry-prompt"
@@ -36,7 +39,12 @@ def says_why(fields: dict[str, JSON]) -> str | None:
     said = next((fields[key] for key in ERRORS if says_error(fields.get(key))), None)
     if said is not None:
         return words_of(said)
-    return UNSAID if says_failed(fields) else None
+    has_code = any(fields.get(key) not in _NO_CODE for key in CODES)
+    return UNSAID if has_code or says_failed(fields) else None
+
+
+def _is_failed(state: JSON) -> bool:
+    return isinstance(state, str) and state.lower() in _FAILED
 
 
 def is_true(value: JSON) -> bool:
@@ -46,19 +54,22 @@ def is_true(value: JSON) -> bool:
 
 def error_in(fields: dict[str, JSON], call: Known) -> str | None:
     """The error that is all a result says. None: it says more, as a tool whose answer has a field for errors."""
-    if fields.keys().isdisjoint(SAYS_ERROR):
+    if fields.keys().isdisjoint(_MAY_SAY):
         return None
     said = next((fields[key] for key in ERRORS if says_error(fields.get(key))), None)
     if any(is_true(fields[key]) for key in fields.keys() & IS_ERROR):
         return UNSAID if said is None else words_of(said)
     if said is None:
-        return None
+        failed = _is_failed(fields.get("status")) or any(fields.get(key) is False for key in DONE)
+        if not (failed and string(fields.get("message"))):
+            return None
+        said = True
     of_call, is_answer = is_of_call(fields, call), _is_of_server(fields)
     for key, value in fields.items():
         says_nothing = (
             key in OF_ERROR
             or (key in BODIES and value in NOTHING)
-            or (key in STATES and (value in FAILED if isinstance(value, str) else is_answer))
+            or (key in STATES and (_is_failed(value) if isinstance(value, str) else is_answer))
             or (key in DONE and value is False)
             or (key in AROUND and of_call)
             or (key in ("message", "timestamp") and (is_answer or said is True))

@@ -32,6 +32,7 @@ from evaluators.dialects.content.call_marks import (
 )
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.failures import (
+    CODES,
     SAYS_ERROR,
     UNSAID,
     error_in,
@@ -67,8 +68,10 @@ _FIRST_KEY = re.compile(
     re.VERBOSE,
 )
 """The first key of an object, of the first object of a list, or of what Python or JavaScript shows of one."""
+_TAG = "<tool_use_error>"
 _TEXTS = {
     "Call id: ": ("\nObservation:\n", ""),
+    _TAG: (_TAG, "</tool_use_error>"),
     "ToolExecution{request=": ('" }, result=', "}"),
     "ToolExecution { request = ": ('" }, result = "', '" }'),
     "ToolExecutionResult{": ("resultText=", "}"),
@@ -76,7 +79,7 @@ _TEXTS = {
     "ToolResponseMessage": ("responseData=", "]], messageType="),
 }
 """How texts begin that are an envelope, and what stands before and behind the result in them: what smolagents tells a
-model, and what Java shows of LangChain4j's executions and messages, and of Spring AI's."""
+model, Claude Code's tag for a failure, what Java shows of LangChain4j's executions and messages, and of Spring AI's."""
 _IS_FAILED = re.compile(r"\bisError ?= ?true\b")
 _BEGIN = tuple(_TEXTS)
 _SCHEMAS = (*SCHEMAS, "args_schema", "params_json_schema")
@@ -132,6 +135,10 @@ def _in_text(text: str) -> ToolOutcome | None:
         return None
     of_result = begin.startswith("ToolExecutionResult")  # else the arguments are in front
     failed = of_result and (_IS_FAILED.search(head) or _IS_FAILED.search(tail))
+    if begin == _TAG:
+        if tail.strip():
+            return None
+        failed = True
     return ToolOutcome(result=inner, error=UNSAID if failed else None)
 
 
@@ -158,26 +165,34 @@ class _Marks(KeyQuestion):
     def answer(self, names: AbstractSet[str]) -> tuple[tuple[str, str], ...]:
         """Each with the plain key that an object would have for it."""
         marks = ((name, _plain_mark(name)) for name in sorted(names))
-        return tuple((name, mark) for name, mark in marks if _is_mark(name, mark))
+        return tuple((name, mark) for name, mark in marks if _is_mark(name, mark, names))
 
 
 def _plain_mark(name: str) -> str:
     words = name.split(".")[-2:]
-    mark = plain("".join(words) if words[-1] == "message" else words[-1])
+    mark = plain("".join(words) if words[-1] in _OF_AN_ERROR else words[-1])
     return mark if mark in IS_ERROR else mark.removeprefix("tool").removeprefix("call")
 
 
-def _is_mark(name: str, mark: str) -> bool:
-    if _OF_TOOL.search(name) and not _OWN.search(name):
-        return mark in _SAYS_HOW
-    return mark in IS_ERROR or name in _BARE
+def _is_mark(name: str, mark: str, names: AbstractSet[str]) -> bool:
+    if not _OF_TOOL.search(name) or _GIVEN.search(name):
+        return mark in IS_ERROR or name in _BARE
+    around = name[: name.rfind(".") + 1]
+    if (
+        _RETURNED.search(around) and mark not in IS_ERROR
+    ):  # else a field of the tool's own, as the others there
+        fields = (plain(n.removeprefix(around)) for n in names if n.startswith(around))
+        return mark in _SAYS_HOW and KNOWN_KEYS.issuperset(fields)
+    return mark in _SAYS_HOW
 
 
-_OF_TOOL = re.compile(r"(?:^|[._])(?:tool|tool_?call|mcp)[._]", re.IGNORECASE)
-_OWN = re.compile("arg|param|input|result|output|response", re.IGNORECASE)
-"""In keys under which what a tool was given or returned is spread: its own fields say nothing of the call."""
-_SAYS_HOW = SAYS_ERROR.union(STATES, DONE)
-_BARE = ("error", "error.message", "success")
+_OF_TOOL = re.compile(r"(?:^|[._])(?:tool|tool_?call|mcp|jsonrpc)[._]", re.IGNORECASE)
+_GIVEN = re.compile("arg|param|input", re.IGNORECASE)
+_RETURNED = re.compile("result|output|response", re.IGNORECASE)
+"""Of the keys under which what a tool was given or returned is spread."""
+_OF_AN_ERROR = ("message", "type", "code")
+_SAYS_HOW = SAYS_ERROR.union(STATES, DONE, CODES)
+_BARE = ("error", "error.message", "exception.message", "exception.type", "success")
 _MARKS = _Marks()
 
 
@@ -194,7 +209,8 @@ def settle(facts: Facts) -> None:
         kind = string(attributes.get("error.type"))
         said = UNSAID if kind and facts.result else kind
         if marks:
-            stated = [why for key, mark in marks if (why := says_why({mark: attributes.get(key)}))]
+            values = ({mark: unwrap(attributes.get(key))} for key, mark in marks)
+            stated = [why for value in values if (why := says_why(value))]
             said = next((why for why in stated if why != UNSAID), UNSAID) if stated else said
         facts.tool_error = outcome.error or said
 
@@ -288,8 +304,9 @@ def _is_around(key: str, value: JSON, call: Known) -> bool:
 def _holds_envelope(body: JSON, call: Known, depth: int = _DEPTH) -> bool:
     """Whether a call's whole result is inside, or only an error, below nothing but one key each."""
     if isinstance(body, str):
-        body, hinted = _parsed(body)
-        body = body if hinted else None
+        body, _ = _parsed(body)
+    if isinstance(body, str):
+        return _in_text(body) is not None
     items = as_list(body)
     fields = fields_of(items[0] if len(items) == 1 else body)
     if not fields or depth == 0:

@@ -27,6 +27,7 @@ _IN_WORDS = {
 """How frameworks tell a model that its tool failed, where nothing else says so: CrewAI 1 (`agent_utils.py`, `en.json`),
 Claude Code and its Agent SDK, and the OpenAI Agents SDK (`default_tool_error_function`). By a word of their
 instrumentations' scopes."""
+_SMOLAGENTS = re.compile(r"(?:Call id: .*\n)?(Observation|Error):\n")
 _ADK = ("google_adk", "gcp.vertex.agent")
 _REFUSED = {"user": "refused by the user", "policy": "refused by a rule"}
 """What is said of a call that was refused without a word."""
@@ -105,12 +106,16 @@ class DraftCall(msgspec.Struct, eq=False):
             self.error = said or (self.error and error_text(outcome.result))
 
 
-def add_failures_in_words(calls: Iterable[DraftCall], scopes: Iterable[str]) -> None:
+def read_words(calls: Iterable[DraftCall], scopes: Iterable[str]) -> None:
+    """Read what frameworks tell a model in words of their own: that a call failed, and what it returned."""
     names = " ".join(scopes)
     begin = tuple(b for word, texts in _IN_WORDS.items() if word in names for b in texts)
-    reports = any(word in names for word in _ADK)
-    for call in calls if begin or reports else ():
+    reports, observes = any(word in names for word in _ADK), "smolagents" in names
+    for call in calls if begin or reports or observes else ():
         result = call.result
+        if observes and isinstance(result, str) and (head := _SMOLAGENTS.match(result)):
+            call.result = result[head.end() :]
+            call.error = call.error or (call.result if head.group(1) == "Error" else None)
         if call.error is not None:
             continue
         if begin and isinstance(result, str) and result.lstrip().startswith(begin):

@@ -19,9 +19,9 @@ from evaluators.dialects.joining.model_calls import Exchange
 from evaluators.dialects.joining.texts import cap, cap_json
 from evaluators.dialects.joining.tool_call import (
     DraftCall,
-    add_failures_in_words,
     call_of_span,
     function_name,
+    read_words,
     uses_semantic_kernel,
 )
 from evaluators.dialects.joining.tree import Agents, Tree
@@ -49,7 +49,7 @@ def find_tool_calls(
     add_traced(calls, tree, exchanges, agents)
     add_results(calls, tree, exchanges)
     add_hand_written(calls, tree)
-    add_failures_in_words(calls, tree.scopes)
+    read_words(calls, tree.scopes)
     agent_names = frozenset(map(_letters, agents.names))
     tools = [c for c in calls if c.name not in PSEUDO and not _is_handoff(c, agent_names)]
     tools.sort(key=_place)

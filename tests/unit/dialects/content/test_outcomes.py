@@ -47,6 +47,12 @@ TEXT = [{"type": "text", "text": "bay 4 is locked"}]
         {"type": "error-text", "value": "bay 4 is locked"},
         {"tool_name": NAME, "tool_call_error": True, "result": "bay 4 is locked"},
         {"type": "function_result", "call_id": ID, "result": "", "exception": "bay 4 is locked"},
+        {"status": "error", "message": "bay 4 is locked"},
+        {"message": "bay 4 is locked", "status": "Failed", "code": 423},
+        {"success": False, "message": "bay 4 is locked"},
+        {"result": str({"error": "bay 4 is locked"})},
+        "<tool_use_error>bay 4 is locked</tool_use_error>",
+        {"result": "<tool_use_error>bay 4 is locked</tool_use_error>\n"},
     ],
 )
 def test_a_failure_is_told_by_its_structure_however_it_is_spelled(result: JSON) -> None:
@@ -74,6 +80,12 @@ def test_a_failure_is_told_by_its_structure_however_it_is_spelled(result: JSON) 
         {"message": "done", "error": "one page was skipped"},
         {"rows": [{"error": "x"}]},
         'Order(id=3, error="late", name="x")',
+        {"status": "error", "message": "late", "host": "h1"},
+        {"status": "open", "message": "late"},
+        {"status": ["error"], "message": "late"},
+        {"state": "failed", "output": "log"},
+        {"status": "failed"},
+        "<tool_use_error>late</tool_use_error> stood in the log",
         "Error: the tool's own words",
     ],
 )
@@ -171,6 +183,7 @@ FLAG = ((True, True), ("true", True), (False, False))
 WORDS = (("bay 4 is locked", True), (True, True), ("", False), ("none", False), (0.02, False))
 STATE = (("error", True), ("failed", True), ("success", False))
 DONE = ((False, True), (True, False))
+CODE = ((-32602, True), ("Locked", True), (0, False), ("0", False))
 
 
 @pytest.mark.parametrize(
@@ -191,8 +204,17 @@ DONE = ((False, True), (True, False))
         ("tool_success", DONE),
         ("ai.toolCall.error", WORDS),
         ("lk.function_tool.is_error", FLAG),
+        ("tool.result.status", STATE),
+        ("rpc.jsonrpc.error_code", CODE),
+        ("mcp.error.code", CODE),
+        ("tool.error.type", CODE),
+        ("jsonrpc.error", [('{"code": -32602, "message": "bay 4 is locked"}', True)]),
+        ("exception.message", WORDS),
+        ("exception.type", CODE),
+        ("http.error.code", [(5, False)]),
         ("gen_ai.tool.call.arguments.status", [("error", False)]),
         ("tool.parameters.error", [("late", False)]),
+        ("tool.output.status", [("error", False)]),  # one of the fields that the tool returned
         ("order.status", [("error", False)]),
         ("order.success", [(False, False)]),
         ("order.error", [("late", False)]),
@@ -203,7 +225,7 @@ def test_an_attribute_that_says_so_makes_the_call_a_failed_one(
 ) -> None:
     for mark, failed in marks:
         attributes: dict[str, JSON] = {"openinference.span.kind": "TOOL", "tool.name": NAME}
-        attributes |= {"output.value": "bay 4 is locked", key: mark}
+        attributes |= {"output.value": "bay 4 is locked", "tool.output.bays": 4, key: mark}
         trace = trace_of(
             SpanSpec(id=1, name="agent", end=9),
             SpanSpec(id=2, parent=1, name=NAME, attributes=attributes, start=1, end=5),

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from evaluators.model import ToolCall
 from tests.support.conventions import AGENT, CHAT, ROOT, asked, asks, chat, said, says, tool
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.weather import ARGUMENTS, dump
@@ -109,29 +110,37 @@ def test_an_answer_that_looks_a_little_like_one_stays_the_answer(text: str) -> N
             "opentelemetry.instrumentation.openai_agents",
             "An error occurred while running the tool. Please try again. Error: no answer",
         ),
+        ("openinference.instrumentation.smolagents", "Error:\nno answer\nNow let's retry"),
+        ("openinference.instrumentation.smolagents", "Call id: c1\nError:\nno answer"),
     ],
 )
 def test_words_tell_a_failure_only_of_a_framework_that_writes_them(scope: str, result: str) -> None:
-    history = dump(
-        [
-            {"role": "user", "content": "What?"},
-            {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "count"}}]},
-            {"role": "tool", "tool_call_id": "c1", "content": result},
-        ]
-    )
-    first = {
-        **CHAT,
-        "gen_ai.output.messages": said("", {"type": "tool_call", "id": "c1", "name": "count"}),
-    }
-    later = {**CHAT, "gen_ai.input.messages": history, "gen_ai.output.messages": says("Sorry.")}
+    assert told(scope, result).failed
+    assert not told("agent", result).failed
 
-    for name, failed in ((scope, True), ("agent", False)):
-        trace = trace_of(
-            SpanSpec(id=1, name="agent", attributes=AGENT, end=9, scope=name),
-            chat(2, 1, 2, attributes=first),
-            chat(3, 3, 4, attributes=later),
-        )
-        assert [call.failed for call in trace.tool_calls] == [failed]
+
+@pytest.mark.parametrize("text", ["Observation:\n12", "Call id: c1\nObservation:\n12"])
+def test_what_smolagents_tells_a_model_is_the_result_without_its_heading(text: str) -> None:
+    assert told("openinference.instrumentation.smolagents", text).result == "12"
+    assert told("agent", "Observation:\n12").result == "Observation:\n12"
+
+
+def told(scope: str, result: str) -> ToolCall:
+    """The only call of a trace with a span of `scope`, whose result stands in what a model was told."""
+    history = [
+        {"role": "user", "content": "What?"},
+        {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "count"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": result},
+    ]
+    first = said("", {"type": "tool_call", "id": "c1", "name": "count"})
+    later = {"gen_ai.input.messages": dump(history), "gen_ai.output.messages": says("Sorry.")}
+    trace = trace_of(
+        SpanSpec(id=1, name="agent", attributes=AGENT, end=9, scope=scope),
+        chat(2, 1, 2, attributes={**CHAT, "gen_ai.output.messages": first}),
+        chat(3, 3, 4, attributes={**CHAT, **later}),
+    )
+    (call,) = trace.tool_calls
+    return call
 
 
 @pytest.mark.parametrize(
