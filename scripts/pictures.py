@@ -103,7 +103,9 @@ def say(service: Service) -> None:
             "session_id": each["session_id"],
             "name": "thumb",
             "value": (each["reliability"] >= 0.5) != (number % 9 == 0),
-            "comment": "The parcel was lost for good." if number % 4 == 0 else "",
+            "comment": "Nobody answered me."
+            if number % 4 == 0 and each["reliability"] < 0.5
+            else "",
         }
         for number, each in enumerate(demo)
     ]

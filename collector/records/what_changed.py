@@ -103,7 +103,7 @@ def in_words(changed: Mapping[str, Any]) -> list[str]:
             if old != new:
                 lines.append(f"{name} a session: median {old} before, {new} since")
     lines += [
-        f"differs, which is not a cause: {each['kind']} {each['value']} in {each['since']:.0%} of sessions, "
+        f"different, not necessarily a cause: {each['kind']} {each['value']} in {each['since']:.0%} of sessions, "
         f"{each['before']:.0%} before"
         for each in changed["differs"]
     ]

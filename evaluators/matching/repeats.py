@@ -164,14 +164,13 @@ class RepeatCounts(NamedTuple):
             uncompared=grouped.uncompared,
         )
 
-    @property
-    def repeats(self) -> str:
+    def repeats(self, among: str = "") -> str:
         failed = f", {self.failed} of them failed" if self.failed else ""
-        return f"{self.repeated} repeated an earlier one{failed}"
+        return f"{self.repeated} {among}repeated an earlier one{failed}"
 
     def explanation(self, calls: int, where: str) -> str:
         """All of it, `where` being "trace" or "session"."""
-        parts = [f"of {amount(calls, 'tool call')} of the {where} {self.repeats}"]
+        parts = [self.repeats(f"of {amount(calls, 'tool call')} of the {where} ")]
         if self.changing:
             parts.append(f"{self.changing} asked the same with a changing result")
         if self.uncompared:

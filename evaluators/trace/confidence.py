@@ -85,12 +85,12 @@ def _tool_doubts(trace: Trace) -> Iterator[_Doubt]:
         return
     lost_risk = max(0.55, 0.3 * len(lost)) if given_up(calls, lost) else 0.2 * len(lost)
     again_risk = 0.6 if is_stuck(calls, again) else min(0.15, 0.05 * len(again))
-    repeated = RepeatCounts.of(calls).repeats
+    repeated = RepeatCounts.of(calls).repeats(f"of {amount(len(calls), 'tool call')} ")
     errors = min(0.1, 0.05 * len(recovered))
     for some, each, most, risk, what in (
         (lost, 0.3, 0.6, min(0.6, lost_risk), f"{amount(len(lost), 'tool error')} not recovered"),
         (recovered, 0.1, 0.2, errors, f"{amount(len(recovered), 'tool error')} recovered"),
-        (again, 0.2, 0.6, again_risk, f"of {amount(len(calls), 'tool call')} {repeated}"),
+        (again, 0.2, 0.6, again_risk, repeated),
     ):
         if some:
             reason = f"{what} ({named(some)})"

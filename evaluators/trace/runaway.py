@@ -98,7 +98,7 @@ def runaway(trace: Trace, *, limit: Annotated[int, msgspec.Meta(ge=1)] = 10) -> 
         )
     again = repeats(calls)
     most = most_repeated(again)
-    repeated = f"of {amount(len(calls), 'tool call')} of the trace {_counts(again).repeats}"
+    repeated = _counts(again).repeats(f"of {amount(len(calls), 'tool call')} of the trace ")
     one = f"; `{most[0].name}` was repeated {len(most)} times" if len(most) > 1 else ""
     return Score(
         value=float(len(most) < limit),

@@ -56,7 +56,7 @@ def tool_correctness(trace: Trace) -> Score:
     }
     wrong = {id(call) for faulty in faults.values() for call in faulty}
     reasons = [
-        f"{RepeatCounts.of(calls).repeats if kind == 'repeated' else f'{len(faulty)} {kind}'} ({named(faulty)})"
+        f"{RepeatCounts.of(calls).repeats() if kind == 'repeated' else f'{len(faulty)} {kind}'} ({named(faulty)})"
         for kind, faulty in faults.items()
         if faulty
     ]

@@ -244,7 +244,7 @@ def _found(stacks: Sequence[Row], unscored: Sequence[Row], judge: Row | None) ->
             lacks = ", ".join(
                 finding["says"] or words(finding["lack"]) for finding in stack["findings"]
             )
-            yield f"{stack['service']}: {lacks}; {amount(len(blind), 'evaluator')} cannot say all of it"
+            yield f"{stack['service']}: {lacks}; {amount(len(blind), 'evaluator')} judge without that"
 
 
 SCORED = 200

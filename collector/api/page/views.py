@@ -1,7 +1,7 @@
 """How numbers, times and names read on the page: the filters of its templates. Pure."""
 
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -18,8 +18,8 @@ MARKED = 40  # names and ids of one text that are marked: each takes more of the
 _MARK = re.compile(r"`(?P<name>[^`\n]{1,200})`|\b(?P<span>[0-9a-f]{16})\b")
 
 
-def prose(text: str, spans: Container[str] = frozenset()) -> Markup:
-    """The text, escaped, with its names and the ids among `spans` marked."""
+def prose(text: str, spans: Mapping[str, int] = {}) -> Markup:
+    """The text, escaped, with its names marked, and the ids of `spans` as their numbers, which lead there."""
     made, place = Markup(""), 0
     for number, found in enumerate(_MARK.finditer(text)):
         if number == MARKED:
@@ -29,13 +29,13 @@ def prose(text: str, spans: Container[str] = frozenset()) -> Markup:
     return made + escape(text[place:])
 
 
-def _marked(found: re.Match[str], spans: Container[str]) -> Markup:
+def _marked(found: re.Match[str], spans: Mapping[str, int]) -> Markup:
     if name := found["name"]:
         return Markup("<code>{}</code>").format(name)
     span = found["span"]
     if span not in spans:
         return escape(span)
-    return Markup('<a class="mono" href="#span-{0}">{0}</a>').format(span)
+    return Markup('<a href="#span-{}">{}</a>').format(span, spans[span])
 
 
 NOTHING = "\u2013"

@@ -166,7 +166,7 @@ def test_what_the_doctor_finds_needs_attention() -> None:
     assert view["problems"] == [
         "the judge fails: 2 of 4 verdicts, the newest with timeout",
         "shop: no score for 2 of 3 sessions, no content",
-        "shop: no content, no tool results; 2 evaluators cannot say all of it",
+        "shop: no content, no tool results; 2 evaluators judge without that",
     ]
     (advice,) = view["stacks"][0]["advice"]
     assert (advice["setting"], advice["fixes"]) == (
@@ -277,7 +277,7 @@ async def test_the_page_of_health_shows_everything_that_can_be_wrong(tmp_path: P
     for said in (
         "sink otlp lost 3 signals",
         "scoring is behind by 7 records of topic traces, the oldest waits for 1 min 30 s",
-        "shop: no content, no tool results; 2 evaluators cannot say all of it",
+        "shop: no content, no tool results; 2 evaluators judge without that",
         "<code>EXPORT_CONTENT=true</code>",
         "2 of 4 verdicts of the judge failed, the newest with timeout: m",
     ):

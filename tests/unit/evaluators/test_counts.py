@@ -23,7 +23,7 @@ def test_one_is_singular(count: int, said: str) -> None:
 def test_an_explanation_of_one_call_says_so() -> None:
     counts = RepeatCounts(repeated=0, failed=0, changing=0, uncompared=0)
 
-    assert counts.explanation(1, "trace") == "of 1 tool call of the trace 0 repeated an earlier one"
+    assert counts.explanation(1, "trace") == "0 of 1 tool call of the trace repeated an earlier one"
 
 
 @pytest.mark.process

@@ -76,7 +76,7 @@ def test_asking_again_what_was_refused_is_a_repeat_in_whatever_words_it_was_refu
     )
     assert (score.value, score.explanation) == (
         0.0,
-        "of 12 tool calls of the trace 11 repeated an earlier one; `run` was repeated 11 times",
+        "11 of 12 tool calls of the trace repeated an earlier one; `run` was repeated 11 times",
     )
 
 

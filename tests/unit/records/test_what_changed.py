@@ -47,7 +47,7 @@ def test_a_tool_that_fails_more_comes_first_with_its_numbers() -> None:
         "coherence moved: mean 0.84 before, 0.20 since, rank 0.00",
         "seconds a session: median 1.3 s before, 5 s since",
         "cost a session: median 0.01 USD before, 0.05 USD since",
-        "differs, which is not a cause: user globex in 100% of sessions, 0% before",
+        "different, not necessarily a cause: user globex in 100% of sessions, 0% before",
     ]
 
 

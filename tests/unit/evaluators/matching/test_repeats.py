@@ -125,9 +125,9 @@ def test_a_circle_is_repeats_without_a_new_call_in_between(made: str, *, stuck: 
 def test_the_explanation_says_how_many_failed() -> None:
     failing = [call(error="timeout") for _ in range(3)]
 
-    assert RepeatCounts.of(failing).repeats == "2 repeated an earlier one, 2 of them failed"
+    assert RepeatCounts.of(failing).repeats() == "2 repeated an earlier one, 2 of them failed"
     assert session_of(tuple(failing)).explanation == (
-        "of 3 tool calls of the session 2 repeated an earlier one, 2 of them failed;"
+        "2 of 3 tool calls of the session repeated an earlier one, 2 of them failed;"
         " one call was repeated 2 times"
     )
 
@@ -136,7 +136,7 @@ def test_the_explanation_says_what_is_progress_and_what_is_not_seen() -> None:
     calls = [call("running"), call("running"), call("done"), call(arguments=None)]
 
     assert RepeatCounts.of(calls).explanation(4, "trace") == (
-        "of 4 tool calls of the trace 0 repeated an earlier one;"
+        "0 of 4 tool calls of the trace repeated an earlier one;"
         " 3 asked the same with a changing result; of 1 the arguments were not exported"
     )
 
@@ -154,7 +154,7 @@ def test_a_trace_and_its_session_never_contradict_each_other() -> None:
 
     assert RepeatCounts.of(waiting).repeated == 1
     assert session_of(waiting, done).explanation == (
-        "of 3 tool calls of the session 0 repeated an earlier one;"
+        "0 of 3 tool calls of the session repeated an earlier one;"
         " 3 asked the same with a changing result"
     )
 
@@ -163,9 +163,9 @@ def test_four_evaluators_tell_one_story() -> None:
     looping = (call("unknown"), call("unknown"), call("unknown"), call("x", arguments="other"))
     trace = a_trace(tool_calls=looping)
 
-    assert "2 repeated" in str(step_efficiency(trace).explanation)
+    assert "2 of 4 tool calls of the trace repeated" in str(step_efficiency(trace).explanation)
     assert "2 repeated" in str(tool_correctness(trace).explanation)
-    assert "of 4 tool calls 2 repeated" in str(confidence(trace).explanation)
+    assert "2 of 4 tool calls repeated" in str(confidence(trace).explanation)
     assert session_of(looping).metadata["repeated_calls"] == 2
 
 
@@ -186,7 +186,7 @@ def test_one_call_repeated_ten_times_over_the_session_is_flagged() -> None:
 
     assert found.value == 0.0
     assert found.explanation == (
-        "of 11 tool calls of the session 10 repeated an earlier one; one call was repeated 10 times"
+        "10 of 11 tool calls of the session repeated an earlier one; one call was repeated 10 times"
     )
 
 

@@ -145,7 +145,7 @@ def test_step_efficiency_counts_calls_that_repeat_none() -> None:
 
     assert score.value == 0.75
     assert score.evidence == ("3",)
-    assert score.explanation == "of 4 tool calls of the trace 1 repeated an earlier one"
+    assert score.explanation == "1 of 4 tool calls of the trace repeated an earlier one"
     assert score.metadata == {"task": "What is the weather in Paris?"}
     assert step_efficiency(a_trace()).state == "not_applicable"
 
@@ -203,7 +203,7 @@ class TestConfidence:
     def test_a_loop_is_named_with_its_spans(self) -> None:
         score = confidence(a_trace(tool_calls=(PARIS, PARIS_AGAIN)))
 
-        assert score.explanation == "of 2 tool calls 1 repeated an earlier one (`weather`)"
+        assert score.explanation == "1 of 2 tool calls repeated an earlier one (`weather`)"
         assert score.evidence == ("3",)
 
 
