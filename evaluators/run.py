@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -150,20 +150,17 @@ class SessionScorer:
         self._forget_text(turn.trace_id)
         self._has_text[turn.trace_id] = turn.has_text
         self._with_text += turn.has_text
-        for name, state in self._states.items():
-            try:
-                state.put(turn)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # noqa: BLE001 - a third party's state must not end scoring
-                self._failures[name] = failure_of(error)
+        self._of_each(lambda state: state.put(turn))
 
     def drop(self, trace_id: str) -> None:
         """Forget a turn that left the window; an unknown one is not an error."""
         self._forget_text(trace_id)
+        self._of_each(lambda state: state.drop(trace_id))
+
+    def _of_each(self, change: Callable[[Running], None]) -> None:
         for name, state in self._states.items():
             try:
-                state.drop(trace_id)
+                change(state)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - a third party's state must not end scoring

@@ -14,9 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from collector.base.errors import TooLarge
 from collector.base.printable import log_to_stderr
 
 LENGTH = struct.Struct(">I")
+_STEP = 1 << 20  # bytes that are read at once, so that a size which is only announced costs nothing
+_CUT = "ends in the middle of a request"
 CHILD = 990
 """Thousandths of the memory's limit beside what a child takes: with them it is above a parent that fills the rest."""
 
@@ -27,7 +30,7 @@ class IncompleteFrameError(EOFError):
 
 class ByteStream(Protocol):
     def read(self, size: int, /) -> bytes:
-        """`size` bytes; fewer only at the end."""
+        """At most `size` bytes; none only at the end."""
         ...
 
 
@@ -35,16 +38,24 @@ def pack_frame(payload: bytes) -> bytes:
     return LENGTH.pack(len(payload)) + payload
 
 
-def read_frames(stream: ByteStream) -> Iterator[bytes]:
-    """Every payload until the end of the stream. Raises IncompleteFrameError: the stream ends within a frame."""
+def read_frames(stream: ByteStream, *, most: int = 1 << 32) -> Iterator[bytes]:
+    """Every payload until the end of the stream.
+
+    Raises IncompleteFrameError: the stream ends within a frame. Raises TooLarge: a payload has more than `most` bytes.
+    """
     while head := stream.read(LENGTH.size):
         if len(head) < LENGTH.size:
-            raise IncompleteFrameError
-        (length,) = LENGTH.unpack(head)
-        payload = stream.read(length)
-        if len(payload) < length:
-            raise IncompleteFrameError
-        yield payload
+            raise IncompleteFrameError(_CUT)
+        (left,) = LENGTH.unpack(head)
+        if left > most:
+            raise TooLarge(f"a request of {left} bytes; at most {most >> 20} MiB")
+        parts: list[bytes] = []
+        while left:
+            parts.append(stream.read(min(_STEP, left)))
+            if not parts[-1]:
+                raise IncompleteFrameError(_CUT)
+            left -= len(parts[-1])
+        yield b"".join(parts)
 
 
 def killed_before_parent(score: int) -> None:

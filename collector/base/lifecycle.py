@@ -13,8 +13,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Literal, TypeAlias
 
 from prometheus_client import Gauge
 
@@ -29,31 +28,19 @@ State = Literal["starting", "ready", "stopping"]
 Run: TypeAlias = Callable[[asyncio.Event], Awaitable[None]]
 
 
-class Stages:
+class Stages(asyncio.TaskGroup):
     """Tasks that each run until their own stop; one that fails ends the process, which can be started again.
 
     Used as a context: leaving it by an error cancels what still runs.
     """
 
     def __init__(self) -> None:
-        self._group = asyncio.TaskGroup()
+        super().__init__()
         self._running: list[tuple[str, asyncio.Event, asyncio.Task[None]]] = []
-
-    async def __aenter__(self) -> Self:
-        await self._group.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._group.__aexit__(kind, error, trace)
 
     def start(self, name: str, run: Run) -> None:
         stopping = asyncio.Event()
-        task = self._group.create_task(_run(name, run, stopping), name=name)
+        task = self.create_task(_run(name, run, stopping), name=name)
         self._running.append((name, stopping, task))
 
     def watch(self, *parts: object) -> None:

@@ -16,6 +16,7 @@ from collector.base.errors import SpanwiseError
 from collector.base.files import keep_private
 from collector.base.net import exporter_settings
 from collector.base.printable import log_to_stderr, one_line
+from collector.base.supervisor import leaves
 from collector.commands.options import Files, Overrides, Plugins, loaded
 from collector.config.tree import Config
 from collector.doctor.about import about
@@ -64,7 +65,7 @@ def run(
         signal.signal(signal.SIGINT, lambda _signal, _frame: interrupted.set())
         uvloop.run(_serve(App(config, drops=drops, about=about), ready, grace, interrupted))
     except* SpanwiseError as group:
-        raise first(group) from None
+        raise next(leaves(group)) from None
 
 
 def say(endpoints: Endpoints, config: Config) -> None:
@@ -97,11 +98,6 @@ def say(endpoints: Endpoints, config: Config) -> None:
             text += f"send over {protocol}:\n    {variables} python my_agent.py\n"
     sys.stdout.write(text)
     sys.stdout.flush()
-
-
-def first(group: BaseExceptionGroup[SpanwiseError]) -> SpanwiseError:
-    error = group.exceptions[0]
-    return first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 def _end_for_good(grace: float) -> None:

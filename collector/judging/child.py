@@ -67,7 +67,7 @@ async def _work(link: socket.socket) -> None:
         if setup.limits:
             limit_plugins()
         await _Process(setup, writer).run(reader)
-    except* (_EndError, asyncio.IncompleteReadError):
+    except* (asyncio.IncompleteReadError, ConnectionError):
         pass
     finally:
         writer.close()
@@ -108,14 +108,12 @@ class _Process:
 
     async def run(self, reader: asyncio.StreamReader) -> None:
         """Answer until the end of the stream."""
-        self._frame(b"ready")
+        self._writer.write(pack_frame(b"ready"))
         async with asyncio.TaskGroup() as jobs:
-            try:
-                while True:
-                    self._take(await receive_frame(reader), jobs)
-            except (asyncio.IncompleteReadError, ConnectionError) as error:
-                # The main process has ended: leaving by an error cancels the jobs under way.
-                raise _EndError from error
+            while (
+                True
+            ):  # until the main process ends, as an error, which cancels the jobs under way
+                self._take(await receive_frame(reader), jobs)
 
     def _take(self, payload: bytes, jobs: asyncio.TaskGroup) -> None:
         frame = decode_to_judge(payload)
@@ -139,10 +137,7 @@ class _Process:
         self._send(CacheFailed(reason=reason_of(error), message=str(error)))
 
     def _send(self, frame: FromJudge) -> None:
-        self._frame(encode(frame))
-
-    def _frame(self, payload: bytes) -> None:
-        self._writer.write(pack_frame(payload))
+        self._writer.write(pack_frame(encode(frame)))
 
 
 async def receive_frame(reader: asyncio.StreamReader) -> bytes:
@@ -171,10 +166,6 @@ def _vectors(config: Config, setup: Setup) -> LiteLlmEmbedder | None:
         api_key=setup.embedder_api_key,
         price=price and (price.input, price.output),
     )
-
-
-class _EndError(Exception):
-    """The main process has closed the socket."""
 
 
 class JudgeJobRunner:
@@ -229,8 +220,16 @@ class JudgeJobRunner:
         trace = _trace(job.trace)
         expectation = self._expectations.find(trace, job.turn)
         async with asyncio.TaskGroup() as both:
-            asking = [each for each in due if not is_embedded(each)]
-            judged = both.create_task(self._judge(asking, trace, client, expectation))
+            judged = both.create_task(
+                judge_trace(
+                    [each for each in due if not is_embedded(each)],
+                    trace,
+                    client,
+                    calls=self._config.calls,
+                    max_prompt=self._config.max_prompt,
+                    expectation=expectation,
+                )
+            )
             embedded = both.create_task(
                 embed_trace(
                     [each for each in due if is_embedded(each)],
@@ -242,24 +241,6 @@ class JudgeJobRunner:
                 )
             )
         return _together(judged.result(), embedded.result())
-
-    async def _judge(
-        self,
-        due: Sequence[Configured],
-        trace: Trace,
-        client: SubjectClient,
-        expectation: Expectation | None,
-    ) -> Verdict:
-        if not due:
-            return Verdict(outcomes=())
-        return await judge_trace(
-            due,
-            trace,
-            client,
-            calls=self._config.calls,
-            max_prompt=self._config.max_prompt,
-            expectation=expectation,
-        )
 
     async def _session(
         self, job: SessionJob, due: Sequence[Configured], client: SubjectClient

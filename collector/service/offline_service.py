@@ -9,9 +9,9 @@ The log holds what one call works on and is empty between calls: give it whole t
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import cast
 
 from collector.base.clock import wall
+from collector.base.supervisor import leaves
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.log.memory import MemoryLog
@@ -114,7 +114,7 @@ class OfflineService:
                     await rooms.enter_async_context(room.standing())
                 yield
         except BaseExceptionGroup as group:
-            raise _first(group) from group
+            raise next(leaves(group)) from group
 
     async def score(self, traces: Iterable[New]) -> list[Record]:
         """Score these traces, which are all those of their sessions, and close the sessions.
@@ -162,9 +162,3 @@ class OfflineService:
 
     def _log_clock(self) -> float:
         return self._now
-
-
-def _first(error: BaseException) -> BaseException:
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    return _first(cast(BaseExceptionGroup[BaseException], error).exceptions[0])

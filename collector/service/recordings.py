@@ -19,7 +19,7 @@ from google.protobuf.message import Message
 
 from collector.base.errors import ConfigError, TooLarge, Undecodable
 from collector.base.files import open_regular
-from collector.base.frames import LENGTH, ByteStream
+from collector.base.frames import read_frames
 from collector.otlp.json import to_protobuf
 from collector.otlp.signal import OtlpSignal
 from collector.records.otlp_signals import OTLP_SIGNALS, TRACES
@@ -28,7 +28,6 @@ MAX_REQUEST = 128 << 20
 """Bytes of one request of a recording: twice what the receiver takes by default."""
 UNFOLDED = 256 << 20  # bytes that any compressed file may unfold to
 MAX_RATIO = 100  # above UNFOLDED, by how much a compressed file may grow; spans grow 5 to 30 times
-_STEP = 1 << 20  # bytes that are read at once, so that a size which is only announced costs nothing
 
 BINARY = (".otlp", ".otlp.gz")
 TEXT = (".json", ".jsonl")
@@ -84,7 +83,8 @@ def requests(path: Path, message: type[Message] = TRACES.request) -> Iterator[by
             if path.name.endswith(TEXT):
                 yield from (_whole(*numbered, message) for numbered in _lines(file))
             else:
-                yield from _frames(_Unfolded(file) if path.name.endswith(".gz") else file)
+                content = _Unfolded(file) if path.name.endswith(".gz") else file
+                yield from read_frames(content, most=MAX_REQUEST)
     except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise ConfigError(f"{path}: {reason or error}") from error
@@ -132,23 +132,3 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
             raise TooLarge(f"line {number} is longer than {MAX_REQUEST >> 20} MiB")
         if stripped := line.strip():
             yield number, stripped
-
-
-def _frames(stream: ByteStream) -> Iterator[bytes]:
-    while head := stream.read(LENGTH.size):
-        if len(head) < LENGTH.size:
-            raise EOFError("ends in the middle of a request")
-        (length,) = LENGTH.unpack(head)
-        if length > MAX_REQUEST:
-            raise TooLarge(f"a request of {length} bytes; at most {MAX_REQUEST >> 20} MiB")
-        yield _exactly(stream, length)
-
-
-def _exactly(stream: ByteStream, length: int) -> bytes:
-    payload = bytearray()
-    while missing := length - len(payload):
-        step = stream.read(min(_STEP, missing))
-        if not step:
-            raise EOFError("ends in the middle of a request")
-        payload += step
-    return bytes(payload)

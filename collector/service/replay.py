@@ -7,6 +7,8 @@ and their cost, so that the budget of the day counts them.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from collector.base.clock import wall
@@ -17,12 +19,13 @@ from collector.judging.budget import DAY
 from collector.log.consumer import PoisonReport
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import TRACES, Headers, Log, New
-from collector.reading.port import PackedTrace, ReadJob, Workers, reader_settings
+from collector.reading.port import ReadJob, reader_settings
 from collector.reading.worker import JobRunner
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.span_refs import whole_read
-from collector.records.trace_summary import headers_of
+from collector.records.subject import shared_fields
+from collector.records.trace_summary import headers_of, packed_trace
 from collector.records.traces import (
     PackedTraceRecord,
     TraceRecord,
@@ -62,7 +65,7 @@ async def rescore(config: Config, plan: Plan, closed: Closed, *, since: float) -
         with TraceSpool() as traces:
             workers = start_workers(config, plan, telemetry, count=0)
             try:
-                again = _ReadingAgain(config, plan, log, workers)
+                again = _ReadingAgain(config, plan, log)
                 spent = await _read_history(log, again, since, PoisonReport(telemetry), traces)
                 service = OfflineService(config, plan, workers, telemetry)
                 await service.put(_spent(0, spent))
@@ -114,9 +117,8 @@ async def _read_history(
 class _ReadingAgain:
     """Reads traces of the log again from their raw spans, and runs the evaluators that are due now."""
 
-    def __init__(self, config: Config, plan: Plan, log: Log, workers: Workers) -> None:
+    def __init__(self, config: Config, plan: Plan, log: Log) -> None:
         self._log = log
-        self._workers = workers
         self._runner = JobRunner(reader_settings(config), plan)
 
     async def read(self, record: TraceRecord) -> tuple[bytes, Headers]:
@@ -126,28 +128,15 @@ class _ReadingAgain:
                 trace_id=bytes.fromhex(record.trace.trace_id),
                 pieces=(*spans,),
                 closed=record.trace.closed,
-                service=record.trace.service,
             )
-            (read,) = await self._workers.read([job])
-            if read is not None:
-                return self._packed(record, read)
-        # They did not fit into the record, or have expired: the trace is as it was read then.
-        outcomes = encode(self._runner.outcomes(record.trace))
-        headers = headers_of(b"", outcomes, revision=record.revision, seen=record.seen)
-        return encode(msgspec.structs.replace(record, spans=())), headers
-
-    def _packed(self, record: TraceRecord, read: PackedTrace) -> tuple[bytes, Headers]:
-        value = PackedTraceRecord(
-            trace=msgspec.Raw(read.packed),
-            spans=(),
-            revision=record.revision,
-            seen=record.seen,
-            session_changed=record.session_changed,
-            randomness=record.randomness,
-        )
-        headers = headers_of(
-            read.summary, read.outcomes, revision=record.revision, seen=record.seen
-        )
+            read = self._runner.read_packed(job)
+            trace, summary, outcomes = msgspec.Raw(read.packed), read.summary, read.outcomes
+        else:  # they did not fit into the record, or have expired: the trace is as it was read then
+            trace, summary = msgspec.Raw(packed_trace(record.trace)), b""
+            outcomes = encode(self._runner.outcomes(record.trace))
+        made: dict[str, Any] = {"trace": trace, "spans": ()}
+        value = PackedTraceRecord(**shared_fields(record, PackedTraceRecord) | made)
+        headers = headers_of(summary, outcomes, revision=record.revision, seen=record.seen)
         return encode(value), headers
 
 

@@ -45,16 +45,6 @@ class Skip:
 Missing = Failure | Skip  # why a question has no answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptInput:
-    """The parts of a prompt that come from one subject."""
-
-    render: Callable[[int], Recording]  # the recording within so many tokens
-    max_prompt: int
-    marker: Callable[[], str]
-    context: str | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class _Paid:
     answer: Answer
@@ -64,9 +54,21 @@ class _Paid:
 class JudgeCalls:
     """The calls about one subject. A model that fails is not called again; a spent budget ends all calls."""
 
-    def __init__(self, client: JudgeClient, prompt_input: PromptInput) -> None:
+    def __init__(
+        self,
+        client: JudgeClient,
+        *,
+        render: Callable[[int], Recording],
+        max_prompt: int,
+        marker: Callable[[], str],
+        context: str | None = None,
+    ) -> None:
+        """`render`: the recording within so many tokens. The others: as of `judge_trace`, and of its prompts."""
         self._client = client
-        self._input = prompt_input
+        self._render = render
+        self._max_prompt = max_prompt
+        self._marker = marker
+        self._context = context
         self._failed_models: dict[str | None, Missing] = {}
         self._stopped: Missing | None = None
         self._faults = 0
@@ -93,9 +95,9 @@ class JudgeCalls:
         if stopped is not None:
             return stopped
         names = tuple(owners)
-        rest = self._input.max_prompt - len(instructions(questions)) // CHARACTERS_PER_TOKEN
-        rest -= (len(preface) + len(self._input.context or "")) // CHARACTERS_PER_TOKEN + 60
-        recording = self._input.render(max(rest, LEAST))
+        rest = self._max_prompt - len(instructions(questions)) // CHARACTERS_PER_TOKEN
+        rest -= (len(preface) + len(self._context or "")) // CHARACTERS_PER_TOKEN + 60
+        recording = self._render(max(rest, LEAST))
         if recording.truncated is not None:
             self.truncated |= dict.fromkeys(names, recording.truncated)
 
@@ -103,14 +105,14 @@ class JudgeCalls:
             if not usable(_entries(text, questions, quotations)):
                 raise AnswerError("no entry of the answer could be used")
 
-        marker, shown = self._input.marker(), preface + recording.text
+        marker, shown = self._marker(), preface + recording.text
         quotations = Quotations(harmless(shown, marker), may_quote=stage.endswith(AGAIN))
         prompt = make_prompt(
             stage,
             questions,
             shown,
             marker=marker,
-            context=self._input.context,
+            context=self._context,
             read=read,
         )
         self.count += 1
@@ -124,7 +126,7 @@ class JudgeCalls:
         try:
             return _entries(answer.text, questions, quotations)
         except ValueError as error:
-            return self._count(parse_failure(error))
+            return self.count_useless(parse_failure(error))
 
     async def ask_freely(
         self,
@@ -167,12 +169,9 @@ class JudgeCalls:
 
     def _fail(self, failure: Failure, *, model: str | None) -> Failure:
         self._failed_models[model] = failure
-        return self._count(failure)
+        return self.count_useless(failure)
 
-    def count_useless(self, failure: Failure) -> None:
-        self._count(failure)
-
-    def _count(self, failure: Failure) -> Failure:
+    def count_useless(self, failure: Failure) -> Failure:
         self._faults += 1
         if self._faults >= MAX_FAULTS:
             self._stopped = failure

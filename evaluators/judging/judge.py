@@ -11,7 +11,7 @@ from typing import Literal
 
 from evaluators.content import NO_CONTENT, has_text
 from evaluators.expectations import Expectation
-from evaluators.judging.calls import JudgeCalls, PromptInput, added
+from evaluators.judging.calls import JudgeCalls, added
 from evaluators.judging.judged_run import JudgedRun, reads_expected
 from evaluators.judging.prompt import JudgeClient
 from evaluators.judging.transcript import conversation_recording, trace_recording
@@ -84,11 +84,9 @@ async def judge_trace(
     shown = expectation if any(reads_expected(each.spec) for each in due) else None
     judge_calls = JudgeCalls(
         client,
-        PromptInput(
-            render=lambda tokens: trace_recording(trace, max_tokens=tokens, expectation=shown),
-            max_prompt=max_prompt,
-            marker=marker,
-        ),
+        render=lambda tokens: trace_recording(trace, max_tokens=tokens, expectation=shown),
+        max_prompt=max_prompt,
+        marker=marker,
     )
     run = JudgedRun(due, trace, judge_calls, separate=calls == "separate")
     outcomes = await run.outcomes({Expectation: expectation})
@@ -133,14 +131,12 @@ async def judge_session(
     shown = any(reads_expected(each.spec) for each in due)
     judge_calls = JudgeCalls(
         client,
-        PromptInput(
-            render=lambda tokens: conversation_recording(
-                conversation, max_tokens=tokens, with_expected=shown
-            ),
-            max_prompt=max_prompt,
-            marker=marker,
-            context=conversation.emphasis if shown else None,
+        render=lambda tokens: conversation_recording(
+            conversation, max_tokens=tokens, with_expected=shown
         ),
+        max_prompt=max_prompt,
+        marker=marker,
+        context=conversation.emphasis if shown else None,
     )
     run = JudgedRun(due, conversation, judge_calls, separate=calls == "separate")
     return _verdict(await run.outcomes({}), judge_calls)
