@@ -24,6 +24,9 @@ from evaluators.model import Scope
 
 RELIABILITY = "agent_reliability"  # the evaluator by which a failed session is worse than another
 
+LEAST_SINCE = 4
+"""Sessions of a version since a change from which on its mean is of these: what fails needs as many that failed."""
+
 
 class Headline(NamedTuple):
     target: Target
@@ -128,7 +131,9 @@ def _version(
     sessions = 0
     last = 0.0
     for field, (window, since) in windows.items():
-        stats = window.stats(now, since=since) or window.stats(now)
+        stats = window.stats(now, since=since)
+        if stats is None or stats.samples < LEAST_SINCE:
+            stats = window.stats(now)
         if stats is not None:
             means[field] = stats.bounds.mean
         counting = window.counting(now)

@@ -1,5 +1,8 @@
 """What is said of an agent beside its means: a fault and a fall name the sessions that show it, the worst first."""
 
+import pytest
+from msgspec.structs import replace
+
 from collector.config.tree import AgentWindow
 from collector.records.standing import AgentLabels, Fault, Standing
 from collector.records.windows import WindowEntry
@@ -60,6 +63,21 @@ def test_a_fault_names_its_failed_sessions_by_their_reliability() -> None:
     found = with_worst({AGENT: faulty}, entries)[AGENT]
 
     assert found.faults[0].worst == ("worst", "as-bad-and-newer", "bad")
+
+
+def test_a_version_with_few_sessions_since_a_change_keeps_the_mean_of_its_window() -> None:
+    target = Target(Labels(*AGENT, "agent_reliability", "session"), AgentWindow())
+    # the last sessions of version 1 end after the release of version 2, as those of a conversation that goes on do
+    for version, count, time, score in (("1", 7, 1.0, 1.0), ("1", 3, 9.0, 0.0), ("2", 4, 9.0, 0.2)):
+        for number in range(count):
+            one = entry(f"{version}-{time}-{number}", time, score)
+            target.offer(replace(one, version=version), version, is_compared=True)
+
+    found = standing_of([Headline(target, None, 5.0)], 10.0)
+
+    assert {each.agent_version: each.reliability for each in found.versions} == pytest.approx(
+        {"1": 0.7, "2": 0.2}
+    )
 
 
 def test_an_agent_whose_sessions_have_all_left_the_window_has_no_mean() -> None:
