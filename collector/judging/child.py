@@ -8,6 +8,7 @@ import dataclasses
 import logging
 import socket
 import tempfile
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -66,6 +67,8 @@ async def _work(link: socket.socket) -> None:
         setup = decode_setup(await receive_frame(reader))
         if setup.limits:
             limit_plugins()
+        else:  # a call of litellm that is cancelled, as the end does, leaves some behind
+            warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
         await _Process(setup, writer).run(reader)
     except* (asyncio.IncompleteReadError, ConnectionError):
         pass
@@ -137,7 +140,8 @@ class _Process:
         self._send(CacheFailed(reason=reason_of(error), message=str(error)))
 
     def _send(self, frame: FromJudge) -> None:
-        self._writer.write(pack_frame(encode(frame)))
+        if not self._writer.is_closing():  # else asyncio warns of every one
+            self._writer.write(pack_frame(encode(frame)))
 
 
 async def receive_frame(reader: asyncio.StreamReader) -> bytes:

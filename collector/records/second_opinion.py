@@ -19,8 +19,8 @@ VALUES = {"confirmed": 1, "not_confirmed": 0, "undecided": -1}
 STRICT = NormalDist().inv_cdf(1 - 0.012 / len(LOOKS)) / Z
 """How much further than that of a release the bound lies by which a loss is confirmed.
 
-It wakes somebody, so that at most 2 % of the drops in which nothing is lost may be confirmed. Bounds of .012 confirm .6
-to 1.6 %: over 20 sessions their errors are estimated, and too small (docs/evidence.md).
+It wakes somebody, so that at most 2 % of the drops in which nothing is lost may be confirmed. Bounds of .012 confirm .5
+to 1.7 %: over 20 sessions their errors are estimated, and too small (docs/evidence.md).
 """
 
 
@@ -32,7 +32,7 @@ The worst of the published judges shows a third of it when the loss is real (doc
 TO_CONFIRM, TO_CLEAR = 0.05, 0.5
 """Chances of either verdict after 160 sessions, below both of which no more are asked about.
 
-A page is worth a chance of one in twenty, silence one in two. Where nothing is lost, 58 to 72 sessions are asked about
+A page is worth a chance of one in twenty, silence one in two. Where nothing is lost, 58 to 73 sessions are asked about
 then instead of 126 to 145; at most 3 of 100 losses are confirmed no longer (docs/evidence.md).
 """
 

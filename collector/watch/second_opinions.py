@@ -11,6 +11,7 @@ it, so that the same chance would confirm it (docs/evidence.md).
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import ceil
 from statistics import fmean
 from typing import NamedTuple
@@ -143,10 +144,7 @@ class SecondOpinions:
         """
         held = self._states.get(agent, MoreState())
         state = replace(held, opinion=held.opinion and replace(held.opinion))
-        judged = sorted(
-            self._judged.get(agent, {}).values(), key=lambda each: (each.time, each.session)
-        )
-        asking = _Asking(agent, state, judged, now, self._partitions)
+        asking = _Asking(agent, state, self._judged.get(agent, {}), now, self._partitions)
         if self._new_version:
             asking.about_versions({*versions}, self._new_version)
         asking.about_drop(alarms, self._drop or 0, now - self._settle)
@@ -236,10 +234,15 @@ class _Asking:
 
     agent: AgentLabels
     state: MoreState
-    judged: Sequence[JudgedSession]  # in order of time
+    held: Mapping[int, JudgedSession]
     now: float
     partitions: int
     requests: list[MoreRecord] = field(default_factory=list[MoreRecord])
+
+    @cached_property
+    def judged(self) -> Sequence[JudgedSession]:
+        """In order of time: of most agents no look needs them."""
+        return sorted(self.held.values(), key=lambda each: (each.time, each.session))
 
     def about_versions(self, versions: set[str], least: int) -> None:
         """Of a version that is new, and of those beside it, `least` sessions are to be judged in all."""

@@ -118,6 +118,13 @@ def test_verdicts_follow_stand_ins_and_name_what_they_cost(tmp_path: Path) -> No
         assert has_litellm(pid)
         others = [service.pid, *(each for each in children(service.pid) if each != pid)]
         assert not any(has_litellm(each) for each in others)
+        server.open.clear()
+        send(service, turns(8, first=2))
+        service.wait_for("calls under way", lambda: len(server.requests) == 2 * 2 + 8)
+    server.open.set()
+    said = service.output.read_text()
+    assert "never awaited" not in said, "calls under way end with the service"
+    assert "WARNING asyncio" not in said
 
 
 def test_a_killed_judge_gives_one_verdict_per_subject_and_pays_little_again(tmp_path: Path) -> None:
