@@ -12,7 +12,7 @@ from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
 from collector.forward.backend import Backends, StopCameFirst
 from collector.log.consumer import Consumer
-from collector.log.port import Assigned, Batch, Commit, Ends, Log, Record
+from collector.log.port import BACKGROUND_LINGER, Assigned, Batch, Commit, Ends, Log, Record
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +43,7 @@ class BackendReader(Consumer):
             retry=Retry(name),
             telemetry=way.telemetry,
             max_records=max_records,
+            linger=BACKGROUND_LINGER,
         )
         self._way = way
         self._backends = way.backends

@@ -65,9 +65,7 @@ def with_threshold(trace_state: str, threshold: int) -> str:
 def marked(request: bytes, *, threshold: int, reason: str, root: bytes | None) -> tuple[bytes, int]:
     """The request with this threshold in each span and the reason at the root; how many spans it has."""
     message: Any = SpanHeads.FromString(request)
-    kept = Span(attributes=[KeyValue(key=KEPT_KEY, value=AnyValue(string_value=reason))])
-    attribute = kept.SerializeToString()
-    count = 0
+    attribute, count = _kept(reason), 0
     for group in message.resource_spans:
         for scope in group.scope_spans:
             for span in scope.spans:
@@ -76,6 +74,12 @@ def marked(request: bytes, *, threshold: int, reason: str, root: bytes | None) -
                 if span.span_id == root or (root is None and not span.parent_span_id):
                     span.MergeFromString(attribute)
     return message.SerializeToString(), count
+
+
+@lru_cache(maxsize=16)
+def _kept(reason: str) -> bytes:
+    attribute = KeyValue(key=KEPT_KEY, value=AnyValue(string_value=reason))
+    return Span(attributes=[attribute]).SerializeToString()
 
 
 def _vendors(trace_state: str) -> dict[str, str]:

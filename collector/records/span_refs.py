@@ -39,7 +39,10 @@ async def pieces_read(log: object, pieces: Sequence[Piece]) -> list[bytes | None
 
     Raises LogUnavailable: the log cannot be read now.
     """
-    return [await _read(log, each) if isinstance(each, SpanRef) else each for each in pieces]
+    ranges = (
+        log if isinstance(log, Ranges) else None
+    )  # asked once: it costs as much as reading a small range
+    return [await _read(ranges, each) if isinstance(each, SpanRef) else each for each in pieces]
 
 
 async def whole_read(log: object, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
@@ -51,7 +54,5 @@ async def whole_read(log: object, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
     return tuple(each for each in read if each is not None) if None not in read else ()
 
 
-async def _read(log: object, ref: SpanRef) -> bytes | None:
-    if not isinstance(log, Ranges):
-        return None
-    return await log.value_range(ref.position, ref.start, ref.end)
+async def _read(log: Ranges | None, ref: SpanRef) -> bytes | None:
+    return None if log is None else await log.value_range(ref.position, ref.start, ref.end)
