@@ -142,7 +142,7 @@ def _stack(stack: Stack) -> Iterator[str | Uncut]:
     said = ", ".join(stack.dialects) or "no dialect known"
     of = f"{amount(stack.turns, 'turn')} in {amount(stack.traces, 'trace')}"
     yield f"{stack.service}: {said}: {of}"
-    for name, texts in (("scopes", stack.scopes), ("SDK", stack.sdks)):
+    for name, texts in (("scopes", stack.scopes), ("OpenTelemetry SDK", stack.sdks)):
         if texts:
             yield f"  {name}: {', '.join(texts)}"
     if not stack.turns:
