@@ -8,6 +8,7 @@ from collector.records.second_opinion import STRICT
 from collector.records.standing import WORST, Fault
 from collector.records.what_changed import ToolCounts, failing_more
 from collector.records.windows import VersionLooksRecord, WindowEntry
+from evaluators.counts import amount
 from evaluators.formulas.distribution import bounds
 from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.release_verdict import MARGIN, Look, release_verdict
@@ -198,7 +199,7 @@ def in_words(found: Mapping[str, Any]) -> str:
     rank = "" if found["rank"] is None else f", rank {found['rank']:.2f}"
     looks = "" if found["next_look"] is None else f"; next look at {found['next_look']} sessions"
     used, samples = candidate["used"] or candidate["samples"], candidate["samples"]
-    over = f"{used} sessions" if used == samples else f"the first {used} of {samples} sessions"
+    over = amount(used, "session") if used == samples else f"the first {used} of {samples} sessions"
     judged = found.get("judged")  # a service of before says none
     by = _judged(judged) if judged and found["decided_by"] == judged["evaluator"] else ""
     return (

@@ -223,6 +223,8 @@ class TwoSidesPages:
         sides = await self._site.off_loop.run(lambda: self._sides(service, agent, given))
         if sides is None:
             return self._site.rendering.missing("agent", agent)
+        if sides[0] == sides[1]:
+            wrong.append("Both sides are the same: choose another version, or a time.")
         # Here: both read what the event loop owns.
         said = _said(self._site.verdict, service, agent, *sides)
         counted = self._counted_of(service, agent, *sides)
@@ -299,7 +301,9 @@ def _said(
     verdict: Verdict, service: str, agent: str, baseline: SideFilter, candidate: SideFilter
 ) -> dict[str, Any] | None:
     """May this release go on: the verdict. Only where two versions are compared, whole."""
-    if not all(each.is_whole and each.version for each in (baseline, candidate)):
+    if baseline == candidate or not all(
+        each.is_whole and each.version for each in (baseline, candidate)
+    ):
         return None
     try:
         return verdict(

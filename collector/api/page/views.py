@@ -80,9 +80,9 @@ def standing(value: float, success: bool | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`340 ms`, `4.2 s`, `3 min 5 s`."""
+    """`0.4 ms`, `340 ms`, `4.2 s`, `3 min 5 s`."""
     if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
+        return f"{seconds * 1000:.0f} ms" if seconds >= 0.01 else f"{round(seconds * 1000, 1):g} ms"
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -128,7 +128,9 @@ def usd(value: float) -> str:
     """`$0.0042`: two digits that count, and at least the cents."""
     if value >= 0.1 or value <= 0:
         return f"${value:,.2f}"
-    return f"${value:.2g}" if value >= 0.0001 else "below $0.0001"
+    if value >= 0.0001:
+        return f"${value:.2g}"
+    return f"${value:.6f}" if value >= 0.000001 else "below $0.000001"
 
 
 def size(number: float) -> str:

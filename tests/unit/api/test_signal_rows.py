@@ -8,7 +8,7 @@ from markupsafe import Markup
 from collector.api.page.sheet import LONG, OPENING, Sheet
 from collector.api.page.signal_rows import verdict
 from collector.api.page.trace_pages import talk
-from collector.api.page.views import MARKED, prose
+from collector.api.page.views import MARKED, duration, prose, usd
 from evaluators.dialects.reading_order import Line
 from tests.support import api_records as make
 
@@ -26,6 +26,18 @@ def test_names_become_code_and_known_spans_links() -> None:
 
 def test_prose_marks_a_bounded_number_of_names() -> None:
     assert prose("`<` " * 5_000).count("<code>") == MARKED
+
+
+def test_little_time_and_money_is_a_number_too() -> None:
+    assert [duration(each) for each in (0.00044, 0.005, 0.34, 4.2, 185)] == [
+        "0.4 ms",
+        "5 ms",
+        "340 ms",
+        "4.2 s",
+        "3 min 5 s",
+    ]
+    shown = [usd(each) for each in (3, 0.0042, 0.000023, 0.0000001, 0)]
+    assert shown == ["$3.00", "$0.0042", "$0.000023", "below $0.000001", "$0.00"]
 
 
 def test_a_name_in_backticks_is_text() -> None:

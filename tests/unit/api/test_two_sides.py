@@ -118,3 +118,10 @@ async def test_a_version_that_never_reported_is_empty_and_an_agent_that_did_not_
     assert "No question of one side was asked in like words on the other." in page
     assert missing.status_code == 404
     assert (await stand.get("/compare")).status_code == 400
+
+
+async def test_a_version_beside_itself_is_told_to_choose_another(stand: Stand) -> None:
+    page = (await stand.get(f"{PAGE}&baseline=1.5.0&candidate=1.5.0")).text
+
+    assert "Both sides are the same" in page
+    assert 'id="verdict"' not in page
