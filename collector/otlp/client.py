@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
 from collector.base.errors import ConfigError, Permanent, RequestFailed, Retryable, TooLarge
-from collector.base.http_client import Client, HttpAnswer, HttpTarget, proxy_for
+from collector.base.http_client import LONGEST_WAIT, Client, HttpAnswer, HttpTarget, proxy_for
 from collector.config.sinks import OtlpTarget
 from collector.otlp.signal import TRACE_SERVICE, OtlpService
 
@@ -211,7 +211,8 @@ def _retry_info(error: grpc.aio.AioRpcError) -> float | None:
             for detail in Status.FromString(value).details:
                 info = RetryInfo()
                 if detail.Unpack(info):
-                    return info.retry_delay.seconds + info.retry_delay.nanos / 1e9
+                    wait = info.retry_delay.seconds + info.retry_delay.nanos / 1e9
+                    return min(max(0.0, wait), LONGEST_WAIT)
         except DecodeError:
             return None
     return None

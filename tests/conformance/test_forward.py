@@ -15,6 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.base.errors import Retryable, TooLarge
+from collector.base.http_client import LONGEST_WAIT
 from collector.base.telemetry import Telemetry
 from collector.config.sinks import OtlpTarget
 from collector.forward.backend import Backends
@@ -180,12 +181,16 @@ async def test_a_message_above_the_servers_size_goes_as_halves_and_delays_no_oth
     assert counted(telemetry, "retried") == 0
 
 
-@pytest.mark.parametrize("info", ["3s", ""])
-async def test_resource_exhausted_passes_only_with_the_time_to_come_back(info: str) -> None:
+@pytest.mark.parametrize(
+    ("told", "waits"), [(3, 3.0), (10**15, LONGEST_WAIT), (-3, 0.0), (None, None)]
+)
+async def test_resource_exhausted_passes_only_with_the_time_to_come_back(
+    told: int | None, waits: float | None
+) -> None:
     async def export(_request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         status = Status(code=8)
-        if info:
-            status.details.add().Pack(RetryInfo(retry_delay=Duration(seconds=3)))
+        if told is not None:
+            status.details.add().Pack(RetryInfo(retry_delay=Duration(seconds=told)))
         details = (("grpc-status-details-bin", status.SerializeToString()),)
         await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "full", details)
         return b""
@@ -194,8 +199,8 @@ async def test_resource_exhausted_passes_only_with_the_time_to_come_back(info: s
         transport = GrpcTransport(
             backend.endpoint, {}, service=TRACE_SERVICE, key="forward.endpoint", timeout=10.0
         )
-        with pytest.raises(Retryable if info else TooLarge) as raised:
+        with pytest.raises(TooLarge if told is None else Retryable) as raised:
             await transport.export(b"")
         await transport.close()
 
-    assert getattr(raised.value, "after", None) == (3.0 if info else None)
+    assert getattr(raised.value, "after", None) == waits
