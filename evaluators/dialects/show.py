@@ -4,55 +4,38 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from evaluators.model import JSON, ToolCall, Trace
+from evaluators.model import JSON, Trace
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIELDS = """
+    trace_id service agent agents session_id session_source user_id task_id input output tokens cost_usd models
+    tools_offered tool_calls status error root closed dialects spans truncated gaps start end steps turns is_part
+    attributes
+"""
+"""In their public order."""
 
 
 def show(trace: Trace) -> dict[str, JSON]:
-    """The trace's fields in their public order, then start, end, the steps of agents, and whether it is not a turn."""
-    return {
-        "trace_id": trace.trace_id,
-        "service": trace.service,
-        "agent": trace.agent,
-        "agents": list(trace.agents),
-        "session_id": trace.session_id,
-        "session_source": trace.session_source,
-        "user_id": trace.user_id,
-        "task_id": trace.task_id,
-        "input": trace.input,
-        "output": trace.output,
-        "tokens": msgspec.to_builtins(trace.tokens),
-        "cost_usd": trace.cost_usd,
-        "models": list(trace.models),
+    made: dict[str, JSON] = {
         "tools_offered": [tool.name for tool in trace.tools_offered],
-        "tool_calls": [_show_call(call) for call in trace.tool_calls],
-        "status": trace.status,
-        "error": trace.error,
-        "root": trace.root,
-        "closed": trace.closed,
-        "dialects": list(trace.dialects),
-        "spans": trace.spans,
-        "truncated": trace.truncated,
-        "gaps": list(trace.gaps),
+        "tool_calls": [_picked(each, *_OF_CALL) for each in trace.tool_calls],
         "start": rfc3339(trace.start_time_unix_nano),
         "end": rfc3339(trace.end_time_unix_nano),
-        "steps": [
-            {"agent": step.agent, "output": step.output, "span_id": step.span_id}
-            for step in trace.steps
-        ],
-        "turns": [
-            {"input": turn.input, "output": turn.output, "span_id": turn.span_id}
-            for turn in trace.turns
-        ],
-        "is_part": trace.is_part,
+        "steps": [_picked(each, "agent", "output", "span_id") for each in trace.steps],
+        "turns": [_picked(each, "input", "output", "span_id") for each in trace.turns],
         "attributes": dict(trace.attributes),
+    }
+    return {
+        name: made[name] if name in made else msgspec.to_builtins(getattr(trace, name))
+        for name in _FIELDS.split()
     }
 
 
-def _show_call(call: ToolCall) -> dict[str, JSON]:
-    shown = ("id", "name", "arguments", "result", "error", "rejected", "agent", "span_id")
-    return {name: getattr(call, name) for name in shown}
+_OF_CALL = ("id", "name", "arguments", "result", "error", "rejected", "agent", "span_id")
+
+
+def _picked(of: object, *names: str) -> dict[str, JSON]:
+    return {name: getattr(of, name) for name in names}
 
 
 def rfc3339(unix_nano: int) -> str | None:

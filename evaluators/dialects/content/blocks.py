@@ -144,9 +144,8 @@ def _shown(text: str) -> JSON:
     return read_repr(text) or read_fields(text) or unwrap(text)
 
 
-BEGINS_ITEMS = re.compile(
-    r"\s*[\[{]|[A-Z]\w*\(|[a-z_]+='"
-)  # most texts are words, and begin with none
+BEGINS_ITEMS = re.compile(r"\s*[\[{]|[A-Z]\w*\(|[a-z_]+='")
+"""Most texts are words, and begin with none of these."""
 
 
 def may_be_items(text: str) -> bool:
@@ -287,9 +286,7 @@ def _read_calls(item: dict[str, JSON], body: Body) -> None:
                 body.calls.append(call)
         if body.calls:
             return
-        if isinstance(source.get("function_call"), dict) and (
-            call := read_call(as_dict(source["function_call"]))
-        ):
+        if call := read_call(as_dict(source.get("function_call"))):
             body.calls.append(call)
             return
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from evaluators.dialects.decoding.decode import ask
-from evaluators.dialects.decoding.key_sets import KeyQuestion
+from evaluators.dialects.decoding.key_sets import Among, KeyQuestion
 from evaluators.dialects.decoding.values import as_dict, as_list, string, text_of, unwrap, words
 from evaluators.model import JSON, Ending, Event, Span
 
@@ -78,15 +78,6 @@ CODES = frozenset({"error.type", "exception.type", *_GRPC, *_HTTP, _STATED})
 """Attributes that say how a span ended."""
 
 
-class _Stated(KeyQuestion):
-    """The attributes that state a code by which a span ended."""
-
-    __slots__ = ()
-
-    def answer(self, names: AbstractSet[str]) -> tuple[str, ...]:
-        return tuple(sorted(CODES & names))
-
-
 class _FinishKeys(KeyQuestion):
     """Attributes that say why a model stopped: `gen_ai.response.finish_reasons`, `ai.response.finishReason`."""
 
@@ -96,7 +87,7 @@ class _FinishKeys(KeyQuestion):
         return tuple(sorted(n for n in names if _plain(n.rpartition(".")[2]) in _FINISH_KEYS))
 
 
-_STATED_CODES, _FINISH = _Stated(), _FinishKeys()
+_STATED_CODES, _FINISH = Among(*sorted(CODES)), _FinishKeys()
 _FINISH_KEYS = frozenset({"finishreason", "finishreasons", "stopreason"})
 _KEY = 64  # characters of a key that are looked at, from its end: all that is remembered of it
 

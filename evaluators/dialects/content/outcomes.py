@@ -178,18 +178,19 @@ def _is_mark(name: str, mark: str, names: AbstractSet[str]) -> bool:
     if not _OF_TOOL.search(name) or _GIVEN.search(name):
         return mark in IS_ERROR or name in _BARE
     around = name[: name.rfind(".") + 1]
-    if (
-        _RETURNED.search(around) and mark not in IS_ERROR
-    ):  # else a field of the tool's own, as the others there
-        fields = (plain(n.removeprefix(around)) for n in names if n.startswith(around))
-        return mark in _SAYS_HOW and KNOWN_KEYS.issuperset(fields)
-    return mark in _SAYS_HOW
+    if mark in IS_ERROR or mark not in _SAYS_HOW or not _RETURNED.search(around):
+        return mark in _SAYS_HOW
+    # With others beside it that are no call's, it is a field of what the tool returned.
+    beside = (plain(n.removeprefix(around)) for n in names if n.startswith(around))
+    return len(names) <= _MANY and KNOWN_KEYS.issuperset(beside)
 
 
 _OF_TOOL = re.compile(r"(?:^|[._])(?:tool|tool_?call|mcp|jsonrpc)[._]", re.IGNORECASE)
 _GIVEN = re.compile("arg|param|input", re.IGNORECASE)
 _RETURNED = re.compile("result|output|response", re.IGNORECASE)
 """Of the keys under which what a tool was given or returned is spread."""
+_MANY = 128
+"""Attributes among which fields of a result are told apart: that costs the square, and few spans have half as many."""
 _OF_AN_ERROR = ("message", "type", "code")
 _SAYS_HOW = SAYS_ERROR.union(STATES, DONE, CODES)
 _BARE = ("error", "error.message", "exception.message", "exception.type", "success")

@@ -129,9 +129,8 @@ def _calls_tools(exchange: Exchange) -> bool:
 
 
 def _uses_tools(exchange: Exchange) -> bool:
-    for message in exchange.messages_out:
-        if message.calls:
-            return True
+    if _calls_tools(exchange):
+        return True
     sent = exchange.layers[0].input
     raw = None if sent is None else sent.raw
     if isinstance(raw, str) and _TOOL in raw:  # without reading a long history

@@ -116,19 +116,16 @@ def _find_question(
     return (
         _first_text((f.input for e in exchanges for f in e.layers if f.input), cut=None)
         or _first_text(contents, cut=True)
-        or (None if exchanges else _first_text(_shown(tree), cut=None))
-        or (None if exchanges else _first_text(_sent_to_agents(tree), cut=None))
+        or (None if exchanges else _first_text(_of_steps(tree), cut=None))
         or _raw(contents)
     )
 
 
-def _shown(tree: Tree) -> Iterable[Content]:
-    steps = (f.input for f in tree.order if f.kind == "other" and f.input is not None)
-    return (content for content in steps if content.messages)
-
-
-def _sent_to_agents(tree: Tree) -> Iterable[Content]:
-    return (f.input for f in tree.order if f.kind == "agent" and f.input is not None)
+def _of_steps(tree: Tree) -> Iterable[Content]:
+    """The conversations that steps were shown, then what agents were sent."""
+    for kind in ("other", "agent"):
+        inputs = (f.input for f in tree.order if f.kind == kind and f.input is not None)
+        yield from (each for each in inputs if kind == "agent" or each.messages)
 
 
 def _find_answer(

@@ -100,7 +100,9 @@ class DraftCall(msgspec.Struct, eq=False):
         self.result = self.result if outcome.result is None else outcome.result
         self.unanswered = False
         said = call_error(outcome)
-        if failed or result.is_error or _is_failure(outcome.result):
+        text = outcome.result if isinstance(outcome.result, str) else ""
+        in_words = text.startswith(_FAILED[0]) and text.endswith(_FAILED[1])
+        if failed or result.is_error or in_words:
             said = said or error_text(outcome.result)
         if self.error in (None, UNSAID):
             self.error = said or (self.error and error_text(outcome.result))
@@ -156,12 +158,6 @@ def mcp_server(facts: Facts) -> str | None:
     if not found and "mcp.method.name" in attributes:
         found = attributes.get("server.address")
     return found if isinstance(found, str) and found else None
-
-
-def _is_failure(content: JSON) -> bool:
-    return (
-        isinstance(content, str) and content.startswith(_FAILED[0]) and content.endswith(_FAILED[1])
-    )
 
 
 def span_error(facts: Facts) -> str | None:
