@@ -1,6 +1,6 @@
 """The tables of docs/alerting.md about faults: the service's own watches, fed with simulated and with real sessions.
 
-`python -m scripts.research.faults` prints the rows that need nothing else (a minute; `--short`: some seconds).
+`python -m scripts.research.faults` prints the rows that need nothing else (a minute).
 `python -m scripts.research.faults --cancelled` prints those of the watch of stopped runs, of which an agent has one.
 `python -m scripts.research.faults FOLDER` prints those of real sessions: each recording in FOLDER is a service, whose
 sessions are drawn again and again and in which faults are planted.
@@ -9,16 +9,20 @@ sessions are drawn again and again and in which faults are planted.
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, pi
 from pathlib import Path
 from statistics import median
+from typing import TypeAlias
+
+import numpy as np
 
 import spanwise
 from collector.service.recordings import find
 from evaluators.formulas.fault_watch import FaultWatch
 from evaluators.matching.tool_uses import tool_uses
+from scripts.research.many_watches import Flags, ManyWatches, Numbers
 
 A_DAY = 960
 STEP = 86_400 / A_DAY
@@ -29,102 +33,93 @@ TOOLS = 10
 PATIENCE = 300
 """Sessions after which a fault counts as not noticed."""
 
-Uses = Iterator[bool]
-"""Whether each use of one tool failed, in order."""
+Chance: TypeAlias = Callable[[Flags, int], Numbers | float]
+"""How likely each use fails, by whether the one before it did, and by the number of the use."""
 
 
-def independent(rng: random.Random, rate: float) -> Uses:
+def independent(rate: float) -> Chance:
     """Each use fails by itself."""
-    while True:
-        yield rng.random() < rate
+    return lambda _failed, _use: rate
 
 
-def swinging(rng: random.Random, rate: float) -> Uses:
+def swinging(rate: float) -> Chance:
     """The rate rises and falls by half of itself over the day."""
-    use = 0
-    while True:
-        use += 1
-        yield rng.random() < rate * (1 + 0.5 * cos(2 * pi * use / A_DAY))
+    return lambda _failed, use: rate * (1 + 0.5 * cos(2 * pi * use / A_DAY))
 
 
-def clumped(rng: random.Random, rate: float, mean: float) -> Uses:
+def clumped(rate: float, mean: float) -> Chance:
     """Failures come in runs of that mean length, so that the rate is the same."""
     begins, goes_on = rate / mean / (1 - rate), 1 - 1 / mean
-    failed = False
-    while True:
-        failed = rng.random() < (goes_on if failed else begins)
-        yield failed
+    return lambda failed, _use: np.where(failed, goes_on, begins)
 
 
-SIMULATED: tuple[tuple[str, Callable[[random.Random], Uses]], ...] = (
-    *(
-        (f"{100 * rate:g} % fail, independent", lambda rng, rate=rate: independent(rng, rate))
-        for rate in (0.01, 0.05, 0.2, 0.4)
-    ),
-    ("10 % fail, half as much and half more over the day", lambda rng: swinging(rng, 0.1)),
-    *(
-        (
-            f"{100 * rate:g} % fail, in clumps of mean {mean}",
-            lambda rng, rate=rate, mean=mean: clumped(rng, rate, mean),
-        )
+SIMULATED: Mapping[str, Chance] = {
+    **{f"{100 * rate:g} % fail, independent": independent(rate) for rate in (0.01, 0.05, 0.2, 0.4)},
+    "10 % fail, half as much and half more over the day": swinging(0.1),
+    **{
+        f"{100 * rate:g} % fail, in clumps of mean {mean}": clumped(rate, mean)
         for mean, rate in ((2, 0.02), (2, 0.1), (3, 0.02), (3, 0.05))
-    ),
-)
+    },
+}
 
 
-def raised(uses: Iterable[bool], *, of_people: bool = False) -> int:
-    """How often a watch raises an alarm over these uses."""
-    watch, found = FaultWatch(of_people=of_people), 0
-    for number, failed in enumerate(uses):
-        before = watch.state.fault
-        watch.feed(failed, number * STEP, number * STEP)
-        found += before is None and watch.state.fault is not None
-    return found
+def histories(chances: Sequence[Chance], count: int, length: int, seed: int = 0) -> Iterator[Flags]:
+    """Use by use, which of that many histories of each chance fail."""
+    rng = np.random.default_rng(seed)
+    failed = np.zeros((len(chances), count), bool)
+    for use in range(length):
+        rates = [
+            np.broadcast_to(of(last, use), count) for of, last in zip(chances, failed, strict=True)
+        ]
+        failed = rng.random(failed.shape) < np.stack(rates)
+        yield failed.ravel()
 
 
-def false_alarms(make: Callable[[random.Random], Uses], months: int) -> float:
-    """In MONTH sessions of an agent with TOOLS tools, each used in every session."""
-    rngs = [random.Random(f"{month} {tool}") for month in range(months) for tool in range(TOOLS)]  # noqa: S311
-    return sum(raised(_first(make(rng), MONTH)) for rng in rngs) / months
+def false_alarms(
+    chances: Sequence[Chance], months: int, tools: int = TOOLS, *, of_people: bool = False
+) -> Numbers:
+    """In MONTH sessions of an agent with that many tools, each used in every session: the mean, for each chance."""
+    each = months * tools
+    watches = ManyWatches(each * len(chances), step=STEP, of_people=of_people)
+    raised = np.zeros(each * len(chances))
+    for failed in histories(chances, each, MONTH):
+        raised += watches.feed(failed)
+    return raised.reshape(len(chances), each).sum(axis=1) / months
 
 
 def doubled(share: float, past: int, runs: int) -> list[int | None]:
     """After how many sessions it is noticed that a share of stopped runs doubles; None: not within PATIENCE."""
-    found: list[int | None] = []
-    for run in range(runs):
-        rng, watch = random.Random(run), FaultWatch(of_people=True)  # noqa: S311
-        for number in range(past):
-            watch.feed(rng.random() < share, number * STEP, number * STEP)
-        since = range(past, past + PATIENCE)
-        events = (watch.feed(rng.random() < 2 * share, at * STEP, at * STEP) for at in since)
-        found.append(next((at for at, each in enumerate(events, 1) if each == "raised"), None))
+    watches = ManyWatches(runs, step=STEP, of_people=True)
+    for failed in histories([independent(share)], runs, past):
+        watches.feed(failed)
+    found: list[int | None] = [None] * runs
+    for at, failed in enumerate(histories([independent(2 * share)], runs, PATIENCE, seed=1), 1):
+        for run in np.flatnonzero(watches.feed(failed)):
+            found[run] = found[run] or at
     return found
 
 
 def cancelled_rows() -> Iterator[str]:
-    yield "| runs that people stop | noticed within 300 sessions, median |"
+    yield "| share of runs that people stop | noticed within 300 sessions, median |"
     yield "|---|---|"
-    for share, past in ((0.2, 300), (0.2, 1000), (0.1, 1000), (0.1, 3000)):
-        found = [each or PATIENCE + 1 for each in doubled(share, past, 200)]
+    for share, past in ((0.2, 300), (0.2, 1000), (0.1, 300), (0.1, 1000), (0.1, 3000)):
+        found = [each or PATIENCE + 1 for each in doubled(share, past, 2000)]
         seen = sum(each <= PATIENCE for each in found) / len(found)
         middle = f", {median(found):.0f}" if seen > 0.5 else ""
-        yield f"| {share:.0%}, {2 * share:.0%} after {past:,} sessions | {seen:.0%}{middle} |"
+        shares = f"{100 * share:g} %, then {200 * share:g} %"
+        yield f"| {shares}, after {past:,} sessions | {100 * seen:.0f} %{middle} |"
     yield "| runs that people stop | false alarms in 28,800 sessions |"
     yield "|---|---|"
-    for name, make in SIMULATED:
-        months = [
-            raised(_first(make(random.Random(month)), MONTH), of_people=True)  # noqa: S311
-            for month in range(20)
-        ]
-        yield f"| {name} | {sum(months) / len(months):.2f} |"
+    found = false_alarms([*SIMULATED.values()], 200, tools=1, of_people=True)
+    yield from (f"| {name} | {each:.2f} |" for name, each in zip(SIMULATED, found, strict=True))
 
 
-def simulated_rows(*, short: bool) -> Iterator[str]:
+def simulated_rows() -> Iterator[str]:
     """Rows of the table of false alarms of simulated uses."""
     yield f"| uses, {TOOLS} tools an agent | false alarms in {MONTH:,} sessions |"
     yield "|---|---|"
-    for name, make in SIMULATED[:2] if short else SIMULATED:
-        yield f"| {name} | {false_alarms(make, 1 if short else 10):.1f} |"
+    found = false_alarms([*SIMULATED.values()], 40)
+    yield from (f"| {name} | {each:.2f} |" for name, each in zip(SIMULATED, found, strict=True))
 
 
 # --- real sessions ---------------------------------------------------------------------------------------------------
@@ -283,10 +278,6 @@ def _others(agent: Agent, hit: tuple[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(key for key in agent.raised if key != hit)
 
 
-def _first(uses: Uses, count: int) -> Iterator[bool]:
-    return (next(uses) for _ in range(count))
-
-
 if __name__ == "__main__":
     _folders = [each for each in sys.argv[1:] if not each.startswith("-")]
     _rows = (
@@ -294,7 +285,7 @@ if __name__ == "__main__":
         if _folders
         else cancelled_rows()
         if "--cancelled" in sys.argv
-        else simulated_rows(short="--short" in sys.argv)
+        else simulated_rows()
     )
     for _row in _rows:
         print(_row)  # noqa: T201

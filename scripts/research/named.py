@@ -213,7 +213,7 @@ def paused() -> Iterator[tuple[Session, bool, float]]:
     time.sleep(8)
     for number in range(60):
         bad = BAD["tool_failed"] if number % 2 == 0 else NOTHING
-        yield Session("paused", PAST + number, **bad), number % 2 == 0, 130 / 60
+        yield Session("paused", PAST + number, version="2", **bad), number % 2 == 0, 130 / 60
 
 
 def ordinary() -> Iterator[tuple[Session, bool, float]]:
@@ -226,9 +226,9 @@ def ordinary() -> Iterator[tuple[Session, bool, float]]:
 def stopped() -> Iterator[tuple[Session, bool, float]]:
     """300 sessions of which a fifth is stopped, in eight spellings in turn, then 300 of which two fifths are."""
     rng = random.Random(300)  # noqa: S311 - the same run every time
+    stops = {*rng.sample(range(300), 60), *rng.sample(range(300, 600), 120)}
     for number in range(600):
-        share = 0.2 if number < 300 else 0.4
-        spelt = CANCELLED[number % 8] if rng.random() < share else None
+        spelt = CANCELLED[number % 8] if number in stops else None
         yield Session("stopped", number, cancelled=spelt), number == 300, 0.25
 
 

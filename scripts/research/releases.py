@@ -8,54 +8,50 @@ of each other or in clumps; a session with a failing tool scores as a real one t
 import json
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from collector.records.comparison import release_faults
 from collector.records.what_changed import ToolCounts
 from collector.records.windows import VersionUses
 from evaluators.formulas.fault_watch import Cause
 from evaluators.formulas.release_verdict import release_verdict
-from scripts.research.faults import Uses, clumped, independent
+from scripts.research.faults import Chance, clumped, independent
 
 RUNS = 400
 SESSIONS = 160  # of the release
 BEFORE = (200, 40)
 TOOLS = 10
 QUANTILES = Path(__file__).parents[2] / "tests" / "data" / "score_quantiles.json"
-ROWS: tuple[tuple[str, Callable[[random.Random], Uses]], ...] = (
-    *(
-        (f"{100 * rate:g} %, independent", lambda rng, rate=rate: independent(rng, rate))
-        for rate in (0.02, 0.05, 0.2)
-    ),
-    *(
-        (
-            f"{100 * rate:g} %, in clumps of mean {length}",
-            lambda rng, rate=rate, length=length: clumped(rng, rate, length),
-        )
+ROWS: Mapping[str, Chance] = {
+    **{f"{100 * rate:g} %, independent": independent(rate) for rate in (0.02, 0.05, 0.2)},
+    **{
+        f"{100 * rate:g} %, in clumps of mean {length}": clumped(rate, length)
         for rate, length in ((0.02, 2), (0.05, 2))
-    ),
-)
+    },
+}
 
 
 def fails(
-    make: Callable[[random.Random], Uses],
+    chance: Chance,
     scores: Mapping[str, Sequence[float]],
     before: int,
     rng: random.Random,
 ) -> tuple[bool, bool]:
     """Whether the ranks, and whether the counts of faults, ever fail a release in which nothing changed."""
-    tools = [make(rng) for _ in range(TOOLS)]
-    old, new = ([VersionUses() for _ in tools] for _ in range(2))
+    old, new = ([VersionUses() for _ in range(TOOLS)] for _ in range(2))
+    failed = np.zeros(TOOLS, bool)
     sides: list[list[float]] = [[], []]
     by_fault = False
     for number in range(before + SESSIONS):
         is_new = number >= before
-        failed = [next(each) for each in tools]
-        for count, bad in zip(new if is_new else old, failed, strict=True):
+        failed = np.array([rng.random() for _ in range(TOOLS)]) < chance(failed, number)
+        for count, bad in zip(new if is_new else old, failed.tolist(), strict=True):
             count.count(bad, None)
-        sides[is_new].append(rng.choice(scores["failed" if any(failed) else "good"]))
-        if is_new and any(failed) and not by_fault:
+        sides[is_new].append(rng.choice(scores["failed" if failed.any() else "good"]))
+        if is_new and failed.any() and not by_fault:
             counts: dict[Cause, ToolCounts] = {
                 ("tool_failed", str(at)): ToolCounts(a.counted, b.counted)
                 for at, (a, b) in enumerate(zip(new, old, strict=True))
@@ -69,10 +65,10 @@ def rows() -> Iterator[str]:
     kinds = json.loads(QUANTILES.read_text())
     yield "| of each of ten tools' uses fail | sessions before | failed by ranks | by a fault | in all |"
     yield "|---|---|---|---|---|"
-    for name, make in ROWS:
+    for name, chance in ROWS.items():
         for before in BEFORE:
             found = [
-                fails(make, scores, before, random.Random(f"{kind} {run}"))  # noqa: S311
+                fails(chance, scores, before, random.Random(f"{kind} {run}"))  # noqa: S311
                 for kind, scores in kinds.items()
                 for run in range(RUNS)
             ]
