@@ -1,5 +1,6 @@
 """Over random histories, every place says the same of what fails: "n of m since, k of l before"."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from html import unescape
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from collector.api.page.agent_rows import fault_row
 from collector.api.page.two_sides_pages import tools_compared
+from collector.commands import cli
 from collector.notices.alarms import LiveWords
 from collector.notices.series import Series, SeriesSample
 from collector.records.comparison import VersionSide, comparison, in_words, with_faults
@@ -36,6 +38,7 @@ from evaluators.model import ToolCall
 from evaluators.uses import SessionUses
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
+from tests.support.dialect_spans import SpanSpec, request
 from tests.support.standings import standings
 
 Turns = list[dict[str, bool]]
@@ -206,6 +209,48 @@ def test_watches_and_index_count_the_versions_alike(
     if by_watches["failed"]:  # they know clumps, and ask for more
         assert by_watches["reason"] in reasons_of(changed)
         assert by_sessions["failed"]
+
+
+def recorded(path: Path, side: list[SessionSide], first: int) -> str:
+    """A recording of these sessions, each of one turn."""
+    with path.open("wb") as file:
+        for number, each in enumerate(side, first):
+            root = {"gen_ai.operation.name": "invoke_agent", "session.id": f"s-{number}"}
+            used = (
+                {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
+                for tool in each.tools
+            )
+            sent = request(
+                SpanSpec(id=1, attributes=root),
+                *(
+                    SpanSpec(id=at, parent=1, attributes=tool, status=2 if bad else 0)
+                    for at, (tool, bad) in enumerate(zip(used, each.tools.values(), strict=True), 2)
+                ),
+                trace_id=f"{number + 1:032x}",
+            )
+            file.write(len(sent).to_bytes(4, "big") + sent)
+    return str(path)
+
+
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(before=side([0]), since=side([9]))
+def test_doctor_counts_recordings_as_the_watches_count_the_versions(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    before: list[SessionSide],
+    since: list[SessionSide],
+) -> None:
+    asked = recorded(tmp_path / "old.otlp", before, 0), recorded(tmp_path / "new.otlp", since, 100)
+    assert cli.main(["doctor", asked[0], "--with", asked[1], "--format", "json"]) == 0
+    changed = json.loads(capsys.readouterr().out)["changed"]
+    both = [*(("1", each) for each in before), *(("2", each) for each in since)]
+    watches = watched([(version, [{**each.tools}]) for version, each in both])
+    counts = of_tools(counted_by_version(watches.counts(AGENT), "1", "2"))
+
+    if counts is not None:
+        assert changed["tools"] == what_changed(before, since, counts)["tools"]
+    for row in changed["tools"]:
+        assert tuple(row[name] for name in COUNTS) == counted(row["tool"], before, since)
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
