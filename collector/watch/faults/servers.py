@@ -14,14 +14,14 @@ ServerOf: TypeAlias = Callable[[str], str | None]
 """A tool in, its server out."""
 TOGETHER = 300.0  # seconds within which the faults of a server's tools begin
 SESSIONS = 8  # as many as a tool has
-_NAME = re.compile(r"(?:mcp__)?(?P<server>\w[\w.-]*?)__\w")
-"""`mcp__server__tool` of Claude Code, Codex and the OpenAI Agents SDK, `server__tool` of gateways."""
+_NAME = re.compile(r"(?:mcp__?)?(?P<server>\w[\w.-]*?)__\w|mcp_(?P<short>[^\W_][^\W_.-]*)_\w")
+"""`mcp__server__tool` of Claude Code, Codex and the OpenAI Agents SDK; `server__tool`, `mcp_server_tool` of others."""
 
 
 def server_of(tool: str) -> str | None:
     """The MCP server that the tool's name begins with."""
     found = _NAME.match(tool)
-    return None if found is None else found["server"]
+    return None if found is None else found[found.lastgroup or 0]
 
 
 def by_server(shown: Iterable[Fault], server: ServerOf = server_of) -> Iterator[Fault]:

@@ -30,39 +30,21 @@ PAUSES = frozenset(
 )
 """What frameworks raise to wait for a person or another process, or to hand over to another agent."""
 
-_CANCELLED = frozenset(
-    {
-        "cancellederror",  # asyncio, concurrent.futures, also of anyio
-        "cancelled",  # gRPC, trio; `error.type` of many
-        "canceled",  # Go's context.Canceled; Connect
-        "generatorexit",  # a stream in Python whose reader left
-        "keyboardinterrupt",
-        "aborterror",  # DOMException of JavaScript's AbortController, and Node's
-        "aborterr",  # the same by its code, which OTel's SDK for JS prefers to the name
-        "20",  # the same by the number of a DOMException
-        "apiuseraborterror",  # OpenAI's and Anthropic's SDKs for JS
-        "errcanceled",  # axios
-        "canceledexception",
-        "cancelledexception",
-        "cancellationerror",
-        "cancellationexception",  # java.util.concurrent, Kotlin
-        "jobcancellationexception",  # kotlinx.coroutines
-        "operationcanceledexception",  # .NET
-        "operationcancelledexception",
-        "operationcanceled",
-        "operationcancelled",
-        "operationcancellederror",
-        "taskcanceledexception",  # .NET, also of HttpClient's own time-out: see `_is_time_out`
-        "clientdisconnect",  # Starlette
-        "clientdisconnected",
-        "clientdisconnecterror",
-        "clientdisconnectederror",
-        "usercancelled",
-        "usercanceled",
-        "499",  # what nginx logs for a client that closed the request
-    }
+_CANCELLED = re.compile(
+    r"""(api|async|call|client|context|generation|job|operation|request|rpc|run|stream|task|turn|user)*
+        (cancel(l?ed|lation)|abort)(err|error|exception)?
+    | errcanceled  # axios
+    | generatorexit  # a stream in Python whose reader left
+    | keyboardinterrupt
+    | 20  # the number of JavaScript's AbortError; OTel's SDK for JS prefers a code to the name
+    | client(disconnect(ed)?|closedrequest)(error)?  # Starlette
+    | 499  # what nginx logs for a client that closed the request""",
+    re.VERBOSE,
 )
-"""Types of errors by which somebody stopped a run: in lower case, letters and digits of the last name alone."""
+"""Types of errors by which somebody stopped a run: in lower case, letters and digits of the last name alone.
+
+What else is cancelled, such as an order, is none. .NET's TaskCanceledException is also a time-out: see `_is_time_out`.
+"""
 _TIME_OUT = re.compile(r"time(?:d)?out|deadline")
 _TIME_OUTS = frozenset({"23", "504", "408"})
 """The number of JavaScript's TimeoutError, and HTTP's."""
@@ -139,7 +121,7 @@ def is_cancelled(span: Span) -> bool:
     if _is_time_out(span, kind):
         return False
     return (
-        kind in _CANCELLED
+        _CANCELLED.fullmatch(kind) is not None
         or any(_plain(text_of(get(key))) in ("1", "cancelled", "canceled") for key in _GRPC)
         or any(text_of(get(key)) == "499" for key in _HTTP)
     )
@@ -182,7 +164,7 @@ _ENDINGS: dict[str, Ending] = {
         guardrailintervened blocked"""),
         "blocked",
     ),
-    **dict.fromkeys(words("cancelled canceled abort aborted"), "cancelled"),
+    "aborted": "cancelled",
 }
 """By finish reason, in lower case and letters alone; every other one is of an answer that is whole."""
 _UNSAID = frozenset({"", "unknown", "none", "null", "unspecified"})
@@ -241,4 +223,6 @@ def _ending_of(value: JSON) -> Found:
     if not isinstance(value, str):
         return None
     word = _plain(value).removeprefix("finishreason")
-    return None if word in _UNSAID else _ENDINGS.get(word, "whole")
+    if word in _UNSAID:
+        return None
+    return _ENDINGS.get(word) or ("cancelled" if _CANCELLED.fullmatch(word) else "whole")

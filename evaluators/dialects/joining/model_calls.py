@@ -7,6 +7,7 @@ from evaluators.dialects.content.facts import NO_TOKENS, Facts, last_text
 from evaluators.dialects.content.failures import answered_error
 from evaluators.dialects.content.message_model import Message
 from evaluators.dialects.content.usage import filled, with_cached
+from evaluators.dialects.decoding.values import unwrap
 from evaluators.dialects.joining.tree import Tree
 from evaluators.model import Ending, Tokens
 
@@ -76,8 +77,11 @@ class Exchange:
             if found := ending_on(facts.span):
                 return found
         for facts in self.layers:
-            if facts.output is not None and (found := ending_in(facts.output.value)):
-                return found
+            # OpenInference's own messages are without the reason, which the provider's answer beside them has.
+            whole = unwrap(facts.span.attributes.get("output.value"))
+            for each in (facts.output and facts.output.value, whole):
+                if found := ending_in(each):
+                    return found
         return None
 
     @property

@@ -154,10 +154,11 @@ def call_of_span(facts: Facts, agents: Agents) -> DraftCall:
 def mcp_server(facts: Facts) -> str | None:
     """The MCP server that a span was sent to: by its name, else by its address. Other spans have addresses too."""
     attributes = facts.span.attributes
-    found = attributes.get("mcp.server.name")
-    if not found and "mcp.method.name" in attributes:
-        found = attributes.get("server.address")
-    return found if isinstance(found, str) and found else None
+    found = string(attributes.get("mcp.server.name"))
+    address = string(attributes.get("server.address"))
+    if not found and address and any(name.startswith("mcp.") for name in attributes):
+        return address
+    return found or None
 
 
 def span_error(facts: Facts) -> str | None:

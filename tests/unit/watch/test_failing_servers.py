@@ -1,12 +1,18 @@
 """Tools of one MCP server that fail together are one fault, and one cause: the server's."""
 
+import pytest
+
 from evaluators.uses import SessionUses
 from tests.support.fault_watches import AGENT, Watcher, used
 
 
-async def test_tools_of_one_server_that_fail_together_are_one_fault_that_names_it() -> None:
+@pytest.mark.parametrize("begin", ["mcp__{}__", "{}__", "mcp_{}_", "mcp_{}__"])
+async def test_tools_of_one_server_that_fail_together_are_one_fault_that_names_it(
+    begin: str,
+) -> None:
     watcher = Watcher()
-    names = ("mcp__shop__find", "mcp__shop__book", "mcp__bank__pay")
+    find, book = (f"{begin.format('shop')}{each}" for each in ("find", "book"))
+    names = (find, book, f"{begin.format('bank')}pay")
     good = SessionUses(tools=tuple(used(each).tools[0] for each in names))
     bad = SessionUses(tools=tuple(used(each, failed="shop" in each).tools[0] for each in names))
     await watcher.live(*[good] * 40, *[bad] * 12)
@@ -15,11 +21,11 @@ async def test_tools_of_one_server_that_fail_together_are_one_fault_that_names_i
     assert (fault.fault, fault.tool, fault.tools) == (
         "server_failed",
         "shop",
-        ("mcp__shop__book", "mcp__shop__find"),
+        (book, find),
     )
     assert (fault.uses, fault.failures, fault.uses_before, fault.pages) == (12, 12, 40, True)
     assert watcher.value("detected", fault="server_failed", tool="shop") == 1
-    assert watcher.value("detected", fault="tool_failed", tool="mcp__shop__find") == 0
+    assert watcher.value("detected", fault="tool_failed", tool=find) == 0
 
     await watcher.live(*[good] * 40, begin=100)
     assert watcher.shown() == {}

@@ -1,5 +1,6 @@
 """A run that somebody stopped did not fail: types and codes say so, never the words of a message."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,10 @@ TYPES = (
     "openai.APIUserAbortError",
     "starlette.requests.ClientDisconnect",
     "client_disconnect",
+    "client_closed_request",
     "CANCELLED",
+    "context canceled",
+    "RunCancelledError",
     "499",
 )
 TIME_OUTS = (
@@ -40,6 +44,8 @@ TIME_OUTS = (
     "23",
     "httpx.ReadTimeout",
 )
+NO_STOPS = (*TIME_OUTS, "shop.OrderCancelledError", "ABORTED")
+"""An order that is cancelled is no run, and gRPC's ABORTED is a conflict."""
 ASKED = {**CHAT, "gen_ai.output.messages": said("", call("find_order", "c1", id=7))}
 
 
@@ -103,20 +109,26 @@ def test_codes_say_it(codes: dict[str, Any]) -> None:
     assert (trace.status, trace.error) == ("cancelled", None)
 
 
-@pytest.mark.parametrize("key", ["gen_ai.response.finish_reasons", "ai.response.finishReason"])
-@pytest.mark.parametrize("reason", ["cancelled", "canceled", "abort"])
-def test_a_finish_reason_says_it(key: str, reason: str) -> None:
-    value = [reason] if key.endswith("s") else reason
-    answer = {**CHAT, key: value, "gen_ai.output.messages": said("The or")}
-    trace = trace_of(
-        SpanSpec(id=1, attributes=AGENT, end=9),
-        SpanSpec(id=2, parent=1, attributes=answer, end=5),
-    )
+@pytest.mark.parametrize("reason", ["cancelled", "canceled", "abort", "user_cancelled"])
+def test_a_finish_reason_says_it(reason: str) -> None:
+    of_choice = json.dumps({"choices": [{"finish_reason": reason, "message": {}}]})
+    flat = {f"llm.output_messages.0.message.{each}": "The or" for each in ("role", "content")}
+    by_openinference = {"openinference.span.kind": "LLM", "output.value": of_choice, **flat}
+    answered = {**CHAT, "gen_ai.output.messages": said("The or")}
+    for answer in (
+        {**answered, "gen_ai.response.finish_reasons": [reason]},
+        {**answered, "ai.response.finishReason": reason},
+        by_openinference,
+    ):
+        trace = trace_of(
+            SpanSpec(id=1, attributes=AGENT, end=9),
+            SpanSpec(id=2, parent=1, attributes=answer, end=5),
+        )
 
-    assert trace.status == "cancelled"
+        assert trace.status == "cancelled"
 
 
-@pytest.mark.parametrize("kind", TIME_OUTS)
+@pytest.mark.parametrize("kind", NO_STOPS)
 def test_a_time_out_is_a_failure(kind: str) -> None:
     trace = trace_of(*stopped(root_of(kind), tool_of(kind)))
 

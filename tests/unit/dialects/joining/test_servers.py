@@ -53,6 +53,7 @@ def test_a_call_has_the_server_that_its_spans_name() -> None:
     sent = {"mcp.method.name": "tools/call"}
     for inner, wanted in (
         ({**sent, **address}, "mcp.internal"),
+        ({"mcp.session.id": "s", **address}, "mcp.internal"),
         ({**sent, **address, **name}, "weather"),
         (address, None),
     ):
