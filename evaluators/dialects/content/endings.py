@@ -43,7 +43,7 @@ _CANCELLED = re.compile(
 )
 """Types of errors by which somebody stopped a run: in lower case, letters and digits of the last name alone.
 
-What else is cancelled, such as an order, is none. .NET's TaskCanceledException is also a time-out: see `_is_time_out`.
+Orders are cancelled too, so other prefixes do not count. .NET's TaskCanceledException may be a time-out.
 """
 _TIME_OUT = re.compile(r"time(?:d)?out|deadline")
 _TIME_OUTS = frozenset({"23", "504", "408"})
