@@ -36,7 +36,13 @@ VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, 0, ?) ON CONFLICT (id) DO UPDATE SET
 _DUE = """
 UPDATE evaluations SET state = 3 WHERE state = 0 AND id IN (
     SELECT f.id FROM evaluations f {} WHERE f.state = 0 AND f.arrived - s.last <= ? AND {})"""
-_NEXT = "SELECT id, json, time, arrived, trace_id FROM evaluations WHERE state = 3 ORDER BY arrived, rowid LIMIT ?"
+# Each service's oldest ones first, all services alike: who waits with thousands does not let others wait.
+_NEXT = """
+SELECT id, json, time, arrived, trace_id FROM evaluations WHERE rowid IN (
+    SELECT e.rowid FROM evaluations e LEFT JOIN traces t ON t.trace_id = e.trace_id
+        LEFT JOIN sessions s ON s.id = t.session WHERE e.state = 3
+    ORDER BY row_number() OVER (PARTITION BY coalesce(s.service, e.service) ORDER BY e.arrived, e.rowid)
+    LIMIT ?) ORDER BY arrived, rowid"""
 _ABOUT = {"trace": "trace_id = ?", "session": "session_id = ? AND service = ?", "task": "task = ?"}
 _COUNT = "SELECT count(*) FROM evaluations WHERE {}"
 _SENT = "SELECT EXISTS (SELECT 1 FROM evaluations WHERE {} AND name = ? AND sent = 1)"

@@ -292,14 +292,21 @@ class _FeedbackReader(_TopicFeed):
             found = await self._thread.run(partial(self._match, now=now))
             self._is_waiting = found.is_waiting
             self._counts.matched(found)
-            while due := await self._thread.run(self._due):
+            # Of thousands some wait for the next look: what others say must be read meanwhile.
+            while (due := await self._thread.run(self._due)) is not None:
                 await self._publish(due)
+                if self._clock() - now >= COMMIT_EVERY:
+                    break
 
     async def _publish(self, due: Sequence[DueScore]) -> None:
         new: list[New] = []
-        for _, of_session in groupby(due, key=lambda each: each.signal.session_id):
+        for _, of_session in groupby(sorted(due, key=_session), key=_session):
             new += signal_records([each.ready for each in of_session], joined=self._joins)
         await self._retry.log("publish scores of others", lambda: self._log_port.write(new))
         await self._thread.run(partial(self._published, due))
         for each in due:
             self._counts.score(each.signal.service, each.signal.agent, each.signal.evaluator)
+
+
+def _session(due: DueScore) -> tuple[str, str]:
+    return due.signal.service, due.signal.session_id

@@ -102,12 +102,12 @@ class Index:
 
         return self._joining(match, Matching([], 0, is_waiting=True))
 
-    def due_scores(self, rules: EvaluationRules) -> list[DueScore]:
-        """The next scores of others whose signals must be published; empty: all are."""
+    def due_scores(self, rules: EvaluationRules) -> list[DueScore] | None:
+        """Some scores of others whose signals must be published, or none of which had a place; None: none is left."""
         due, no_place = self._joining(lambda change: change.evaluations.due(change, rules), ([], 0))
         if no_place:
             self._families.external_dropped.labels("max_names").inc(no_place)
-        return due
+        return due if due or no_place else None
 
     def published(self, due: Sequence[DueScore]) -> None:
         self._joining(lambda change: change.evaluations.published(due), None)

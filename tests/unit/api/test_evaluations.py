@@ -45,7 +45,7 @@ def published(stand: Stand) -> list[dict[str, Any]]:
     index = stand.api._index
     stand.match()
     found: list[dict[str, Any]] = []
-    while due := index.due_scores(SCORES):
+    while (due := index.due_scores(SCORES)) is not None:
         found += [{**json.loads(each.ready.json), "first": each.ready.header.first} for each in due]
         index.published(due)
     return found
@@ -139,8 +139,7 @@ def test_a_crash_before_it_is_noted_makes_the_same_signal(stand: Stand) -> None:
     stand.take_feedback(said(), said(name="other"))
     index = stand.api._index
     stand.match(max_age=DAY)
-    once = index.due_scores(SCORES)
-    again = index.due_scores(SCORES)
+    once, again = (index.due_scores(SCORES) or [] for _ in range(2))
     assert [each.ready for each in once] == [each.ready for each in again]
     assert len(once) == 2
 
@@ -198,6 +197,23 @@ def test_ten_thousand_names_leave_the_known_ones(stand: Stand) -> None:
     stand.time += QUIET / 1e6 + 1
     stand.take_feedback(said(name="a new one", trace_id=f"{2:032x}"))
     assert len(published(stand)) == 1, "it takes the place of one that is quiet"
+
+
+def test_a_flood_of_names_lets_no_other_service_wait(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole batches of it have no place, and the next one is due all the same."""
+    monkeypatch.setattr("collector.api.evaluation_table._AT_ONCE", 8)
+    filled(stand)
+    stand.take_feedback(*(said(name=f"n{number}") for number in range(MOST_OF_A_SUBJECT)))
+    stand.take_feedback(said(session_id="s-2", service="refunds"))
+    stand.match()
+
+    first = stand.api._index.due_scores(SCORES)
+
+    assert "refunds" in {each.signal.service for each in first or ()}
+    assert len(published(stand)) == MOST_NAMES + 1
+    assert stand.api._index.due_scores(SCORES) is None
 
 
 def test_it_goes_with_its_session(stand: Stand) -> None:

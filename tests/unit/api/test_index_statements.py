@@ -44,6 +44,8 @@ REASONS = {
     r"INDEXED BY traces_decided": "of a day, once a look at Health: 0.3 s at 200,000 traces",
     r"FROM externals ORDER BY": "an agent has at most `MOST_NAMES`",
     r"state = 2 ORDER BY row_number.* LIMIT -1 OFFSET \?": "where more than `MOST_WAITING` wait, of those",
+    r"WHERE e.state = 3 ORDER BY row_number": "of those that became due in the last second, or of a flood: 35 ms"
+    " at 10,000",
     r"UPDATE (feedback|evaluations) SET state = [23] WHERE state = 0": "what came since the last look",
     r"FROM \(SELECT id FROM sessions INDEXED BY": "",
 }
