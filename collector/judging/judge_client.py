@@ -10,11 +10,11 @@ import itertools
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
-import msgspec
+from msgspec.structs import replace as with_fields
 
 from collector.base.retry import Backoff, Sleep
 from collector.config.tree import JudgeConfig
@@ -186,22 +186,36 @@ class JudgeClientPool:
         backoff = Backoff(first=FIRST_PAUSE, longest=LONGEST_PAUSE)
         before = self._answered[model]
         for attempt in itertools.count(1):
-
-            def goes_on(error: JudgeError, attempt: int = attempt) -> bool:
-                # A provider that answers others meanwhile only stumbles.
-                is_patient = self._answered[model] > before and error.type != "timeout"
-                most = self._attempts * (PATIENCE if is_patient else 1)
-                return error.passing and attempt < most
-
             # Waiting for budget takes no place from a subject of another service.
             number = await self._gate.reserve(job, ceiling)
-            call = _JudgeRequest(number, model, attempt >= self._attempts, goes_on)
-            try:
-                return await self._once(call, ask, is_readable)
-            except JudgeError as error:
-                if not goes_on(error):
-                    raise
-                pause = self._pause(backoff.next(), error.retry_after)
+            async with self._slots:
+                # As it is reported where it is not waited for: a provider may bill what comes too late.
+                call = CallFinished(
+                    id=number,
+                    model=model,
+                    result="provider_error",
+                    seconds=0.0,
+                    keep_reservation=True,
+                )
+                began = time.monotonic()
+                try:
+                    answer = await ask(attempt >= self._attempts)
+                    call = _answered(call, answer, is_readable=is_readable(answer))
+                except JudgeError as error:
+                    # A provider that answers others meanwhile only stumbles.
+                    is_patient = self._answered[model] > before and error.type != "timeout"
+                    most = self._attempts * (PATIENCE if is_patient else 1)
+                    goes_on = error.passing and attempt < most
+                    result = "retry" if goes_on else _RESULTS.get(error.type, call.result)
+                    call = with_fields(call, result=result, keep_reservation=error.billed)
+                    if not goes_on:
+                        raise
+                    pause = self._pause(backoff.next(), error.retry_after)
+                else:
+                    self._answered[model] += 1
+                    return answer
+                finally:
+                    self._gate.finished(with_fields(call, seconds=time.monotonic() - began))
             await self._sleep(pause)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -210,27 +224,6 @@ class JudgeClientPool:
         if asked is None or asked <= own:
             return own
         return min(asked, LONGEST_ASKED) * (1 + SPREAD * self._chance())
-
-    async def _once(
-        self,
-        call: _JudgeRequest,
-        ask: Callable[[bool], Awaitable[_T]],
-        is_readable: Callable[[_T], bool],
-    ) -> _T:
-        async with self._slots:
-            began = time.monotonic()
-            finished = call.unanswered(None)
-            try:
-                answer = await ask(call.is_last)
-                finished = call.answered(answer, readable=is_readable(answer))
-            except JudgeError as error:
-                finished = call.unanswered(error)
-                raise
-            finally:
-                seconds = time.monotonic() - began
-                self._gate.finished(msgspec.structs.replace(finished, seconds=seconds))
-        self._answered[call.model] += 1
-        return answer
 
 
 class SubjectClient:
@@ -251,38 +244,19 @@ class SubjectClient:
         return await self._pool.embed(texts, self._owner, self._job)
 
 
-@dataclass(frozen=True, slots=True)
-class _JudgeRequest:
-    """One request, and how it is reported."""
+_RESULTS: Mapping[str, Result] = {"rate_limited": "rate_limited", "timeout": "timeout"}
+"""By the type of an error, what a request is reported as; others as `provider_error`."""
 
-    number: int
-    model: str
-    is_last: bool
-    goes_on: Callable[[JudgeError], bool]
 
-    def answered(self, answer: Answer | Embedded, *, readable: bool) -> CallFinished:
-        return CallFinished(
-            id=self.number,
-            model=self.model,
-            result="ok" if readable else "parse_error",
-            seconds=0.0,
-            input_tokens=answer.input_tokens,
-            output_tokens=answer.output_tokens if isinstance(answer, Answer) else 0,
-            usd=answer.cost_usd,
-        )
-
-    def unanswered(self, error: JudgeError | None) -> CallFinished:
-        """What a request without an answer is reported as; None: it was not waited for."""
-        result: Result = "provider_error"
-        if error is not None and self.goes_on(error):
-            result = "retry"
-        elif error is not None and error.type in ("rate_limited", "timeout"):
-            result = "timeout" if error.type == "timeout" else "rate_limited"
-        # A provider may bill an answer that came too late, or was not waited for.
-        keep = error is None or error.billed
-        return CallFinished(
-            id=self.number, model=self.model, result=result, seconds=0.0, keep_reservation=keep
-        )
+def _answered(call: CallFinished, answer: Answer | Embedded, *, is_readable: bool) -> CallFinished:
+    return with_fields(
+        call,
+        result="ok" if is_readable else "parse_error",
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens if isinstance(answer, Answer) else 0,
+        usd=answer.cost_usd,
+        keep_reservation=False,
+    )
 
 
 def _cached(answer: Answer, owner: str) -> CachedAnswer:
