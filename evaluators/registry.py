@@ -58,27 +58,15 @@ class Registry:
                 for spec in _declared_in(importlib.import_module(module.name)):
                     registry.add(spec)
         for point in installed_points() if points is None else points:
-            registry.add_foreign(point.name, _declared_in(_load(point)))
+            registry._add_foreign(point.name, _declared_in(_load(point)))
         for plugin in plugins:
-            registry.add_plugin(plugin)
+            specs = tuple(_declared_in(_imported(plugin)))
+            if not specs:
+                raise PluginError(f"plugin `{plugin}`: no function in it is marked with @evaluator")
+            registry._add_foreign(package_of(plugin), specs)
         return registry
 
-    def add_plugin(self, plugin: str) -> None:
-        """Take in the evaluators of a Python file or of a module, as those of a third party.
-
-        Raises:
-            DuplicateEvaluatorError: Two declare the same name.
-            PluginError: It cannot be imported, or declares no evaluator.
-        """
-        module = _imported(plugin)
-        specs = tuple(_declared_in(module))
-        if not specs:
-            raise PluginError(
-                f"plugin `{plugin}`: no function in it is marked with @spanwise.evaluator"
-            )
-        self.add_foreign(module.__name__.rpartition(".")[2], specs)
-
-    def add_foreign(self, package: str, specs: Iterable[Spec]) -> None:
+    def _add_foreign(self, package: str, specs: Iterable[Spec]) -> None:
         """Take in evaluators of a third party: named `package/name`, clamped and limited in time."""
         for spec in specs:
             # Ranking is in the main process, where none of theirs runs.
