@@ -72,10 +72,12 @@ def tools_beside(value: JSON) -> JSON:
     if isinstance(value, list):
         return [tool for entry in as_list(value) if (tool := _as_tool(entry))]
     item = as_dict(value)
-    for source in (item, as_dict(item.get("config")), as_dict(item.get("kwargs"))):
+    inner = map(as_dict, map(item.get, ("config", "kwargs", "invocation_params")))
+    for source in (item, *inner):
         for key in ("tools", "functions", "model_request_parameters", "toolConfig"):
-            if isinstance(source.get(key), list | dict):
-                return source[key]
+            found = unwrap(source.get(key))
+            if tools := as_list(found) or as_dict(found):
+                return tools
     return None
 
 

@@ -189,10 +189,8 @@ def _lack_answers(exchanges: Sequence[Exchange]) -> bool:
 
 def _is_empty(exchange: Exchange) -> bool:
     messages = exchange.messages_out
-    for message in messages:
-        if message.text or message.calls:
-            return False
-    return bool(messages) and exchange.error is None
+    said = any(message.text or message.calls for message in messages)
+    return bool(messages) and not said and exchange.error is None
 
 
 def _calls_in(states: Sequence[Facts]) -> Iterator[tuple[Call, Result | None, Span]]:

@@ -62,7 +62,7 @@ def _read(span: Span) -> Facts:
 
 
 def _beside_messages(entity: JSON) -> Content | None:
-    if not isinstance(entity, str) or '"tools"' not in entity:
+    if not isinstance(entity, str) or not ('"tools"' in entity or '"functions"' in entity):
         return None
     return Content(lambda: tools_beside(entity), "input")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.model import Trace
+from evaluators.model import JSON, Trace
 from tests.support.conventions import ROOT, asks, chat, says
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.openai_messages import CALL
@@ -35,6 +35,23 @@ def test_tools_of_a_responses_call_which_states_no_request_type() -> None:
     trace = trace_of(
         chat(2, 1, 2, attributes={"gen_ai.system": "openai", "llm.request.functions.0.name": "f"})
     )
+
+    assert [tool.name for tool in trace.tools_offered] == ["f"]
+
+
+BESIDE: list[JSON] = [
+    {"messages": [], "tools": [{"type": "function", "function": {"name": "f"}}]},
+    {"functions": [{"name": "f", "parameters": {}}]},
+    {"kwargs": {"tools": [{"name": "f", "input_schema": {}}]}},
+    {"invocation_params": {"tools": dump([{"name": "f"}])}},
+]
+
+
+@pytest.mark.parametrize("given", BESIDE)
+def test_tools_stand_beside_the_messages_of_a_models_step(given: JSON) -> None:
+    call = {"llm.request.type": "chat", "traceloop.entity.input": dump(given)}
+
+    trace = trace_of(entity(1, "task", "OpenAI", attributes=call))
 
     assert [tool.name for tool in trace.tools_offered] == ["f"]
 
