@@ -2,7 +2,7 @@
 
 One service with the default configuration and a webhook. Every kind of fault that pages is a service of its own: 40
 good sessions, then a release of which three in four sessions fail, one every two seconds. Beside them: a LangGraph-like
-release after which traffic pauses, 400 ordinary sessions of which a fifth fails, and eight spellings of cancelling.
+release after which traffic pauses, 400 ordinary sessions of which a fifth fails, and eleven spellings of cancelling.
 Each second gauges, page, comparison and notices are read back.
 """
 
@@ -48,6 +48,9 @@ CANCELLED = (
     {"error.type": "System.OperationCanceledException"},
     {"error.type": "kotlinx.coroutines.CancellationException"},
     {"error.type": "client_disconnect"},
+    {"rpc.grpc.status_code": "1"},
+    {"http.response.status_code": "499"},
+    {"strands.cancellation.type": "user"},
 )
 
 
@@ -224,11 +227,11 @@ def ordinary() -> Iterator[tuple[Session, bool, float]]:
 
 
 def stopped() -> Iterator[tuple[Session, bool, float]]:
-    """300 sessions of which a fifth is stopped, in eight spellings in turn, then 300 of which two fifths are."""
+    """300 sessions of which a fifth is stopped, in eleven spellings in turn, then 300 of which two fifths are."""
     rng = random.Random(300)  # noqa: S311 - the same run every time
     stops = {*rng.sample(range(300), 60), *rng.sample(range(300, 600), 120)}
     for number in range(600):
-        spelt = CANCELLED[number % 8] if number in stops else None
+        spelt = CANCELLED[number % len(CANCELLED)] if number in stops else None
         yield Session("stopped", number, cancelled=spelt), number == 300, 0.25
 
 

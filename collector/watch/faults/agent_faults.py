@@ -129,11 +129,9 @@ class AgentFaults:
 
     def ended(self) -> Iterator[Cause]:
         """(fault, tool) of what was over within the last hour, or is part of another fault now."""
-        ended = [
-            (key, watch.record.ended_since) for key, watch in self._in_order() if watch.is_ended
-        ]
-        yield from (key for key, _ in ended)
-        ended_since = [(*key, since) for key, since in ended]
+        ended = {key: each.record.ended_since for key, each in self._in_order() if each.is_ended}
+        yield from ended
+        ended_since = [(*key, since) for key, since in ended.items()]
         yield from no_longer(self._shown(), ended_since, self._server_of)
 
     def cause(self, since: float) -> Cause | None:
@@ -141,15 +139,12 @@ class AgentFaults:
 
         A fault that pages explains before one that may follow from it: an agent gives up because a tool fails.
         """
-        evidence = {key: each.watch.evidence(since) for key, each in self._in_order()}
         explaining = [
-            key
-            for key, found in evidence.items()
-            if found >= EXPLAINS or (found and self._watches[key].is_raised)
+            (key[0] in FAULTS_THAT_PAGE, evidence, key)
+            for key, each in self._in_order()
+            if (evidence := each.watch.evidence(since)) >= EXPLAINS or (evidence and each.is_raised)
         ]
-        found = max(
-            explaining, key=lambda key: (key[0] in FAULTS_THAT_PAGE, evidence[key]), default=None
-        )
+        *_, found = max(explaining, key=lambda each: each[:2], default=(None,))
         # Where the server is what fails, it is named and not its tool.
         servers = {tool: each.tool for each in self.faults() for tool in each.tools}
         if found is None or found[0] != "tool_failed" or found[1] not in servers:
@@ -167,19 +162,18 @@ class AgentFaults:
 
     def is_over(self, fault: FaultKind, tool: str, alarm: float) -> bool:
         """Whether a fault that had begun by log time `alarm` is over."""
-        named = (fault, tool)
-        is_server = fault == "server_failed"
-        of = [
-            each
-            for key, each in self._watches.items()
-            if key == named or (is_server and self._is_of_server(key, tool))
-        ]
-        if any(each.is_raised for each in of):
-            return False
-        return any(each.record.ended > alarm >= each.record.ended_since for each in of)
-
-    def _is_of_server(self, key: Cause, server: str) -> bool:
-        return key[0] == "tool_failed" and self._server_of(key[1]) == server
+        if fault == "server_failed":
+            of = [
+                each
+                for (kind, name), each in self._watches.items()
+                if kind == "tool_failed" and self._server_of(name) == tool
+            ]
+        else:
+            of = [each for key, each in self._watches.items() if key == (fault, tool)]
+        is_raised = any(each.is_raised for each in of)
+        return not is_raised and any(
+            each.record.ended > alarm >= each.record.ended_since for each in of
+        )
 
     # --- storing -----------------------------------------------------------------------------------------------------
 
@@ -263,7 +257,7 @@ class AgentFaults:
         durations.wait(seconds)
         if watch.is_raised:
             durations.skip()
-        elif watch.is_quiet:
+        elif watch.watch.is_quiet:
             durations.learn()
 
     def _watch(self, fault: FaultKind, tool: str) -> _Watch:
@@ -308,10 +302,6 @@ class _Watch:
     @property
     def is_ended(self) -> bool:
         return self.record.ended > 0 and not self.is_raised
-
-    @property
-    def is_quiet(self) -> bool:
-        return self.watch.is_quiet
 
     def feed(
         self, turn: SettlingUses, *, failed: bool, error: str, earlier: EarlierUse | None
