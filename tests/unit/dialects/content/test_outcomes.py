@@ -249,3 +249,12 @@ def test_a_hostile_result_costs_no_more_than_reading_it_once() -> None:
     assert outcome_of(deep, NAME, ID).result == deep
     left = outcome_of(json.dumps(nested), NAME, ID).result
     assert json.dumps(left).count("response") == 400 - 8  # as many as are taken off
+    for others, failed in (
+        (20, True),
+        (200, False),
+    ):  # to look for a result's fields costs the square
+        attributes: dict[str, JSON] = {f"k{n}": n for n in range(others)}
+        attributes |= {"openinference.span.kind": "TOOL", "tool.name": NAME}
+        attributes["tool.result.status"] = "error"
+        trace = trace_of(SpanSpec(id=1, end=9), SpanSpec(id=2, parent=1, attributes=attributes))
+        assert trace.tool_calls[0].failed is failed

@@ -37,9 +37,12 @@ def test_a_tool_that_waits_has_not_failed(kind: str) -> None:
     assert (paused.error, paused.unanswered, trace.status) == (None, True, "unset")
 
 
-def test_the_error_type_says_it_where_no_exception_is_recorded() -> None:
-    attributes = tool("send_mail", **{"error.type": "GraphInterrupt"})
-    trace = trace_of(SpanSpec(id=1), SpanSpec(id=2, parent=1, attributes=attributes, status=2))
+@pytest.mark.parametrize("status", [0, 2])
+@pytest.mark.parametrize("key", ["error.type", "exception.type"])
+def test_an_attribute_says_it_where_no_exception_is_recorded(key: str, status: int) -> None:
+    attributes = tool("send_mail", **{key: "langgraph.errors.GraphInterrupt"})
+    waits = SpanSpec(id=2, parent=1, attributes=attributes, status=status)
+    trace = trace_of(SpanSpec(id=1), waits)
 
     assert one_call(trace).error is None
 
