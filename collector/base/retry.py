@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
 
+from collector.base.clock import Clock
 from collector.base.errors import Retryable
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]  # `asyncio.sleep`, or the sleep of a test
@@ -128,6 +129,27 @@ class Retry:
     @property
     def _is_stopping(self) -> bool:
         return self.stopping is None or self.stopping.is_set()
+
+
+class Seldom:
+    """Whether a line in the log is due of what may happen at any rate: one in SAID_AGAIN seconds. All of it is counted.
+
+    `clock`: seconds.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._said = float("-inf")
+        self._unsaid = 0
+
+    def due(self) -> int:
+        """How often it has happened since the line before, this time included; 0: no line now."""
+        self._unsaid += 1
+        now = self._clock()
+        if 0 <= now - self._said < SAID_AGAIN:
+            return 0
+        self._said, times, self._unsaid = now, self._unsaid, 0
+        return times
 
 
 class _Outage:

@@ -19,7 +19,7 @@ from google.protobuf.message import Message
 
 from collector.base.clock import Clock
 from collector.base.errors import Permanent, RequestFailed, Retryable, TooLarge
-from collector.base.retry import Backoff
+from collector.base.retry import Backoff, Seldom
 from collector.base.telemetry import Telemetry
 from collector.config.sinks import OtlpTarget
 from collector.forward.families import RESULTS, ForwardFamilies, Result
@@ -91,6 +91,7 @@ class Backend:
         self._now = now
         self._held: list[_Held] = []
         self._passed = 0
+        self._losses, self._rejections = Seldom(now), Seldom(now)
         self._lost: dict[Result, set[bytes]] = {}
         for result in RESULTS:
             self._requests.labels(result)
@@ -235,9 +236,12 @@ class Backend:
         if self._failing:
             self._failing = False
             _log.info("The forward backend takes requests again.")
-        if rejected:
+        if rejected and (times := self._rejections.due()):
             _log.warning(
-                "The forward backend rejected %d spans or records: %s", rejected, words[:200]
+                "The forward backend rejected %d spans or records, of %d such requests the newest: %s",
+                rejected,
+                times,
+                words[:200],
             )
         self.count("partial" if rejected else "forwarded")
         self._count_spans(request, min(rejected, request.items))
@@ -265,10 +269,15 @@ class Backend:
         result: Result = "failed" if isinstance(error, RequestFailed) else "refused"
         why = "refused" if result == "refused" else f"failed {HELD_TRIES} times on"
         traces = await self.read(request.body, traces_of)
-        ids = " ".join(sorted(each.hex() for each in traces)) or "without an id"
-        _log.warning(
-            "The forward backend %s trace %s, which is lost: %s", why, ids, str(error)[:300]
-        )
+        if times := self._losses.due():
+            ids = " ".join(sorted(each.hex() for each in traces)) or "without an id"
+            _log.warning(
+                "The forward backend %s trace %s, which is lost, of %d such requests the newest: %s",
+                why,
+                ids,
+                times,
+                str(error)[:300],
+            )
         self._lost.setdefault(result, set()).update(traces)
         self.count(result)
         self._count_spans(request, request.items)

@@ -243,6 +243,7 @@ class Keeper(BackendReader):
         await self._deliver(spans, logs)
         if expired:
             self._lose("expired", expired)
+        if expired and self._expiries.due():
             _log.error("The log dropped the spans of traces before they were sent: %d", expired)
 
     async def _deliver(self, spans: list[Part], logs: list[Part]) -> None:

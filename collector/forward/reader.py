@@ -6,9 +6,10 @@ as the log keeps it. A crash sends at most the requests since the last commit ag
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass
 
-from collector.base.retry import Retry
+from collector.base.retry import Retry, Seldom
 from collector.base.telemetry import Telemetry
 from collector.forward.backend import Backends, StopCameFirst
 from collector.log.consumer import Consumer
@@ -48,6 +49,7 @@ class BackendReader(Consumer):
         self._way = way
         self._backends = way.backends
         self._stopping = asyncio.Event()
+        self._expiries = Seldom(time.monotonic)
         self._begins: dict[int, int] = {}
         """By partition that no one has read before: where it ended when this member got it, until a record comes."""
 
@@ -100,7 +102,7 @@ class BackendReader(Consumer):
     def _expired(self, batch: Batch) -> int:
         """How many records the log dropped before they were read."""
         lost = sum(n for partition, n in batch.lost.items() if partition not in self._begins)
-        if lost:
+        if lost and self._expiries.due():
             _log.error(
                 "The log dropped what the backend did not have yet: %d records of %s",
                 lost,

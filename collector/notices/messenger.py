@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from collector.base.clock import Clock
 from collector.base.errors import Permanent, Retryable
 from collector.base.http_client import Client, HttpTarget, has
-from collector.base.retry import Backoff
+from collector.base.retry import Backoff, Seldom
 from collector.config.notify import NotifyTarget
 from collector.config.values import is_url
 from collector.notices.alarms import Alarms, RaisedAlert
@@ -26,7 +26,6 @@ _log = logging.getLogger(__name__)
 
 APART = 1.0  # seconds between two messages, and between two looks at what is due
 GRACE = 3.0  # seconds that a stop leaves to a message under way
-SAID_AGAIN = 60.0  # seconds between two lines about a target that does not take notices
 _MOST_BACKOFF = 60.0
 """Seconds between two attempts at a target that is down; a notice of a drop is late by a minute at most."""
 
@@ -81,7 +80,7 @@ class TargetLoop:
         self._wall = wall
         self._backoff = Backoff(first=APART, longest=_MOST_BACKOFF)
         self._repeated = 0.0
-        self._said = float("-inf")
+        self._failures = Seldom(clock)
 
     async def run(self, stopping: asyncio.Event) -> None:
         try:
@@ -144,9 +143,7 @@ class TargetLoop:
         return max(self._backoff.next(), error.after or 0.0)
 
     def _say(self, what: str) -> None:
-        now = self._clock()
-        if now - self._said >= SAID_AGAIN:
-            self._said = now
+        if self._failures.due():
             _log.error("notify.to.%s %s", self._messenger.name, what)
 
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from collector.base.clock import Clock
 from collector.base.errors import LogFull, RecordTooLarge, Retryable, TooLarge, Undecodable
+from collector.base.retry import Seldom
 from collector.log.port import Log, New
 from collector.otlp.redaction import Redact
 from collector.otlp.signal import DroppedSignal, OtlpSignal
@@ -47,7 +48,6 @@ LARGE_TO_REDACT = 64 << 10
 IN_FLIGHT = 4  # times `max_request`: how many bytes may be in memory at once
 BODY_TIMEOUT = 60.0
 """Seconds in which a body must be here whole: exporters give up after 10, slow links are given six times that."""
-_LOG_EVERY = 60.0  # seconds between two lines about refused requests; every one of them is counted
 
 _log = logging.getLogger(__name__)
 
@@ -93,7 +93,6 @@ class Intake:
         self._joined = joined
         self._max_request = max_request
         self._max_item = max_item
-        self._clock = clock
         self._keeps_unread = keeps_unread
         self._body_timeout = body_timeout
         self._strict = strict
@@ -115,7 +114,7 @@ class Intake:
         )
         self._large = asyncio.Semaphore(1)
         self._stopping = False
-        self._logged_at = float("-inf")
+        self._faults = Seldom(clock)
 
     @property
     def stopping(self) -> bool:
@@ -334,11 +333,8 @@ class Intake:
             self._feedback_received.labels(transport, result).inc(items)
 
     def _log_fault(self, error: Exception) -> None:
-        now = self._clock()
-        if 0 <= now - self._logged_at < _LOG_EVERY:
-            return
-        self._logged_at = now
-        _log.error("The receiver failed on a request.", exc_info=error)
+        if self._faults.due():
+            _log.error("The receiver failed on a request.", exc_info=error)
 
 
 def _items(split: SplitRequest | None) -> int:

@@ -39,9 +39,8 @@ async def pieces_read(log: object, pieces: Sequence[Piece]) -> list[bytes | None
 
     Raises LogUnavailable: the log cannot be read now.
     """
-    ranges = (
-        log if isinstance(log, Ranges) else None
-    )  # asked once: it costs as much as reading a small range
+    # Asked once: it costs as much as reading a small range.
+    ranges = log if isinstance(log, Ranges) else None
     return [await _read(ranges, each) if isinstance(each, SpanRef) else each for each in pieces]
 
 

@@ -115,6 +115,20 @@ async def test_one_trace_that_is_refused_is_lost_alone_and_named(
     assert f"refused trace {bad:032x}, which is lost" in caplog.text
 
 
+async def test_many_lost_traces_are_one_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    it = Stand(FakeTransport(refuses=(b"poison", Permanent("HTTP 400"))))
+
+    for at in range(1, 121):
+        assert await it.deliver(body(span(at, at, text="poison"))) == 1
+        it.now += 1.0
+
+    assert [line.partition("lost, ")[2] for line in caplog.messages] == [
+        "of 1 such requests the newest: HTTP 400",
+        "of 60 such requests the newest: HTTP 400",
+    ]
+    assert it.count("refused") == 120
+
+
 async def test_a_trace_that_the_backend_fails_on_holds_up_no_other_and_is_lost_after_ten_tries() -> (
     None
 ):
