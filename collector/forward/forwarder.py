@@ -26,13 +26,16 @@ _log = logging.getLogger(__name__)
 class Forwarder(BackendReader):
     """One member of the group that forwards.
 
-    `unread_only`: only log records that nothing here reads: the rest is of traces that `Keeper` decides of.
+    `unread_only`: only log records that nothing here reads: the rest is of traces that `Keeper` decides of. What was
+    written before `keep` was set is sent whole. The commit's metadata says up to where: twice the offset, plus one
+    while `keep` is set.
     """
 
     def __init__(self, way: Way, *, clock: Clock, unread_only: bool = False) -> None:
         super().__init__(way, "Forwarding", group=GROUP, topic=SPANS, max_records=MAX_RECORDS)
         self._clock = clock
         self._unread_only = unread_only
+        self._whole_below: dict[int, int] = {}
         self._forwarded: dict[Backend, Forwarded] = {}
         self._is_looping = False
 
@@ -40,6 +43,13 @@ class Forwarder(BackendReader):
         for backend in self._backends:  # what is read again has not come back
             self._forwarded[backend] = Forwarded(self._clock)
         await super().assign(assigned)
+        number, known = assigned.partition, assigned.metadata or 0
+        if self._unread_only != bool(
+            known % 2
+        ):  # `keep` was set, or taken away; metadata never go back
+            known = max(known // 2, await self._end(number)) * 2 + (1 if self._unread_only else 2)
+            await self._commit_to(number, assigned.offset or self._begins.get(number, 0), known)
+        self._whole_below[number] = known // 2
 
     async def take(self, batch: Batch) -> None:
         """The backend has every record of the batch when this returns, or will never take it."""
@@ -47,7 +57,7 @@ class Forwarder(BackendReader):
         spans, logs = list[Part](), list[Part]()
         records = [each for each in batch.records if self._is_news(each)]
         for record in records:
-            sent = self._sent(record.value)
+            sent = self._sent(record)
             spans += await self._news(self._backends.spans, sent.spans, record)
             logs += await self._news(self._backends.log_records, sent.log_records, record)
         await self._backends.spans.deliver(spans, self._stopping)
@@ -55,8 +65,11 @@ class Forwarder(BackendReader):
         for record in records:
             self._offsets.done(record.position)
 
-    def _sent(self, value: bytes) -> SentRequests:
-        return SentRequests(b"", unread_in(value)) if self._unread_only else as_sent(value)
+    def _sent(self, record: Record) -> SentRequests:
+        _, partition, offset = record.position
+        if self._unread_only and offset >= self._whole_below[partition]:
+            return SentRequests(b"", unread_in(record.value))
+        return as_sent(record.value)
 
     async def commit(self) -> None:
         if not self._backends.are_holding:

@@ -66,10 +66,10 @@ class BackendReader(Consumer):
 
     async def assign(self, assigned: Assigned) -> None:
         """Begin at the end where no one has read before: a backend is not sent a log's whole history."""
-        log, partition = self._log_port, assigned.partition
+        partition = assigned.partition
         self._begins.pop(partition, None)
-        if assigned.offset is None and isinstance(log, Ends):
-            end = await self._retry.log("find its place", lambda: log.end(self._topic, partition))
+        if assigned.offset is None and isinstance(self._log_port, Ends):
+            end = await self._end(partition)
             await self._commit_to(partition, end)
             self._begins[partition] = end
         self._way.has_begun.set()
@@ -80,6 +80,13 @@ class BackendReader(Consumer):
             while not self._has_read_all:
                 await self.step()
         await self.commit()
+
+    async def _end(self, partition: int) -> int:
+        """Where it ends now; 0 where the log cannot say it."""
+        log = self._log_port
+        if not isinstance(log, Ends):
+            return 0
+        return await self._retry.log("find its place", lambda: log.end(self._topic, partition))
 
     async def _commit_to(self, partition: int, offset: int, metadata: int | None = None) -> None:
         commit = Commit(

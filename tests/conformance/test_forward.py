@@ -121,6 +121,26 @@ async def test_a_request_the_backend_calls_invalid_is_dropped_once(
 
 
 @PROTOCOLS
+async def test_spans_that_the_backend_rejects_are_lost_and_its_message_is_in_the_log(
+    protocol: str, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with (
+        server() as backend,
+        forwarding(backend.endpoint, protocol) as (served, telemetry),
+    ):
+        backend.rejected = (2, "older than the retention")
+        sent = body(span(1, 1), span(1, 2), span(1, 3))
+        assert (await export(served.target, sent)).code is grpc.StatusCode.OK
+        await eventually(lambda: counted(telemetry, "partial") == 1)
+
+    spans = telemetry.registry.get_sample_value
+    assert spans("spanwise_forward_spans_total", {"result": "lost"}) == 2
+    assert spans("spanwise_forward_spans_total", {"result": "sent"}) == 1
+    assert "older than the retention" in caplog.text
+    assert backend.tries == 1
+
+
+@PROTOCOLS
 async def test_a_backend_that_was_never_there_costs_ingest_nothing_and_stops_in_time(
     protocol: str, server: Server
 ) -> None:

@@ -1,16 +1,20 @@
 """The real process forwards what it should over an outage of its backend and `kill -9`, with `keep` and without."""
 
 import json
+import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from tests.support.certificates import make, of_another_name
 from tests.support.eventually import eventually
 from tests.support.otlp import body, span
-from tests.support.otlp_backend import Backend, grpc_backend
+from tests.support.otlp_backend import Backend, grpc_backend, http_backend
 from tests.support.received_log import spans_of
 from tests.support.sender import send
 from tests.support.service import Service
@@ -18,12 +22,13 @@ from tests.support.service import Service
 pytestmark = [pytest.mark.e2e]
 
 
-def service(folder: Path, backend: Backend, keep: dict[str, object] | None) -> Service:
+def service(folder: Path, environment: Mapping[str, str] | None = None, **forward: Any) -> Service:
     return Service(
         folder,
-        f"forward={json.dumps({'endpoint': backend.endpoint, 'keep': keep})}",
+        f"forward={json.dumps(forward)}",
         "windows.trace.root_grace=100ms",
         workers=0,
+        environment=environment,
     ).start()
 
 
@@ -53,16 +58,50 @@ async def test_an_outage_and_kills_lose_nothing(
         backend.code = "UNAVAILABLE"
         sent = 0
         for _ in range(kills):
-            running = service(tmp_path / "data", backend, keep)
+            running = service(tmp_path / "data", endpoint=backend.endpoint, keep=keep)
             for _ in range(10):
                 sent += 1
                 send(running.grpc, body(*turn(sent, failed=sent % 3 == 0)))
             await eventually(lambda: backend.tries > 0)
             running.kill()
         backend.code = "OK"
-        running = service(tmp_path / "data", backend, keep)
+        running = service(tmp_path / "data", endpoint=backend.endpoint, keep=keep)
         wanted = {n: 2 for n in range(1, sent + 1) if keep is None or n % 3 == 0}  # its two spans
         try:
             await eventually(lambda: arrived(backend) == wanted)
+        finally:
+            running.kill()
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+async def test_over_tls_a_backend_of_another_name_gets_nothing_and_the_named_one_what_waited(
+    tmp_path: Path, protocol: str
+) -> None:
+    """With a certificate authority of one's own, by the variables that docs/forwarding.md names."""
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    certificates, (other_ca, of_other) = make(tmp_path), of_another_name(elsewhere)
+    server = grpc_backend if protocol == "grpc" else http_backend
+
+    def starts(backend: Backend, trusted: Path) -> Service:
+        ca = str(trusted)
+        environment = {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": ca, "SSL_CERT_FILE": ca}
+        target = {"endpoint": backend.endpoint, "protocol": protocol}
+        return service(tmp_path / "data", environment, **target)
+
+    async with server(tls=of_other) as other, server(tls=certificates.server) as named:
+        running = starts(other, other_ca.cert)
+        send(running.grpc, body(*turn(1, failed=False)))
+        running.wait_for(
+            "the log says why nothing is sent",
+            lambda: re.search(
+                "backend takes nothing now; .*(Hostname|hostname|IP address)",
+                running.output.read_text(),
+            ),
+        )
+        running.kill()
+        assert other.tries == 0
+        running = starts(named, certificates.ca.cert)
+        try:
+            await eventually(lambda: arrived(named) == {1: 2})
         finally:
             running.kill()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -15,6 +16,7 @@ from collector.forward.backend import Backend, Backends
 from collector.forward.families import ForwardFamilies
 from collector.forward.forwarder import GROUP, Forwarder
 from collector.forward.reader import Way
+from collector.log.disk.disk_log import DiskLog
 from collector.log.memory import MemoryLog
 from collector.log.port import SPANS, New
 from collector.otlp.sent_form import unread_record
@@ -34,13 +36,15 @@ class Stand:
     now: float = 1000.0
 
     def __post_init__(self) -> None:
-        self.log = MemoryLog(clock=lambda: self.now, keeps_spans=True)
+        self.log: MemoryLog | DiskLog = MemoryLog(clock=lambda: self.now, keeps_spans=True)
 
     async def write(self, *values: bytes) -> None:
         await self.log.write([New(topic=SPANS, key=b"k", value=value) for value in values])
 
     @asynccontextmanager
-    async def running(self, *, drains: bool = False) -> AsyncGenerator[Forwarder]:
+    async def running(
+        self, *, drains: bool = False, keeps: bool = False
+    ) -> AsyncGenerator[Forwarder]:
         families, begun, stopping = (
             ForwardFamilies(self.telemetry),
             asyncio.Event(),
@@ -57,7 +61,7 @@ class Stand:
             has_begun=begun,
             drains=drains,
         )
-        forwarder = Forwarder(way, clock=lambda: self.now)
+        forwarder = Forwarder(way, clock=lambda: self.now, unread_only=keeps)
         run = asyncio.create_task(forwarder.run(stopping))
         try:
             await begun.wait()
@@ -124,6 +128,17 @@ async def test_an_outage_delays_the_commit_and_loses_nothing() -> None:
     assert forwarded_spans(it.spans) == list(range(1, 20))
 
 
+async def test_what_waits_when_keep_is_set_is_sent_whole_and_nothing_behind_it() -> None:
+    it = Stand()
+    for at, keeps in enumerate((True, True, False, False, True, True)):
+        await it.write(body(span(1, at)))  # read by the next one
+        it.spans.answers = [Retryable("away")]
+        async with it.running(keeps=keeps):
+            await eventually(lambda at=at: it.committed == at + 1)
+
+    assert forwarded_spans(it.spans) == [2, 3, 4]
+
+
 async def test_spans_that_no_trace_needs_any_more_wait_for_the_backend() -> None:
     it = Stand()
     async with it.running():
@@ -136,22 +151,34 @@ async def test_spans_that_no_trace_needs_any_more_wait_for_the_backend() -> None
     assert forwarded_spans(it.spans) == [1]
 
 
-async def test_what_the_log_dropped_before_is_counted() -> None:
-    it = Stand()
-    async with it.running():
-        pass
-    it.log = MemoryLog(clock=lambda: it.now)  # deletes at once what is released
-    async with it.running():
-        pass
-    positions = await it.log.write(
-        [New(topic=SPANS, key=b"k", value=body(span(1, at))) for at in (1, 2)]
+async def test_of_what_waits_the_oldest_goes_when_the_share_is_full_counted_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    it = Stand(FakeTransport(answers=[Retryable("away")]))
+    it.log = await DiskLog.open(
+        tmp_path / "log",
+        max_size=16 << 20,
+        clock=lambda: it.now,
+        telemetry=Telemetry(),
+        groups={SPANS: frozenset({"assembly"})},
     )
-    it.log.release(positions[:1])
     async with it.running():
-        await eventually(lambda: it.committed == 2)
+        pass
+    sent = 200
+    for at in range(1, sent + 1):
+        positions = await it.log.write(
+            [New(topic=SPANS, key=b"k", value=body(span(1, at, text="x" * 100_000)))]
+        )
+        it.log.release(positions)  # assembly is done with it
+    async with it.running():
+        await eventually(lambda: it.committed == sent)
 
-    assert forwarded_spans(it.spans) == [2]
-    assert it.count("expired") == 1
+    arrived = forwarded_spans(it.spans)
+    assert arrived == list(range(sent + 1 - len(arrived), sent + 1))
+    assert 0 < len(arrived) < sent
+    assert it.count("expired") == sent - len(arrived)
+    assert caplog.text.count("The log dropped what the backend did not have yet") == 1
+    await it.log.close()
 
 
 async def test_a_log_that_ends_with_the_process_is_forwarded_before_a_stop() -> None:

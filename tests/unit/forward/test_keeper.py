@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from collector.base.errors import Permanent, Retryable
 from collector.base.retry import Backoff
@@ -26,6 +27,7 @@ from collector.records.otlp_signals import TRACES as SPANS_SIGNAL
 from collector.records.sent_trace import decode_sent
 from collector.records.sessions import session_key
 from collector.records.traces import TraceRecord, VerdictRecord, WorkRecord
+from evaluators.dialects.read import read_trace
 from evaluators.model import Outcome
 from tests.support.api_records import pieces, trace
 from tests.support.eventually import eventually
@@ -221,6 +223,30 @@ async def test_late_spans_follow_a_kept_trace_alone() -> None:
         await it.past(1)
 
     assert it.arrived() == {1: 5, 2: 6}, "a late span that fails brings the whole trace"
+
+
+@pytest.mark.parametrize(("of_root", "ends"), [(False, []), (True, ["failed_late"])])
+async def test_a_late_span_in_error_brings_the_trace_only_where_the_trace_ended_in_it(
+    *, of_root: bool, ends: list[str]
+) -> None:
+    """A tool that failed under a root that ended well is what an agent recovers from."""
+    it = Stand({**NOTHING, "others": 0.0})
+    root, child = span(1, 1), span(1, 2)
+    child.parent_span_id = root.span_id
+    pieces: list[bytes] = []
+    async with it.running():
+        for revision, each in enumerate((child, root) if of_root else (root, child)):
+            if revision:
+                each.status.code = Status.STATUS_CODE_ERROR
+            pieces.append(request(each).SerializeToString())
+            of = read_trace(pieces, trace_id=root.trace_id.hex(), closed="root_ended")
+            await it.write(
+                encode(TraceRecord(trace=of, spans=tuple(pieces), revision=revision, seen=0.0))
+            )
+            await it.past()
+
+    assert [reason for reason in ("failed", "failed_late") if it.count("kept", reason)] == ends
+    assert bool(it.arrived()) is of_root
 
 
 def spread(number: int) -> int:
