@@ -32,6 +32,8 @@ def help_template() -> str:
         if token.children:
             token.children = [*_served(token.children)]
     body = markdown.renderer.render(tokens, markdown.options, {})
+    # A name of an alert breaks between its words, on a telephone.
+    body = re.sub(r"(?<=[a-z])(?=[A-Z][a-zA-Z]*</a></td>)", "<wbr>", body)
     return _HEAD.format(
         body=body.replace("<table>", '<div class="sheet"><table>').replace(
             "</table>", "</table></div>"

@@ -12,7 +12,6 @@ import msgspec
 from collector.api.query import time_shown
 from collector.api.store import AgentEntry, micros
 from collector.base.telemetry import short
-from collector.records.second_opinion import SecondOpinion
 from collector.records.signal import HEADLINES
 from collector.records.standing import (
     Drop,
@@ -47,6 +46,7 @@ def agent_shown(
     """
     standing = standing_of(agent, standings)
     version = _version(standing, short(agent.agent_version or ""))
+    opinion = standing and standing.second_opinion
     return {
         "service": agent.service,
         "agent": agent.agent,
@@ -68,7 +68,7 @@ def agent_shown(
         if standing is None
         else [msgspec.to_builtins(each) for each in standing.failing_always],
         "drops": [] if standing is None else [_dated(each) for each in standing.drops],
-        "second_opinion": None if standing is None else _opinion(standing.second_opinion),
+        "second_opinion": opinion and {**msgspec.to_builtins(opinion), "words": opinion.words},
         "differs": None if differs is None else [each._asdict() for each in differs],
         "detectors": [] if standing is None else [_watched(each) for each in standing.watched],
         "runaways": [] if standing is None else [_runaway(each) for each in standing.runaways],
@@ -104,7 +104,3 @@ def _runaway(trace: OpenRunaway) -> dict[str, Any]:
 
 def _dated(found: Fault | Drop) -> dict[str, Any]:
     return {**msgspec.to_builtins(found), "since": time_shown(micros(found.since))}
-
-
-def _opinion(found: SecondOpinion | None) -> dict[str, Any] | None:
-    return None if found is None else {**msgspec.to_builtins(found), "words": found.words}

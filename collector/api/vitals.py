@@ -99,7 +99,10 @@ def vitals(of: Numbers, *, now: float) -> dict[str, Any]:
         "traces_closed": of.total("traces_closed_total"),
         "traces_open": of.total("traces_active"),
         "sessions_open": of.total("sessions_active"),
-        "lag": _lag(of),
+        "lag": [
+            {**labels, "records": records, "seconds": of.value("log_lag_seconds", **labels)}
+            for labels, records in of.samples.get("log_lag_records", ())
+        ],
         "log_time_ahead": of.value("log_time_ahead_seconds"),
         "sinks": _sinks(of, now),
         "forward_lost": {
@@ -121,13 +124,6 @@ def vitals(of: Numbers, *, now: float) -> dict[str, Any]:
         "room_failures": of.by("room_failures_total", "room"),
         "worker_restarts": of.by("worker_restarts_total", "reason"),
     }
-
-
-def _lag(of: Numbers) -> list[dict[str, Any]]:
-    return [
-        {**labels, "records": records, "seconds": of.value("log_lag_seconds", **labels)}
-        for labels, records in of.samples.get("log_lag_records", ())
-    ]
 
 
 def _sinks(of: Numbers, now: float) -> list[dict[str, Any]]:

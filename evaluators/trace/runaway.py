@@ -4,7 +4,7 @@ An agent that loops makes the trace that does not end: open traces are looked at
 the final outcome.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -14,7 +14,7 @@ from evaluators.counts import amount
 from evaluators.declare import evaluator
 from evaluators.formulas.trace_calls import TraceCallsHistory
 from evaluators.matching.repeats import RepeatCounts, are_comparable, most_repeated, repeats
-from evaluators.model import JSON, Outcome, Score, ToolCall, Trace
+from evaluators.model import JSON, Outcome, Score, Trace
 
 TIMES = 4  # a trace that makes more than this many times the usual model calls runs away
 LEAST_MODEL_CALLS = 20  # model calls below which no trace does, whatever is usual
@@ -32,11 +32,6 @@ def repeats_missing(trace: Trace, options: Mapping[str, JSON]) -> int:
     limit = options.get("limit")
     most = len(most_repeated(repeats(trace.tool_calls)))
     return max(1, (limit if isinstance(limit, int) else 1) - most)
-
-
-def _counts(again: Sequence[ToolCall]) -> RepeatCounts:
-    failed = sum(call.failed for call in again)
-    return RepeatCounts(repeated=len(again), failed=failed, changing=0, uncompared=0)
 
 
 def is_found(outcome: Outcome) -> bool:
@@ -98,7 +93,7 @@ def runaway(trace: Trace, *, limit: Annotated[int, msgspec.Meta(ge=1)] = 10) -> 
         )
     again = repeats(calls)
     most = most_repeated(again)
-    repeated = _counts(again).repeats(f"of {amount(len(calls), 'tool call')} of the trace ")
+    repeated = RepeatCounts.of(calls).repeats(f"of {amount(len(calls), 'tool call')} of the trace ")
     one = f"; `{most[0].name}` was repeated {len(most)} times" if len(most) > 1 else ""
     return Score(
         value=float(len(most) < limit),

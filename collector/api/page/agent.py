@@ -56,6 +56,7 @@ def agent_page(
     if not versions:
         return None
     moments = _moments(versions, standing)
+    faults = standing.faults if standing else ()
     since = asked.since if asked.since is not None else _since(moments)
     span = timespan(
         asked.length,
@@ -71,14 +72,14 @@ def agent_page(
         "lengths": list(LENGTHS),
         "versions": [_version(reader, each, standing) for each in versions],
         "window": standing,
-        "faults": [fault_row(each, now) for each in standing.faults] if standing else [],
+        "faults": [fault_row(each, now) for each in faults],
         "changes": [change(each) for each in headline_first(standing.drops)] if standing else [],
         "runaways": list(standing.runaways) if standing else [],
         "charts": _charts(parts, span, standing),
         "marks": _marks(moments, span),
         "moments": [
             {"since": f"{each.time:.6f}", "kind": each.kind, "text": each.text}
-            for each in moments[:MOMENTS]
+            for each in offered(moments)
         ],
         "since": since,
         "since_shown": None if since is None else since_shown(max(0.0, since)),
@@ -92,7 +93,7 @@ def agent_page(
             since=since,
             settle=settle,
             now=now,
-            failing=_failing_tools(standing),
+            failing=[each.tool for each in faults if each.fault == "tool_failed"],
         ),
         "evaluators": _failing(reader, parts, names) if since is None else [],
         "last_seen": time_shown(max(each.entry.last for each in versions)),
@@ -123,6 +124,12 @@ def _moments(versions: Sequence[ChartVersion], standing: Standing | None) -> lis
     ]
     over = sorted([*releases, *_past(standing)], key=lambda each: -each.time)
     return [*found, *over]
+
+
+def offered(moments: Sequence[Moment]) -> list[Moment]:
+    """The first of them, with the newest release in any case: that is what one can roll back."""
+    release = [each for each in moments[MOMENTS - 1 :] if each.kind == "release"][:1]
+    return [*moments[: MOMENTS - len(release)], *release]
 
 
 def _past(standing: Standing | None) -> list[Moment]:
@@ -272,11 +279,6 @@ def _compared(
             "since": _looked_at(reader, after, names, worst=True),
         },
     }
-
-
-def _failing_tools(standing: Standing | None) -> list[str]:
-    faults = standing.faults if standing else ()
-    return [each.tool for each in faults if each.fault == "tool_failed"]
 
 
 def _row(each: Moved, shares: Sequence[Sequence[Mapping[str, EvaluatorScores]]]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The overview: what needs attention, and every agent with its trend and its versions side by side."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,22 +74,18 @@ def overview(
 
     `span`: the time that the charts show, whose end is later than `now`. `badges`: by service, what the doctor found.
     """
+    by_agent: dict[tuple[str, str], list[PlacedVersion]] = {}
+    for each in placed:
+        by_agent.setdefault((each.entry.service, each.entry.agent), []).append(each)
     found: list[dict[str, Any]] = []
     detailed = 0
-    for versions in _by_agent(placed).values():
+    for versions in by_agent.values():
         standing = standing_of(versions[0].entry, standings)
         is_detailed = standing is not None and bool(standing.drops) and detailed < ALARMS
         detailed += is_detailed
         row = _row(reader, versions, standings, standing, span, now, is_detailed=is_detailed)
         found.append({**row, "badge": badges.get(versions[0].entry.service)})
     return sorted(found, key=lambda row: (not row["runaways"], not row["needs_attention"]))
-
-
-def _by_agent(placed: Iterable[PlacedVersion]) -> Mapping[tuple[str, str], list[PlacedVersion]]:
-    found: dict[tuple[str, str], list[PlacedVersion]] = {}
-    for each in placed:
-        found.setdefault((each.entry.service, each.entry.agent), []).append(each)
-    return found
 
 
 def _row(

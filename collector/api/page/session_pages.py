@@ -49,9 +49,8 @@ class SessionPages:
         given = {key: each for key, each in request.query_params.items() if each}
         if len(given) < len(request.query_params):
             return RedirectResponse(_address(given), 303)
-        runaways = running_away(
-            self._site.standings()
-        )  # here: the exporter's state is the event loop's
+        # here: the exporter's state is the event loop's
+        runaways = running_away(self._site.standings())
         asked, wrong = filter_of(given, now=self._site.clock(), running_away=lambda: runaways)
         sort, unsorted = sort_of(given, USUAL)
         chosen = {key: given[key] for key in PARAMETERS if key in given and key != "sort"}

@@ -222,7 +222,9 @@ def trace_view(full: FullTrace) -> dict[str, Any]:
     numbered = {span["id"]: (span["row"].number, span["name"]) for span in spans}
     signals = signal_rows(full.shown.signals, head, spans=numbered)
     why = why_no_scores(signals)
-    lines = _lines(full)
+    # Without messages where they are too many to read, or the spans are gone or not to be shown.
+    pieces = full.pieces if sum(map(len, full.pieces)) <= MAX_READ else ()
+    lines = reading_order(full.whole, read_exchanged(pieces, trace_id=full.whole.trace_id))
     groups = talk(full.whole, lines, spoken)
     return {
         "header": header,
@@ -253,13 +255,6 @@ def trace_view(full: FullTrace) -> dict[str, Any]:
         "expired": not full.spans,
         "has_recording": bool(full.pieces),
     }
-
-
-def _lines(full: FullTrace) -> tuple[Line, ...]:
-    """Without messages where they are too many to read, or the spans are gone or not to be shown."""
-    small = sum(map(len, full.pieces)) <= MAX_READ
-    pieces = full.pieces if small else ()
-    return reading_order(full.whole, read_exchanged(pieces, trace_id=full.whole.trace_id))
 
 
 CORRECTION = "correction"  # of feedback whose comment is the answer that a person expected

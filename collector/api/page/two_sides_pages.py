@@ -104,11 +104,6 @@ def two_sides(
                 *(_middle((s.cost for s in side), usd) for side in (before, since)),
             ),
         ],
-        "differs": [
-            each
-            for each in changed["differs"]
-            if (each["kind"], each["value"]) != ("version", candidate.version)
-        ],
         "changed": changed,
         "pairs": _pairs(reader, names, (points[0], before), (points[1], since)),
     }

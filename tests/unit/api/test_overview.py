@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from collector.api.page.agent import nearest
+from collector.api.page.agent import MOMENTS, Moment, nearest, offered
 from collector.records.standing import OpenRunaway, Standing, WatchedScores
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
@@ -109,3 +109,12 @@ def test_the_drop_detector_of_the_page_is_of_quality_and_not_of_work() -> None:
 
     assert nearest(Standing(service="a", agent="b", watched=(work, quality))) == quality
     assert nearest(Standing(service="a", agent="b", watched=(work,))) is None
+
+
+def test_the_newest_release_is_offered_however_many_alarms_there_are() -> None:
+    alarms = [Moment(float(at), "drop", f"evaluator {at}") for at in range(9)]
+    releases = [Moment(8.0, "release", "1.5.0"), Moment(1.0, "release", "1.4.2")]
+
+    assert offered([*alarms[:2], *releases]) == [*alarms[:2], *releases]
+    assert offered([*alarms, *releases]) == [*alarms[: MOMENTS - 1], releases[0]]
+    assert offered(alarms) == alarms[:MOMENTS]
