@@ -191,10 +191,6 @@ class FaultWatch:
         return True
 
     @property
-    def shown(self) -> FaultAlarm | None:
-        return self.state.fault
-
-    @property
     def learned(self) -> tuple[float, float]:
         past, waiting = self.state.past, self.state.waiting
         return past.uses + waiting.uses, past.failures + waiting.failures

@@ -307,7 +307,7 @@ class _Watch:
         self, turn: SettlingUses, *, failed: bool, error: str, earlier: EarlierUse | None
     ) -> None:
         record, watch = self.record, self.watch
-        shown = watch.shown
+        raised = watch.state.fault
         watch.feed(failed, turn.seen, turn.due, earlier)
         if record.fault in FAULTS_THAT_PAGE:
             of_version = record.versions.pop(turn.version, None) or VersionUses()
@@ -315,8 +315,8 @@ class _Watch:
             of_version.count(failed, earlier)
             if len(record.versions) > MAX_VERSIONS:
                 del record.versions[next(iter(record.versions))]
-        if shown is not None and watch.shown is None:
-            record.ended, record.ended_since = turn.due, shown.since
+        if raised is not None and watch.state.fault is None:
+            record.ended, record.ended_since = turn.due, raised.since
         if not failed:
             if (record.sessions or record.errors) and watch.is_quiet:
                 record.errors, record.sessions = [], []
@@ -326,16 +326,16 @@ class _Watch:
                 record.sessions = [*record.sessions, turn.session][-SESSIONS:]
 
     def expire(self, now: float) -> bool:
-        shown = self.watch.shown
+        raised = self.watch.state.fault
         changed = self.watch.expire(now)
-        if changed and shown is not None:
-            self.record.ended, self.record.ended_since = now, shown.since
+        if changed and raised is not None:
+            self.record.ended, self.record.ended_since = now, raised.since
         if self.record.ended and now - self.record.ended >= ENDED_SHOWN:
             self.record.ended, changed = 0.0, True
         return changed
 
     def shown(self) -> Fault | None:
-        shown = self.watch.shown
+        shown = self.watch.state.fault
         if shown is None:
             return None
         classes = Counter(self.record.errors).most_common(1)

@@ -24,12 +24,11 @@ def server_of(tool: str) -> str | None:
     return None if found is None else found[found.lastgroup or 0]
 
 
-def by_server(shown: Iterable[Fault], server: ServerOf = server_of) -> Iterator[Fault]:
+def by_server(faults: Sequence[Fault], server: ServerOf) -> Iterator[Fault]:
     """The faults, those of two or more tools of a server that began together as one, which comes first.
 
     Its numbers are those of the tool that failed in the most sessions: how many it is together is not known.
     """
-    faults = tuple(shown)
     groups = _groups(((each.fault, each.tool, each.since) for each in faults), server)
     together = {tool for tools in groups.values() for tool in tools}
     for name, tools in groups.items():
@@ -48,33 +47,26 @@ def by_server(shown: Iterable[Fault], server: ServerOf = server_of) -> Iterator[
 
 
 def no_longer(
-    shown: Sequence[Fault],
-    ended: Sequence[tuple[str, str, float]],
-    server: ServerOf = server_of,
+    shown: Sequence[Fault], ended: Sequence[tuple[str, str, float]], server: ServerOf
 ) -> Iterator[Cause]:
     """What is a server's fault now, and the servers whose fault is over, `ended` being (fault, tool, since)."""
     now = [*by_server(shown, server)]
     servers = {each.tool for each in now if each.fault == "server_failed"}
-    for each in now:
-        for tool in each.tools:
-            yield "tool_failed", tool
-    all_ = (*((each.fault, each.tool, each.since) for each in shown), *ended)
-    for name in _groups(all_, server):
-        if name not in servers:
-            yield "server_failed", name
+    for tool in chain.from_iterable(each.tools for each in now):
+        yield "tool_failed", tool
+    every = (*((each.fault, each.tool, each.since) for each in shown), *ended)
+    for name in sorted(_groups(every, server).keys() - servers):
+        yield "server_failed", name
 
 
 def _groups(faults: Iterable[tuple[str, str, float]], server: ServerOf) -> dict[str, list[str]]:
     """By server, its tools that began to fail together, where these are two or more."""
     found: dict[str, list[tuple[float, str]]] = {}
     for fault, tool, since in faults:
-        name = server(tool) if fault == "tool_failed" else None
-        if name is not None:
+        if fault == "tool_failed" and (name := server(tool)) is not None:
             found.setdefault(name, []).append((since, tool))
-    groups: dict[str, list[str]] = {}
-    for name, tools in found.items():
-        newest = max(since for since, _ in tools)
-        together = sorted(tool for since, tool in tools if newest - since <= TOGETHER)
-        if len(together) > 1:
-            groups[name] = together
-    return groups
+    groups = {
+        name: sorted(tool for since, tool in tools if max(tools)[0] - since <= TOGETHER)
+        for name, tools in found.items()
+    }
+    return {name: tools for name, tools in groups.items() if len(tools) > 1}

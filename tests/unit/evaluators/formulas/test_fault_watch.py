@@ -60,7 +60,7 @@ def raised(fails: int = 60) -> FaultWatch:
 
 
 def test_what_is_shown_counts_uses_since_and_before() -> None:
-    shown = raised(fails=9).shown
+    shown = raised(fails=9).state.fault
     assert shown is not None
     assert (shown.since, shown.uses, shown.failures) == (3600.0, 9, 9)
     assert (shown.uses_before, shown.failures_before) == (60, 0)
@@ -70,8 +70,8 @@ def test_a_fault_begins_when_its_first_session_was_seen_not_when_it_settled() ->
     watch = FaultWatch()
     for index in range(80):
         watch.feed(index >= 60, 60.0 * index, 60.0 * index + 300)
-    assert watch.shown is not None
-    assert watch.shown.since == 3600.0
+    assert watch.state.fault is not None
+    assert watch.state.fault.since == 3600.0
 
 
 def test_a_session_that_comes_again_is_counted_once_before_and_once_since() -> None:
@@ -83,7 +83,7 @@ def test_a_session_that_comes_again_is_counted_once_before_and_once_since() -> N
         watch.feed(index != 42, index, index)
         watch.feed(True, index, index, EarlierUse(index, failed=index != 42))
 
-    fault = watch.shown
+    fault = watch.state.fault
     assert fault is not None
     assert (fault.since, fault.uses, fault.failures) == (40.0, 10, 10)
     assert (fault.uses_before, fault.failures_before) == (20, 0)
@@ -94,9 +94,9 @@ def test_after_seven_days_it_is_the_new_normal() -> None:
     fault = watch.state.fault
     assert fault is not None
     watch.expire(fault.began + NEW_NORMAL - 1)
-    assert watch.shown is not None
+    assert watch.state.fault is not None
     assert watch.expire(fault.began + NEW_NORMAL)
-    assert watch.shown is None
+    assert watch.state.fault is None
     assert watch.state.past == FaultState().past
 
 
@@ -146,10 +146,13 @@ def test_what_never_failed_before_is_raised_within_15_failures(failing: str) -> 
             break
 
     assert failures <= 15
-    assert watch.shown is not None
-    assert watch.shown.since == 40 + failing.index("1")
-    assert (watch.shown.uses_before, watch.shown.failures_before) == (40 + failing.index("1"), 0)
-    assert watch.shown.failures == failures
+    assert watch.state.fault is not None
+    assert watch.state.fault.since == 40 + failing.index("1")
+    assert (watch.state.fault.uses_before, watch.state.fault.failures_before) == (
+        40 + failing.index("1"),
+        0,
+    )
+    assert watch.state.fault.failures == failures
 
 
 def test_one_long_clump_of_what_never_failed_before_is_raised_no_sooner_than_any_other() -> None:
