@@ -102,7 +102,7 @@ def _model_doubts(trace: Trace) -> Iterator[_Doubt]:
     failed = [call.span_id for call in trace.model_calls if call.error is not None]
     if failed:
         last = trace.model_calls[-1].error is not None
-        reason = f"{len(failed)} model calls failed{', the last one too' if last else ''}"
+        reason = f"{amount(len(failed), 'model call')} failed{', the last one too' if last else ''}"
         risk = 0.6 if last else None
         yield _Doubt(cost=0.4 if last else 0.1, risk=risk, reason=reason, spans=tuple(failed))
     elif trace.status == "error" and not any(call.error for call in trace.tool_calls):
