@@ -9,14 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from collector.notices.alarms import Alarms
+from collector.notices.conditions import GROWTHS, found_in
 from collector.notices.notice import Notice
+from collector.notices.series import Series, SeriesSample
 from collector.notices.targets.alertmanager import Alertmanager
 from collector.notices.targets.pagerduty import PagerDuty
 from collector.notices.targets.port import TargetKind
 from collector.notices.targets.slack import Slack
 from collector.notices.targets.teams import LARGEST, Teams
 from collector.notices.targets.webhook import Webhook
-from tests.support.notices import notice
+from tests.support.notices import PLACE, notice
 
 NOW = 1_700_000_060.0
 HOSTILE = "<!channel> *bold* <http://evil|here> [x](http://evil) & `c` _i_"
@@ -28,6 +31,33 @@ LONG = notice(summary="s" * 9000, description="d" * 90_000)
 def body(kind: TargetKind, *notices: Notice) -> Any:
     """As it goes over the wire."""
     return msgspec.json.decode(msgspec.json.encode(kind.request(notices, NOW).body))
+
+
+def test_a_drop_of_a_score_of_others_is_told_as_one_of_ours() -> None:
+    """From the gauges of its evaluator alone, to each target in its own form."""
+    of = {**PLACE, "evaluator": "ragas_faithfulness", "scope": "trace"}
+    samples = [
+        SeriesSample("spanwise_drift_detected", of, 1.0),
+        SeriesSample("spanwise_drift_since_timestamp_seconds", of, 1_700_000_000.0),
+        SeriesSample("spanwise_window_mean_ratio", of, 0.52),
+        SeriesSample("spanwise_drift_cause", {**PLACE, "fault": "unknown", "tool": ""}, 1.0),
+    ]
+    alarms = Alarms({"chat": lambda _: True})
+    series = Series(GROWTHS)
+    for second in (0.0, 60.0):
+        series.take(samples, second)
+        alarms.look([*found_in(series, ("AgentScoreDrop",))], series)
+
+    (told,) = alarms.due("chat")
+
+    assert told.summary == "clerk (shop): scores of its traces are worse than before"
+    assert " ragas_faithfulness dropped 22:13 UTC." in told.description
+    assert " The mean of ragas_faithfulness over its window is 0.52." in told.description
+    sent = notice(labels=told.labels, summary=told.summary, description=told.description)
+    for kind in (Slack, Teams, Webhook):
+        said = msgspec.json.encode(kind("https://hooks.example/x").request([sent], NOW).body)
+        assert b"ragas_faithfulness dropped 22:13 UTC." in said
+        assert b"clerk (shop): scores of its traces are worse than before" in said
 
 
 # --- Slack -----------------------------------------------------------------------------------------------------------
