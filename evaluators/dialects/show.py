@@ -17,18 +17,17 @@ _FIELDS = """
 
 def show(trace: Trace) -> dict[str, JSON]:
     made: dict[str, JSON] = {
+        **{name: list(getattr(trace, name)) for name in ("agents", "models", "dialects", "gaps")},
         "tools_offered": [tool.name for tool in trace.tools_offered],
         "tool_calls": [_picked(each, *_OF_CALL) for each in trace.tool_calls],
         "start": rfc3339(trace.start_time_unix_nano),
         "end": rfc3339(trace.end_time_unix_nano),
         "steps": [_picked(each, "agent", "output", "span_id") for each in trace.steps],
         "turns": [_picked(each, "input", "output", "span_id") for each in trace.turns],
+        "tokens": msgspec.to_builtins(trace.tokens),
         "attributes": dict(trace.attributes),
     }
-    return {
-        name: made[name] if name in made else msgspec.to_builtins(getattr(trace, name))
-        for name in _FIELDS.split()
-    }
+    return {name: made[name] if name in made else getattr(trace, name) for name in _FIELDS.split()}
 
 
 _OF_CALL = ("id", "name", "arguments", "result", "error", "rejected", "agent", "span_id")

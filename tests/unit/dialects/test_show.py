@@ -37,6 +37,7 @@ def test_show_has_the_steps_of_agents() -> None:
 
     shown = show(trace_of(SpanSpec(id=1, attributes=attributes)))
 
+    assert shown["agents"] == ["Orchestrator"]
     assert shown["steps"] == [
         {"agent": "Orchestrator", "output": "Search.", "span_id": "0000000000000001"}
     ]
