@@ -13,9 +13,11 @@ A crash between 2 and 4 reads records again; the index takes the same record twi
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
 from collector.api.evaluation_table import DueScore
@@ -62,39 +64,29 @@ class FeedbackCounts:
         self._unmatched = families.feedback_unmatched
         self._external = families.external
         self._external_unmatched = families.external_unmatched
-        self._evaluators: dict[Hashable, set[str]] = {}
-        self._agents: dict[Hashable, set[str]] = {}
-        self._names: dict[Hashable, set[str]] = {}
+        self._known: defaultdict[tuple[str, Hashable], set[str]] = defaultdict(set)
 
     def score(self, service: str, agent: str, evaluator: str) -> None:
         """A score of others became a signal."""
-        service = self._telemetry.service(service)
-        agents = self._agents.setdefault(service, set())
-        names = self._evaluators.setdefault(service, set())
-        labels = (_bounded(agents, agent, MOST_AGENTS), _bounded(names, evaluator, MOST_NAMES))
-        self._external.labels(service, *labels).inc()
+        self._external.labels(*self._labels(service, agent, "evaluator", evaluator)).inc()
 
     def matched(self, found: Matching) -> None:
         for each in found.matched:
-            service = self._telemetry.service(each.service)
-            labels = (
-                service,
-                _bounded(self._agents.setdefault(service, set()), each.agent, MOST_AGENTS),
-                _bounded(self._names.setdefault(service, set()), each.name, MOST_NAMES),
-                each.kind,
-                each.opinion,
-            )
-            self._total.labels(*labels).inc()
+            labels = self._labels(each.service, each.agent, "name", each.name)
+            self._total.labels(*labels, each.kind, each.opinion).inc()
             self._joined(each.service, each.session_id, each.name)
         self._unmatched.inc(found.given_up)
         self._external_unmatched.inc(found.scores_given_up)
 
-
-def _bounded(known: set[str], value: str, most: int) -> str:
-    if value not in known and len(known) >= most:
-        return OTHER
-    known.add(value)
-    return value
+    def _labels(self, service: str, agent: str, kind: str, name: str) -> Iterator[Hashable]:
+        """The service, and what of it is told apart: so many agents, and so many names of each kind."""
+        of = self._telemetry.service(service)
+        yield of
+        for what, value, most in (("agent", agent, MOST_AGENTS), (kind, name, MOST_NAMES)):
+            known = self._known[what, of]
+            if len(known) < most:
+                known.add(value)
+            yield value if value in known else OTHER
 
 
 # One thread that does work in order. Where it ends its callers hear of it; an executor's would wait forever.
@@ -300,13 +292,10 @@ class _FeedbackReader(_TopicFeed):
 
     async def _publish(self, due: Sequence[DueScore]) -> None:
         new: list[New] = []
-        for _, of_session in groupby(sorted(due, key=_session), key=_session):
+        session = attrgetter("signal.service", "signal.session_id")
+        for _, of_session in groupby(sorted(due, key=session), key=session):
             new += signal_records([each.ready for each in of_session], joined=self._joins)
         await self._retry.log("publish scores of others", lambda: self._log_port.write(new))
         await self._thread.run(partial(self._published, due))
         for each in due:
             self._counts.score(each.signal.service, each.signal.agent, each.signal.evaluator)
-
-
-def _session(due: DueScore) -> tuple[str, str]:
-    return due.signal.service, due.signal.session_id

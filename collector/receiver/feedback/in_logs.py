@@ -9,6 +9,7 @@ tool_decision               the same, where a person decided
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from msgspec import structs
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -70,12 +71,8 @@ def _evaluation(event: AgentEvent, sender: Sender) -> Given | Undecodable | None
     return evaluation(event.attributes, about, event.time_unix_nano, sender)
 
 
-def _thumb(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
-    return _said(event, sender, label=text(event.attributes.get("rating")))
-
-
-def _edit(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
-    return _said(event, sender, label=text(event.attributes.get("outcome")))
+def _word(attribute: str, event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
+    return _said(event, sender, label=text(event.attributes.get(attribute)))
 
 
 def _survival(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
@@ -99,8 +96,8 @@ def _decision(event: AgentEvent, sender: Sender) -> Given | Undecodable | None:
 
 _READ: Mapping[str, Read] = {
     EVALUATION: _evaluation,
-    "copilot_chat.user.feedback": _thumb,
-    "copilot_chat.edit.feedback": _edit,
+    "copilot_chat.user.feedback": partial(_word, "rating"),
+    "copilot_chat.edit.feedback": partial(_word, "outcome"),
     "copilot_chat.edit.survival": _survival,
     "feedback_survey": _survey,
     "tool_decision": _decision,
