@@ -234,7 +234,7 @@ def recorded(path: Path, side: list[SessionSide], first: int) -> str:
 
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=side([0]), since=side([9]))
-def test_doctor_counts_recordings_as_the_watches_count_the_versions(
+def test_commands_count_recordings_as_the_watches_count_the_versions(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     before: list[SessionSide],
@@ -243,6 +243,8 @@ def test_doctor_counts_recordings_as_the_watches_count_the_versions(
     asked = recorded(tmp_path / "old.otlp", before, 0), recorded(tmp_path / "new.otlp", since, 100)
     assert cli.main(["doctor", asked[0], "--with", asked[1], "--format", "json"]) == 0
     changed = json.loads(capsys.readouterr().out)["changed"]
+    cli.main(["compare", asked[0], "--with", asked[1], "--format", "json"])
+    verdict = json.loads(capsys.readouterr().out)
     both = [*(("1", each) for each in before), *(("2", each) for each in since)]
     watches = watched([(version, [{**each.tools}]) for version, each in both])
     counts = of_tools(counted_by_version(watches.counts(AGENT), "1", "2"))
@@ -251,6 +253,10 @@ def test_doctor_counts_recordings_as_the_watches_count_the_versions(
         assert changed["tools"] == what_changed(before, since, counts)["tools"]
     for row in changed["tools"]:
         assert tuple(row[name] for name in COUNTS) == counted(row["tool"], before, since)
+    assert (verdict["verdict"] == "fail") == bool(changed["tools"])
+    if changed["tools"]:
+        assert verdict["changed"]["tools"] == changed["tools"]
+        assert numbers(verdict["reason"]) == counted(changed["tools"][0]["tool"], before, since)
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
