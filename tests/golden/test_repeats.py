@@ -17,7 +17,7 @@ from tests.golden.test_captures import FOLDER
 from tests.support.recorded_signals import signals_of
 
 LOOPS = sorted(FOLDER.glob("*/loop.otlp"))
-REPEATED = re.compile(r"(\d+) (?:of \d+ tool calls? (?:of the trace )?)?repeated an earlier one")
+REPEATED = re.compile(r"(\d+) (?:of \d+ tool calls? (?:of the \w+ )?)?repeated an earlier one")
 OF_TRACES = ("step_efficiency", "tool_correctness", "confidence")
 
 
