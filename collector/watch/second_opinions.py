@@ -212,11 +212,9 @@ class SecondOpinions:
     def _encode(self, agent: AgentLabels) -> MoreState | None:
         state = self._states.get(agent)
         judged = tuple(self._judged.get(agent, {}).values())
-        return (
-            None
-            if state is None and not judged
-            else replace(state or MoreState(), judged=judged, judge=self._judge)
-        )
+        if state is None and not judged:
+            return None
+        return replace(state or MoreState(), judged=judged, judge=self._judge)
 
     def _restore(self, agent: AgentLabels, state: MoreState, _parts: Parts) -> None:
         if state.judge != self._judge and self.evaluator is not None:

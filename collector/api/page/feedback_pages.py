@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -62,21 +63,19 @@ class FeedbackPages:
 
     async def trace(self, request: Request) -> Response:
         trace_id = (text_of(request, "id") or "").lower()
-        value, comment = await _form(request)
-        await self._take(Given(name=NAME, trace_id=trace_id, value=value, comment=comment))
-        return _back(f"/trace?id={quote(trace_id)}")
+        about = Given(name=NAME, trace_id=trace_id)
+        return await self._said(request, about, f"/trace?id={quote(trace_id)}")
 
     async def session(self, request: Request) -> Response:
         session_id, service = text_of(request, "id"), text_of(request, "service")
-        value, comment = await _form(request)
-        await self._take(
-            Given(name=NAME, session_id=session_id, service=service, value=value, comment=comment)
-        )
+        about = Given(name=NAME, session_id=session_id, service=service)
         asked = urlencode({"service": service or "", "id": session_id or ""})
-        return _back(f"/session?{asked}")
+        return await self._said(request, about, f"/session?{asked}")
 
-    async def _take(self, given: Given) -> None:
-        """Write it, and wait until the page has it. Raises Refused: what is wrong."""
+    async def _said(self, request: Request, about: Given, path: str) -> Response:
+        """Write it, wait until the page has it, and lead back there. Raises Refused: what is wrong."""
+        value, comment = await _form(request)
+        given = replace(about, value=value, comment=comment)
         try:
             said = self._rules.feedback(given, now=self._site.clock())
             await self._site.log.write([said.record])
@@ -88,8 +87,9 @@ class FeedbackPages:
         end = loop.time() + PATIENCE
         while not await self._site.off_loop.run(lambda: self._site.query.has_feedback(said)):
             if loop.time() > end:
-                return
+                break
             await asyncio.sleep(_LOOK_EVERY)
+        return RedirectResponse(f"{root()}{path}#said", status_code=303)
 
 
 async def _form(request: Request) -> tuple[bool, str | None]:
@@ -115,7 +115,3 @@ def _is_own_page(request: Request) -> bool:
         return where in ("same-origin", "none")
     origin = request.headers.get("origin")
     return origin is None or urlsplit(origin).netloc == request.headers.get("host")
-
-
-def _back(path: str) -> Response:
-    return RedirectResponse(f"{root()}{path}#said", status_code=303)

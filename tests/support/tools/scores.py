@@ -1,5 +1,6 @@
 """Signals on their way into a tool, and the promise that all of them arrive."""
 
+import json
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -95,6 +96,13 @@ def scores_survive_a_kill(
     )
     with service:
         send(service.grpc, *spans)
+        first = ExportTraceServiceRequest.FromString(spans[0]).resource_spans[0].scope_spans[0]
+        score = {"trace_id": first.spans[0].trace_id.hex(), "name": "tone", "value": 0.5}
+        ask("POST", service.http.replace("traces", "evaluations"), json.dumps(score).encode())
+        service.wait_for(
+            "a score of others is one of them",
+            lambda: any(each["method"] == "external" for each in service.signals()),
+        )
         service.wait_for("every session has closed", lambda: _closed(service) >= 5)
         service.kill()
     give_traces(spans)
