@@ -98,21 +98,6 @@ class Backend:
         for result in ("sent", "lost"):
             self._spans.labels(result)
 
-    @classmethod
-    def configured(
-        cls, settings: OtlpTarget, signal: OtlpSignal, *, families: ForwardFamilies
-    ) -> Backend:
-        """The backend under `forward`, for this signal. Raises ConfigError: `forward.endpoint` is not an endpoint."""
-        kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
-        transport = kind(
-            settings.endpoint.rstrip("/").removesuffix(TRACE_SERVICE.path),
-            {key: value.get_secret_value() for key, value in settings.headers.items()},
-            service=signal.service,
-            key="forward.endpoint",
-            timeout=TIMEOUT,
-        )
-        return cls(transport, signal, families=families)
-
     async def deliver(self, requests: Sequence[Part], stopping: asyncio.Event) -> dict[Result, int]:
         """Bring these requests there, joined or cut as they fit; returns how many traces are lost, by reason.
 
@@ -317,8 +302,15 @@ class Backends(NamedTuple):
 
     @classmethod
     def configured(cls, settings: OtlpTarget, telemetry: Telemetry) -> Backends:
-        """As `Backend.configured`."""
-        families = ForwardFamilies(telemetry)
-        return cls(
-            *(Backend.configured(settings, each, families=families) for each in (TRACES, LOGS))
-        )
+        """The backend under `forward`. Raises ConfigError: `forward.endpoint` is not an endpoint."""
+        kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
+        endpoint = settings.endpoint.rstrip("/").removesuffix(TRACE_SERVICE.path)
+        headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
+
+        def backend(of: OtlpSignal) -> Backend:
+            transport = kind(
+                endpoint, headers, service=of.service, key="forward.endpoint", timeout=TIMEOUT
+            )
+            return Backend(transport, of, families=ForwardFamilies(telemetry))
+
+        return cls(backend(TRACES), backend(LOGS))

@@ -17,7 +17,7 @@ from collector.log.consumer import Consumer
 from collector.log.port import BACKGROUND_LINGER, FEEDBACK, TRACES, Batch, Log, New, partition_of
 from collector.records.codec import encode
 from collector.records.feedback import Feedback, decode_feedback
-from collector.records.keeping import BroadcastRecord, agent_key
+from collector.records.keeping import BroadcastRecord, agent_key, session_of
 from collector.records.sessions import session_key
 from collector.records.standing import Standings
 
@@ -101,11 +101,12 @@ def _broadcast(said: Feedback, partitions: int) -> list[New]:
         return []
     if said.session_id is not None and said.service is not None:
         key = session_key(said.service, said.session_id)
-        value = encode(BroadcastRecord(session_key=key))
+        value = encode(BroadcastRecord(said=session_of(key)))
         return [New(topic=TRACES, key=key, value=value, partition=partition_of(key, partitions))]
     if said.trace_id is None:
         return []
-    return _everywhere(encode(BroadcastRecord(trace_id=said.trace_id)), partitions)
+    value = encode(BroadcastRecord(said=bytes.fromhex(said.trace_id)))
+    return _everywhere(value, partitions)
 
 
 def _everywhere(value: bytes, partitions: int) -> list[New]:

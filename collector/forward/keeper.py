@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -25,15 +24,11 @@ from collector.otlp.items import keys_of
 from collector.otlp.sent_form import as_sent
 from collector.otlp.trace_state import marked
 from collector.records.codec import encode
-from collector.records.keeping import (
-    BroadcastRecord,
-    KeepingRecord,
-    session_of,
-)
+from collector.records.keeping import BroadcastRecord, KeepingRecord, session_of
 from collector.records.otlp_signals import LOGS
 from collector.records.sent_trace import SentTrace, SessionStanding, decode_sent
 from collector.records.sessions import session_key
-from collector.records.span_refs import Piece, pieces_read
+from collector.records.span_refs import pieces_read
 from collector.records.trace_outcomes import outcomes_of
 from collector.records.traces import RunawayRecord, VerdictRecord
 from evaluators.model import Outcome
@@ -197,26 +192,20 @@ class Keeper(BackendReader):
                 offset = record.position.offset
                 closed = read.closed(key=record.key, offset=offset, failed=fails)
                 orders = keeping.closed(closed, now)
-            case RunawayRecord(subject=subject) if subject.trace_id is not None:
-                orders = keeping.failed(bytes.fromhex(subject.trace_id), now)
+            case RunawayRecord() if read.subject.trace_id is not None:
+                orders = keeping.failed(bytes.fromhex(read.subject.trace_id), now)
             case VerdictRecord(scope="trace") if any(map(_fails, read.outcomes)):
                 orders = keeping.failed(bytes.fromhex(read.subject), now)
             case BroadcastRecord(alarms=alarms) if alarms is not None:
                 keeping.alarmed(list(alarms))
-            case BroadcastRecord(trace_id=trace_id) if trace_id is not None:
-                orders = keeping.said(bytes.fromhex(trace_id), now)
-            case BroadcastRecord(session_key=key) if key is not None:
-                orders = keeping.said(session_of(key), now)
+            case BroadcastRecord(said=subject) if subject is not None:
+                orders = keeping.said(subject, now)
             case SessionStanding():
                 session = session_of(session_key(read.service, read.session_id))
                 orders = keeping.session(session, now, fails=read.failed)
             case _:
                 pass
         return orders
-
-    async def _read(self, pieces: Iterable[Piece]) -> list[bytes | None]:
-        wanted = tuple(pieces)
-        return await self._retry.log("read spans", lambda: pieces_read(self._log_port, wanted))
 
     def _due(self, number: int, now: float) -> list[tuple[int, Order]]:
         found = self._partitions.get(number)
@@ -263,7 +252,8 @@ class Keeper(BackendReader):
         if trace is None:
             return None
         before = frozenset(() if known is None else known.spans)
-        read = await self._read(each for each in trace.spans if each not in before)
+        pieces = [each for each in trace.spans if each not in before]
+        read = await self._retry.log("read spans", lambda: pieces_read(self._log_port, pieces))
         if None in read:
             return None
         root = None if trace.trace.root_span_id is None else bytes.fromhex(trace.trace.root_span_id)

@@ -105,8 +105,8 @@ class BroadcastRecord(
 ):
     """What the owners of traces need of others: it is written into every partition that it may be about."""
 
-    trace_id: str | None = None  # somebody said something of it
-    session_key: bytes | None = None  # likewise
+    said: bytes | None = None
+    """The trace, or the session (`session_of`), that somebody said something of."""
     alarms: tuple[str, ...] | None = None
     """Every agent, as `agent_key`, for which a fault or a drop stands now; None: this is about something else."""
 

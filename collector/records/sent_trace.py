@@ -8,7 +8,7 @@ from collector.otlp.trace_state import BITS
 from collector.records.codec import decode
 from collector.records.keeping import BroadcastRecord, ClosedTrace, KeepingRecord, session_of
 from collector.records.span_refs import Piece
-from collector.records.trace_views import Unread, view
+from collector.records.trace_views import view
 from collector.records.traces import RunawayRecord, VerdictRecord
 
 
@@ -70,15 +70,6 @@ _sent = view(
 )
 
 
-def decode_sent(
-    value: bytes,
-) -> (
-    SentTrace
-    | VerdictRecord
-    | RunawayRecord
-    | SessionStanding
-    | KeepingRecord
-    | BroadcastRecord
-    | Unread
-):
+def decode_sent(value: bytes) -> msgspec.Struct:
+    """One of these kinds, or `Unread`."""
     return decode(_sent, value)

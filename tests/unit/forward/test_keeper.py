@@ -21,7 +21,7 @@ from collector.forward.reader import Way
 from collector.log.memory import MemoryLog
 from collector.log.port import TRACES, New
 from collector.records.codec import encode
-from collector.records.keeping import BroadcastRecord, KeepingRecord, agent_key
+from collector.records.keeping import BroadcastRecord, KeepingRecord, agent_key, session_of
 from collector.records.otlp_signals import LOGS
 from collector.records.otlp_signals import TRACES as SPANS_SIGNAL
 from collector.records.sent_trace import decode_sent
@@ -379,7 +379,7 @@ async def test_what_owners_are_told_is_known_after_a_restart() -> None:
     it = Stand()
     async with it.running():
         await it.write(encode(BroadcastRecord(alarms=(agent_key("support-bot", "planner"),))))
-        await it.write(encode(BroadcastRecord(session_key=session_key("support-bot", "s-2"))))
+        await it.write(encode(BroadcastRecord(said=session_of(session_key("support-bot", "s-2")))))
         await it.past(1)
     async with it.running():
         await it.close(1)
@@ -390,7 +390,7 @@ async def test_what_owners_are_told_is_known_after_a_restart() -> None:
     async with it.running():
         await it.close(3)
         await it.past()
-        await it.write(encode(BroadcastRecord(trace_id=f"{3:032x}")))
+        await it.write(encode(BroadcastRecord(said=(3).to_bytes(16))))
         await it.past(1)
 
     assert it.arrived() == {1: 2, 3: 2}
