@@ -4,6 +4,7 @@
 skipped, so nothing is missed for want of one. A test that starts a process says so with one of the marks below.
 """
 
+import platform
 import re
 import sys
 from collections.abc import Generator
@@ -82,6 +83,7 @@ def watched(item: pytest.Item) -> Generator[None]:
 
 def refuse_processes() -> None:
     """Audit hooks cannot be removed: this one lasts as long as the interpreter."""
+    platform.processor()  # OpenAI's client asks for it, by a process whose answer Python keeps
     sys.addaudithook(_refuse)
 
 
