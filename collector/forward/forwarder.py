@@ -44,9 +44,8 @@ class Forwarder(BackendReader):
             self._forwarded[backend] = Forwarded(self._clock)
         await super().assign(assigned)
         number, known = assigned.partition, assigned.metadata or 0
-        if self._unread_only != bool(
-            known % 2
-        ):  # `keep` was set, or taken away; metadata never go back
+        # `keep` was set, or taken away, since. Metadata never go back.
+        if self._unread_only != bool(known % 2):
             known = max(known // 2, await self._end(number)) * 2 + (1 if self._unread_only else 2)
             await self._commit_to(number, assigned.offset or self._begins.get(number, 0), known)
         self._whole_below[number] = known // 2
