@@ -78,9 +78,6 @@ class Child:
                 self._process = await asyncio.create_subprocess_exec(
                     sys.executable,
                     "-P",  # nothing that is in the working directory is ours
-                    *(
-                        ["-u"] if self._is_theirs else []
-                    ),  # what they print is not lost with the process
                     "-m",
                     self._module,
                     str(theirs.fileno()),
