@@ -6,7 +6,9 @@ The first frame is the question, the answer its only one: both are JSON.
 """
 
 import asyncio
+import contextlib
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
@@ -217,6 +219,8 @@ def main() -> None:
         limit_plugins()
         asked = next(read_frames(link.makefile("rb")))
         declared = declare(msgspec.json.decode(asked, type=Plugin))
+        with contextlib.suppress(Exception):  # it may have put something of its own there
+            sys.stdout.flush()  # `_exit` would drop what it printed
         link.sendall(pack_frame(msgspec.json.encode(declared)))
     os._exit(0)  # it may have left threads behind
 
