@@ -151,6 +151,7 @@ async def test_validate_names_what_does_not_fit(
     fit = {"max_message_bytes": str(20 << 20), "message_timestamp_type": "LogAppendTime"}
     prefix = f"{abs(hash((topic, complaint)))}."
     await create_topic(kafka, f"{prefix}{topic}", partitions=2, **(fit | shape))
+    await until_listed(kafka, f"{prefix}{topic}")
     kafka_settings = KafkaLogConfig(bootstrap_servers=kafka, topic_prefix=prefix)
 
     with pytest.raises(ConfigError, match=complaint):
@@ -289,3 +290,14 @@ async def test_an_old_broker_cannot_say_and_lacks_nothing() -> None:
 
     admin = cast("AIOKafkaAdminClient", Admin())
     assert await missing_rights(admin, topics=["spans"], operations=[WRITE]) == []
+
+
+async def until_listed(bootstrap: str, topic: str) -> None:
+    """A busy broker answers that it made a topic a moment before it tells others of it."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        while topic not in await admin.list_topics():
+            await asyncio.sleep(0.05)
+    finally:
+        await admin.close()
