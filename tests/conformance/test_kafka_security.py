@@ -297,7 +297,7 @@ async def until_listed(bootstrap: str, topic: str) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await admin.start()
     try:
-        while topic not in await admin.list_topics():
+        while topic not in await admin.list_topics():  # noqa: ASYNC110 - nothing to wait on
             await asyncio.sleep(0.05)
     finally:
         await admin.close()
