@@ -42,13 +42,17 @@ class Forwarder(BackendReader):
     async def assign(self, assigned: Assigned) -> None:
         for backend in self._backends:  # what is read again has not come back
             self._forwarded[backend] = Forwarded(self._clock)
-        await super().assign(assigned)
         number, known = assigned.partition, assigned.metadata or 0
         # `keep` was set, or taken away, since. Metadata never go back.
-        if self._unread_only != bool(known % 2):
+        if assigned.offset is not None and self._unread_only != bool(known % 2):
             known = max(known // 2, await self._end(number)) * 2 + (1 if self._unread_only else 2)
-            await self._commit_to(number, assigned.offset or self._begins.get(number, 0), known)
+            await self._commit_to(number, assigned.offset, known)
         self._whole_below[number] = known // 2
+        await super().assign(assigned)
+
+    def _first_metadata(self, end: int) -> int:
+        """Nothing waits where no one has read before: what comes from here on is as `keep` says."""
+        return 2 * end + self._unread_only
 
     async def take(self, batch: Batch) -> None:
         """The backend has every record of the batch when this returns, or will never take it."""

@@ -70,9 +70,14 @@ class BackendReader(Consumer):
         self._begins.pop(partition, None)
         if assigned.offset is None and isinstance(self._log_port, Ends):
             end = await self._end(partition)
-            await self._commit_to(partition, end)
+            await self._commit_to(partition, end, self._first_metadata(end))
             self._begins[partition] = end
         self._way.has_begun.set()
+
+    def _first_metadata(self, end: int) -> int | None:
+        """Of the first commit of all, which is at the end."""
+        del end
+        return None
 
     async def finish(self) -> None:
         if self._way.drains:

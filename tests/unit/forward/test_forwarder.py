@@ -139,6 +139,24 @@ async def test_what_waits_when_keep_is_set_is_sent_whole_and_nothing_behind_it()
     assert forwarded_spans(it.spans) == [2, 3, 4]
 
 
+async def test_what_comes_as_keep_begins_to_read_did_not_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    it = Stand()
+    find_end = it.log.end
+
+    async def busy(topic: str, partition: int) -> int:
+        end = await find_end(topic, partition)
+        await it.write(body(span(1, 1)))  # between any two looks
+        return end
+
+    monkeypatch.setattr(it.log, "end", busy)
+    async with it.running(keeps=True):
+        await eventually(lambda: (it.committed or 0) > 0)
+
+    assert forwarded_spans(it.spans) == []
+
+
 async def test_spans_that_no_trace_needs_any_more_wait_for_the_backend() -> None:
     it = Stand()
     async with it.running():
