@@ -274,3 +274,9 @@ def test_sentry_writes_an_answers_texts_and_calls_apart() -> None:
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
     assert [(c.name, c.arguments) for c in trace.tool_calls] == [("get_weather", ARGUMENTS)]
+
+
+def test_the_agent_of_a_step_is_the_one_it_names() -> None:
+    step = {"gen_ai.operation.name": "agent_step", "gen_ai.agent.name": "clerk"}
+
+    assert trace_of(SpanSpec(id=1, name="step 1", attributes=step)).agent == "clerk"

@@ -392,14 +392,9 @@ def test_llamaindex_without_spans_of_its_model_has_question_and_answer_in_its_ev
     assert one_call(trace).arguments == ARGUMENTS
 
 
-def test_the_agent_of_a_decorated_workflow_is_the_graph_inside_and_of_a_step_the_one_it_names() -> (
-    None
-):
+def test_the_agent_of_a_decorated_workflow_is_the_graph_inside() -> None:
     node = {"traceloop.association.properties.langgraph_node": "model"}
-    step = {"gen_ai.operation.name": "agent_step", "gen_ai.agent.name": "clerk"}
     around = entity(1, "workflow", "support_chat")
-
     assert trace_of(around, entity(2, "workflow", "helper", parent=1)).agent == "support_chat"
     inside = entity(3, "task", "model", parent=2, attributes=node)
     assert trace_of(around, entity(2, "workflow", "helper", parent=1), inside).agent == "helper"
-    assert trace_of(SpanSpec(id=4, name="step 1", attributes=step)).agent == "clerk"
