@@ -5,71 +5,62 @@ from collector.base.telemetry import Telemetry
 
 class ApiFamilies:
     def __init__(self, telemetry: Telemetry) -> None:
-        self.index_bytes = telemetry.gauge("index_bytes", "Bytes in use in the API's index.")
-        self.index_limit_bytes = telemetry.gauge(
-            "index_limit_bytes", "The limit of the API's index."
-        )
-        self.evicted = telemetry.counter(
+        counter, gauge = telemetry.counter, telemetry.gauge
+        self.index_bytes = gauge("index_bytes", "Bytes in use in the API's index.")
+        self.index_limit_bytes = gauge("index_limit_bytes", "The limit of the API's index.")
+        self.evicted = counter(
             "index_evicted",
             "Entries that the index forgot to stay within its limits.",
-            "kind",
-            "reason",
+            "kind reason",
         )
-        self.refused = telemetry.counter(
+        self.refused = counter(
             "index_refused_records", "Records that found no room in the index.", "topic"
         )
-        self.answers_refused = telemetry.counter(
+        self.answers_refused = counter(
             "answers_refused", "Pages and API answers that were refused, by reason.", "reason"
         )
-        self.feedback = telemetry.counter(
+        self.feedback = counter(
             "feedback",
             "Feedback that was joined with its session, by what it says.",
-            "service",
-            "agent",
-            "name",
-            "kind",
-            "label",
+            "service agent name kind label",
         )
-        self.feedback_unmatched = telemetry.counter(
-            "feedback_unmatched",
-            "Feedback whose trace or session did not come within an hour.",
+        self.feedback_unmatched = counter(
+            "feedback_unmatched", "Feedback whose trace or session did not come within an hour."
         )
-        self.external = telemetry.counter(
+        self.external = counter(
             "external_evaluations",
             "Scores of other evaluators that became signals.",
-            "service",
-            "agent",
-            "evaluator",
+            "service agent evaluator",
         )
-        self.external_unmatched = telemetry.counter(
+        self.external_unmatched = counter(
             "external_evaluations_unmatched",
             "Scores of other evaluators whose trace or session did not come within an hour.",
         )
-        self.external_dropped = telemetry.counter(
+        self.external_dropped = counter(
             "external_evaluations_dropped",
             "Scores of other evaluators that became no signal, by reason.",
             "reason",
         )
-        labels = ("service", "agent", "evaluator", "name")
-        self.agreement_kappa = telemetry.gauge(
+        labels = "service agent evaluator name"
+        self.agreement_kappa = gauge(
             "agreement_kappa_ratio",
             "Cohen's kappa of what an evaluator passes and what people like; absent below 30 pairs.",
-            *labels,
+            labels,
         )
-        self.agreement_rank = telemetry.gauge(
+        self.agreement_rank = gauge(
             "agreement_rank_ratio",
             "Chance that what people like has a higher score than what they dislike; absent below 30 pairs.",
-            *labels,
+            labels,
         )
-        self.agreement_upper = telemetry.gauge(
+        self.agreement_upper = gauge(
             "agreement_rank_upper_bound_ratio",
             "The upper bound of that chance, of judges alone; below 0.6 a judge is no better than chance.",
-            *labels,
+            labels,
         )
-        self.agreement_samples = telemetry.gauge(
+        self.agreement_samples = gauge(
             "agreement_samples",
             "Traces or sessions that both an evaluator and people judged; absent below 30.",
-            *labels,
+            labels,
         )
         self.agreements = (
             self.agreement_kappa,
@@ -77,8 +68,8 @@ class ApiFamilies:
             self.agreement_upper,
             self.agreement_samples,
         )
-        self.stream_clients = telemetry.gauge("stream_clients", "Clients of the live stream now.")
-        self.stream_dropped = telemetry.counter(
+        self.stream_clients = gauge("stream_clients", "Clients of the live stream now.")
+        self.stream_dropped = counter(
             "stream_clients_dropped",
             "Clients of the live stream that were let go, by reason.",
             "reason",

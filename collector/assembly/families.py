@@ -11,34 +11,30 @@ from collector.log.port import SPANS, Position
 
 class AssemblyFamilies:
     def __init__(self, telemetry: Telemetry) -> None:
-        self.traces_closed = telemetry.counter(
-            "traces_closed", "Traces closed, by reason.", "service", "reason"
-        )
-        self.late_spans = telemetry.counter(
+        counter, gauge = telemetry.counter, telemetry.gauge
+        self.traces_closed = counter("traces_closed", "Traces closed, by reason.", "service reason")
+        self.late_spans = counter(
             "late_spans",
             "Spans of a trace that was closed already, by what was done.",
-            "service",
-            "action",
+            "service action",
         )
-        self.spans_ignored = telemetry.counter(
+        self.spans_ignored = counter(
             "spans_ignored", "Spans that assembly passed over, by reason.", "reason"
         )
-        self.marks_evicted = telemetry.counter(
+        self.marks_evicted = counter(
             "marks_evicted",
             "Closed traces forgotten because too many are remembered: a later span opens them again.",
         )
-        self.trace_gaps = telemetry.counter(
-            "trace_gaps", "Traces that lack something, by what.", "service", "gap"
+        self.trace_gaps = counter(
+            "trace_gaps", "Traces that lack something, by what.", "service gap"
         )
-        self.trace_glances = telemetry.counter(
-            "trace_glances",
-            "Looks at traces that are still open, by result.",
-            "result",
+        self.trace_glances = counter(
+            "trace_glances", "Looks at traces that are still open, by result.", "result"
         )
         """By result: `nothing`, `suspect`, `closed`, `busy`, `failed`, `too_large`."""
-        self.traces_active = telemetry.gauge("traces_active", "Traces open now.")
-        self.buffer_bytes = telemetry.gauge("buffer_bytes", "Memory of all open traces.")
-        self.buffer_limit_bytes = telemetry.gauge(
+        self.traces_active = gauge("traces_active", "Traces open now.")
+        self.buffer_bytes = gauge("buffer_bytes", "Memory of all open traces.")
+        self.buffer_limit_bytes = gauge(
             "buffer_limit_bytes", "The limit of buffer_bytes (windows.memory)."
         )
 

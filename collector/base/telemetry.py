@@ -116,7 +116,7 @@ class Telemetry:
             "label_overflow", "Label values folded into _other or dropped.", "label"
         )
         self.signals = self.counter(
-            "signals", "Signals handed to a sink, by what became of them.", "sink", "result"
+            "signals", "Signals handed to a sink, by what became of them.", "sink result"
         )
         self.build = Info("spanwise_build", "The running version.", registry=self.registry)
 
@@ -146,25 +146,27 @@ class Telemetry:
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
 
-    def counter(self, name: str, help_text: str, *labels: str) -> Counter:
+    def counter(self, name: str, help_text: str, labels: str = "") -> Counter:
         """The counter `spanwise_<name>`: made at the first call, the same one at every later call."""
         return self._family(_Counter, name, help_text, labels)
 
-    def gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
+    def gauge(self, name: str, help_text: str, labels: str = "") -> Gauge:
         """The gauge `spanwise_<name>`: made at the first call, the same one at every later call."""
         return self._family(_Gauge, name, help_text, labels)
 
     def histogram(
-        self, name: str, help_text: str, *labels: str, buckets: Sequence[float]
+        self, name: str, help_text: str, labels: str = "", *, buckets: Sequence[float]
     ) -> Histogram:
         """The histogram `spanwise_<name>`: made at the first call, the same one at every later call."""
         return self._family(_Histogram, name, help_text, labels, buckets=buckets)
 
-    def tally(self, name: str, help_text: str, *labels: str) -> Tally:
+    def tally(self, name: str, help_text: str, labels: str = "") -> Tally:
         """As `counter`, for a family that one thread alone adds to."""
         return self._family(Tally, name, help_text, labels)
 
-    def buckets(self, name: str, help_text: str, *labels: str, buckets: Sequence[float]) -> Buckets:
+    def buckets(
+        self, name: str, help_text: str, labels: str = "", *, buckets: Sequence[float]
+    ) -> Buckets:
         """As `histogram`, for a family that one thread alone observes; its bounds are from 0 to 100,000."""
         return self._family(Buckets, name, help_text, labels, buckets=buckets)
 
@@ -173,12 +175,14 @@ class Telemetry:
         kind: Callable[..., _F],
         name: str,
         help_text: str,
-        labels: Sequence[str],
+        labels: str,
         **settings: Sequence[float],
     ) -> _F:
+        """`labels`: their names, parted by spaces."""
         if name not in self._families:
-            made = kind(f"spanwise_{name}", help_text, labels, registry=self.registry, **settings)
+            names = labels.split()
+            made = kind(f"spanwise_{name}", help_text, names, registry=self.registry, **settings)
             self._families[name] = made
-            if "service" in labels and "agent" not in labels:
+            if "service" in names and "agent" not in names:
                 self._by_service.append(made)
         return cast(_F, self._families[name])

@@ -11,7 +11,7 @@ from collector.records.trace_views import TraceUsage
 from collector.watch.windows.target import Labels
 
 _F = TypeVar("_F", Tally, Buckets)
-_T = ("service", "agent", "evaluator", "scope")
+_T = "service agent evaluator scope"
 _TENTHS = tuple(round(tenth / 10, 1) for tenth in range(1, 11))
 
 
@@ -19,68 +19,61 @@ class AgentFamilies:
     """Counts signals and traces, by label values that the caller has bounded."""
 
     def __init__(self, telemetry: Telemetry) -> None:
-        self._names: dict[Tally | Buckets, tuple[str, ...]] = {}
+        self._names: dict[Tally | Buckets, list[str]] = {}
         self._children: dict[tuple[Tally | Buckets, tuple[str, ...]], Any] = {}
         self._counts: dict[Labels, LabelCounts] = {}
 
-        def counter(name: str, text: str, *labels: str) -> Tally:
-            made = telemetry.tally(name, text, *labels)
-            self._names[made] = labels
+        def counter(name: str, text: str, labels: str) -> Tally:
+            made = telemetry.tally(name, text, labels)
+            self._names[made] = labels.split()
             return made
 
-        def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Buckets:
-            made = telemetry.buckets(name, text, *labels, buckets=buckets)
-            self._names[made] = labels
+        def histogram(name: str, text: str, buckets: tuple[float, ...], labels: str) -> Buckets:
+            made = telemetry.buckets(name, text, labels, buckets=buckets)
+            self._names[made] = labels.split()
             return made
 
         self._evaluations = counter(
             "evaluations",
             "Subjects (traces, sessions) evaluated, each once, at its first final outcome.",
-            *_T,
-            "sample",
-            "outcome",
+            f"{_T} sample outcome",
         )
         self._skipped = counter(
             "evaluations_skipped",
             "Evaluations that were due and not made, by reason.",
-            *_T,
-            "reason",
+            f"{_T} reason",
         )
         self._revisions = counter(
-            "revisions", "Later final outcomes of subjects that were counted already.", *_T
+            "revisions", "Later final outcomes of subjects that were counted already.", _T
         )
         self._scores = histogram(
-            "score_ratio", "Scores of randomly sampled subjects, 0 to 1.", _TENTHS, *_T
+            "score_ratio", "Scores of randomly sampled subjects, 0 to 1.", _TENTHS, _T
         )
         self._lag = histogram(
             "score_lag_seconds",
             "From the arrival of a subject's newest span to its score, in log time.",
             (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600),
-            "evaluator",
-            "scope",
+            "evaluator scope",
         )
         self._durations = histogram(
             "trace_duration_seconds",
             "Duration of traces, from the first start to the last end.",
             (1, 10, 60, 600),
-            "service",
-            "agent",
+            "service agent",
         )
         self._cost = counter(
-            "trace_cost_usd", "Cost of traces in USD, as their spans say it.", "service", "agent"
+            "trace_cost_usd", "Cost of traces in USD, as their spans say it.", "service agent"
         )
         self._tokens = counter(
-            "trace_tokens", "Tokens of traces, as their spans say it.", "service", "agent", "type"
+            "trace_tokens", "Tokens of traces, as their spans say it.", "service agent type"
         )
         self._cancelled = counter(
-            "traces_cancelled", "Traces of runs that somebody stopped.", "service", "agent"
+            "traces_cancelled", "Traces of runs that somebody stopped.", "service agent"
         )
         self._task_runs_dropped = counter(
             "task_runs_dropped",
             "Task runs that count for no pass@k, by reason.",
-            "service",
-            "agent",
-            "reason",
+            "service agent reason",
         )
 
         self.runaways_dropped = telemetry.counter(

@@ -24,8 +24,7 @@ class ForwardFamilies:
         self.traces = telemetry.counter(
             "forward_traces",
             "Traces under `forward.keep`: `kept`, `dropped`, or `lost`, each by reason.",
-            "result",
-            "reason",
+            "result reason",
         )
         self.spans = telemetry.counter(
             "forward_spans",

@@ -10,8 +10,9 @@ Amount: TypeAlias = Callable[[], float | None]  # USD; None: without limit
 
 class JudgingFamilies:
     def __init__(self, telemetry: Telemetry) -> None:
-        self.requests = telemetry.counter(
-            "judge_requests", "Requests to judges, by how they ended.", "model", "result"
+        counter, gauge = telemetry.counter, telemetry.gauge
+        self.requests = counter(
+            "judge_requests", "Requests to judges, by how they ended.", "model result"
         )
         self.request_duration = telemetry.histogram(
             "judge_request_duration_seconds",
@@ -19,19 +20,17 @@ class JudgingFamilies:
             "model",
             buckets=(0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
         )
-        self.tokens = telemetry.counter(
-            "judge_tokens", "Tokens that judges counted.", "model", "type"
-        )
-        self.cost = telemetry.counter("judge_cost_usd", "What judges cost, in USD.", "model")
-        self.budget_remaining = telemetry.gauge(
+        self.tokens = counter("judge_tokens", "Tokens that judges counted.", "model type")
+        self.cost = counter("judge_cost_usd", "What judges cost, in USD.", "model")
+        self.budget_remaining = gauge(
             "judge_budget_remaining_usd",
             "What may still be spent in the budget's period.",
             "budget",
         )
-        self.budget_limit = telemetry.gauge(
+        self.budget_limit = gauge(
             "judge_budget_limit_usd", "What may be spent in the budget's period.", "budget"
         )
-        self.restarts = telemetry.counter(
+        self.restarts = counter(
             "judge_restarts",
             "Judge processes replaced, by reason: died, hung, unstartable.",
             "reason",

@@ -15,18 +15,18 @@ def titled(items: str) -> str:
 
 class ReceiverFamilies:
     def __init__(self, telemetry: Telemetry, signals: Sequence[OtlpSignal] = OTLP_SIGNALS) -> None:
+        counter, gauge = telemetry.counter, telemetry.gauge
         self.received = {
-            signal.items: telemetry.counter(
+            signal.items: counter(
                 f"{signal.items}_received",
                 f"{titled(signal.items)} that arrived, by what became of them.",
-                "transport",
-                "result",
+                "transport result",
             )
             for signal in signals
         }
         """By `OtlpSignal.items`; of traces `spanwise_spans_received_total`."""
         self.dropped = {
-            signal.items: telemetry.counter(
+            signal.items: counter(
                 f"{signal.items}_dropped",
                 f"{titled(signal.items)} that were taken in and are of no use, by reason.",
                 "reason",
@@ -35,47 +35,38 @@ class ReceiverFamilies:
             if signal.drops
         }
         """The same; only of signals that drop items."""
-        self.requests = telemetry.counter(
-            "requests", "Export requests, by how they were answered.", "transport", "code"
+        self.requests = counter(
+            "requests", "Export requests, by how they were answered.", "transport code"
         )
-        self.refused = telemetry.counter(
+        self.refused = counter(
             "requests_refused",
             "Export requests that were refused for now, by reason.",
-            "transport",
-            "reason",
+            "transport reason",
         )
-        self.misdirected = telemetry.counter(
+        self.misdirected = counter(
             "requests_misdirected",
             "Export requests to a wrong port or path, which were answered with the right one, by what was wrong.",
-            "transport",
-            "reason",
+            "transport reason",
         )
-        self.requests_dropped = telemetry.counter(
+        self.requests_dropped = counter(
             "requests_dropped",
             "Export requests of signals that are not taken in: answered OK and dropped unread.",
-            "transport",
-            "signal",
+            "transport signal",
         )
-        self.feedback_received = telemetry.counter(
-            "feedback_received",
-            "Feedback that arrived, by what became of it.",
-            "transport",
-            "result",
+        self.feedback_received = counter(
+            "feedback_received", "Feedback that arrived, by what became of it.", "transport result"
         )
-        self.strings_repaired = telemetry.counter(
+        self.strings_repaired = counter(
             "strings_repaired",
             "Strings that were not Unicode and got U+FFFD in place of what is damaged.",
             "transport",
         )
-        self.strings_redacted = telemetry.counter(
+        self.strings_redacted = counter(
             "strings_redacted",
             "Strings with secrets (`redaction.patterns`): `marked` where they stood, or one marker as a `whole`.",
-            "transport",
-            "how",
+            "transport how",
         )
-        self.in_flight_bytes = telemetry.gauge(
-            "in_flight_bytes", "Bytes of requests being taken in."
-        )
+        self.in_flight_bytes = gauge("in_flight_bytes", "Bytes of requests being taken in.")
 
     def received_child(self, items: str, transport: str, result: str) -> Counter:
         return self.received[items].labels(transport, result)

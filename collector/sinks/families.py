@@ -8,10 +8,7 @@ class SinkFamilies:
         self.signals = telemetry.signals
         """By result: `acked`, `retried`, `lost`; `unmatched`: the tool never had their trace or session."""
         self.feedback = telemetry.counter(
-            "feedback_handed_on",
-            "Feedback handed to a sink, by what became of it.",
-            "sink",
-            "result",
+            "feedback_handed_on", "Feedback handed to a sink, by what became of it.", "sink result"
         )
         self.outbox_records = telemetry.gauge(
             "outbox_records", "Signals that a sink has not delivered yet.", "sink"

@@ -85,7 +85,7 @@ def test_volumes_do_not_depend_on_the_order_of_arrival(
 @settings(deadline=None, max_examples=examples(20))
 def test_the_number_of_series_is_bounded_whatever_arrives(found: list[tuple[int, int]]) -> None:
     telemetry = Telemetry(CollectorRegistry())
-    closed = telemetry.counter("traces_closed", "Traces.", "service", "reason")
+    closed = telemetry.counter("traces_closed", "Traces.", "service reason")
     families = AgentFamilies(telemetry)
     targets = Targets(AgentWindow(), lambda _: 0.9)
     for offset, (agent, evaluator) in enumerate(found * 3):

@@ -187,7 +187,7 @@ def series(telemetry: Telemetry, name: str) -> dict[str, float]:
 
 def test_services_of_the_process_have_slots_by_volume_too() -> None:
     telemetry = Telemetry(CollectorRegistry())
-    closed = telemetry.counter("traces_closed", "Traces.", "service", "reason")
+    closed = telemetry.counter("traces_closed", "Traces.", "service reason")
 
     def close(name: str) -> None:
         telemetry.count_service(name, BASE)
@@ -211,7 +211,7 @@ def test_every_label_value_is_short_whoever_made_the_name(kind: str) -> None:
     long = "model" * 200_000
 
     if kind == "counter":
-        telemetry.counter("c", "c", "model", "type").labels(long, "x" * 500)
+        telemetry.counter("c", "c", "model type").labels(long, "x" * 500)
     elif kind == "gauge":
         telemetry.gauge("g", "g", "model").labels(model=long).set(1)
     else:
