@@ -31,11 +31,16 @@ PAUSES = frozenset(
 """What frameworks raise to wait for a person or another process, or to hand over to another agent."""
 
 _CANCELLED = re.compile(
-    r"""(api|async|call|client|context|generation|job|operation|request|rpc|run|stream|task|turn|user)*
-        (cancel(l?ed|lation)|abort)(err|error|exception)?
+    r"""(api|async|call|client|context|domexception|future|generation|job|model|nsurlerror|operation|request|response
+            |rpc|run|stream|task|thread|turn|user)*
+        (cancel(l?ed|l?ation)?|abort)(err|error|exception|failure)?
     | errcanceled  # axios
+    | (request|response)aborted(error)?  # Django, Next.js, undici
     | generatorexit  # a stream in Python whose reader left
-    | keyboardinterrupt
+    | greenletexit  # gevent
+    | keyboardinterrupt | sigint | userinterrupt(exception)?
+    | (thread)?interruptedexception | closedbyinterruptexception  # Java and .NET
+    | taskrevoked(error)?  # Celery
     | 20  # the number of JavaScript's AbortError; OTel's SDK for JS prefers a code to the name
     | client(disconnect(ed)?|closedrequest)(error)?  # Starlette
     | 499  # what nginx logs for a client that closed the request""",
@@ -43,14 +48,19 @@ _CANCELLED = re.compile(
 )
 """Types of errors by which somebody stopped a run: in lower case, letters and digits of the last name alone.
 
-Orders are cancelled too, so other prefixes do not count. .NET's TaskCanceledException may be a time-out.
+Orders are cancelled too, so other prefixes do not count. .NET's TaskCanceledException may be a time-out. Not here,
+because their types say nothing of a stop: Go's `*errors.errorString`, which context.Canceled shares with most errors,
+Java's InterruptedIOException, which may be a time-out, and a database's QueryCanceled, which mostly is one.
 """
+_OF_RUBY = frozenset({"async::stop", "async::cancel", "interrupt"})
+"""Whole names in lower case: models stop, too."""
 _TIME_OUT = re.compile(r"time(?:d)?out|deadline")
 _TIME_OUTS = frozenset({"23", "504", "408"})
 """The number of JavaScript's TimeoutError, and HTTP's."""
 _CAUSED_BY_TIME_OUT = "---> System.TimeoutException"
 """In the trace of calls that .NET records of an exception: the type of the one that led to it."""
-_NAME = re.compile(r"[^.:/\\$+#]+$")
+_NAME = re.compile(r"[^.:/\\$+#(]+(?=\(|$)")
+"""The last name; in Rust what a variant holds may follow: `JoinError::Cancelled(Id(7))`."""
 _NO_LETTER = re.compile(r"[^a-z0-9]")
 
 _GRPC = ("rpc.grpc.status_code", "rpc.response.status_code")
@@ -117,11 +127,12 @@ def is_cancelled(span: Span) -> bool:
         return not _TIME_OUT.search(_plain(text_of(get(_STATED))))
     if span.status == "ok":
         return False  # whoever set that knows that what was stopped did no harm
-    kind = _plain(raised(span))
+    kind = _kind(span)
     if _is_time_out(span, kind):
         return False
     return (
         _CANCELLED.fullmatch(kind) is not None
+        or raised(span).lower() in _OF_RUBY
         or any(_plain(text_of(get(key))) in ("1", "cancelled", "canceled") for key in _GRPC)
         or any(text_of(get(key)) == "499" for key in _HTTP)
     )
@@ -133,7 +144,7 @@ def timed_out(span: Span) -> bool:
         return False
     get = span.attributes.get
     grpc = (_plain(text_of(get(key))) for key in _GRPC)
-    return _is_time_out(span, _plain(raised(span))) or any(
+    return _is_time_out(span, _kind(span)) or any(
         code in ("4", "deadlineexceeded") for code in grpc
     )
 
@@ -141,8 +152,18 @@ def timed_out(span: Span) -> bool:
 def _is_time_out(span: Span, kind: str) -> bool:
     if kind in _TIME_OUTS or _TIME_OUT.search(kind):
         return True
-    calls = (string(event.attributes.get("exception.stacktrace")) for event in _exceptions(span))
-    return _CAUSED_BY_TIME_OUT in (next(calls, None) or "")
+    return _CAUSED_BY_TIME_OUT in _stack(span)
+
+
+def _kind(span: Span) -> str:
+    """The plain name of what was raised. A DOMException says at the head of its stack alone which one it is."""
+    kind = _plain(raised(span))
+    return _plain(_stack(span).partition(":")[0]) if kind == "domexception" else kind
+
+
+def _stack(span: Span) -> str:
+    stacks = (string(event.attributes.get("exception.stacktrace")) for event in _exceptions(span))
+    return next(stacks, None) or ""
 
 
 def _plain(name: str | None) -> str:

@@ -33,6 +33,25 @@ TYPES = (
     "context canceled",
     "RunCancelledError",
     "499",
+    "DOMException [AbortError]",
+    "ModelAbortError",
+    "undici.RequestAbortedError",
+    "java.lang.InterruptedException",
+    "java.nio.channels.ClosedByInterruptException",
+    "System.Threading.ThreadInterruptedException",
+    "io.temporal.failure.CanceledFailure",
+    "reactor.core.Exceptions$CancelException",
+    "tokio::task::JoinError::Cancelled(Id(7))",
+    "trio.Cancelled",
+    "grpc.FutureCancelledError",
+    "gevent.GreenletExit",
+    "celery.exceptions.TaskRevokedError",
+    "Swift.CancellationError",
+    "NSURLErrorCancelled",
+    "Amp\\CancelledException",
+    "Async::Stop",
+    "Interrupt",
+    "SIGINT",
 )
 TIME_OUTS = (
     "TimeoutError",
@@ -44,8 +63,17 @@ TIME_OUTS = (
     "23",
     "httpx.ReadTimeout",
 )
-NO_STOPS = (*TIME_OUTS, "shop.OrderCancelledError", "ABORTED")
-"""An order that is cancelled is no run, and gRPC's ABORTED is a conflict."""
+NO_STOPS = (
+    *TIME_OUTS,
+    "shop.OrderCancelledError",
+    "ABORTED",
+    "*errors.errorString",
+    "java.io.InterruptedIOException",
+    "psycopg.errors.QueryCanceled",
+    "DOMException",
+    "Pit::Stop",
+)
+"""An order that is cancelled is no run, gRPC's ABORTED is a conflict; the types of the others do not say it."""
 ASKED = {**CHAT, "gen_ai.output.messages": said("", call("find_order", "c1", id=7))}
 
 
@@ -150,6 +178,24 @@ def test_a_time_out_of_dotnet_is_known_by_what_led_to_it() -> None:
     trace = trace_of(SpanSpec(id=1, attributes=AGENT, end=9, status=2, events=[event]))
 
     assert trace.status == "error"
+
+
+@for_each(
+    "stack,status",
+    [
+        ("AbortError: This operation was aborted\n    at new DOMException (...)", "cancelled"),
+        ("DOMException [AbortError]: This operation was aborted\n    at ...", "cancelled"),
+        ("TimeoutError: The operation timed out\n    at ...", "error"),
+        ("NotFoundError: AbortError: no\n    at ...", "error"),
+    ],
+)
+def test_a_dom_exception_says_at_the_head_of_its_stack_which_one_it_is(
+    stack: str, status: str
+) -> None:
+    event = exception("DOMException", **{"exception.stacktrace": stack})
+    trace = trace_of(SpanSpec(id=1, attributes=AGENT, end=9, status=2, events=[event]))
+
+    assert trace.status == status
 
 
 @pytest.mark.parametrize(
