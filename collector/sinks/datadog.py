@@ -12,7 +12,6 @@ from collector.base.errors import Permanent
 from collector.base.http_client import HttpAnswer, HttpTarget, has, is_json_or_nothing
 from collector.config.sinks import DatadogSinkConfig
 from collector.records.signal import unix_seconds
-from collector.sinks.writeback.batches import Written, write_in_batches
 from collector.sinks.writeback.score import ScoreShape, WrittenScore
 from collector.sinks.writeback.sink import WriteBack, target
 
@@ -20,32 +19,20 @@ from collector.sinks.writeback.sink import WriteBack, target
 class DatadogSink(WriteBack[DatadogSinkConfig]):
     name: ClassVar[str] = "datadog"
     shape: ClassVar[ScoreShape] = ScoreShape(
-        sessions=frozenset(), takes_sessions=False, replaces=False
+        sessions=frozenset(), takes_sessions=False, replaces=False, tool=("datadog", "ddtrace")
     )
+    trial = "/api/v1/validate"
+    promised = staticmethod(has("valid", bool))
 
     @classmethod
     def target(cls, settings: DatadogSinkConfig) -> HttpTarget:
         key = settings.api_key.get_secret_value()
+        headers = {"dd-api-key": key}
         return target(
-            settings,
-            name=cls.name,
-            endpoint=settings.endpoint,
-            headers={"dd-api-key": key},
-            credentials=("api_key", "site"),
-            places=("site",),
-            secrets=(key,),
+            cls.name, settings, "api_key", "site", secrets=(key,), places=("site",), headers=headers
         )
 
-    promised = staticmethod(has("valid", bool))
-
-    @classmethod
-    def trial(cls, settings: DatadogSinkConfig) -> str:
-        return "/api/v1/validate"
-
-    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        await write_in_batches([s for s in scores if not s.is_gone], self._send, written)
-
-    async def _send(self, scores: Sequence[WrittenScore]) -> None:
+    async def send(self, scores: Sequence[WrittenScore]) -> None:
         metrics = [self._metric(each) for each in scores]
         attributes = {"metrics": metrics}
         body = {"data": {"type": "evaluation_metric", "attributes": attributes}}

@@ -22,32 +22,22 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
     shape: ClassVar[ScoreShape] = ScoreShape(
         sessions=frozenset({"session.id", "langfuse.session.id"})
     )
+    trial = "/api/public/projects"
+    promised = staticmethod(has("data", list))
     _takes_lists: bool | None = None  # None: not known yet
 
     @classmethod
     def target(cls, settings: LangfuseSinkConfig) -> HttpTarget:
         secret = settings.secret_key.get_secret_value()
         basic = base64.b64encode(f"{settings.public_key}:{secret}".encode()).decode()
-        return target(
-            settings,
-            name=cls.name,
-            endpoint=settings.endpoint,
-            credentials=("public_key", "secret_key"),
-            secrets=(secret, basic),
-            auth=(settings.public_key, secret),
-        )
-
-    promised = staticmethod(has("data", list))
-
-    @classmethod
-    def trial(cls, settings: LangfuseSinkConfig) -> str:
-        return "/api/public/projects"
+        keys, auth = ("public_key", "secret_key"), (settings.public_key, secret)
+        return target(cls.name, settings, *keys, secrets=(secret, basic), auth=auth)
 
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        await write_in_batches([s for s in scores if not s.is_gone], self._send, written)
+        await write_in_batches([s for s in scores if not s.is_gone], self.send, written)
         await write_in_batches([s for s in scores if s.is_gone], self._take_away, written)
 
-    async def _send(self, scores: Sequence[WrittenScore]) -> None:
+    async def send(self, scores: Sequence[WrittenScore]) -> None:
         if self._takes_lists is not False:
             try:
                 await self._send_list(scores)

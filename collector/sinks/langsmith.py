@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from collector.base.errors import Permanent
 from collector.base.http_client import HttpAnswer, HttpTarget, has
 from collector.config.sinks import LangsmithSinkConfig
-from collector.sinks.writeback.batches import Missing, Written, write_one_by_one
+from collector.sinks.writeback.batches import Missing
 from collector.sinks.writeback.score import ScoreShape, WrittenScore
 from collector.sinks.writeback.sink import WriteBack, target
 
@@ -21,29 +21,16 @@ _WRITTEN = has("id", str)
 class LangsmithSink(WriteBack[LangsmithSinkConfig]):
     name: ClassVar[str] = "langsmith"
     shape: ClassVar[ScoreShape] = ScoreShape(sessions=frozenset())
+    is_one_by_one = True
+    trial = "/info"
+    promised = staticmethod(has("version", str))
 
     @classmethod
     def target(cls, settings: LangsmithSinkConfig) -> HttpTarget:
         key = settings.api_key.get_secret_value()
-        return target(
-            settings,
-            name=cls.name,
-            endpoint=settings.endpoint,
-            headers={"x-api-key": key},
-            credentials=("api_key",),
-            secrets=(key,),
-        )
+        return target(cls.name, settings, "api_key", secrets=(key,), headers={"x-api-key": key})
 
-    promised = staticmethod(has("version", str))
-
-    @classmethod
-    def trial(cls, settings: LangsmithSinkConfig) -> str:
-        return "/info"
-
-    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        await write_one_by_one(scores, self._send, written)
-
-    async def _send(self, scores: Sequence[WrittenScore]) -> None:
+    async def send(self, scores: Sequence[WrittenScore]) -> None:
         (score,) = scores
         one = f"/feedback/{score.uuid}"
         if score.is_gone:

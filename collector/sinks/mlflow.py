@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 from collector.base.errors import Permanent, Retryable
 from collector.base.http_client import HttpAnswer, HttpTarget, has
 from collector.config.sinks import MlflowSinkConfig
-from collector.sinks.writeback.batches import Missing, Written, write_one_by_one
+from collector.sinks.writeback.batches import Missing
 from collector.sinks.writeback.score import ScoreShape, WrittenScore
 from collector.sinks.writeback.sink import WriteBack, target
 
@@ -30,6 +30,9 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
         hangs_on="first",
         takes_errors=True,
     )
+    is_one_by_one = True
+    trial = "/api/2.0/mlflow/experiments/get?experiment_id=0"
+    promised = staticmethod(has("experiment"))
 
     @classmethod
     def target(cls, settings: MlflowSinkConfig) -> HttpTarget:
@@ -37,25 +40,15 @@ class MlflowSink(WriteBack[MlflowSinkConfig]):
         password = "" if settings.password is None else settings.password.get_secret_value()
         basic = base64.b64encode(f"{settings.username or ''}:{password}".encode()).decode()
         return target(
+            cls.name,
             settings,
-            name=cls.name,
-            endpoint=settings.endpoint,
-            headers={"authorization": f"Bearer {token}"} if token else None,
-            credentials=("username", "password", "token"),
+            *("username", "password", "token"),
             secrets=(token, password, basic if password else ""),
+            headers={"authorization": f"Bearer {token}"} if token else None,
             auth=(settings.username, password) if settings.username and not token else None,
         )
 
-    promised = staticmethod(has("experiment"))
-
-    @classmethod
-    def trial(cls, settings: MlflowSinkConfig) -> str:
-        return "/api/2.0/mlflow/experiments/get?experiment_id=0"
-
-    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        await write_one_by_one(scores, self._send, written)
-
-    async def _send(self, scores: Sequence[WrittenScore]) -> None:
+    async def send(self, scores: Sequence[WrittenScore]) -> None:
         (score,) = scores
         if not _TRACE_ID.fullmatch(score.subject.id):
             raise Permanent("the trace's id is not 32 hex digits")

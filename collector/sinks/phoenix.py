@@ -24,32 +24,30 @@ _NOT_THERE = " do not exist"
 class PhoenixSink(WriteBack[PhoenixSinkConfig]):
     name: ClassVar[str] = "phoenix"
     shape: ClassVar[ScoreShape] = ScoreShape(sessions=frozenset({"session.id"}))
+    promised = staticmethod(has("data"))
 
     @classmethod
     def target(cls, settings: PhoenixSinkConfig) -> HttpTarget:
         key = "" if settings.api_key is None else settings.api_key.get_secret_value()
         return target(
+            cls.name,
             settings,
-            name=cls.name,
-            endpoint=settings.endpoint,
-            headers={"authorization": f"Bearer {key}"} if key else None,
-            credentials=("api_key",),
-            places=("endpoint", "project"),
+            "api_key",
             secrets=(key,),
+            places=("endpoint", "project"),
+            headers={"authorization": f"Bearer {key}"} if key else None,
         )
 
-    promised = staticmethod(has("data"))
-
     @classmethod
-    def trial(cls, settings: PhoenixSinkConfig) -> str:
+    def trial_of(cls, settings: PhoenixSinkConfig) -> str:
         return f"/v1/projects/{quote(settings.project, safe='')}"
 
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
         for kind in ("trace", "session"):
             some = [each for each in scores if each.subject.kind == kind]
-            await write_in_batches(some, self._send, written)
+            await write_in_batches(some, self.send, written)
 
-    async def _send(self, scores: Sequence[WrittenScore]) -> None:
+    async def send(self, scores: Sequence[WrittenScore]) -> None:
         kind = scores[0].subject.kind
         data = [_annotation(each) for each in scores]
         answer = await self.client.ask(

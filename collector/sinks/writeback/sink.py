@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from collector.base.errors import Permanent, Retryable
@@ -10,9 +10,7 @@ from collector.base.http_client import TIMEOUT, Client, HttpTarget, Promise
 from collector.base.net import is_loopback
 from collector.config.sinks import Outlet
 from collector.config.tree import Config
-from collector.log.port import Position
-from collector.records.signal_batch import Published
-from collector.sinks.writeback.batches import Written
+from collector.sinks.writeback.batches import Written, write_in_batches, write_one_by_one
 from collector.sinks.writeback.score import ScoreShape, WrittenScore
 from collector.sinks.writeback.writer import ScoreWriter
 
@@ -20,12 +18,14 @@ TRIAL_TIMEOUT = 5.0  # seconds that a trial waits for an answer
 Settings = TypeVar("Settings", bound=Outlet)
 
 
-class WriteBack(Generic[Settings]):
-    """A `Sink` that sets scores aside while its tool does not have their trace or session (`SetsAside`)."""
+class WriteBack(ScoreWriter, Generic[Settings]):
+    """A `Sink` that sets scores aside while its tool does not have their trace or session."""
 
     name: ClassVar[str]
     shape: ClassVar[ScoreShape]
-    promised: ClassVar[Promise]  # of the answer to `trial`
+    is_one_by_one: ClassVar[bool] = False  # whether a request holds one score
+    trial: ClassVar[str] = ""  # the path of a question that changes nothing
+    promised: ClassVar[Promise]  # of the answer to it
 
     def __init__(
         self,
@@ -37,27 +37,32 @@ class WriteBack(Generic[Settings]):
     ) -> None:
         """Write where `settings` say; `page` is where links to Spanwise's own page lead."""
         self.settings = settings
-        self.clock = clock
         self.client = Client(self.target(settings), timeout=timeout)
         asked = settings.evaluators
         shape = self.shape._replace(
             evaluators=None if asked is None else frozenset(asked),
             explanation=settings.explanation,
             page=page,
-            tool=(self.name, "ddtrace") if self.name == "datadog" else (self.name,),
+            tool=self.shape.tool or (self.name,),
         )
-        self._writer = ScoreWriter(self, shape, wait=settings.wait, now=clock)
+        super().__init__(shape, wait=settings.wait, clock=clock)
 
     @classmethod
     def target(cls, settings: Settings) -> HttpTarget:
         raise NotImplementedError
 
     @classmethod
-    def trial(cls, settings: Settings) -> str:
+    def trial_of(cls, settings: Settings) -> str:
+        del settings
+        return cls.trial
+
+    async def send(self, scores: Sequence[WrittenScore]) -> None:
+        """One request. Raises as `write_in_batches` says."""
         raise NotImplementedError
 
     async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        raise NotImplementedError
+        write = write_one_by_one if self.is_one_by_one else write_in_batches
+        await write(scores, self.send, written)
 
     @classmethod
     def configured(cls, config: Config) -> Self | None:
@@ -69,7 +74,7 @@ class WriteBack(Generic[Settings]):
         section = cast(Settings, getattr(config.sinks, cls.name))
         client = Client(cls.target(section), timeout=TRIAL_TIMEOUT)
         try:
-            await client.ask("GET", cls.trial(section), promised=cls.promised)
+            await client.ask("GET", cls.trial_of(section), promised=cls.promised)
         except (Retryable, Permanent) as error:
             prefix = f"sinks.{cls.name}"
             text = str(error)
@@ -78,44 +83,25 @@ class WriteBack(Generic[Settings]):
             await client.close()
         return None
 
-    @property
-    def waiting(self) -> Collection[Position]:
-        return self._writer.waiting
-
-    @property
-    def unmatched(self) -> int:
-        return self._writer.unmatched
-
-    async def deliver(self, signals: Sequence[Published]) -> None:
-        await self._writer.deliver(signals)
-
-    async def again(self) -> None:
-        await self._writer.again()
-
-    def forget(self, partition: int) -> None:
-        self._writer.forget(partition)
-
     async def close(self, deadline: float) -> None:
         async with asyncio.timeout(deadline):
             await self.client.close()
 
 
 def target(
-    settings: Outlet,
-    *,
     name: str,
-    endpoint: str,
-    headers: dict[str, str] | None = None,
-    credentials: Sequence[str],
+    settings: Outlet,
+    *credentials: str,
+    secrets: Sequence[str],
     places: Sequence[str] = ("endpoint",),
-    secrets: Sequence[str] = (),
+    headers: dict[str, str] | None = None,
     auth: tuple[str, str] | None = None,
 ) -> HttpTarget:
-    """The target of a section `sinks.<name>`."""
-    section = f"sinks.{name}"
+    """The target of a section `sinks.<name>`, whose `credentials` and `places` are settings."""
+    section, given = f"sinks.{name}", cast(Any, settings)
     return HttpTarget(
         section=section,
-        endpoint=endpoint.rstrip("/"),
+        endpoint=given.endpoint.rstrip("/"),
         headers=headers or {},
         secrets=tuple(secrets),
         credentials=tuple(f"{section}.{each}" for each in credentials),

@@ -3,7 +3,6 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -24,33 +23,17 @@ from collector.sinks.writeback.set_aside import SetAside
 KNOWN = 100_000  # the newest writes that are remembered: what they wrote can be taken away again
 
 
-class Tool(Protocol):
-    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        """Write or take away each score, no two of which have the same key; `written` says what became of them.
-
-        Raises Retryable: not all of them could be written now.
-        """
-        ...
-
-
 class ScoreWriter:
-    """Brings the scores of signals to a tool, each to its one place.
+    """Brings the scores of signals to a tool, each to its one place (`SetsAside`).
 
-    `tool`: where they go. `wait`: seconds for which scores wait for their trace or session. `now`: seconds of a clock
-    that never goes back.
+    `wait`: seconds for which scores wait for their trace or session. `clock`: seconds of a clock that never goes back.
     """
 
     def __init__(
-        self,
-        tool: Tool,
-        shape: ScoreShape,
-        *,
-        wait: float,
-        now: Callable[[], float] = time.monotonic,
+        self, shape: ScoreShape, *, wait: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._tool = tool
         self._shape = shape
-        self._now = now
+        self.clock = clock
         self._aside = SetAside(wait)
         self._places: OrderedDict[str, WrittenSubject] = OrderedDict()
         """Where the newest writes of this process are, by key."""
@@ -65,11 +48,18 @@ class ScoreWriter:
         """Signals so far whose trace or session the tool never had."""
         return self._aside.given_up + self._unplaceable
 
+    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
+        """Write or take away each score, no two of which have the same key; `written` says what became of them.
+
+        Raises Retryable: not all of them could be written now.
+        """
+        raise NotImplementedError
+
     async def deliver(self, signals: Sequence[Published]) -> None:
         scores, refused, unplaceable = self._scores(signals)
         ready = [each for each in scores if each.subject not in self._aside]
         written = await self._write(ready)
-        now = self._now()
+        now = self.clock()
         missing = [each for each in ready if each.subject in written.missing]
         behind = [each for each in scores if each.subject in self._aside]
         for each in (*missing, *behind):
@@ -84,9 +74,9 @@ class ScoreWriter:
 
     async def again(self) -> None:
         """Try what was set aside and is due. Raises Retryable: not now. Raises Refused: some can never be written."""
-        written = await self._write(self._aside.due(self._now(), MOST))
+        written = await self._write(self._aside.due(self.clock(), MOST))
         for subject in written.missing:
-            self._aside.is_missing(subject, self._now())
+            self._aside.is_missing(subject, self.clock())
         if written.refused:
             raise Refused(written.refused)
 
@@ -137,8 +127,8 @@ class ScoreWriter:
             if (old := self._places.get(each.key, each.subject)) != each.subject
         ]
         if moved:  # their session has another newest trace now
-            await self._tool.write(moved, Written())
-        await self._tool.write(scores, written)
+            await self.write(moved, Written())
+        await self.write(scores, written)
         for each in scores:
             if each.subject not in written.missing:
                 self._aside.drop(each.key)

@@ -25,10 +25,11 @@ from tests.support.tools.scores import HandClock, published_signals
 SHAPE = ScoreShape(sessions=frozenset({"session.id"}))
 
 
-class FakeTool:
+class FakeTool(ScoreWriter):
     """Keeps a score per key, and knows every subject but those that are `unknown`."""
 
-    def __init__(self) -> None:
+    def __init__(self, shape: ScoreShape, clock: HandClock) -> None:
+        super().__init__(shape, wait=60.0, clock=clock)
         self.unknown: set[str] = set()
         self.bad: set[str] = set()
         self.away = False
@@ -55,12 +56,11 @@ class FakeTool:
 
 class Stand:
     def __init__(self, shape: ScoreShape = SHAPE) -> None:
-        self.tool = FakeTool()
         self.clock = HandClock()
-        self.writer = ScoreWriter(self.tool, shape, wait=60.0, now=self.clock)
+        self.tool = FakeTool(shape, self.clock)
 
     async def deliver(self, *signals: Any) -> None:
-        await self.writer.deliver(published_signals(*signals))
+        await self.tool.deliver(published_signals(*signals))
 
     @property
     def values(self) -> list[float | None]:
@@ -114,20 +114,20 @@ async def test_what_the_tool_does_not_have_waits_and_the_rest_goes_on() -> None:
     stand.tool.unknown = {hex_of("t-1")}
     batch = published_signals(signal(), signal(trace="t-2"))
 
-    await stand.writer.deliver(batch)
-    await stand.writer.deliver(batch)  # as after a failed commit
+    await stand.tool.deliver(batch)
+    await stand.tool.deliver(batch)  # as after a failed commit
 
     assert stand.values == [0.75]
-    assert stand.writer.waiting == {batch[0].position}
+    assert stand.tool.waiting == {batch[0].position}
 
     stand.tool.unknown.clear()
-    await stand.writer.again()
+    await stand.tool.again()
     assert len(stand.values) == 1, "it is not due yet"
     stand.clock.time += 5.0
-    await stand.writer.again()
+    await stand.tool.again()
 
     assert len(stand.values) == 2
-    assert (stand.writer.waiting, stand.writer.unmatched) == (set(), 0)
+    assert (stand.tool.waiting, stand.tool.unmatched) == (set(), 0)
 
 
 async def test_a_later_score_of_a_subject_that_waits_goes_behind_it() -> None:
@@ -138,7 +138,7 @@ async def test_a_later_score_of_a_subject_that_waits_goes_behind_it() -> None:
     stand.tool.unknown.clear()
     await stand.deliver(signal(score=0.9, revision=1))
     stand.clock.time += 5.0
-    await stand.writer.again()
+    await stand.tool.again()
 
     assert stand.values == [0.9]
 
@@ -149,7 +149,7 @@ async def test_a_score_that_waits_and_is_taken_back_is_never_written() -> None:
     await stand.deliver(signal())
     await stand.deliver(skipped())
 
-    assert stand.writer.waiting == set()
+    assert stand.tool.waiting == set()
 
 
 async def test_what_stays_unknown_is_unmatched_and_not_refused() -> None:
@@ -158,9 +158,9 @@ async def test_what_stays_unknown_is_unmatched_and_not_refused() -> None:
     await stand.deliver(signal())
     stand.clock.time += 60.0
 
-    await stand.writer.again()
+    await stand.tool.again()
 
-    assert (stand.writer.waiting, stand.writer.unmatched) == (set(), 1)
+    assert (stand.tool.waiting, stand.tool.unmatched) == (set(), 1)
 
 
 async def test_a_tool_that_is_away_keeps_everything_for_the_next_try() -> None:
@@ -172,13 +172,13 @@ async def test_a_tool_that_is_away_keeps_everything_for_the_next_try() -> None:
     stand.clock.time += 5.0
 
     with pytest.raises(Retryable):
-        await stand.writer.again()
+        await stand.tool.again()
     with pytest.raises(Retryable):
         await stand.deliver(signal(trace="t-2"))
-    assert len(stand.writer.waiting) == 1
+    assert len(stand.tool.waiting) == 1
 
     stand.tool.away = False
-    await stand.writer.again()
+    await stand.tool.again()
     assert stand.values == [0.75]
 
 
@@ -198,7 +198,7 @@ async def test_what_is_no_signal_is_refused() -> None:
     stand = Stand()
 
     with pytest.raises(Refused) as refused:
-        await stand.writer.deliver([published(0), published(1, b'{"no": "signal"}')])
+        await stand.tool.deliver([published(0), published(1, b'{"no": "signal"}')])
 
     assert [each.offset for each in refused.value.reasons] == [1]
     assert stand.values == [0.75]
