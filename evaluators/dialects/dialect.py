@@ -283,7 +283,7 @@ class Dialect:
             kind = facts.kind = kind_of(facts)
             fills = fills_of.get(kind)
             if fills is None:
-                fills = fills_of[kind] = FieldPlan(fields.get(kind, ())).answer(keys)
+                fills = fills_of[kind] = FieldPlan(fields.get(kind, ()))(keys)
             get = span.attributes.get
             for fill in fills:
                 fill(facts, get)

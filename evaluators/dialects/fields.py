@@ -17,7 +17,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.tools import arguments_of
-from evaluators.dialects.decoding.key_sets import KeyQuestion
+from evaluators.dialects.decoding.key_sets import Question
 from evaluators.dialects.decoding.values import number, string, unwrap
 from evaluators.model import JSON, Span, Tokens
 
@@ -277,24 +277,19 @@ def agent(
 class _Counts(Field):
     """Token counts under keys of their own."""
 
-    __slots__ = ("_counter", "_table")
+    __slots__ = ("_table",)
 
-    def __init__(
-        self,
-        into: str,
-        table: usage.TokenKeys,
-        counter: Callable[[AbstractSet[str]], usage.Counter | None],
-    ) -> None:
+    def __init__(self, into: str, table: usage.TokenKeys) -> None:
         keys = tuple(key for keys in table.by_kind.values() for key in keys)
         super().__init__("input tokens", into, keys, _as_is)
-        self._table, self._counter = table, counter
+        self._table = table
 
     def rows(self, on: On) -> tuple[Row, ...]:
         return tuple(each for each in token_rows(self._table, on) if each.keys)
 
     def within(self, names: AbstractSet[str]) -> Fill | None:
         """The spellings that are there are found once."""
-        into, count = self._into, self._counter(names)
+        into, count = self._into, self._table(names)
         if count is None:
             return None
 
@@ -305,20 +300,12 @@ class _Counts(Field):
         return fill
 
 
-def tokens(table: usage.TokenKeys) -> Field:
-    return _Counts("tokens", table, partial(usage.counter_of, table))
+def tokens(table: usage.TokenKeys = usage.GENAI) -> Field:
+    return _Counts("tokens", table)
 
 
-def genai_tokens() -> Field:
-    return _Counts("tokens", usage.GENAI, usage.genai_counter)
-
-
-def aggregate(table: usage.TokenKeys) -> Field:
-    return _Counts("aggregate", table, partial(usage.counter_of, table))
-
-
-def genai_aggregate() -> Field:
-    return _Counts("aggregate", usage.GENAI, usage.genai_counter)
+def aggregate(table: usage.TokenKeys = usage.GENAI) -> Field:
+    return _Counts("aggregate", table)
 
 
 def tokens_in(*keys: str, read: Callable[[JSON], Tokens]) -> Field:
@@ -338,18 +325,16 @@ class Step(Field):
         return self._plan(names)
 
 
-def step(when: KeyQuestion, fill: Fill) -> Field:
-    return Step(lambda names: fill if when.answer(names) else None)
+def step(when: Question, fill: Fill) -> Field:
+    return Step(lambda names: fill if when(names) else None)
 
 
-class FieldPlan(KeyQuestion):
+@dataclass(slots=True, eq=False)
+class FieldPlan:
     """The fields of one kind of span. The answer for a set of keys: how each is filled that can be."""
 
-    __slots__ = ("_fields",)
+    fields: tuple[Field, ...]
 
-    def __init__(self, fields: tuple[Field, ...]) -> None:
-        self._fields = fields
-
-    def answer(self, names: AbstractSet[str]) -> tuple[Fill, ...]:
-        fills = (field.within(names) for field in self._fields)
+    def __call__(self, names: AbstractSet[str]) -> tuple[Fill, ...]:
+        fills = (field.within(names) for field in self.fields)
         return tuple(fill for fill in fills if fill is not None)

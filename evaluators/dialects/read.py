@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from evaluators.dialects.content.sessions import Keys
 from evaluators.dialects.decoding.decode import decode
-from evaluators.dialects.decoding.room import one_trace
+from evaluators.dialects.decoding.room import Room
 from evaluators.dialects.enrichment.enrich import enrich
 from evaluators.dialects.joining.assemble import assemble
 from evaluators.dialects.registry import read_facts
@@ -27,7 +27,7 @@ def read_trace(
     if not decoded.spans:
         raise ValueError(f"no span of trace `{trace_id}` could be read")
     spans, records = enrich(decoded.spans)
-    with one_trace() as room:
+    with Room() as room:
         facts = [read_facts(span) for span in spans]
         trace = assemble(
             facts,

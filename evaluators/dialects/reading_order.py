@@ -11,7 +11,7 @@ import msgspec
 
 from evaluators.dialects.content.message_model import Call, Message
 from evaluators.dialects.decoding.decode import decode
-from evaluators.dialects.decoding.room import one_trace
+from evaluators.dialects.decoding.room import Room
 from evaluators.dialects.decoding.values import as_dict, text_of
 from evaluators.dialects.enrichment.enrich import enrich
 from evaluators.dialects.joining.model_calls import Exchange, find_exchanges
@@ -32,7 +32,7 @@ def read_exchanged(pieces: Sequence[bytes], *, trace_id: str) -> Mapping[str, Ex
     if not decoded.spans:
         return {}
     spans, _ = enrich(decoded.spans)
-    with one_trace():
+    with Room():
         exchanges = find_exchanges(Tree([read_facts(span) for span in spans]))
         return {each.layers[0].span.span_id: _exchanged(each) for each in exchanges}
 

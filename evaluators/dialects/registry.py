@@ -234,7 +234,9 @@ def complete(facts: Facts) -> Facts:
     """The same facts, completed; the dialect's own are kept."""
     span = facts.span
     if facts.kind == "llm":
-        facts.tokens = usage.completed(facts.tokens, usage.read_genai_tokens(span.attributes))
+        facts.tokens = usage.completed(
+            facts.tokens, usage.read_tokens(span.attributes, usage.GENAI)
+        )
     if not genai.speaks(span) or (facts.kind == "other" and not genai.has_content(span)):
         return facts
     if facts.kind == "tool" and _knows_its_call(facts):

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from evaluators.dialects.decoding.decode import ask
-from evaluators.dialects.decoding.key_sets import Among, KeyQuestion
+from evaluators.dialects.decoding.key_sets import Among
 from evaluators.dialects.decoding.values import as_dict, as_list, string, text_of, unwrap, words
 from evaluators.model import JSON, Ending, Event, Span
 
@@ -70,16 +70,12 @@ CODES = frozenset({"error.type", "exception.type", *_GRPC, *_HTTP, _STATED})
 """Attributes that say how a span ended."""
 
 
-class _FinishKeys(KeyQuestion):
+def _finish(names: AbstractSet[str]) -> tuple[str, ...]:
     """Attributes that say why a model stopped: `gen_ai.response.finish_reasons`, `ai.response.finishReason`."""
-
-    __slots__ = ()
-
-    def answer(self, names: AbstractSet[str]) -> tuple[str, ...]:
-        return tuple(sorted(n for n in names if _plain(n.rpartition(".")[2]) in _FINISH_KEYS))
+    return tuple(sorted(n for n in names if _plain(n.rpartition(".")[2]) in _FINISH_KEYS))
 
 
-_STATED_CODES, _FINISH = Among(*sorted(CODES)), _FinishKeys()
+_STATED_CODES = Among(*sorted(CODES))
 _FINISH_KEYS = frozenset({"finishreason", "finishreasons", "stopreason"})
 _KEY = 64  # characters of a key that are looked at, from its end: all that is remembered of it
 
@@ -199,11 +195,11 @@ Found: TypeAlias = Ending | None
 
 def ending_on(span: Span) -> Found:
     """Why the model stopped, as the span's attributes and events say; None: they do not."""
-    for key in ask(span.attributes, _FINISH):
+    for key in ask(span.attributes, _finish):
         if found := _ending_of(span.attributes.get(key)):
             return found
     for event in reversed(span.events):
-        for key in ask(event.attributes, _FINISH):
+        for key in ask(event.attributes, _finish):
             if found := _ending_of(event.attributes.get(key)):
                 return found
     return None

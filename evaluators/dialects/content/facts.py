@@ -13,6 +13,7 @@ from evaluators.dialects.decoding.reprs import is_opaque, looks_like_object, rea
 from evaluators.dialects.decoding.values import (
     as_dict,
     as_list,
+    in_order,
     string,
     text_of,
     unwrap,
@@ -21,46 +22,13 @@ from evaluators.dialects.decoding.values import (
 from evaluators.model import JSON, Rejection, Span, Tokens
 
 _KEYS = {
-    "input": (
-        "question",
-        "query",
-        "query_str",
-        "q",
-        "user_input",
-        "user_message",
-        "user_prompt",
-        "new_message",
-        "task",
-        "prompt",
-        "input",
-        "inputs",
-        "message",
-        "user_msg",
-        "str_or_query_bundle",
-        "text",
-        "topic",
-        "kwargs",
-        "input_args",
-        "args",
-        "input_message",
-        "input_content",
-        "data",
+    "input": in_order(
+        """question query query_str q user_input user_message user_prompt new_message task prompt input inputs
+        message user_msg str_or_query_bundle text topic kwargs input_args args input_message input_content data"""
     ),
-    "output": (
-        "answer",
-        "final_answer",
-        "final_output",
-        "raw",
-        "output",
-        "outputs",
-        "response",
-        "reply",
-        "result",
-        "completion",
-        "text",
-        "content",
-        "message",
-        "data",
+    "output": in_order(
+        """answer final_answer final_output raw output outputs response reply result completion text content
+        message data"""
     ),
 }
 _DEPTH = 6

@@ -12,65 +12,27 @@ from evaluators.dialects.content.convention_messages import WHOLE
 from evaluators.dialects.content.hosted_tools import ITEMS
 from evaluators.dialects.content.message_model import Message, Role
 from evaluators.dialects.decoding.reprs import read_fields, read_repr
-from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
+from evaluators.dialects.decoding.values import as_dict, as_list, in_order, string, unwrap, words
 from evaluators.model import JSON
 
 Side = Literal["input", "output"]  # whether a value is what went into a call or what came out of it
 
-_ROLES: dict[str, Role] = {
-    "system": "system",
-    "developer": "system",
-    "systemmessage": "system",
-    "system_message": "system",
-    "user": "user",
-    "human": "user",
-    "humanmessage": "user",
-    "human_message": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "aimessage": "assistant",
-    "ai_message": "assistant",
-    "aimessagechunk": "assistant",
-    "model": "assistant",
-    "chatbot": "assistant",
-    "bot": "assistant",
-    "tool-call": "assistant",
-    "tool": "tool",
-    "toolmessage": "tool",
-    "tool_message": "tool",
-    "tool_result": "tool",
-    "tool-response": "tool",
-    "function": "tool",
-    "functionmessage": "tool",
-    "observation": "tool",
+_NAMES: dict[Role, str] = {
+    "system": "system developer systemmessage system_message",
+    "user": "user human humanmessage human_message",
+    "assistant": "assistant ai aimessage ai_message aimessagechunk model chatbot bot tool-call",
+    "tool": """tool toolmessage tool_message tool_result tool-response function functionmessage
+        observation""",
 }
+_ROLES: dict[str, Role] = {name: role for role, names in _NAMES.items() for name in names.split()}
 _DEPTH = 12
 _WRAPPERS = {
-    "input": (
-        "messages",
-        "input_messages",
-        "chat_history",
-        "contents",
-        "inputs",
-        "input",
-        "new_message",
-        "prompt",
-        "kwargs",
+    "input": in_order(
+        "messages input_messages chat_history contents inputs input new_message prompt kwargs"
     ),
-    "output": (
-        "messages",
-        "choices",
-        "candidates",
-        "generations",
-        "output_messages",
-        "replies",
-        "output",
-        "outputs",
-        "update",
-        "message",
-        "new_messages",
-        "response",
-        "kwargs",
+    "output": in_order(
+        """messages choices candidates generations output_messages replies output outputs update message
+        new_messages response kwargs"""
     ),
 }
 """Keys under which an object holds its messages, tried in this order."""
@@ -182,12 +144,9 @@ def _read_typed(item: dict[str, JSON]) -> list[Message]:
     return []
 
 
-_ITEMS = ITEMS | {
-    "function_call",
-    "function_call_output",
-    "custom_tool_call",
-    "custom_tool_call_output",
-}
+_ITEMS = ITEMS | words(
+    "function_call function_call_output custom_tool_call custom_tool_call_output"
+)
 """The types of the responses API's items that are calls or results."""
 
 
@@ -248,11 +207,11 @@ def _pydantic_ai(item: dict[str, JSON]) -> list[Message]:
 
 
 _AUTOGEN: dict[JSON, Role] = {
-    "TextMessage": "assistant",
-    "MultiModalMessage": "assistant",
-    "StopMessage": "assistant",
-    "ToolCallSummaryMessage": "assistant",
-    "ToolCallRequestEvent": "assistant",
+    **dict.fromkeys(
+        words("""TextMessage MultiModalMessage StopMessage ToolCallSummaryMessage
+        ToolCallRequestEvent"""),
+        "assistant",
+    ),
     "ToolCallExecutionEvent": "tool",
     "FunctionExecutionResultMessage": "tool",
 }

@@ -43,7 +43,6 @@ from evaluators.dialects.content.failures import (
 from evaluators.dialects.content.messages import read_messages
 from evaluators.dialects.content.tools import SCHEMAS
 from evaluators.dialects.decoding.decode import ask
-from evaluators.dialects.decoding.key_sets import KeyQuestion
 from evaluators.dialects.decoding.reprs import read_fields, read_repr
 from evaluators.dialects.decoding.values import (
     as_dict,
@@ -157,15 +156,13 @@ def arguments_in(value: JSON, name: str | None, call_id: str | None) -> JSON:
     return unwrap(fields[given.pop()])
 
 
-class _Marks(KeyQuestion):
-    """The attributes that say how a tool's call ended: those of a flag, and those of the tool or its protocol."""
+def _marks(names: AbstractSet[str]) -> tuple[tuple[str, str], ...]:
+    """The attributes that say how a tool's call ended: those of a flag, and those of the tool or its protocol.
 
-    __slots__ = ()
-
-    def answer(self, names: AbstractSet[str]) -> tuple[tuple[str, str], ...]:
-        """Each with the plain key that an object would have for it."""
-        marks = ((name, _plain_mark(name)) for name in sorted(names))
-        return tuple((name, mark) for name, mark in marks if _is_mark(name, mark, names))
+    Each with the plain key that an object would have for it.
+    """
+    marks = ((name, _plain_mark(name)) for name in sorted(names))
+    return tuple((name, mark) for name, mark in marks if _is_mark(name, mark, names))
 
 
 def _plain_mark(name: str) -> str:
@@ -194,7 +191,6 @@ _MANY = 128
 _OF_AN_ERROR = ("message", "type", "code")
 _SAYS_HOW = SAYS_ERROR.union(STATES, DONE, CODES)
 _BARE = ("error", "error.message", "exception.message", "exception.type", "success")
-_MARKS = _Marks()
 
 
 def settle(facts: Facts) -> None:
@@ -206,7 +202,7 @@ def settle(facts: Facts) -> None:
     facts.result, facts.tool_id = outcome.result, facts.tool_id or outcome.id
     facts.arguments = arguments_in(facts.arguments, name, facts.tool_id)
     if facts.tool_error is None and facts.kind == "tool":
-        marks = ask(attributes, _MARKS) if facts.rejected is None else ()
+        marks = ask(attributes, _marks) if facts.rejected is None else ()
         kind = string(attributes.get("error.type"))
         said = UNSAID if kind and facts.result else kind
         if marks:

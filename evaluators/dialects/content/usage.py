@@ -1,19 +1,27 @@
 """Token counts and costs: every spelling of one span's own."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
 from evaluators.dialects.content.facts import NO_TOKENS
 from evaluators.dialects.decoding.decode import ask
-from evaluators.dialects.decoding.key_sets import Among, KeyQuestion
-from evaluators.dialects.decoding.values import as_dict, as_list, integer, number, unwrap
+from evaluators.dialects.decoding.key_sets import Among
+from evaluators.dialects.decoding.values import (
+    as_dict,
+    as_list,
+    in_order,
+    integer,
+    number,
+    unwrap,
+    words,
+)
 from evaluators.model import JSON, Tokens
 
-Spellings = tuple[tuple[str, ...], ...]
-Counter = Callable[[Callable[[str], JSON]], Tokens]
-"""Reads the counts, given how an attribute is read."""
+Get = Callable[[str], JSON]  # how an attribute is read
 
 
 class CallTokens(Tokens, frozen=True, kw_only=True):
@@ -22,76 +30,59 @@ class CallTokens(Tokens, frozen=True, kw_only=True):
     written: int  # input tokens that were written to it, which some providers charge more for
 
 
-_KINDS = (*Tokens.__struct_fields__, "written")
+@dataclass(slots=True, kw_only=True, eq=False)
+class TokenKeys:
+    """A question (`key_sets`) about the keys of each kind of count, best first. The answer reads the counts, if any."""
 
+    input: tuple[str, ...]
+    output: tuple[str, ...]
+    cached: tuple[str, ...]
+    reasoning: tuple[str, ...]
+    written: tuple[str, ...] = ()
+    includes_cache: bool = False
+    """Whether the input includes what came from the cache for Anthropic as well, whose API counts it beside input.
 
-class TokenKeys(KeyQuestion):
-    """The keys of each kind of count, best first. The answer: those that are there, by kind; empty when none is."""
-
-    __slots__ = ("_kinds",)
-
-    def __init__(
-        self,
-        *,
-        input: tuple[str, ...],  # noqa: A002 - what the counts are called
-        output: tuple[str, ...],
-        cached: tuple[str, ...],
-        reasoning: tuple[str, ...],
-        written: tuple[str, ...] = (),
-    ) -> None:
-        self._kinds = (input, output, cached, reasoning, written)
+    A trace's input tokens are what the provider itself calls so: OpenAI's and Google's include cached ones.
+    """
 
     @property
     def by_kind(self) -> Mapping[str, tuple[str, ...]]:
-        return dict(zip(_KINDS, self._kinds, strict=True))
+        return {kind: getattr(self, kind) for kind in (*Tokens.__struct_fields__, "written")}
 
-    def answer(self, names: AbstractSet[str]) -> Spellings:
-        """Five tuples, in the order of the constructor's arguments; or none."""
-        there = tuple(tuple(key for key in keys if key in names) for keys in self._kinds)
-        return there if any(there) else ()
+    def __call__(self, names: AbstractSet[str]) -> Callable[[Get], Tokens] | None:
+        there = [[key for key in keys if key in names] for keys in self.by_kind.values()]
+        if not any(there):
+            return None
+        has_cache = self.includes_cache and (there[2] or there[4])
+        return partial(_read_with_cache if has_cache else _read, there)
 
 
 GENAI = TokenKeys(
-    input=("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
-    output=(
-        "gen_ai.usage.output_tokens",
-        "gen_ai.usage.completion_tokens",
-        "llm.usage.completion_tokens",
+    input=in_order("gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens llm.usage.prompt_tokens"),
+    output=in_order(
+        "gen_ai.usage.output_tokens gen_ai.usage.completion_tokens llm.usage.completion_tokens"
     ),
-    cached=(
-        "gen_ai.usage.cache_read.input_tokens",
-        "gen_ai.usage.cache_read_input_tokens",
-        "gen_ai.usage.input_tokens.cached",
-        "gen_ai.usage.details.cache_read_tokens",
-        "gen_ai.usage.details.cached_tokens",
-        "gen_ai.usage.cached_tokens",
-        "llm.usage.cache_read_input_tokens",
-        "gen_ai.usage.cached_input_tokens",
-        "gen_ai.usage.details.cache_read_input_tokens",
-        "gen_ai.usage.input_tokens_details.cached_tokens",
-        "gen_ai.usage.prompt_tokens_details.cached_tokens",
-        "gen_ai.usage.input_token_details.cached",
-        "agentscope.usage.cache_input_tokens",
+    cached=in_order(
+        """gen_ai.usage.cache_read.input_tokens gen_ai.usage.cache_read_input_tokens
+        gen_ai.usage.input_tokens.cached gen_ai.usage.details.cache_read_tokens
+        gen_ai.usage.details.cached_tokens gen_ai.usage.cached_tokens llm.usage.cache_read_input_tokens
+        gen_ai.usage.cached_input_tokens gen_ai.usage.details.cache_read_input_tokens
+        gen_ai.usage.input_tokens_details.cached_tokens gen_ai.usage.prompt_tokens_details.cached_tokens
+        gen_ai.usage.input_token_details.cached agentscope.usage.cache_input_tokens"""
     ),
-    reasoning=(
-        "gen_ai.usage.reasoning_tokens",
-        "gen_ai.usage.reasoning.output_tokens",
-        "gen_ai.usage.details.reasoning_tokens",
-        "gen_ai.usage.output_tokens.reasoning",
-        "llm.usage.reasoning_tokens",
-        "gen_ai.usage.experimental.reasoning_tokens",
-        "gen_ai.usage.completion_tokens_details.reasoning_tokens",
+    reasoning=in_order(
+        """gen_ai.usage.reasoning_tokens gen_ai.usage.reasoning.output_tokens
+        gen_ai.usage.details.reasoning_tokens gen_ai.usage.output_tokens.reasoning
+        llm.usage.reasoning_tokens gen_ai.usage.experimental.reasoning_tokens
+        gen_ai.usage.completion_tokens_details.reasoning_tokens"""
     ),
-    written=(
-        "gen_ai.usage.cache_creation.input_tokens",
-        "gen_ai.usage.cache_creation_input_tokens",
-        "gen_ai.usage.cache_write.input_tokens",
-        "gen_ai.usage.cache_write_input_tokens",
-        "gen_ai.usage.details.cache_write_tokens",
-        "gen_ai.usage.details.cache_creation_input_tokens",
-        "gen_ai.usage.input_tokens.cache_write",
-        "llm.usage.cache_creation_input_tokens",
+    written=in_order(
+        """gen_ai.usage.cache_creation.input_tokens gen_ai.usage.cache_creation_input_tokens
+        gen_ai.usage.cache_write.input_tokens gen_ai.usage.cache_write_input_tokens
+        gen_ai.usage.details.cache_write_tokens gen_ai.usage.details.cache_creation_input_tokens
+        gen_ai.usage.input_tokens.cache_write llm.usage.cache_creation_input_tokens"""
     ),
+    includes_cache=True,
 )
 AGGREGATE = TokenKeys(
     input=("gen_ai.aggregated_usage.input_tokens",),
@@ -120,62 +111,32 @@ VERCEL = TokenKeys(
     written=("ai.usage.inputTokenDetails.cacheWriteTokens",),
 )
 COSTS = Among(
-    "operation.cost",
-    "gen_ai.usage.cost",
-    "llm.cost.total",
-    "gen_ai.cost.total_cost",
-    "gen_ai.usage.total_cost",
-    "gen_ai.usage.cost_usd",
-    "llm.usage.cost",
+    *in_order(
+        """operation.cost gen_ai.usage.cost llm.cost.total gen_ai.cost.total_cost gen_ai.usage.total_cost
+        gen_ai.usage.cost_usd llm.usage.cost"""
+    )
 )
 """Keys under which a span states the exact cost of its own call in USD."""
 
 _OBJECT = TokenKeys(
-    input=(
-        "input_tokens",
-        "prompt_tokens",
-        "input",
-        "promptTokens",
-        "inputTokens",
-        "prompt_token_count",
-        "promptTokenCount",
+    input=in_order(
+        "input_tokens prompt_tokens input promptTokens inputTokens prompt_token_count promptTokenCount"
     ),
-    output=(
-        "output_tokens",
-        "completion_tokens",
-        "output",
-        "completionTokens",
-        "outputTokens",
-        "candidates_token_count",
-        "candidatesTokenCount",
+    output=in_order(
+        """output_tokens completion_tokens output completionTokens outputTokens candidates_token_count
+        candidatesTokenCount"""
     ),
-    cached=(
-        "cache_read_input_tokens",
-        "cached_tokens",
-        "input_cache_read",
-        "cachedInputTokens",
-        "cached_content_token_count",
-        "cachedContentTokenCount",
-        "input_cached_tokens",
-        "cacheReadInputTokens",
-        "cache_read_tokens",
-        "cacheReadTokens",
+    cached=in_order(
+        """cache_read_input_tokens cached_tokens input_cache_read cachedInputTokens cached_content_token_count
+        cachedContentTokenCount input_cached_tokens cacheReadInputTokens cache_read_tokens cacheReadTokens"""
     ),
-    reasoning=(
-        "reasoning_tokens",
-        "output_reasoning",
-        "reasoningTokens",
-        "thoughts_token_count",
-        "thoughtsTokenCount",
-        "output_reasoning_tokens",
+    reasoning=in_order(
+        """reasoning_tokens output_reasoning reasoningTokens thoughts_token_count thoughtsTokenCount
+        output_reasoning_tokens"""
     ),
-    written=(
-        "cache_creation_input_tokens",
-        "input_cache_creation",
-        "cacheCreationInputTokens",
-        "cache_write_input_tokens",
-        "cacheWriteInputTokens",
-        "cache_creation_tokens",
+    written=in_order(
+        """cache_creation_input_tokens input_cache_creation cacheCreationInputTokens
+        cache_write_input_tokens cacheWriteInputTokens cache_creation_tokens"""
     ),
 )
 _OF_INPUT = {
@@ -185,25 +146,25 @@ _OF_INPUT = {
 _OF_OUTPUT = {"reasoning_tokens": ("reasoning_tokens", "reasoning", "reasoningTokens")}
 _DETAILS = {
     **dict.fromkeys(
-        ("prompt_tokens_details", "input_tokens_details", "input_token_details"), _OF_INPUT
+        words("""prompt_tokens_details input_tokens_details input_token_details inputTokenDetails
+        promptTokensDetails"""),
+        _OF_INPUT,
     ),
     **dict.fromkeys(
-        ("completion_tokens_details", "output_tokens_details", "output_token_details"), _OF_OUTPUT
+        words("""completion_tokens_details output_tokens_details output_token_details
+        outputTokenDetails completionTokensDetails"""),
+        _OF_OUTPUT,
     ),
-    "inputTokenDetails": _OF_INPUT,
-    "promptTokensDetails": _OF_INPUT,
-    "outputTokenDetails": _OF_OUTPUT,
-    "completionTokensDetails": _OF_OUTPUT,
 }
 """The objects beside the sums, of OpenAI's two interfaces, LangChain and the AI SDK, and what is read of them."""
 
 
 def read_tokens(attributes: Mapping[str, JSON], keys: TokenKeys) -> Tokens:
-    there: Spellings = ask(attributes, keys)
-    return _read(attributes.get, there) if there else NO_TOKENS
+    count = ask(attributes, keys)
+    return count(attributes.get) if count else NO_TOKENS
 
 
-def _read(get: Callable[[str], JSON], there: Spellings) -> Tokens:
+def _read(there: Sequence[Sequence[str]], get: Get) -> Tokens:
     sent, received = _first(get, there[0]), _first(get, there[1])
     cached = _first(get, there[2]) if there[2] else None
     reasoning = _first(get, there[3]) if there[3] else None
@@ -217,47 +178,25 @@ def _read(get: Callable[[str], JSON], there: Spellings) -> Tokens:
     )
 
 
-def without_written(tokens: CallTokens) -> Tokens:
-    return Tokens(**{name: getattr(tokens, name) for name in Tokens.__struct_fields__})
-
-
-def counter_of(keys: TokenKeys, names: AbstractSet[str]) -> Counter | None:
-    """`read_tokens` for attributes of these names; None: it never finds any."""
-    there = keys.answer(names)
-    return (lambda get: _read(get, there)) if there else None
-
-
-def genai_counter(names: AbstractSet[str]) -> Counter | None:
-    """`read_genai_tokens` for attributes of these names; None: it never finds any."""
-    there = GENAI.answer(names)
-    if not there:
-        return None
-    if there[2] or there[4]:
-        return lambda get: _without_cache(_read(get, there), get)
-    return lambda get: _read(get, there)
-
-
-def read_genai_tokens(attributes: Mapping[str, JSON]) -> Tokens:
-    """The convention's counts. For Anthropic they include what came from the cache, which its API counts beside input.
-
-    A trace's input tokens are what the provider itself calls so: OpenAI's and Google's include cached ones.
-    """
-    return _without_cache(read_tokens(attributes, GENAI), attributes.get)
-
-
-def _without_cache(tokens: Tokens, get: Callable[[str], JSON]) -> Tokens:
-    written = tokens.written if isinstance(tokens, CallTokens) else 0
-    if tokens.input is None or not (tokens.cached or written):
+def _read_with_cache(there: Sequence[Sequence[str]], get: Get) -> Tokens:
+    tokens = _read(there, get)
+    beside = (tokens.cached or 0) + written_in(tokens)
+    if tokens.input is None or not beside or not _is_anthropic(get):
         return tokens
-    if not _is_anthropic(get):
-        return tokens
-    beside = (tokens.cached or 0) + written
     if beside > tokens.input:  # it was never in there: the API's own figure, passed on as it came
         return tokens
     return msgspec.structs.replace(tokens, input=tokens.input - beside)
 
 
-def _first(get: Callable[[str], JSON], keys: Iterable[str]) -> int | None:
+def written_in(tokens: Tokens) -> int:
+    return tokens.written if isinstance(tokens, CallTokens) else 0
+
+
+def without_written(tokens: CallTokens) -> Tokens:
+    return Tokens(**{name: getattr(tokens, name) for name in Tokens.__struct_fields__})
+
+
+def _first(get: Get, keys: Iterable[str]) -> int | None:
     for key in keys:
         value = get(key)
         if type(value) is int and value >= 0:
@@ -311,16 +250,16 @@ def completed(own: Tokens, other: Tokens) -> Tokens:
 def filled(own: Tokens, other: Tokens) -> Tokens:
     kinds = Tokens.__struct_fields__
     counts = {k: getattr(other if getattr(own, k) is None else own, k) for k in kinds}
-    written = next((t.written for t in (own, other) if isinstance(t, CallTokens)), 0)
+    written = written_in(own) or written_in(other)
     return CallTokens(**counts, written=written) if written else Tokens(**counts)
 
 
-def _is_anthropic(get: Callable[[str], JSON]) -> bool:
+def _is_anthropic(get: Get) -> bool:
     keys = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system")
     return any(get(key) in ("anthropic", "Anthropic") for key in keys)
 
 
-def with_cached(tokens: Tokens, model: str | None, get: Callable[[str], JSON]) -> Tokens:
+def with_cached(tokens: Tokens, model: str | None, get: Get) -> Tokens:
     """The counts with cached tokens in the input, where more were read from the cache than were sent beside it.
 
     Claude's are left as its API counts them, and have their price so.
@@ -330,8 +269,7 @@ def with_cached(tokens: Tokens, model: str | None, get: Callable[[str], JSON]) -
         return tokens
     if "claude" in (model or "").lower() or _is_anthropic(get):
         return tokens
-    written = tokens.written if isinstance(tokens, CallTokens) else 0
-    return msgspec.structs.replace(tokens, input=sent + cached + written)
+    return msgspec.structs.replace(tokens, input=sent + cached + written_in(tokens))
 
 
 def read_cost(attributes: Mapping[str, JSON]) -> float | None:

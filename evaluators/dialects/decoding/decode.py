@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from evaluators.dialects.decoding.key_sets import KeyQuestion, shape_of_map
+from evaluators.dialects.decoding.key_sets import Question, shape_of_map
 from evaluators.dialects.decoding.values import LONGEST_MASK, MASK_BEGINS, is_hidden
 from evaluators.model import JSON, Event, Span
 
@@ -35,17 +35,6 @@ def carries_messages(name: str) -> bool:
 
 
 _Field = descriptor_pb2.FieldDescriptorProto
-_KINDS = {
-    "string": _Field.TYPE_STRING,
-    "bytes": _Field.TYPE_BYTES,
-    "bool": _Field.TYPE_BOOL,
-    "int32": _Field.TYPE_INT32,
-    "int64": _Field.TYPE_INT64,
-    "uint32": _Field.TYPE_UINT32,
-    "double": _Field.TYPE_DOUBLE,
-    "fixed32": _Field.TYPE_FIXED32,
-    "fixed64": _Field.TYPE_FIXED64,
-}
 _PACKAGE = "spanwise.wire"
 
 # Message -> its fields as (name, number, type); a leading "*" means repeated, "@" a map from string to AnyValue.
@@ -118,8 +107,8 @@ def _add_field(message: Any, name: str, number: int, kind: str) -> None:
     if kind.startswith("*"):
         field.label = _Field.LABEL_REPEATED
     base = kind.removeprefix("*")
-    field.type = _KINDS.get(base, _Field.TYPE_MESSAGE)
-    if base not in _KINDS:
+    field.type = getattr(_Field, f"TYPE_{base.upper()}", _Field.TYPE_MESSAGE)
+    if field.type == _Field.TYPE_MESSAGE:
         field.type_name = f".{_PACKAGE}.{base}"
     if message.name == "AnyValue":
         field.oneof_index = 0
@@ -216,10 +205,10 @@ def all_names(spans: Iterable[Span]) -> frozenset[str]:
     return frozenset[str]().union(*{frozenset(names_of(span.attributes)) for span in spans})
 
 
-def ask(attributes: Mapping[str, JSON], question: KeyQuestion) -> Any:
+def ask(attributes: Mapping[str, JSON], question: Question) -> Any:
     if isinstance(attributes, Attributes):
         return attributes.shape[question]
-    return question.answer(attributes.keys())
+    return question(attributes.keys())
 
 
 @dataclass(slots=True)

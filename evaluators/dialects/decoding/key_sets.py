@@ -4,9 +4,9 @@ An instrumentation writes the same few sets of keys over and over. Which of them
 values, so it is asked once per set and remembered. `unflatten` reads lists that were flattened into keys.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any
 
 from evaluators.dialects.decoding.values import as_dict, as_list
@@ -17,17 +17,11 @@ _KEYS = 64
 """A set with more keys is not remembered: flattened conversations hardly ever repeat one."""
 
 
-class KeyQuestion(ABC):
-    """A question about keys alone. Compared by identity: make one per module, not per call."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def answer(self, names: AbstractSet[str]) -> Any:
-        """The answer for these keys; never changes for equal keys."""
+Question = Callable[[AbstractSet[str]], Any]
+"""A question about keys alone: its answer never changes for equal keys. Make one per module, not per call."""
 
 
-class Among(KeyQuestion):
+class Among:
     """Which of some keys are there, in the order given."""
 
     __slots__ = ("keys",)
@@ -38,35 +32,26 @@ class Among(KeyQuestion):
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys)
 
-    def answer(self, names: AbstractSet[str]) -> tuple[str, ...]:
+    def __call__(self, names: AbstractSet[str]) -> tuple[str, ...]:
         return tuple(key for key in self.keys if key in names)
 
 
-class Prefix(KeyQuestion):
+@dataclass(slots=True, eq=False)
+class Prefix:
     """Whether a key begins so."""
 
-    __slots__ = ("text",)
+    text: str
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def answer(self, names: AbstractSet[str]) -> bool:
+    def __call__(self, names: AbstractSet[str]) -> bool:
         return any(name.startswith(self.text) for name in names)
 
 
-class Either(KeyQuestion):
+def either(*questions: Question) -> Question:
     """Whether at least one of some questions has an answer: asked first where hardly any span has one."""
-
-    __slots__ = ("_questions",)
-
-    def __init__(self, *questions: KeyQuestion) -> None:
-        self._questions = questions
-
-    def answer(self, names: AbstractSet[str]) -> bool:
-        return any(question.answer(names) for question in self._questions)
+    return lambda names: any(question(names) for question in questions)
 
 
-class Shape(dict[KeyQuestion, Any]):
+class Shape(dict[Question, Any]):
     """The keys of a span, and what is known of them: `shape[question]` answers, remembering the answer."""
 
     __slots__ = ("names", "readers")
@@ -77,8 +62,8 @@ class Shape(dict[KeyQuestion, Any]):
         self.readers: dict[str | tuple[str, bool], Any] = {}
         """Instrumentation scope, with True for a span with events -> who reads such a span (`registry`)."""
 
-    def __missing__(self, question: KeyQuestion) -> Any:
-        answer = self[question] = question.answer(self.names)
+    def __missing__(self, question: Question) -> Any:
+        answer = self[question] = question(self.names)
         return answer
 
 

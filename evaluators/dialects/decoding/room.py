@@ -3,17 +3,19 @@
 Python reprs are read a hundred times more slowly than JSON.
 """
 
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Self
 
 _OF_A_TRACE = 1 << 20  # characters; the reprs beyond are left as text
 
 
 class Room:
-    """What one trace may still cost, whether something was left out for it, and the messages that were read."""
+    """A context: what is read inside shares it; outside, nothing is bounded.
 
-    __slots__ = ("history", "is_short", "left", "messages")
+    What one trace may still cost, whether something was left out for it, and the messages that were read.
+    """
+
+    __slots__ = ("_before", "history", "is_short", "left", "messages")
 
     def __init__(self) -> None:
         self.left = _OF_A_TRACE  # characters of reprs; negative once a text was left as it is
@@ -27,25 +29,15 @@ class Room:
     def is_whole(self) -> bool:
         return self.left >= 0 and not self.is_short
 
-
-_room: ContextVar[Room | None] = ContextVar("room", default=None)
-
-
-def one_trace() -> AbstractContextManager[Room]:
-    """What is read inside shares one room; outside, nothing is bounded."""
-    return _OneTrace()
-
-
-class _OneTrace(AbstractContextManager[Room]):
-    __slots__ = ("_before",)
-
-    def __enter__(self) -> Room:
-        room = Room()
-        self._before = _room.set(room)
-        return room
+    def __enter__(self) -> Self:
+        self._before = _room.set(self)
+        return self
 
     def __exit__(self, *_: object) -> None:
         _room.reset(self._before)
+
+
+_room: ContextVar[Room | None] = ContextVar("room", default=None)
 
 
 def this_room() -> Room | None:

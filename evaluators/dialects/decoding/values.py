@@ -295,6 +295,11 @@ def first_text(item: dict[str, JSON], *keys: str) -> str | None:
     return None
 
 
+def in_order(text: str) -> tuple[str, ...]:
+    """The words of a list in which the first is the best."""
+    return tuple(text.split())
+
+
 def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 

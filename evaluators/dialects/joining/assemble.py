@@ -11,7 +11,7 @@ from evaluators.dialects.content.facts import NO_TOKENS, PLAIN, Facts
 from evaluators.dialects.content.names import clean, clean_name
 from evaluators.dialects.content.sessions import Keys, find_id, find_values, task_success
 from evaluators.dialects.content.tools import read_definitions, tools_beside
-from evaluators.dialects.content.usage import CallTokens, without_written
+from evaluators.dialects.content.usage import CallTokens, without_written, written_in
 from evaluators.dialects.decoding.decode import all_names
 from evaluators.dialects.decoding.values import string
 from evaluators.dialects.joining.agent_steps import find_agent_steps
@@ -261,8 +261,7 @@ def _sum_cost(exchanges: Sequence[Exchange]) -> float | None:
     for exchange in exchanges:
         price = exchange.cost
         if price is None and (tokens := exchange.tokens) is not NO_TOKENS:
-            written = tokens.written if isinstance(tokens, CallTokens) else 0
-            price = cost(exchange.model, tokens, written)
+            price = cost(exchange.model, tokens, written_in(tokens))
             if price is None:
                 return None
         if price is not None:

@@ -14,7 +14,7 @@ from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.sessions import ONLY_OF, SESSION, USER
 from evaluators.dialects.decoding.decode import ask, names_of
-from evaluators.dialects.decoding.key_sets import Among, Either, Prefix, unflatten
+from evaluators.dialects.decoding.key_sets import Among, Prefix, either, unflatten
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import has
 from evaluators.dialects.fields import (
@@ -26,14 +26,13 @@ from evaluators.dialects.fields import (
     agent,
     aggregate,
     cost,
-    genai_aggregate,
-    genai_tokens,
     model,
     response_id,
     row,
     step,
     system,
     token_rows,
+    tokens,
 )
 from evaluators.dialects.readers import genai_events
 from evaluators.dialects.readers.genai_tools import AGENT, ARGUMENTS, RESULT, TOOL
@@ -221,7 +220,7 @@ _COMPLETION = Prefix("gen_ai.completion.")
 _FUNCTIONS = Prefix("llm.request.functions.")
 """Flattened lists; their first items may have been evicted."""
 _FLAT_REQUEST = Among("llm.request.type", "llm.request.functions.0.name")
-_OFFERS = Either(_DEFINITIONS, _FLAT_REQUEST, Among(_KERNEL_FUNCTIONS))
+_OFFERS = either(_DEFINITIONS, _FLAT_REQUEST, Among(_KERNEL_FUNCTIONS))
 _CALLS = Among("gen_ai.completion.0.function_call.name")
 """LiteLLM writes the calls of an answer here and leaves them out of the messages."""
 
@@ -233,12 +232,12 @@ def _conversation(side: Side, keys: Among, flat: Prefix, *, always: bool = True)
     """
 
     def plan(names: AbstractSet[str]) -> Fill | None:
-        if not always and not _SIDES.answer(names):
+        if not always and not _SIDES(names):
             return None
-        key, is_flat = next(iter(keys.answer(names)), None), flat.answer(names)
+        key, is_flat = next(iter(keys(names)), None), flat(names)
         if key is None and not is_flat:
             return None
-        has_calls = side == "output" and bool(_CALLS.answer(names))
+        has_calls = side == "output" and bool(_CALLS(names))
 
         def fill(facts: Facts, get: Get) -> None:
             if key is not None and not (has_calls and facts.span.scope == "litellm"):
@@ -284,12 +283,12 @@ _CONTENT = (
     system("gen_ai.system_instructions"),
     step(_OFFERS, _read_definitions),
 )
-_SUMS = (genai_aggregate(), aggregate(usage.AGGREGATE))
+_SUMS = (aggregate(), aggregate(usage.AGGREGATE))
 _PLANS: dict[Kind, FieldPlan] = {
     "llm": FieldPlan(
         (
             AGENT,
-            genai_tokens(),
+            tokens(),
             cost(*usage.COSTS),
             model("gen_ai.response.model", "gen_ai.request.model"),
             response_id("gen_ai.response.id"),

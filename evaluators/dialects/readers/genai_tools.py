@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.decode import ask, names_of
-from evaluators.dialects.decoding.key_sets import Among, Either, Prefix
+from evaluators.dialects.decoding.key_sets import Among, Prefix, either
 from evaluators.dialects.decoding.values import string, unwrap
 from evaluators.dialects.fields import (
     Field,
@@ -42,12 +42,12 @@ RESULT = Among(
 )
 _FUNCTION = Prefix("code.function.")
 _SCHEMA = "gen_ai.tool.json_schema"
-_EXTRAS = Either(_FUNCTION, Among(_SCHEMA))
+_EXTRAS = either(_FUNCTION, Among(_SCHEMA))
 _PARAMETERS = "code.function.parameters."
 
 
 def _arguments(names: AbstractSet[str]) -> Fill | None:
-    key = next(iter(ARGUMENTS.answer(names)), None)
+    key = next(iter(ARGUMENTS(names)), None)
     if key is None:
         return None
 

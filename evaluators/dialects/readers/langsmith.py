@@ -26,7 +26,10 @@ def _arguments(value: JSON) -> JSON:
 def _finish(facts: Facts) -> None:
     get = facts.span.attributes.get
     if facts.kind == "llm":
-        facts.tokens, facts.aggregate = usage.read_genai_tokens(facts.span.attributes), NO_TOKENS
+        facts.tokens, facts.aggregate = (
+            usage.read_tokens(facts.span.attributes, usage.GENAI),
+            NO_TOKENS,
+        )
         if facts.tokens is NO_TOKENS:
             answer = as_dict(unwrap(get("gen_ai.completion")))
             stated = answer.get("usage_metadata") or answer.get("usage")

@@ -8,36 +8,24 @@ from collections.abc import Set as AbstractSet
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.decode import ask
-from evaluators.dialects.decoding.key_sets import KeyQuestion
 from evaluators.dialects.decoding.values import string, unwrap
 from evaluators.dialects.dialect import Condition, Dialect, sample_by, scope_is
 from evaluators.dialects.fields import row
 from evaluators.model import Span
 
 
-class _RawPrefix(KeyQuestion):
-    """The answer: `llm.<provider>.`, empty when no raw request is there."""
-
-    __slots__ = ()
-
-    def answer(self, names: AbstractSet[str]) -> str:
-        for name in sorted(names):
-            head, _, tail = name.rpartition(".")
-            if (
-                tail in ("messages", "contents")
-                and head.startswith("llm.")
-                and head.count(".") == 1
-            ):
-                return f"{head}."
-        return ""
-
-
-_PREFIX = _RawPrefix()
+def _raw_prefix(names: AbstractSet[str]) -> str:
+    """`llm.<provider>.`, empty when no raw request is there."""
+    for name in sorted(names):
+        head, _, tail = name.rpartition(".")
+        if tail in ("messages", "contents") and head.startswith("llm.") and head.count(".") == 1:
+            return f"{head}."
+    return ""
 
 
 def _read(span: Span) -> Facts:
     get = span.attributes.get
-    prefix: str = ask(span.attributes, _PREFIX)
+    prefix: str = ask(span.attributes, _raw_prefix)
     facts = Facts(span=span, dialect="litellm", kind="llm")
     facts.input = Content(get(f"{prefix}messages") or get(f"{prefix}contents"), "input")
     answer = get(f"{prefix}choices") or get(f"{prefix}candidates")
@@ -59,7 +47,7 @@ def _read(span: Span) -> Facts:
 
 LITELLM = Dialect(
     name="litellm",
-    speaks=scope_is("litellm") & Condition(lambda _scope, keys: bool(_PREFIX.answer(keys))),
+    speaks=scope_is("litellm") & Condition(lambda _scope, keys: bool(_raw_prefix(keys))),
     read=_read,  # the provider's name is inside each key
     reads=(
         row("input", "model call", "llm.openai.messages"),

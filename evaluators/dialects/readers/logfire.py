@@ -61,7 +61,7 @@ def _read_call(span: Span, facts: Facts) -> None:
 def _be_call(span: Span, facts: Facts) -> None:
     get = span.attributes.get
     facts.kind, facts.aggregate = "llm", NO_TOKENS
-    facts.tokens = usage.read_genai_tokens(span.attributes)
+    facts.tokens = usage.read_tokens(span.attributes, usage.GENAI)
     facts.cost = usage.read_cost(span.attributes)
     facts.model = string(get("gen_ai.response.model")) or string(get("gen_ai.request.model"))
     if facts.model is None:

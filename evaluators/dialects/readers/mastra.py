@@ -52,7 +52,7 @@ MASTRA = Dialect(
     kind=_kind,
     fields={
         # A generation is all steps of one run; its counts are their sum.
-        "llm": (*_SIDES, fields.genai_tokens(), fields.model("gen_ai.request.model")),
+        "llm": (*_SIDES, fields.tokens(), fields.model("gen_ai.request.model")),
         "tool": (
             fields.tool_name("gen_ai.tool.name", default=tool_in_span_name),
             fields.arguments("input"),

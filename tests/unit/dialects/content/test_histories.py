@@ -9,7 +9,7 @@ import pytest
 from evaluators.dialects.content import histories
 from evaluators.dialects.content.histories import read_history
 from evaluators.dialects.content.messages import Side, read_messages
-from evaluators.dialects.decoding.room import one_trace
+from evaluators.dialects.decoding.room import Room
 from evaluators.dialects.decoding.values import as_dict
 from evaluators.model import JSON
 from tests.support.table import for_each
@@ -41,7 +41,7 @@ REPR: JSON = {"role": "user", "content": "{'a': 1}"}
     ],
 )
 def test_a_history_has_the_messages_of_its_list(value: JSON) -> None:
-    with one_trace():
+    with Room():
         assert read_history(json.dumps(value), grows=True) == read_messages(value, "input")
 
 
@@ -59,7 +59,7 @@ def test_a_history_has_the_messages_of_its_list(value: JSON) -> None:
     ],
 )
 def test_what_is_no_list_of_plain_messages_is_read_as_any_value(text: str) -> None:
-    with one_trace():
+    with Room():
         assert read_history(text, grows=False) is read_history(text, grows=True) is None
 
 
@@ -100,7 +100,7 @@ RESPONSE = {"type": "tool_call_response", "id": "c", "response": "found"}
 )
 @for_each("side", ["input", "output"])
 def test_a_message_of_the_conventions_reads_as_any_other(message: JSON, side: Side) -> None:
-    with one_trace():
+    with Room():
         read = read_history(json.dumps([said("user", TEXT), message]), grows=side == "input")
 
     assert read in (None, read_messages([said("user", TEXT), message], side))
@@ -121,7 +121,7 @@ def test_each_message_of_a_trace_is_parsed_once(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(histories, "read_convention", count)
     grown = [[ASKED], [ASKED, CALLED], [ASKED, CALLED, ANSWERED]]
     dropped = [[CALLED, ANSWERED], [ASKED, ANSWERED]]
-    with one_trace():
+    with Room():
         for history in (*grown, *dropped):
             assert read_history(json.dumps(history), grows=True) == read_messages(history, "input")
 
@@ -129,7 +129,7 @@ def test_each_message_of_a_trace_is_parsed_once(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_answer_that_became_history_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    with one_trace():
+    with Room():
         answer = read_history(json.dumps([CALLED]), grows=False)
         monkeypatch.setattr(histories, "read_convention", None)
 
@@ -166,10 +166,10 @@ WHOLE = json.dumps(HISTORY)
 def test_a_history_that_begins_with_another_is_read_as_if_it_came_alone(
     text: str, before: str
 ) -> None:
-    with one_trace() as alone:
+    with Room() as alone:
         whole = alone.left
         read = read_history(text, grows=True)
-    with one_trace() as room:
+    with Room() as room:
         read_history(before, grows=True)
         left = room.left
 
@@ -190,7 +190,7 @@ def test_only_what_a_history_grew_by_is_looked_at(
         return items
 
     monkeypatch.setattr(histories, "_decode_items", count)
-    with one_trace():
+    with Room():
         read_history(json.dumps([ASKED, CALLED]), grows=True)
         read_history(json.dumps([ASKED if grown else ANSWERED, CALLED, ANSWERED]), grows=True)
 
@@ -199,7 +199,7 @@ def test_only_what_a_history_grew_by_is_looked_at(
 
 def test_a_message_that_takes_room_takes_it_in_every_history() -> None:
     """What a repeated repr costs must not depend on which history was read first."""
-    with one_trace() as room:
+    with Room() as room:
         whole = room.left
         read_history(json.dumps([ASKED, REPR]), grows=True)
         first = whole - room.left
@@ -210,7 +210,7 @@ def test_a_message_that_takes_room_takes_it_in_every_history() -> None:
 
 
 def test_what_is_read_as_any_value_has_taken_no_room_yet() -> None:
-    with one_trace() as room:
+    with Room() as room:
         whole = room.left
 
         assert read_history(json.dumps([REPR, "no message"]), grows=True) is None
@@ -224,7 +224,7 @@ def test_a_type_that_is_no_text_loses_nothing_else(kind: JSON, more: dict[str, J
     part: JSON = {"type": kind, "id": "c", "content": "x"}
     odd: JSON = {"type": kind, "content": "x", "parts": [part], **more}
 
-    with one_trace():
+    with Room():
         read = read_messages([odd, ASKED], "output")
 
     assert "where is it?" in [each.text for each in read]

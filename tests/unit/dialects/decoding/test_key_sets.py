@@ -3,19 +3,18 @@
 from evaluators.dialects.decoding import key_sets
 from evaluators.dialects.decoding.key_sets import (
     Among,
-    Either,
-    KeyQuestion,
     Prefix,
+    either,
     shape_of,
     shape_of_map,
 )
 
 
-class Counted(KeyQuestion):
+class Counted:
     def __init__(self) -> None:
         self.asked = 0
 
-    def answer(self, names: object) -> int:
+    def __call__(self, names: object) -> int:
         self.asked += 1
         return self.asked
 
@@ -39,9 +38,9 @@ def test_a_prefix_is_found_in_any_key() -> None:
 
 
 def test_either_of_several_questions_has_an_answer() -> None:
-    either = Either(Among("a", "b"), Prefix("llm."))
+    question = either(Among("a", "b"), Prefix("llm."))
 
-    assert [shape_of(frozenset({key}))[either] for key in ("b", "llm.x", "c")] == [
+    assert [shape_of(frozenset({key}))[question] for key in ("b", "llm.x", "c")] == [
         True,
         True,
         False,
