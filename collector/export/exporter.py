@@ -24,7 +24,7 @@ from collector.base.time_slice import TimeSlice
 from collector.config.tree import AgentWindow
 from collector.export import gauges
 from collector.export.families import AgentFamilies
-from collector.export.known_names import KnownLabels, KnownNames
+from collector.export.known_names import KnownNames
 from collector.export.label_counts import CountedIds
 from collector.export.session_costs import SessionCosts
 from collector.export.trace_metrics import TraceMetrics
@@ -325,13 +325,12 @@ class PrometheusExporter(Consumer):
         offset, at = group.first, 0
         for header in group.headers:
             is_new = offset >= counted
-            found = known.get(header.evaluator)
-            if found is None:
-                found = self._known.find(subject, header, time, is_new=is_new)
+            place = known.get(header.evaluator)
+            if place is None:
+                place = self._known.find(subject, header, time, is_new=is_new)
                 known = self._known.of(subject)
-            elif found.place.tally is not None:
-                found.place.tally.count(time)
-            place = found.place
+            elif place.tally is not None:
+                place.tally.count(time)
             if header.evaluator == RUNAWAY:
                 self._take_runaway(subject, header, group.lines[at : at + header.size])
             self._targets.take(place, seen, header, partition, offset)
@@ -340,7 +339,7 @@ class PrometheusExporter(Consumer):
                 if is_new and not is_taken:
                     self._families.drop_scores("max_settling", 1)
             if header.final and self._recent.add(header.id) and is_new:
-                self._count(found, seen, header, lag)
+                self._count(place.labels, seen, header, lag)
             if header.evaluator == self._opinions.evaluator and OTHER not in place.labels:
                 self._opinions.take(place.labels[:2], seen, header, is_new=is_new)
             offset += 1
@@ -350,18 +349,16 @@ class PrometheusExporter(Consumer):
         if (dropped := self._runaways.take(subject, header, json)) is not None:
             self._families.runaways_dropped.labels(dropped).inc()
 
-    def _count(self, found: KnownLabels, seen: Seen, header: SignalHeader, lag: float) -> None:
+    def _count(self, labels: Labels, seen: Seen, header: SignalHeader, lag: float) -> None:
         is_detailed = self._targets.is_detailed
         if self._was_detailed and not is_detailed:
             self._was_detailed = False
             self._families.forget_scores()
-            self._known.clear()
-            found.counts = self._families.counts(found.place.labels)
         if header.first:
-            histogram = is_detailed or found.has_objective
-            found.counts.count_first(seen.subject, header, lag, histogram=histogram)
+            histogram = is_detailed or self._targets.objective(labels) is not None
+            self._families.count_first(labels, seen.subject, header, lag, histogram=histogram)
         else:
-            found.counts.count_revision(header)
+            self._families.count_revision(labels, header)
 
     async def _store(self) -> None:
         self._stored = self._clock()

@@ -1,17 +1,18 @@
 """The metric families about agents that count: counters and histograms, which begin at 0 with the process."""
 
-from functools import partial
 from typing import Any, TypeVar
 
 from msgspec.structs import asdict
 
 from collector.base.telemetry import Buckets, Tally, Telemetry
-from collector.export.label_counts import LabelCounts
+from collector.export.label_counts import SKIPPED, exemplar, outcome_of
+from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.records.trace_views import TraceUsage
 from collector.watch.windows.target import Labels
 
 _F = TypeVar("_F", Tally, Buckets)
 _T = "service agent evaluator scope"
+_LOW = 0.5  # scores below it carry an exemplar, so that a low bucket leads to a trace
 _TENTHS = tuple(round(tenth / 10, 1) for tenth in range(1, 11))
 
 
@@ -21,7 +22,6 @@ class AgentFamilies:
     def __init__(self, telemetry: Telemetry) -> None:
         self._names: dict[Tally | Buckets, list[str]] = {}
         self._children: dict[tuple[Tally | Buckets, tuple[str, ...]], Any] = {}
-        self._counts: dict[Labels, LabelCounts] = {}
 
         def counter(name: str, text: str, labels: str) -> Tally:
             made = telemetry.tally(name, text, labels)
@@ -90,18 +90,38 @@ class AgentFamilies:
         for reason in ("max_settling", "forgotten"):
             self._detector_scores_dropped.labels(reason)
 
-    def counts(self, labels: Labels) -> LabelCounts:
-        """What the signals of a label set count; asked for again once any series was forgotten."""
-        found = self._counts.get(labels)
-        if found is None:
-            found = self._counts[labels] = LabelCounts(
-                evaluations=partial(self._child, self._evaluations, *labels),
-                skipped=partial(self._child, self._skipped, *labels),
-                revisions=partial(self._child, self._revisions, *labels),
-                scores=partial(self._child, self._scores, *labels),
-                lag=partial(self._child, self._lag, labels.evaluator, labels.scope),
-            )
-        return found
+    def count_first(
+        self,
+        labels: Labels,
+        subject: SubjectHeader,
+        signal: SignalHeader,
+        lag: float,
+        *,
+        histogram: bool,
+    ) -> None:
+        """Count a subject's first final outcome, `lag` seconds after its newest span; its score for a `histogram`."""
+        if signal.outcome == "measured":
+            return
+        if signal.outcome == "skipped":
+            reason = signal.reason if signal.reason in SKIPPED else "unknown"
+            self._child(self._skipped, *labels, reason).inc()
+            return
+        outcome = outcome_of(signal)
+        if outcome is not None:
+            sample = "more" if signal.sample == "more" else "base"
+            child = self._child(self._evaluations, *labels, sample, outcome)
+            child.inc(1, exemplar(subject) if outcome == "fail" else None)
+        score = signal.score
+        if score is None:
+            return
+        if histogram:
+            low = outcome == "fail" or score < _LOW
+            self._child(self._scores, *labels).observe(score, exemplar(subject) if low else None)
+        self._child(self._lag, labels.evaluator, labels.scope).observe(lag)
+
+    def count_revision(self, labels: Labels, signal: SignalHeader) -> None:
+        if signal.outcome != "measured":
+            self._child(self._revisions, *labels).inc()
 
     def count_trace(self, service: str, agent: str, trace: TraceUsage) -> None:
         """Count a trace under these labels: its duration, its cost and its tokens by type."""
@@ -121,7 +141,7 @@ class AgentFamilies:
     def forget_scores(self) -> None:
         """Remove the histograms of scores: there are too many agents for those of every evaluator."""
         self._scores.clear()
-        self._forget_children()
+        self._children.clear()
 
     def drop_scores(self, reason: str, count: int) -> None:
         self._detector_scores_dropped.labels(reason).inc(count)
@@ -146,8 +166,4 @@ class AgentFamilies:
         for family, names in self._names.items():
             if labels.keys() <= set(names):
                 family.remove_by_labels(labels)
-        self._forget_children()
-
-    def _forget_children(self) -> None:
         self._children.clear()
-        self._counts.clear()

@@ -1,12 +1,10 @@
-"""What the signals of one label set count. The caller has bounded its label values."""
+"""Which signals count, and as what."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
 from typing import get_args
 
-from collector.base.telemetry import Buckets, Tally
 from collector.records.signal_batch import SignalHeader, SubjectHeader
 from evaluators.model import Reason
 
@@ -56,64 +54,6 @@ def _place(table: array[int], number: int) -> int:
 
 SKIPPED: frozenset[str] = frozenset(get_args(Reason))
 """Why something is skipped: the signal's own closed list."""
-
-_LOW = 0.5  # scores below it carry an exemplar, so that a low bucket leads to a trace
-
-
-class LabelCounts:
-    def __init__(
-        self,
-        *,
-        evaluations: Callable[[str, str], Tally],
-        skipped: Callable[[str], Tally],
-        revisions: Callable[[], Tally],
-        scores: Callable[[], Buckets],
-        lag: Callable[[], Buckets],
-    ) -> None:
-        """How to make the children: by (sample, outcome), by reason, and the only one of each other family."""
-        self._make_evaluations = evaluations
-        self._make_skipped = skipped
-        self._make_revisions = revisions
-        self._make_scores = scores
-        self._make_lag = lag
-        self._evaluations: dict[tuple[str, str], Tally] = {}
-        self._revisions: Tally | None = None
-        self._scores: Buckets | None = None
-        self._lag: Buckets | None = None
-
-    def count_first(
-        self, subject: SubjectHeader, signal: SignalHeader, lag: float, *, histogram: bool
-    ) -> None:
-        """Count a subject's first final outcome, `lag` seconds after its newest span; its score for a `histogram`."""
-        if signal.outcome == "measured":
-            return
-        if signal.outcome == "skipped":
-            self._make_skipped(signal.reason if signal.reason in SKIPPED else "unknown").inc()
-            return
-        outcome = outcome_of(signal)
-        if outcome is not None:
-            key = ("more" if signal.sample == "more" else "base", outcome)
-            child = self._evaluations.get(key)
-            if child is None:
-                child = self._evaluations[key] = self._make_evaluations(*key)
-            child.inc(1, exemplar(subject) if outcome == "fail" else None)
-        score = signal.score
-        if score is None:
-            return
-        if histogram:
-            if self._scores is None:
-                self._scores = self._make_scores()
-            low = outcome == "fail" or score < _LOW
-            self._scores.observe(score, exemplar(subject) if low else None)
-        if self._lag is None:
-            self._lag = self._make_lag()
-        self._lag.observe(lag)
-
-    def count_revision(self, signal: SignalHeader) -> None:
-        if signal.outcome != "measured":
-            if self._revisions is None:
-                self._revisions = self._make_revisions()
-            self._revisions.inc()
 
 
 def outcome_of(signal: SignalHeader) -> str | None:

@@ -102,8 +102,7 @@ def test_the_number_of_series_is_bounded_whatever_arrives(found: list[tuple[int,
             families.forget_evaluator(admitted.evicted_evaluator)
         place = targets.place(admitted.labels, what.service, what.evaluator)
         targets.take(place, Seen(ready.subject, now), ready.header, 0, offset)
-        counts = families.counts(admitted.labels)
-        counts.count_first(ready.subject, ready.header, 0.0, histogram=True)
+        families.count_first(admitted.labels, ready.subject, ready.header, 0.0, histogram=True)
         telemetry.count_service(what.service, now)
         closed.labels(telemetry.service(what.service), "idle").inc()
 
