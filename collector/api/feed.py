@@ -41,7 +41,6 @@ from collector.log.port import (
     Log,
     New,
     Record,
-    takes_counts,
 )
 from collector.records.external import EvaluationRules
 from collector.records.signal_batch import signal_records
@@ -271,7 +270,7 @@ class _FeedbackReader(_TopicFeed):
         self._due = partial(index.due_scores, scores)
         self._published = index.published
         self._counts = counts
-        self._joins = takes_counts(self._log_port)
+        self._joins = self._log_port.counts_offsets
         self._is_waiting = True  # whether any waits, as far as is known: after a start, perhaps
         self._matched_at = float("-inf")
 

@@ -13,7 +13,7 @@ from collector.base.retry import Retry, Seldom
 from collector.base.telemetry import Telemetry
 from collector.forward.backend import Backends, StopCameFirst
 from collector.log.consumer import Consumer
-from collector.log.port import BACKGROUND_LINGER, Assigned, Batch, Commit, Ends, Log, Record
+from collector.log.port import BACKGROUND_LINGER, Assigned, Batch, Commit, Log, Record
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class BackendReader(Consumer):
         """Begin at the end where no one has read before: a backend is not sent a log's whole history."""
         partition = assigned.partition
         self._begins.pop(partition, None)
-        if assigned.offset is None and isinstance(self._log_port, Ends):
+        if assigned.offset is None:
             end = await self._end(partition)
             await self._commit_to(partition, end, self._first_metadata(end))
             self._begins[partition] = end
@@ -87,11 +87,10 @@ class BackendReader(Consumer):
         await self.commit()
 
     async def _end(self, partition: int) -> int:
-        """Where it ends now; 0 where the log cannot say it."""
-        log = self._log_port
-        if not isinstance(log, Ends):
-            return 0
-        return await self._retry.log("find its place", lambda: log.end(self._topic, partition))
+        """Where it ends now."""
+        return await self._retry.log(
+            "find its place", lambda: self._log_port.end(self._topic, partition)
+        )
 
     async def _commit_to(self, partition: int, offset: int, metadata: int | None = None) -> None:
         commit = Commit(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from collector.base.clock import Clock, until_tick
 from collector.base.errors import Retryable
 from collector.log.families import LogFamilies
-from collector.log.port import Lag, Lags
+from collector.log.port import Lag, Log
 
 EVERY = 2.0  # seconds between two measurements
 PATIENCE = 5.0  # seconds that a measurement of all groups may take
@@ -25,7 +25,7 @@ PATIENCE = 5.0  # seconds that a measurement of all groups may take
 class WatchedGroup:
     group: str
     topic: str
-    unread: bool = False  # see `port.Lags`
+    unread: bool = False  # see `port.Log.lag`
     held: Callable[[], Lag] = Lag
     """What its room has read and should have finished, where its commit does not say it."""
 
@@ -43,7 +43,7 @@ class LagMeter:
 
     def __init__(
         self,
-        log: Lags,
+        log: Log,
         watched: Sequence[WatchedGroup],
         *,
         families: LogFamilies,

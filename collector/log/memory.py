@@ -1,7 +1,7 @@
 """The log in memory: it ends with the process. For tests, and for a sidecar that may lose its open traces."""
 
 from collections import OrderedDict, defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from collector.base.clock import Clock
 from collector.base.errors import LogUnavailable
@@ -10,13 +10,10 @@ from collector.log.commits import Commits, Committed
 from collector.log.embedded.polling import (
     FOREVER,
     SLICE_BYTES,
+    EmbeddedLog,
     PollingReader,
     SharedLogTime,
     Slice,
-    Unfinished,
-    lag_of,
-    replay,
-    unfinished,
 )
 from collector.log.embedded.prepared_record import (
     PreparedRecord,
@@ -27,19 +24,17 @@ from collector.log.embedded.prepared_record import (
 from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.embedded.retention import DroppedRecords, Oldest, Quotas, Retention
 from collector.log.families import LogFamilies
-from collector.log.port import COMPACTED, SPANS, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
+from collector.log.port import COMPACTED, SPANS, TOPICS, Commit, New, Position, Record
 
 _OVERHEAD = 200  # bytes that a record takes in memory above its own, roughly
 
 
-class MemoryLog:
+class MemoryLog(EmbeddedLog):
     """See `port.Log`. Quotas and retention are the disk log's.
 
     `groups` names, by topic, the groups whose commits hold records; without it, they are those that have read or
     committed so far. `waits_for`: see `DiskLog.open`. `keeps_spans`: until their room is needed, as on disk.
     """
-
-    counts_offsets = True
 
     def __init__(
         self,
@@ -52,18 +47,16 @@ class MemoryLog:
         waits_for: Mapping[str, frozenset[str]] | None = None,
         keeps_spans: bool = False,
     ) -> None:
-        self._partitions = partitions
+        super().__init__(SharedLogTime(clock), partitions=partitions)
         self._families = LogFamilies(telemetry or Telemetry())
         self._quotas = Quotas(max_size)
         self._released = ReleasedSpans() if keeps_spans else None
         self._retention = Retention(
             self._quotas, self.partitions, waits_for or {}, keeps=self._released
         )
-        self._time = SharedLogTime(clock)
         self._joining = groups is None
         self._commits = Commits(groups or {})
         self._store = MemoryRecords()
-        self._readers: set[PollingReader] = set()
         self._open = True
         for topic, limit in self._quotas.limits().items():
             self._families.limit_bytes.labels(topic).set(limit)
@@ -74,20 +67,13 @@ class MemoryLog:
         return self._write(records, commits)
 
     def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
-        if any((r.group, r.topic) == (group, topic) for r in self._readers):
-            raise ValueError(f"group `{group}` reads `{topic}` already")
         if self._joining:
             self._commits.join(group, topic)
-        reader = self._reader(group, topic, linger)
-        self._readers.add(reader)
-        return reader
+        return super().read(group, topic, linger=linger)
 
-    def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:
-        end = self._store.end_offsets.get((topic, partition), 0)
-        return replay(self, topic, partition, since or 0, end)
-
-    async def get(self, position: Position) -> Record | None:
-        return self._store.records[position[:2]].get(position.offset)
+    @property
+    def end_offsets(self) -> Mapping[TopicPartition, int]:
+        return self._store.end_offsets
 
     def release(self, positions: Iterable[Position]) -> None:
         for position in positions:
@@ -96,47 +82,18 @@ class MemoryLog:
             elif position.topic not in COMPACTED:
                 self._store.delete(position)
 
-    async def end(self, topic: str, partition: int) -> int:
-        return self._store.end_offsets.get((topic, partition), 0)
-
-    def partitions(self, topic: str) -> int:
-        if topic not in TOPICS:
-            raise ValueError(f"there is no topic `{topic}`")
-        return 1 if topic == WINDOWS else self._partitions
-
-    async def backlog(self, group: str, topic: str) -> int:
-        return (await self.lag(group, topic)).records
-
-    async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag:
-        def first(each: Unfinished) -> tuple[int, float] | None:
-            records = self.slice(topic, each.partition, each.low, end=each.end, most=1).records
-            return (records[0].first, records[0].time) if records else None
-
-        ends = self._store.end_offsets
-        return lag_of(unfinished(self, self._readers, ends, group, topic, unread=unread), first)
-
-    def begin_shutdown(self) -> None:
-        """See `port.Log.begin_shutdown`: memory never waits."""
-
     async def close(self) -> None:
         """Readers end; the records go with the process."""
         self._open = False
-        for reader in tuple(self._readers):
-            await reader.close()
+        await self._close_readers()
 
     def committed(self, group: str, topic: str, partition: int) -> Committed:
         return self._commits.of(group, topic, partition)
-
-    def end_time(self) -> float:
-        return self._time.end()
 
     def slice(
         self, topic: str, partition: int, since: int, *, end: int = FOREVER, most: int = 256
     ) -> Slice:
         return self._store.slice((topic, partition), since, end=end, most=most)
-
-    def passed(self, topic: str, partition: int) -> None:
-        """See `polling.Source`: memory keeps no copies for readers."""
 
     def _write(self, records: Sequence[New], commits: Sequence[Commit]) -> list[Position]:
         if not self._open:
@@ -151,11 +108,10 @@ class MemoryLog:
             self._store.append(record, time)
         self._time.finish()
         self._commit(commits)
+        for topic in TOPICS:
+            self._families.bytes.labels(topic).set(self._store.used(topic))
         self._wake_readers({record.position.topic for record in prepared})
         return [record.position for record in prepared]
-
-    def _reader(self, group: str, topic: str, linger: float) -> PollingReader:
-        return PollingReader(self, group, topic, closed=self._readers.discard, linger=linger)
 
     def _make_space(self, prepared: Sequence[PreparedRecord], commits: Sequence[Commit]) -> None:
         need: dict[str, int] = defaultdict(int)
@@ -177,13 +133,6 @@ class MemoryLog:
         drops = DroppedRecords()
         self._retention.trim(self._store, self._commits, drops, FOREVER)
         drops.report(self._families)
-
-    def _wake_readers(self, topics: set[str]) -> None:
-        for topic in TOPICS:
-            self._families.bytes.labels(topic).set(self._store.used(topic))
-        for reader in self._readers:
-            if reader.topic in topics:
-                reader.wake()
 
 
 class MemoryRecords:

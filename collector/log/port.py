@@ -66,8 +66,8 @@ class New(msgspec.Struct, frozen=True, kw_only=True):
     partition: int | None = None
     headers: Headers = ()
     count: int = 1
-    """How many offsets it takes, at most MAX_COUNT; above 1 only where the log is `Counting`, and on no compacted
-    topic."""
+    """How many offsets it takes, at most MAX_COUNT; above 1 only where the log `counts_offsets`, and on no
+    compacted topic."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +140,18 @@ class Reader(Protocol):
         ...
 
 
+class Lag(NamedTuple):
+    """What a group has left to do in a topic."""
+
+    records: int = 0  # that it has not read, or has not finished, each by its `count`
+    oldest: float | None = None
+    """Append time of the first of them, unix seconds; None: nothing waits."""
+
+
 class Log(Protocol):
+    counts_offsets: bool
+    """Whether it takes records of several offsets; else each thing is a record of its own."""
+
     async def write(
         self, records: Sequence[New], commits: Sequence[Commit] = ()
     ) -> Sequence[Position]:
@@ -176,46 +187,37 @@ class Log(Protocol):
         """How many partitions the topic has."""
         ...
 
-    def begin_shutdown(self) -> None:
-        """The process stops: from now on no call waits long for a server. Reading and writing go on until `close`."""
-        ...
-
-    async def close(self) -> None:
-        """Flush and release the log's resources. Readers end."""
-        ...
-
-
-@runtime_checkable
-class Counting(Protocol):
-    """A log that takes records of several offsets. Optional: on any other one, each thing is a record of its own."""
-
-    counts_offsets: bool  # whether it does
-
-
-def takes_counts(log: Log) -> bool:
-    """Whether a record of the log may take several offsets."""
-    return isinstance(log, Counting) and log.counts_offsets
-
-
-@runtime_checkable
-class Ends(Protocol):
-    """A log that says where a partition ends. Optional: a reader of what comes from now on begins there."""
-
     async def end(self, topic: str, partition: int) -> int:
-        """The offset of the next record.
+        """The offset of the partition's next record. Raises LogUnavailable: it cannot be said now."""
+        ...
+
+    async def backlog(self, group: str, topic: str) -> int:
+        """How many records (each by its `count`) are above the group's commit, all partitions together."""
+        ...
+
+    async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag | None:
+        """What waits for the group; None: another process can say it, or none.
+
+        A log of one process answers for any group, one that no room reads for too. A shared log answers for the
+        partitions that this process has, or for all while the group has no member.
+
+        Args:
+            group: The group.
+            topic: What it reads.
+            unread: Count from where this process's reader is, for a group whose commit stays behind what it
+                has taken in. Without a reader, and by default, from the commit.
 
         Raises:
             LogUnavailable: it cannot be said now.
         """
         ...
 
+    def begin_shutdown(self) -> None:
+        """The process stops: from now on no call waits long for a server. Reading and writing go on until `close`."""
+        ...
 
-@runtime_checkable
-class CountsUnread(Protocol):
-    """A log that can count a group's unread records. Optional: only gauges depend on it."""
-
-    async def backlog(self, group: str, topic: str) -> int:
-        """How many records (each by its `count`) are above the group's commit, all partitions together."""
+    async def close(self) -> None:
+        """Flush and release the log's resources. Readers end."""
         ...
 
 
@@ -233,36 +235,6 @@ class Ranges(Protocol):
 
     def clear_readers(self) -> None:
         """A process that reads the log's file by itself (`disk/map_reader.py`) has ended."""
-        ...
-
-
-class Lag(NamedTuple):
-    """What a group has left to do in a topic."""
-
-    records: int = 0  # that it has not read, or has not finished, each by its `count`
-    oldest: float | None = None
-    """Append time of the first of them, unix seconds; None: nothing waits."""
-
-
-@runtime_checkable
-class Lags(Protocol):
-    """A log that can say how far a group is behind. Optional: only gauges depend on it."""
-
-    async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag | None:
-        """What waits for the group; None: another process can say it, or none.
-
-        A log of one process answers for any group, one that no room reads for too. A shared log answers for the
-        partitions that this process has, or for all while the group has no member.
-
-        Args:
-            group: The group.
-            topic: What it reads.
-            unread: Count from where this process's reader is, for a group whose commit stays behind what it
-                has taken in. Without a reader, and by default, from the commit.
-
-        Raises:
-            LogUnavailable: it cannot be said now.
-        """
         ...
 
 

@@ -105,7 +105,7 @@ class WriteBatch:
     def __init__(self, *, joined: bool, redact: bool = False) -> None:
         """Begin empty.
 
-        `joined`: all signals of a step are one record; the log takes such records (`port.Counting`). `redact`: signals
+        `joined`: all signals of a step are one record; the log `counts_offsets`. `redact`: signals
         leave without texts (`redaction.content: drop`).
         """
         self._joined = joined

@@ -27,7 +27,6 @@ from collector.log.port import (
     Position,
     Ranges,
     Record,
-    takes_counts,
 )
 from collector.records.more import MoreRecord
 from collector.records.sessions import SessionsTopic, SessionTurn, decode_sessions
@@ -76,7 +75,7 @@ class Scorer(Consumer):
         self._telemetry = telemetry
         self._families = ScoringFamilies(telemetry)
         self._sessions: dict[int, OpenSessions] = {}  # by partition
-        self._batch = WriteBatch(joined=takes_counts(log), redact=redact)
+        self._batch = WriteBatch(joined=log.counts_offsets, redact=redact)
         self._awake = awake
         self._keeps_sketches = not isinstance(log, Ranges)
         """Kafka takes a request for each record that is read back."""

@@ -203,8 +203,7 @@ class App:
             telemetry=self._telemetry,
             clock=self._clock,
         )
-        if meter is not None:
-            stages.start("lag", self._supervisor.keep("lag", lambda: meter.run))
+        stages.start("lag", self._supervisor.keep("lag", lambda: meter.run))
 
     def _start_rooms(self, stages: Stages, rooms: Rooms, log: Log, behind: ScoreLag | None) -> None:
         roles = self._config.roles

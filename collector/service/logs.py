@@ -26,7 +26,6 @@ from collector.log.port import (
     SPANS,
     TRACES,
     Lag,
-    Lags,
     Log,
 )
 from collector.receiver import log_requests
@@ -141,13 +140,11 @@ def lag_meter(
     unwritten: Callable[[], Lag],
     telemetry: Telemetry,
     clock: Clock,
-) -> LagMeter | None:
-    """What shows how far the groups are behind; None: the log cannot say it.
+) -> LagMeter:
+    """What shows how far the groups are behind.
 
     `unwritten`: what assembly has read, closed and not written.
     """
-    if not isinstance(log, Lags):
-        return None
     held = {ASSEMBLY: unwritten}
     watched = [
         WatchedGroup(

@@ -14,7 +14,7 @@ from collector.judging.budget import Budget, in_sample
 from collector.judging.judge_process import JudgeProcess
 from collector.judging.judging_room import JudgingRoom
 from collector.judging.port import Job, JobDone, JudgeLateError, TraceJob
-from collector.log.port import TRACES, Lag, Lags, Log
+from collector.log.port import TRACES, Lag, Log
 from collector.reading.plugin_processes import LEAST, PluginProcesses, WorkersAndPlugins
 from collector.reading.port import PluginJob, Workers, reader_settings
 from collector.reading.processes import ProcessWorkers
@@ -306,7 +306,7 @@ class ScoreLag:
     While the log does not answer, what waited goes on waiting.
     """
 
-    def __init__(self, log: Lags, clock: Clock) -> None:
+    def __init__(self, log: Log, clock: Clock) -> None:
         self.unwritten: Callable[[], Lag] = Lag
         """What has closed and is not written: assembly's, once that is there."""
         self._log = log
@@ -335,4 +335,4 @@ def score_lag(config: Config, log: Log, clock: Clock) -> ScoreLag | None:
     everything = {"receive", "assemble", "score"} <= set(config.roles)
     if not everything or config.log.kind == "kafka" or config.receiver.max_score_lag is None:
         return None
-    return ScoreLag(log, clock) if isinstance(log, Lags) else None
+    return ScoreLag(log, clock)

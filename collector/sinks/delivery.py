@@ -16,7 +16,6 @@ from collector.log.port import (
     BACKGROUND_LINGER,
     SIGNALS,
     Batch,
-    CountsUnread,
     Log,
     Position,
     Record,
@@ -276,16 +275,14 @@ class Delivery(Consumer):
         self._failing = False
 
     async def _show(self, waiting: PublishedSignals | None, *, idle: bool = False) -> None:
-        """Set the outbox gauges: the signals that wait here and, where the log can count them, in the log.
+        """Set the outbox gauges: the signals that wait here and in the log.
 
         An empty outbox has no oldest signal: an age of 0 would read as 1970.
         """
         count = 0 if waiting is None else len(waiting)
-        if isinstance(self._log_port, CountsUnread):
-            with suppress(Retryable):  # while the log is away, only the batch in hand is known
-                count = max(count, await self._log_port.backlog(self._group, SIGNALS))
-        if waiting or idle or isinstance(self._log_port, CountsUnread):
-            self._waiting.set(count)
+        with suppress(Retryable):  # while the log is away, only the batch in hand is known
+            count = max(count, await self._log_port.backlog(self._group, SIGNALS))
+        self._waiting.set(count)
         if waiting and waiting.oldest is not None:
             self._oldest.labels(self._sink.name).set(waiting.oldest)
         elif idle:

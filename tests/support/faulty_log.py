@@ -222,14 +222,6 @@ class FaultyLog(MemoryLog):
         self.released |= set(positions)
         super().release(positions)
 
-    async def backlog(self, group: str, topic: str) -> int:
-        """See `port.Backlog`."""
-        return sum(
-            self.end_offset(topic, partition)
-            - (self.committed(group, topic, partition).offset or 0)
-            for partition in range(self.partitions(topic))
-        )
-
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _refuse(self, records: Sequence[New]) -> None:

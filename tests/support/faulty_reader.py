@@ -21,7 +21,7 @@ class FaultyReader(PollingReader):
     """Owns every partition, unless the test takes some away with `revoke` and gives them back with `assign`."""
 
     def __init__(self, log: FaultyLog, group: str, topic: str) -> None:
-        super().__init__(log, group, topic, closed=log._readers.discard)
+        super().__init__(log, group, topic)
         self.polls = 0
         self.lag = 0
         """Hide this many of the newest offsets of each partition."""

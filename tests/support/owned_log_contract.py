@@ -15,12 +15,9 @@ from collector.log.port import (
     SPANS,
     TRACES,
     Commit,
-    CountsUnread,
-    Lags,
     Log,
     New,
     Position,
-    takes_counts,
 )
 from tests.support.log_contract import LogContract
 from tests.support.log_steps import (
@@ -249,7 +246,7 @@ class OwnedLogContract(LogContract):
         assert batch.lost == {0: 800 - len(held)}
 
     async def test_a_record_of_several_offsets_stands_at_its_last(self, log: Log) -> None:
-        assert takes_counts(log)
+        assert log.counts_offsets
         positions = await log.write([_counted(b"one"), _counted(b"three", 3), _counted(b"two", 2)])
         records = [record async for record in log.replay(SIGNALS, 0)]
         got = await log.get(positions[1])
@@ -276,7 +273,6 @@ class OwnedLogContract(LogContract):
         assert batch.lost == {}
 
     async def test_the_lag_counts_what_records_hold(self, log: Log) -> None:
-        assert isinstance(log, Lags)
         await log.write([_counted(b"3", 3), _counted(b"2", 2)])
         commit = Commit(group="sink.jsonl", topic=SIGNALS, partition=0, offset=3)
 
@@ -300,10 +296,9 @@ class OwnedLogContract(LogContract):
         assert 0 < kept < 400
         assert dropped(telemetry, SIGNALS, "share") == 600 - kept
         assert await lost_to(small, "sink.jsonl") == 600 - kept - 30
-        lag = await small.lag("sink.jsonl", SIGNALS) if isinstance(small, Lags) else None
+        lag = await small.lag("sink.jsonl", SIGNALS)
         assert lag is not None
         assert lag.records == kept
-        assert isinstance(small, CountsUnread)
         assert await small.backlog("sink.jsonl", SIGNALS) == kept, "of 600 that were written"
 
     async def test_several_offsets_are_refused_where_keys_are_compacted(self, log: Log) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -33,25 +33,21 @@ from collector.log.embedded.polling import (
     FOREVER,
     LINGER,
     SLICE_BYTES,
-    PollingReader,
+    EmbeddedLog,
     SharedLogTime,
     Slice,
     Unfinished,
-    lag_of,
-    replay,
-    unfinished,
 )
+from collector.log.embedded.prepared_record import TopicPartition
 from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.embedded.retention import Quotas, Retention
 from collector.log.families import LogFamilies
-from collector.log.port import SPANS, TOPICS, WINDOWS, Commit, Lag, New, Position, Record
+from collector.log.port import SPANS, Commit, Lag, New, Position, Record
 
 _log = logging.getLogger(__name__)
 
 
-class DiskLog:
-    counts_offsets = True
-
+class DiskLog(EmbeddedLog):
     def __init__(
         self,
         lock: LockFile,
@@ -64,13 +60,12 @@ class DiskLog:
         waits_for: Mapping[str, frozenset[str]],
         partitions: int,
     ) -> None:
+        time = SharedLogTime(clock, store.load_time())
+        super().__init__(time, partitions=partitions, linger=LINGER)
         families = LogFamilies(telemetry)
         self._lock = lock
         self._store = store
         self._damaged = DamagedRecords(telemetry)
-        self._partitions = partitions
-        self._time = SharedLogTime(clock, store.load_time())
-        self._readers: set[PollingReader] = set()
         self._tail = Tail()
         self._looking: asyncio.Future[Lag] | None = None
         """The thread that looks for the oldest record that waits."""
@@ -80,7 +75,7 @@ class DiskLog:
             store,
             load=lambda: store.load_state(groups),
             retention=Retention(quotas, self.partitions, waits_for, keeps=ReleasedSpans()),
-            log_time=self._time,
+            log_time=time,
             families=families,
             deliver=self._deliver,
             ended=self._callers.ended,
@@ -148,23 +143,9 @@ class DiskLog:
     async def watch(self) -> None:
         await self._callers.watch()
 
-    def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
-        if any((r.group, r.topic) == (group, topic) for r in self._readers):
-            raise ValueError(f"group `{group}` reads `{topic}` already")
-        reader = PollingReader(
-            self, group, topic, closed=self._readers.discard, linger=max(LINGER, linger)
-        )
-        self._readers.add(reader)
-        return reader
-
-    def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:
-        end = self._writer.state.end_offsets.get((topic, partition), 0)
-        return replay(self, topic, partition, since or 0, end)
-
-    async def get(self, position: Position) -> Record | None:
-        topic, partition, offset = position
-        records = self.slice(topic, partition, offset, end=offset + 1, most=1).records
-        return records[0] if records else None
+    @property
+    def end_offsets(self) -> Mapping[TopicPartition, int]:
+        return self._writer.state.end_offsets
 
     async def value_range(self, position: Position, start: int, end: int) -> bytes | None:
         topic, partition, offset = position
@@ -186,31 +167,16 @@ class DiskLog:
         self._tail.forget(each for each in released if each.topic != SPANS)
         self._writer.release(released)
 
-    async def end(self, topic: str, partition: int) -> int:
-        return self._writer.state.end_offsets.get((topic, partition), 0)
-
-    def partitions(self, topic: str) -> int:
-        if topic not in TOPICS:
-            raise ValueError(f"there is no topic `{topic}`")
-        return 1 if topic == WINDOWS else self._partitions
-
-    async def backlog(self, group: str, topic: str) -> int:
-        return (await self.lag(group, topic)).records
-
     async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag:
         """One look into each partition, in a thread: a disk that hangs holds up no room."""
-        state = self._writer.state
-        waiting = unfinished(self, self._readers, state.end_offsets, group, topic, unread=unread)
+        waiting = self._unfinished(group, topic, unread=unread)
         if not waiting:
             return Lag()
         if not self._open or (self._looking is not None and not self._looking.done()):
             raise LogUnavailable("the disk has not answered yet")
-        looking = asyncio.to_thread(lag_of, waiting, partial(self._first, topic))
+        looking = asyncio.to_thread(self._lag, topic, waiting)
         self._looking = asyncio.ensure_future(looking)
         return await asyncio.shield(self._looking)
-
-    def begin_shutdown(self) -> None:
-        """See `port.Log.begin_shutdown`: the disk never waits for a server."""
 
     async def close(self) -> None:
         """Write the calls that wait, end the readers, release the folder."""
@@ -218,23 +184,19 @@ class DiskLog:
             return
         self._open = False
         await asyncio.to_thread(self._writer.close)
-        for reader in tuple(self._readers):
-            await reader.close()
+        await self._close_readers()
         self._store.close()
         self._lock.close()
 
     def committed(self, group: str, topic: str, partition: int) -> Committed:
         return self._writer.state.commits.of(group, topic, partition)
 
-    def end_time(self) -> float:
-        return self._time.end()
-
     def slice(
         self, topic: str, partition: int, since: int, *, end: int = FOREVER, most: int = 256
     ) -> Slice:
         """From memory where it can be, else in one short read transaction."""
         topic_partition = (topic, partition)
-        end_offset = self._writer.state.end_offsets.get(topic_partition, 0)
+        end_offset = self.end_offsets.get(topic_partition, 0)
         cached = self._tail.slice(topic_partition, since, end=end, most=most, end_offset=end_offset)
         return cached or self._read(topic, partition, since, end=end, most=most)
 
@@ -263,7 +225,6 @@ class DiskLog:
         return Slice(records, end=True)
 
     def _first(self, topic: str, waiting: Unfinished) -> tuple[int, float] | None:
-        """The first offset and the time of the oldest record in these offsets; None: all were deleted."""
         with self._cursor(topic, waiting.partition) as cursor:
             if not cursor.set_range(piece_key(waiting.low)):
                 return None
@@ -304,10 +265,7 @@ class DiskLog:
         self._tail.add(
             (each for each in appended.written if each.position.topic in read), appended.time
         )
-        topics = {each.position.topic for each in appended.written}
-        for reader in self._readers:
-            if reader.topic in topics:
-                reader.wake()
+        self._wake_readers({each.position.topic for each in appended.written})
 
 
 def _open(folder: Path, *, max_size: int, partitions: int) -> tuple[LockFile, DiskStore]:

@@ -5,14 +5,23 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from collector.base.clock import Clock, next_tick
 from collector.base.errors import LogUnavailable
 from collector.log.commits import Committed
 from collector.log.embedded.prepared_record import TopicPartition
-from collector.log.port import COMPACTED, Assigned, Batch, Lag, Record
+from collector.log.port import (
+    COMPACTED,
+    TOPICS,
+    WINDOWS,
+    Assigned,
+    Batch,
+    Lag,
+    Position,
+    Record,
+)
 
 BATCH_BYTES = 8 << 20  # a poll returns at most this much, or one record
 SLICE_BYTES = 1 << 20  # bytes that are read without yielding to the event loop
@@ -28,42 +37,155 @@ class Slice(NamedTuple):
     end: bool
 
 
-class Source(Protocol):
-    """What a reader needs of its log."""
+class Unfinished(NamedTuple):
+    """Offsets of one partition, from `low` to below `end`."""
 
-    def committed(self, group: str, topic: str, partition: int) -> Committed: ...
+    partition: int
+    low: int
+    end: int
 
-    def partitions(self, topic: str) -> int: ...
 
-    def end_time(self) -> float:
-        """Log time: no record that only a later `slice` shows is older."""
-        ...
+class EmbeddedLog:
+    """What the logs of one process have in common (see `port.Log`): each of their readers owns every partition.
+
+    `linger`: seconds that an append may wait for others at least.
+    """
+
+    counts_offsets = True
+
+    def __init__(self, time: SharedLogTime, *, partitions: int, linger: float = 0.0) -> None:
+        self._time = time
+        self._partitions = partitions
+        self._linger = linger
+        self._readers: set[PollingReader] = set()
+
+    @property
+    def end_offsets(self) -> Mapping[TopicPartition, int]:
+        """By partition, the offset that its next record will have; none of an empty one."""
+        raise NotImplementedError
+
+    def committed(self, group: str, topic: str, partition: int) -> Committed:
+        raise NotImplementedError
 
     def slice(
         self, topic: str, partition: int, since: int, *, end: int = FOREVER, most: int = 256
     ) -> Slice:
         """At most `most` records and about SLICE_BYTES, of the offsets from `since` to below `end`."""
-        ...
+        raise NotImplementedError
+
+    def read(self, group: str, topic: str, *, linger: float = 0.0) -> PollingReader:
+        if self._reader_of(group, topic) is not None:
+            raise ValueError(f"group `{group}` reads `{topic}` already")
+        reader = self._reader(group, topic, max(self._linger, linger))
+        self._readers.add(reader)
+        return reader
+
+    def replay(self, topic: str, partition: int, since: int | None = None) -> AsyncIterator[Record]:
+        end = self.end_offsets.get((topic, partition), 0)
+        return self._replayed(topic, partition, since or 0, end)
+
+    async def get(self, position: Position) -> Record | None:
+        topic, partition, offset = position
+        records = self.slice(topic, partition, offset, end=offset + 1, most=1).records
+        return records[0] if records else None
+
+    async def end(self, topic: str, partition: int) -> int:
+        return self.end_offsets.get((topic, partition), 0)
+
+    def partitions(self, topic: str) -> int:
+        if topic not in TOPICS:
+            raise ValueError(f"there is no topic `{topic}`")
+        return 1 if topic == WINDOWS else self._partitions
+
+    async def backlog(self, group: str, topic: str) -> int:
+        return (await self.lag(group, topic)).records
+
+    async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag:
+        return self._lag(topic, self._unfinished(group, topic, unread=unread))
+
+    def begin_shutdown(self) -> None:
+        """See `port.Log.begin_shutdown`: nothing here ever waits for a server."""
+
+    def end_time(self) -> float:
+        """Log time: no record that only a later `slice` shows is older."""
+        return self._time.end()
 
     def passed(self, topic: str, partition: int) -> None:
         """A reader has moved on in the partition."""
-        ...
+
+    def left(self, reader: PollingReader) -> None:
+        """The reader is closed."""
+        self._readers.discard(reader)
+
+    def _reader(self, group: str, topic: str, linger: float) -> PollingReader:
+        return PollingReader(self, group, topic, linger=linger)
+
+    def _reader_of(self, group: str, topic: str) -> PollingReader | None:
+        return next((r for r in self._readers if (r.group, r.topic) == (group, topic)), None)
+
+    def _wake_readers(self, topics: Collection[str]) -> None:
+        for reader in self._readers:
+            if reader.topic in topics:
+                reader.wake()
+
+    async def _close_readers(self) -> None:
+        for reader in tuple(self._readers):
+            await reader.close()
+
+    async def _replayed(
+        self, topic: str, partition: int, since: int, end: int
+    ) -> AsyncIterator[Record]:
+        """The records of the offsets from `since` to below `end`. Holds no snapshot open between two of them."""
+        at_end = False
+        while not at_end:
+            records, at_end = self.slice(topic, partition, since, end=end)
+            for record in records:
+                yield record
+            if records:
+                since = records[-1].position.offset + 1
+            await asyncio.sleep(0)
+
+    def _unfinished(self, group: str, topic: str, *, unread: bool) -> list[Unfinished]:
+        """By partition, from the group's commit (`unread`: from its reader's place) to the end; none that is empty."""
+        reader = self._reader_of(group, topic)
+        found: list[Unfinished] = []
+        for partition in range(self.partitions(topic)):
+            low = self.committed(group, topic, partition).offset or 0
+            if unread and reader is not None:
+                low = max(low, reader.position(partition))
+            end = self.end_offsets.get((topic, partition), 0)
+            if low < end:
+                found.append(Unfinished(partition, low, end))
+        return found
+
+    def _lag(self, topic: str, waiting: Iterable[Unfinished]) -> Lag:
+        records, times = 0, list[float]()
+        for each in waiting:
+            found = self._first(topic, each)
+            if found is not None:
+                records += each.end - found[0]
+                times.append(found[1])
+        return Lag(records, min(times, default=None))
+
+    def _first(self, topic: str, waiting: Unfinished) -> tuple[int, float] | None:
+        """The first offset and the time of the oldest record in these offsets; None: all were deleted."""
+        _, low, end = waiting
+        records = self.slice(topic, waiting.partition, low, end=end, most=1).records
+        return (records[0].first, records[0].time) if records else None
 
 
 class PollingReader:
     def __init__(
         self,
-        source: Source,
+        source: EmbeddedLog,
         group: str,
         topic: str,
         *,
-        closed: Callable[[PollingReader], None],
         linger: float = 0.0,
     ) -> None:
         self.group = group
         self.topic = topic
         self._source = source
-        self._closed = closed
         self._linger = linger
         self._next_look = 0.0
         self._positions: dict[int, int] = {}
@@ -104,7 +226,7 @@ class PollingReader:
         """A poll that waits returns its partitions as revoked."""
         self._open = False
         self._appended.set()
-        self._closed(self)
+        self._source.left(self)
 
     def _assign(self) -> Batch:
         assigned: list[Assigned] = []
@@ -204,20 +326,6 @@ class _PollBuffer:
         return self.positions[partition]
 
 
-async def replay(
-    source: Source, topic: str, partition: int, since: int, end: int
-) -> AsyncIterator[Record]:
-    """The records of the offsets from `since` to below `end`. Holds no snapshot open between two of them."""
-    at_end = False
-    while not at_end:
-        records, at_end = source.slice(topic, partition, since, end=end)
-        for record in records:
-            yield record
-        if records:
-            since = records[-1].position.offset + 1
-        await asyncio.sleep(0)
-
-
 class SharedLogTime:
     """The machine's clock, made to never go back. The writing thread and the reading loop share it, hence the lock.
 
@@ -248,48 +356,3 @@ class SharedLogTime:
     def _now(self) -> float:
         self._last = max(self._last, self._clock())
         return self._last
-
-
-class Unfinished(NamedTuple):
-    """Offsets of one partition, from `low` to below `end`."""
-
-    partition: int
-    low: int
-    end: int
-
-
-def unfinished(
-    source: Source,
-    readers: Iterable[PollingReader],
-    ends: Mapping[TopicPartition, int],
-    group: str,
-    topic: str,
-    *,
-    unread: bool,
-) -> list[Unfinished]:
-    """By partition, from the group's commit (`unread`: from its reader's place) to the end; none that is empty."""
-    reader = next((r for r in readers if (r.group, r.topic) == (group, topic)), None)
-    found: list[Unfinished] = []
-    for partition in range(source.partitions(topic)):
-        low = source.committed(group, topic, partition).offset or 0
-        if unread and reader is not None:
-            low = max(low, reader.position(partition))
-        end = ends.get((topic, partition), 0)
-        if low < end:
-            found.append(Unfinished(partition, low, end))
-    return found
-
-
-def lag_of(
-    waiting: Iterable[Unfinished], first: Callable[[Unfinished], tuple[int, float] | None]
-) -> Lag:
-    """The lag; `first` says first offset and time of the oldest record in these offsets, None: all were deleted."""
-    records, times = 0, list[float]()
-    for each in waiting:
-        found = first(each)
-        if found is None:
-            continue
-        offset, time = found
-        records += each.end - offset
-        times.append(time)
-    return Lag(records, min(times, default=None))

@@ -38,6 +38,8 @@ _log = logging.getLogger(__name__)
 
 
 class KafkaLog:
+    counts_offsets = False
+
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._bootstrap = Bootstrap(cluster)
@@ -147,7 +149,7 @@ class KafkaLog:
         return self._cluster.partitions(topic)
 
     async def backlog(self, group: str, topic: str) -> int:
-        """Records above the group's commit in the partitions that this process owns: the sum over processes is all."""
+        """In the partitions that this process owns: the sum over processes is all."""
         reader = self._reader(group, topic)
         return 0 if reader is None else reader.behind
 

@@ -26,7 +26,6 @@ from collector.log.port import (
     Log,
     New,
     Record,
-    takes_counts,
 )
 from collector.log.state_table import Parts, StateTable, read_back
 from collector.records.signal import redacted
@@ -66,7 +65,7 @@ class RankingRoom(Consumer):
         )
         self._ranked = ranked
         self._redact = redact
-        self._joins = takes_counts(log)
+        self._joins = log.counts_offsets
         self._families = RankingFamilies(telemetry)
         self._ranker = Ranker(ranked)
         self._slice = TimeSlice()

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from collector.base.errors import LogUnavailable
 from collector.base.telemetry import Telemetry
@@ -18,14 +17,15 @@ from tests.support.ticking import SetClock
 MINUTE = 60.0
 
 
-@dataclass(slots=True)
-class TellingLog:
+class TellingLog(MemoryLog):
     """Says what the test tells it; raises while it has no answer, waits while it hangs."""
 
-    lags: dict[str, Lag | None] = field(default_factory=dict[str, Lag | None])
-    hangs: bool = False
+    def __init__(self) -> None:
+        super().__init__(clock=SetClock())
+        self.lags: dict[str, Lag | None] = {}
+        self.hangs = False
 
-    async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag | None:
+    async def lag(self, group: str, topic: str, *, unread: bool = False) -> Lag | None:  # pyright: ignore[reportIncompatibleMethodOverride] - None: as a shared log
         del topic, unread
         if self.hangs:
             await asyncio.Event().wait()
@@ -155,7 +155,6 @@ async def test_ten_minutes_of_unscored_traces_show_in_a_process_that_does_not_sc
     clock, telemetry = SetClock(1000.0), Telemetry()
     log = MemoryLog(clock=clock, telemetry=telemetry, groups=groups(config))
     meter = lag_meter(log, config, unwritten=Lag, telemetry=telemetry, clock=clock)
-    assert meter is not None
     (position,) = await log.write([New(topic=TRACES, key=b"s", value=b"trace")])
     clock.now += 10 * MINUTE + 1
     await log.write([New(topic=TRACES, key=b"s", value=b"trace")])
@@ -185,7 +184,6 @@ def watched(roles: Sequence[str]) -> set[str]:
     )
     log = MemoryLog(clock=SetClock())
     meter = lag_meter(log, config, unwritten=Lag, telemetry=Telemetry(), clock=SetClock())
-    assert meter is not None
     return {each.group for each in meter.watched}
 
 
