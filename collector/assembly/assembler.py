@@ -9,11 +9,11 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Literal
 
 from collector.assembly.closed_traces import ClosedTraces
+from collector.assembly.closing import Closing
 from collector.assembly.closing_pipeline import ClosingPipeline
 from collector.assembly.families import AssemblyCounts
 from collector.assembly.glances import Glances
 from collector.assembly.made_traces import TakeResult
-from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.scan import first_start
 from collector.assembly.service_queues import Shares

@@ -1,6 +1,6 @@
 """From closing to record: workers read the traces that closed, one writer writes trace, mark and commit.
 
-    Assembler --put--> pending --readers--> results --writer--> log.write([trace, mark ...], commits)
+    Assembler --put--> pending --readers--> read --writer--> log.write([trace, mark ...], commits)
 
 Several batches are read at once, each of one service, and a service has at most its share of them: its slow traces
 delay no other service's. There is one writer: it computes the commits when it writes, so no commit can pass a record
@@ -13,18 +13,9 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 
-from collector.assembly.closed_result import (
-    ClosedResult,
-    ignored,
-    late_revision,
-    read_job,
-    read_result,
-    unreadable,
-    with_position,
-)
+from collector.assembly.closing import Closing, late_revision, with_position
 from collector.assembly.families import AssemblyCounts
 from collector.assembly.glances import Suspect
-from collector.assembly.open_trace import Closing
 from collector.assembly.trace_reading import TraceReading
 from collector.base import watch
 from collector.base.errors import RecordTooLarge, Undecodable
@@ -51,7 +42,7 @@ class ClosingPipeline:
     Args:
         log: Read for late revisions, and written to.
         share: Of the batches that are read at once, what one service may have; at least one.
-        counts: Called with each result.
+        counts: Called with each closing that is written.
         retry: How to wait for the log and the workers.
         commits: The commits to store with a write made now.
         committed: Called with the commits that are stored.
@@ -81,7 +72,7 @@ class ClosingPipeline:
         self._reading: Counter[str] = Counter()  # batches that are read now, by service
         self._pending: dict[str, deque[Closing]] = {}
         """By service; without services that have no closing."""
-        self._results: list[ClosedResult] = []
+        self._to_write: list[Closing] = []  # what the writer takes, in this order
         self._in_flight = 0
         self._bytes = self._unwritten = 0
         self._commits_asked = self._commits_made = 0
@@ -175,11 +166,11 @@ class ClosingPipeline:
             if service is None:  # another reader took its batch
                 continue
             self._reading[service] += 1
-            results = await self._read(self._batch(service))
+            batch = await self._read(self._batch(service))
             self._reading[service] -= 1
             self._reading += Counter()  # forgets a service without a batch
-            self._results += results  # after the await: the writer replaces the list meanwhile
-            self._note(sum(each.size for each in results))
+            self._to_write += batch  # after the await: the writer replaces the list meanwhile
+            self._note(sum(each.read_size for each in batch))
             await self._notify()
 
     def _note(self, size: int) -> None:
@@ -206,107 +197,90 @@ class ClosingPipeline:
             del self._pending[service]
         return batch
 
-    async def _read(self, batch: Sequence[Closing]) -> list[ClosedResult]:
-        """The result of each closing of the batch, in its order."""
-        done = [await self.prepare(each) for each in batch]
-        jobs = [read_job(each) for each, known in zip(batch, done, strict=True) if known is None]
-        traces = iter(await self.reading.traces(jobs))
-        return [
-            known or read_result(each, next(traces))
-            for each, known in zip(batch, done, strict=True)
-        ]
+    async def _read(self, batch: Sequence[Closing]) -> Sequence[Closing]:
+        """The same closings, each with its trace, where it has one."""
+        read = [each for each in batch if await self.prepare(each)]
+        traces = await self.reading.traces([each.job for each in read])
+        for closing, closing.trace in zip(read, traces, strict=True):
+            if closing.trace is None:
+                closing.cannot_be("no worker could read it")
+        return batch
 
-    async def prepare(self, closing: Closing) -> ClosedResult | None:
-        """Join late spans with the record of their trace; the result where there is nothing to read."""
+    async def prepare(self, closing: Closing) -> bool:
+        """Join late spans with the record of their trace; returns whether there is anything to read."""
         if not closing.late:
-            return None
+            return True
         mark = closing.owner.revisable_mark(closing)
         old = None if mark is None else await self.reading.newest_record(mark)
         kept = () if old is None else await self.reading.whole(old.spans)
         if mark is None or old is None or not kept:  # without its spans a record cannot be revised
-            return ignored(closing)
+            return False
         late = await self.reading.each(closing.pieces)
         try:
-            revision = late_revision(mark, old, closing, self._windows, raw_old=kept, raw_late=late)
-        except Undecodable:
-            return ignored(closing)
-        if not revision.new or not revision.fits:
-            return ClosedResult(
-                closing=closing,
-                service=old.trace.service,
-                duplicates=revision.duplicates,
-                ignored=revision.new,
+            closing.revision = late_revision(
+                mark, old, closing, self._windows, raw_old=kept, raw_late=late
             )
-        closing.revision = revision
-        return None
+        except Undecodable:
+            return False
+        return closing.is_written
 
     # --- the writer ----------------------------------------------------------------------------------------------
 
     async def _writer(self) -> None:
         while True:
             await self._until(
-                lambda: self._done or self._owes_commit or bool(self._results or self._suspects)
+                lambda: self._done or self._owes_commit or bool(self._to_write or self._suspects)
             )
             if self._done:
                 return
             await self._write_suspects()
-            if not (self._results or self._owes_commit):
+            if not (self._to_write or self._owes_commit):
                 continue
-            results = self._next_write()
+            batch = self._next_write()
+            sizes = sum(each.read_size for each in batch)  # before a trace is cut
             commits_asked = self._commits_asked
-            await self._write(results)
+            await self._write(batch)
             self._commits_made = commits_asked
-            self._in_flight -= len(results)
-            self._bytes -= sum(each.closing.cost for each in results)
-            self._note(-sum(each.size for each in results))
+            self._in_flight -= len(batch)
+            self._bytes -= sum(each.cost for each in batch)
+            self._note(-sizes)
             await self._notify()
 
-    def _next_write(self) -> list[ClosedResult]:
-        """Take the first results, at least one if there is one, up to WRITE_BYTES."""
+    def _next_write(self) -> list[Closing]:
+        """Take the first that are read, at least one if there is one, up to WRITE_BYTES."""
         size = count = 0
-        while count < len(self._results) and size < WRITE_BYTES:
-            size += self._results[count].written
+        while count < len(self._to_write) and size < WRITE_BYTES:
+            size += self._to_write[count].written_size
             count += 1
-        results, self._results = self._results[:count], self._results[count:]
-        return results
+        batch, self._to_write = self._to_write[:count], self._to_write[count:]
+        return batch
 
-    async def _write(self, results: Sequence[ClosedResult]) -> None:
+    async def _write(self, batch: Sequence[Closing]) -> None:
         """Write traces, marks and commits, in that order; then the closings are complete."""
-        for each in results:
-            each.closing.owner.release_hold(each.closing)
-        records = [record for each in results for record in each.records]
+        for each in batch:
+            each.owner.release_hold(each)
+        records = [record for each in batch for record in each.records]
         try:
             positions = await self._append_and_commit(records)
         except RecordTooLarge:
-            results, positions = await self._write_singly(results)
+            positions = [position for each in batch for position in await self._write_one(each)]
             await self._append_and_commit(())
-        self._complete(results, positions)
+        self._complete(batch, positions)
 
-    async def _write_singly(
-        self, results: Sequence[ClosedResult]
-    ) -> tuple[list[ClosedResult], list[Position]]:
-        """One of the records is too large: that trace is cut, without its raw spans.
+    async def _write_one(self, closing: Closing) -> Sequence[Position]:
+        """One of several records is too large: where it is this one, its trace is cut, without its raw spans.
 
         A trace that is too large even so is marked closed without a record.
         """
-        stored: list[ClosedResult] = []
-        positions: list[Position] = []
-        for each in results:
-            result, written = await self._write_one(each)
-            stored.append(result)
-            positions += written
-        return stored, positions
-
-    async def _write_one(self, result: ClosedResult) -> tuple[ClosedResult, Sequence[Position]]:
         try:
-            return result, await self._append(result.records)
+            return await self._append(closing.records)
         except RecordTooLarge:
-            smaller = await asyncio.to_thread(result.smaller)
+            await asyncio.to_thread(closing.cut)
         try:
-            return smaller, await self._append(smaller.records)
+            return await self._append(closing.records)
         except RecordTooLarge as error:
-            only_mark = unreadable(result.closing, str(error))
-            return only_mark, await self._append(only_mark.records)
+            closing.cannot_be(str(error))
+            return await self._append(closing.records)
 
     async def _append(self, records: Sequence[New]) -> Sequence[Position]:
         if not records:
@@ -324,14 +298,14 @@ class ClosingPipeline:
 
         return await self._retry.log("write traces", attempt)
 
-    def _complete(self, results: Sequence[ClosedResult], positions: Sequence[Position]) -> None:
+    def _complete(self, batch: Sequence[Closing], positions: Sequence[Position]) -> None:
         remaining = iter(positions)
-        for each in results:
-            mark = each.mark
-            if mark is not None and each.record is not None:
+        for each in batch:
+            mark = each.mark if each.is_written else None
+            if mark is not None and each.trace is not None:
                 mark = with_position(mark, next(remaining))
             offset = 0 if mark is None else next(remaining).offset
-            self._log.release(each.closing.owner.complete(each.closing, mark, offset))
+            self._log.release(each.owner.complete(each, mark, offset))
             self._counts.closed(each)
 
     # --- waiting -------------------------------------------------------------------------------------------------

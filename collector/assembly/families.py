@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-from collector.assembly.closed_result import ClosedResult
+from collector.assembly.closing import Closing
 from collector.assembly.open_traces import OpenTraces, TakeResult
-from collector.base.telemetry import Telemetry
+from collector.base.telemetry import OTHER, Telemetry
 from collector.log.consumer import PoisonReport
 from collector.log.port import SPANS, Position
 
@@ -63,24 +63,30 @@ class AssemblyCounts:
         for (service, action), spans in result.late.items():
             self._late(service, action, spans)
 
-    def closed(self, result: ClosedResult) -> None:
-        closing, record = result.closing, result.record
-        if result.poison is not None:
+    def closed(self, closing: Closing) -> None:
+        revision, trace = closing.revision, closing.trace
+        if closing.poison is not None:
             first = Position(SPANS, closing.owner.partition, closing.hold.offset)
             self._poison.unprocessable(
-                first, f"it begins trace `{closing.trace_id.hex()}`: {result.poison}"
+                first, f"it begins trace `{closing.trace_id.hex()}`: {closing.poison}"
             )
-        self._late(result.service, "duplicate", result.duplicates)
-        self._late(result.service, "ignored", result.ignored)
-        if record is None:
-            return
-        revision = result.closing.revision
-        if revision is None:
-            self._closed(result)
-            return
-        self._late(result.service, "revised", revision.new)
-        if record.session_changed:
-            self._late(result.service, "session_changed", revision.new)
+        if revision is not None:
+            service = revision.old.trace.service
+            self._late(service, "duplicate", revision.duplicates)
+            if not closing.is_written:
+                self._late(service, "ignored", revision.new)
+            elif trace is not None:
+                self._late(service, "revised", revision.new)
+                self._late(service, "session_changed", revision.new * trace.session_changed)
+        elif closing.late:
+            mark = closing.owner.closed_traces.get(closing.trace_id)
+            self._late(OTHER if mark is None else mark.service, "ignored", closing.spans)
+        elif trace is not None:
+            self._telemetry.count_service(trace.service, closing.closed_at)
+            service = self._telemetry.service(trace.service)
+            self._families.traces_closed.labels(service, closing.reason).inc()
+            for gap in trace.gaps:
+                self._families.trace_gaps.labels(service, gap).inc()
 
     def glanced(self, result: str) -> None:
         self._families.trace_glances.labels(result).inc()
@@ -92,13 +98,6 @@ class AssemblyCounts:
     def open(self, partitions: Collection[OpenTraces]) -> None:
         self._families.traces_active.set(sum(map(len, partitions)))
         self._families.buffer_bytes.set(sum(each.size for each in partitions))
-
-    def _closed(self, result: ClosedResult) -> None:
-        self._telemetry.count_service(result.service, result.closing.closed_at)
-        service = self._telemetry.service(result.service)
-        self._families.traces_closed.labels(service, result.closing.reason).inc()
-        for gap in result.gaps:
-            self._families.trace_gaps.labels(service, gap).inc()
 
     def _late(self, service: str, action: str, spans: int) -> None:
         if spans:

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from collector.assembly.closed_result import ClosedResult, read_job
+from collector.assembly.closing import Closing
 from collector.assembly.families import AssemblyCounts
-from collector.assembly.open_trace import Closing, Glance, OpenTrace
+from collector.assembly.open_trace import Glance, OpenTrace
 from collector.assembly.open_traces import OpenTraces
 from collector.base.errors import Retryable
 from collector.log.port import TRACES, New
@@ -97,7 +97,7 @@ class Glances:
 
     Args:
         counts: Called with what became of each.
-        prepare: Joins late spans with the record of the trace that they belong to.
+        prepare: Joins late spans with the record of the trace that they belong to; whether there is anything to read.
         with_bytes: Fetches spans that the traces do not hold themselves.
         is_busy: Whether so many closings are on their way that none is made.
         found: Called with each trace that may run away.
@@ -108,7 +108,7 @@ class Glances:
         *,
         workers: Workers,
         counts: AssemblyCounts,
-        prepare: Callable[[Closing], Awaitable[ClosedResult | None]],
+        prepare: Callable[[Closing], Awaitable[bool]],
         with_bytes: Callable[[Sequence[Piece]], Awaitable[tuple[bytes, ...]]],
         is_busy: Callable[[], bool],
         found: Callable[[Suspect], Awaitable[None]],
@@ -159,7 +159,7 @@ class Glances:
 
     async def _look_at_whole(self, glance: Glance) -> str:
         whole = glance.trace.owner.as_closing(glance)
-        if await self._prepare(whole) is not None:
+        if not await self._prepare(whole):
             return "closed"
         seen = await self._workers.glance(await self._job(whole))
         glance.trace.was_seen(glance, seen.call_share)
@@ -173,14 +173,14 @@ class Glances:
         return "suspect"
 
     async def _job(self, closing: Closing, *, is_part: bool = False) -> GlanceJob:
-        job, revision = read_job(closing), closing.revision
+        job = closing.job
         return GlanceJob(
             trace_id=job.trace_id,
             pieces=await self._with_bytes(job.pieces),
             service=job.service,
             is_part=is_part,
-            seen=max(closing.times) if revision is None else revision.seen,
-            revision=0 if revision is None else revision.mark.revision + 1,
+            seen=closing.seen,
+            revision=closing.number,
         )
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
 
+from collector.assembly.closing import Closing
 from collector.assembly.low_water import LowWater
-from collector.assembly.open_trace import Closing, OpenTrace
+from collector.assembly.open_trace import OpenTrace
 from collector.assembly.owner import MOST_LOOKS, Owner
 from collector.assembly.timeline import SEGMENT_COST, BufferedSegment
 from collector.assembly.turns import Turns

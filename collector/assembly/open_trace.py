@@ -1,24 +1,20 @@
-"""One open trace: its spans so far, when it is due, and what it is once it has closed."""
+"""One open trace: its spans so far and when it is due."""
 
 from __future__ import annotations
 
 import math
 from array import array
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from collector.assembly.closed_traces import ClosedTrace
+from collector.assembly.closing import Closing
 from collector.assembly.low_water import Hold
-from collector.base.telemetry import OTHER
 from collector.config.tree import TraceWindow
 from collector.otlp.span_head import SpanHead
-from collector.records.closings import TurnFacts
 from collector.records.span_refs import Piece, size_of
 from evaluators.model import Closed, Root
 
 if TYPE_CHECKING:
-    from collector.assembly.closed_result import LateRevision
     from collector.assembly.open_traces import OpenTraces
 
 
@@ -303,44 +299,3 @@ class OpenTrace:
             self.local_at = None
         elif self.local_at is None:
             self.local_at = time
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Closing:
-    """A trace that has closed and is not written yet; until then its spans are needed."""
-
-    trace_id: bytes
-    owner: OpenTraces  # where it closed; the partition may have another owner meanwhile
-    service: str  # that of its first piece
-    reason: Closed
-    closed_at: float  # log time at which it was due, not when that was noticed
-    last_offset: int  # of the last record that held spans of it
-    root: Root
-    late: bool  # re-opened by late spans: merged with the record that its mark names
-    pieces: tuple[Piece, ...]
-    times: Sequence[float]  # log time of each piece
-    offsets: Sequence[int]  # offset of each piece
-    spans: int
-    size: int  # bytes of its pieces
-    cost: int  # bytes of memory that it took while it was open
-    hold: Hold
-    more_holds: Sequence[Hold] = ()
-    turn: TurnFacts | None = None  # of a made trace
-    is_named: bool = False  # a signal named it by its id while it was open
-    revision: LateRevision | None = (
-        None  # of late spans, once they are joined with the record of their trace
-    )
-
-    @property
-    def provisional_mark(self) -> ClosedTrace:
-        """Stands for its mark until that is written: it admits late spans."""
-        return ClosedTrace(
-            offset=0,
-            last_offset=self.last_offset,
-            revision=-1,
-            closed_at=self.closed_at,
-            traces_partition=0,
-            traces_offset=0,
-            root=self.root,
-            service=OTHER,
-        )

@@ -9,9 +9,10 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 
 from collector.assembly.closed_traces import ClosedTrace, ClosedTraces, is_forgotten, may_revise
+from collector.assembly.closing import Closing
 from collector.assembly.low_water import LowWater, NeededRecords
 from collector.assembly.made_traces import Arrival, MadeTraces, TakeResult
-from collector.assembly.open_trace import Closing, Glance, OpenTrace
+from collector.assembly.open_trace import Glance, OpenTrace
 from collector.assembly.scan import piece_of, scores_in, service_of, without_scores
 from collector.assembly.service_queues import ServiceQueues, Shares
 from collector.assembly.timers import Timers

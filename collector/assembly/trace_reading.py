@@ -31,7 +31,7 @@ class TraceReading:
         traces = await self._read(jobs)
         again: dict[int, ReadJob] = {}
         for number, trace in enumerate(traces):
-            if trace is not None and trace.head.unread == SPANS_MISSING:
+            if trace is not None and trace.unread == SPANS_MISSING:
                 traces[number] = None
                 pieces = await self.known(jobs[number].pieces)
                 if pieces:

@@ -122,8 +122,8 @@ encode_job_into = msgspec.msgpack.Encoder().encode_into
 decode_job = msgspec.msgpack.Decoder(Job).decode
 
 
-class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
-    """The few fields of a `Trace` that assembly looks at."""
+class PackedTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """A trace as a worker packed it: written to the log as it is, without decoding it."""
 
     service: str
     session_id: str
@@ -131,12 +131,6 @@ class TraceHead(msgspec.Struct, frozen=True, kw_only=True):
     unread: str | None = None
     session_changed: bool = False  # its spans name another session than the one in which it stays
     randomness: int | None = None  # see `TraceRecord`
-
-
-class PackedTrace(msgspec.Struct, frozen=True, kw_only=True):
-    """A trace as a worker packed it: written to the log as it is, without decoding it."""
-
-    head: TraceHead
     packed: bytes  # the msgpack of the `Trace`
     summary: bytes = b""
     """The msgpack of its summary, for its record; empty: there is no room for it."""

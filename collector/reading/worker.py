@@ -39,7 +39,6 @@ from collector.reading.port import (
     PluginJob,
     ReaderSettings,
     ReadJob,
-    TraceHead,
     decode_job,
 )
 from collector.reading.trace_scoring import TraceScoring, session_outcome
@@ -243,14 +242,12 @@ def packed(
     room = room_beside(raw, job.pieces)
     summary = packed_summary(summariser.summary(trace), room)
     return PackedTrace(
-        head=TraceHead(
-            service=trace.service,
-            session_id=trace.session_id,
-            gaps=trace.gaps,
-            unread=trace.unread,
-            session_changed=session_changed,
-            randomness=randomness,
-        ),
+        service=trace.service,
+        session_id=trace.session_id,
+        gaps=trace.gaps,
+        unread=trace.unread,
+        session_changed=session_changed,
+        randomness=randomness,
         packed=raw,
         summary=summary,
         outcomes=packed_outcomes(outcomes, room - len(summary)),

@@ -24,11 +24,9 @@ from collector.records.trace_summary import (
     unpacked,
 )
 from collector.records.traces import (
-    PackedTraceRecord,
     RunawayRecord,
     RunRecord,
     SessionRecord,
-    TraceRecord,
     TracesTopic,
     VerdictRecord,
     WorkRecord,
@@ -49,31 +47,7 @@ def view(*kinds: type[_T]) -> msgspec.msgpack.Decoder[_T | Unread]:
     return cast(Any, msgspec.msgpack.Decoder(Union[(*kinds, *unread)]))
 
 
-# --- without spans ---------------------------------------------------------------------------------------------------
-
-
-class _TraceWithoutSpans(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
-    trace: Trace
-    revision: int
-    seen: float
-    session_changed: bool = False
-
-
-_without_spans = view(_TraceWithoutSpans, VerdictRecord)
-
-
-def decode_without_spans(value: bytes) -> TraceRecord | VerdictRecord | Unread:
-    """The whole trace: the raw spans are skipped, not copied; `spans` is empty."""
-    record = decode(_without_spans, value)
-    if not isinstance(record, _TraceWithoutSpans):
-        return record
-    return TraceRecord(
-        trace=record.trace,
-        spans=(),
-        revision=record.revision,
-        seen=record.seen,
-        session_changed=record.session_changed,
-    )
+# --- what scoring reads ----------------------------------------------------------------------------------------------
 
 
 class SummarisedTrace(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,12 +85,12 @@ def decode_summarised(
     return SummarisedTrace(summary=summary, outcomes=outcomes, revision=revision, seen=seen)
 
 
-_packed = msgspec.msgpack.Decoder(PackedTraceRecord)
+_with_packed = msgspec.msgpack.Decoder(_WithPacked)
 
 
 def without_spans(value: bytes) -> bytes:
-    """The record of a trace without its raw spans: what offline runs keep of it."""
-    return encode(msgspec.structs.replace(decode(_packed, value), spans=()))
+    """The record of a trace without its raw spans, which are skipped: what offline runs keep of it."""
+    return encode(decode(_with_packed, value))
 
 
 # --- the trace as it is ----------------------------------------------------------------------------------------------

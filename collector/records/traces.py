@@ -34,20 +34,8 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_d
     """The raw pieces, each an ExportTraceServiceRequest, in arrival order, or where they stand in topic `spans`."""
     revision: int
     seen: float  # log time at which the newest span arrived: the signal's `time`
-    session_changed: bool = False
     randomness: int | None = None
     """56 bits, where its spans say another than the end of its id (`ot=rv:` of their trace state)."""
-
-
-class PackedTraceRecord(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_defaults=True):
-    """A `TraceRecord` to be written whose trace is msgpack already: the bytes are the same."""
-
-    trace: msgspec.Raw
-    spans: tuple[Piece, ...]
-    revision: int
-    seen: float
-    session_changed: bool = False
-    randomness: int | None = None
 
 
 class VerdictRecord(msgspec.Struct, frozen=True, kw_only=True, tag="verdict", omit_defaults=True):

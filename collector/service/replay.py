@@ -7,9 +7,8 @@ and their cost, so that the budget of the day counts them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
+from msgspec.structs import replace
 
 from collector.base.clock import wall
 from collector.base.errors import Undecodable
@@ -24,14 +23,8 @@ from collector.reading.worker import JobRunner
 from collector.records.codec import encode
 from collector.records.sessions import session_key
 from collector.records.span_refs import whole_read
-from collector.records.subject import shared_fields
 from collector.records.trace_summary import headers_of, packed_trace
-from collector.records.traces import (
-    PackedTraceRecord,
-    TraceRecord,
-    VerdictRecord,
-    decode_traces,
-)
+from collector.records.traces import TraceRecord, VerdictRecord, decode_traces
 from collector.service.evaluation import (
     Closed,
     ClosedSession,
@@ -134,10 +127,8 @@ class _ReadingAgain:
         else:  # they did not fit into the record, or have expired: the trace is as it was read then
             trace, summary = msgspec.Raw(packed_trace(record.trace)), b""
             outcomes = encode(self._runner.outcomes(record.trace))
-        made: dict[str, Any] = {"trace": trace, "spans": ()}
-        value = PackedTraceRecord(**shared_fields(record, PackedTraceRecord) | made)
         headers = headers_of(summary, outcomes, revision=record.revision, seen=record.seen)
-        return encode(value), headers
+        return encode(replace(record, trace=trace, spans=())), headers
 
 
 def _spent(calls: int, cost_usd: float) -> New:

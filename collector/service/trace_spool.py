@@ -12,14 +12,15 @@ import msgspec
 from collector.base.errors import ConfigError
 from collector.log.port import TRACES, Headers, New
 from collector.records.sessions import split_session_key
+from collector.records.trace_summary import unpacked
 from collector.records.trace_views import (
     CountedTrace,
+    RawTrace,
     TraceUsage,
     decode_counted_trace,
-    decode_without_spans,
+    decode_raw_trace,
     without_spans,
 )
-from collector.records.traces import TraceRecord
 from evaluators.model import Trace
 
 _T = TypeVar("_T")
@@ -130,9 +131,9 @@ class TraceSpool(Spool):
     def traces(self) -> Iterator[Trace]:
         for each in sorted(self._stored.values(), key=_order):
             _, value = _decode(self.read(each.place))
-            record = decode_without_spans(value)
-            if isinstance(record, TraceRecord):
-                yield record.trace
+            record = decode_raw_trace(value)
+            if isinstance(record, RawTrace):
+                yield unpacked(record.trace)
 
     def closings(self) -> list[bytes]:
         """The keys of all sessions in the order in which they close: of (newest span's end, session id, service)."""

@@ -16,7 +16,7 @@ def test_a_trace_and_its_outcomes_are_encoded_and_decoded_a_few_times() -> None:
     assert found.total() <= MOST_PASSES, found
     assert {where for kind, what, where in found if (kind, what) == ("trace", "encode")} == {
         "records/trace_summary.py:packed_trace",
-        "assembly/closed_result.py:records",
+        "assembly/closing.py:records",
     }
 
 

@@ -288,7 +288,7 @@ async def test_nothing_is_left_when_everything_is_written() -> None:
 
     pipeline = assembler._pipeline
     assert not pipeline._pending
-    assert not pipeline._results
+    assert not pipeline._to_write
     assert (pipeline._in_flight, pipeline._bytes, pipeline._unwritten) == (0, 0, 0)
     assert all(len(each) == 0 and each.is_idle for each in assembler._revoked.values())
     assert len(site.log.released) == 49

@@ -172,7 +172,6 @@ def in_a_record(decode: Callable[[Record], object]) -> Callable[[bytes], object]
     "decode",
     [
         decode_traces,
-        trace_views.decode_without_spans,
         in_a_record(partial(trace_views.decode_summarised, summariser=Summariser())),
         in_a_record(trace_views.counted),
         in_a_record(trace_views.work_in),

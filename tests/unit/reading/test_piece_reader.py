@@ -80,4 +80,4 @@ async def test_spans_that_cannot_be_read_are_asked_for(tmp_path: Path, refs: lis
 
     for runner, each in missing:
         assert runner.read(each).unread == SPANS_MISSING
-        assert runner.read_packed(each).head.unread == SPANS_MISSING
+        assert runner.read_packed(each).unread == SPANS_MISSING
