@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 from collector.records.comparison import EVALUATOR, raised_by, release_faults, version_of
 from collector.records.second_opinion import VALUES, SecondOpinion
 from collector.records.signal import HEADLINES
-from collector.records.standing import AgentLabels, LookedAt, OpenRunaway
+from collector.records.standing import AgentLabels, Fault, LookedAt, OpenRunaway
 from collector.records.what_changed import counted_by_version
 from collector.watch.drift.detectors import DriftDetectors
 from collector.watch.faults.faults import Faults
@@ -144,6 +144,10 @@ OPINIONS = {
 FAULTS = {
     "fault_detected": (
         "1 while a tool, model calls or answers fail more than before; 0 for an hour after.",
+        _FAULT,
+    ),
+    "fault_told_as_tool": (
+        "1 while the alert of a tool, which came first, goes on for that of the tool's server; else 0.",
         _FAULT,
     ),
     "fault_since_timestamp_seconds": (
@@ -281,16 +285,29 @@ def opinions(shown: Mapping[AgentLabels, SecondOpinion]) -> Iterator[GaugeSample
 
 def faults(watched: Faults) -> Iterator[GaugeSample]:
     for agent in watched:
-        for each in agent.faults():
+        shown = [*agent.faults()]
+        alone = {each.tool for each in shown if each.fault == "tool_failed"}
+        for each in shown:
             labels = (*agent.labels, each.fault, each.tool)
-            yield GaugeSample("fault_detected", labels, 1)
-            yield GaugeSample("fault_since_timestamp_seconds", labels, each.since)
-            yield GaugeSample("fault_uses", (*labels, "before"), each.uses_before)
-            yield GaugeSample("fault_failures", (*labels, "before"), each.failures_before)
-            yield GaugeSample("fault_uses", (*labels, "since"), each.uses)
-            yield GaugeSample("fault_failures", (*labels, "since"), each.failures)
+            yield from _fault(labels, each)
+            if each.fault == "server_failed":
+                tool = agent.told_as.get(each.tool)
+                yield GaugeSample("fault_told_as_tool", labels, bool(tool))
+                if tool and tool not in alone:
+                    yield from _fault((*agent.labels, "tool_failed", tool), each)
         for fault, tool in agent.ended():
             yield GaugeSample("fault_detected", (*agent.labels, fault, tool), 0)
+            if fault == "server_failed":
+                yield GaugeSample("fault_told_as_tool", (*agent.labels, fault, tool), 0)
+
+
+def _fault(labels: tuple[str, ...], fault: Fault) -> Iterator[GaugeSample]:
+    yield GaugeSample("fault_detected", labels, 1)
+    yield GaugeSample("fault_since_timestamp_seconds", labels, fault.since)
+    yield GaugeSample("fault_uses", (*labels, "before"), fault.uses_before)
+    yield GaugeSample("fault_failures", (*labels, "before"), fault.failures_before)
+    yield GaugeSample("fault_uses", (*labels, "since"), fault.uses)
+    yield GaugeSample("fault_failures", (*labels, "since"), fault.failures)
 
 
 def runaways(shown: Mapping[AgentLabels, Sequence[OpenRunaway]]) -> Iterator[GaugeSample]:

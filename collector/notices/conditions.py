@@ -33,6 +33,7 @@ GAUGES = frozenset(
         "spanwise_fault_detected",
         "spanwise_fault_failures",
         "spanwise_fault_since_timestamp_seconds",
+        "spanwise_fault_told_as_tool",
         "spanwise_fault_uses",
         "spanwise_last_score_timestamp_seconds",
         "spanwise_log_lag_seconds",
@@ -68,7 +69,10 @@ class FoundAlert(NamedTuple):
 
 def _faults(series: Series) -> Iterator[tuple[tuple[str, ...], float]]:
     detected = series.largest("spanwise_fault_detected", FAULT.labels, {}, within=GAP)
-    yield from ((labels, value) for labels, value in detected.items() if value > 0)
+    told = series.largest("spanwise_fault_told_as_tool", FAULT.labels, {}, within=GAP)
+    for labels, value in detected.items():
+        if value > 0 and not told.get(labels, 0.0) > 0:
+            yield labels, value
 
 
 def _paging(series: Series) -> Iterator[tuple[str, ...]]:

@@ -227,4 +227,6 @@ class AgentFaultsState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     entered: int = 0  # how many turns have entered
     newest: bytes = b""  # digests of the newest of them, 64 bits each: those that the part may lack
     servers: dict[str, str] = {}  # by tool, the MCP server that its spans name
+    told_as: dict[str, str] = {}
+    """By server whose tools fail together, the tool whose alert goes on for it; empty: it has an alert of its own."""
     lately: dict[int, int] = {}  # what the newest sessions used: `LatelyUsed`

@@ -125,7 +125,10 @@ max by (service, agent) (
     and
     last_over_time({_PAGED} offset 1m) > 0
   )"""
-FAULT = f"{FAULTS} > 0"
+FAULT = f"""\
+{FAULTS} > 0
+unless on (service, agent, fault, tool)
+last_over_time(spanwise_fault_told_as_tool[5m]) > 0"""
 _OPINION = "max by (service, agent) (last_over_time(spanwise_drop_second_opinion[5m]))"
 _ANY_DROP = f"""\
 (

@@ -39,6 +39,8 @@ MAX_TOOLS = 32  # tools of an agent with watches of their own: those that are us
 MAX_SETTLING = 4800
 """Turns of an agent that may wait to enter at the same time, each counted as 2 and its tools: 0.7 MB at most."""
 ENDED_SHOWN = 3600.0  # seconds for which the gauge of a fault that is over says 0, so that an alert ends at once
+TOLD = 30.0
+"""Seconds after its first failure from which a fault may have been told: notices wait for 45, and look now and then."""
 ERRORS = 16  # newest failures whose class of error is remembered
 SESSIONS = 8
 """Newest failed sessions among which the worst are named: of every watch together at most 280 kB of the state."""
@@ -83,6 +85,8 @@ class AgentFaults:
         self._tools.restore((state.tools, state.tools_waiting))
         self._durations = {tool: Durations(*each) for tool, each in state.durations.items()}
         self._servers = dict(state.servers)
+        self.told_as = state.told_as
+        """As it is stored: a tool whose fault was told before it became its server's is not told again as that."""
         self._watches: dict[Cause, _Watch] = {
             (each.fault, each.tool): _Watch(each) for each in state.watches
         }
@@ -100,6 +104,8 @@ class AgentFaults:
     def expire(self, now: float) -> bool:
         """End faults that are the new normal at log time `now`, and forget those that ended long ago."""
         changed = [each.expire(now) for each in self._watches.values()]
+        if any(changed):
+            self._tell(now)
         return any(changed)
 
     def faults(self) -> Iterator[Fault]:
@@ -130,9 +136,10 @@ class AgentFaults:
     def ended(self) -> Iterator[Cause]:
         """(fault, tool) of what was over within the last hour, or is part of another fault now."""
         ended = {key: each.record.ended_since for key, each in self._in_order() if each.is_ended}
-        yield from ended
         ended_since = [(*key, since) for key, since in ended.items()]
-        yield from no_longer(self._shown(), ended_since, self._server_of)
+        over = [*ended, *no_longer(self._shown(), ended_since, self._server_of)]
+        told = {("tool_failed", tool) for tool in self.told_as.values()}
+        yield from (each for each in over if each not in told)
 
     def cause(self, since: float) -> Cause | None:
         """(fault, tool) of the watch whose failures since then explain best that scores dropped; None: none does.
@@ -189,6 +196,7 @@ class AgentFaults:
             tools=tuple(tools),
             tools_waiting=tuple(waiting),
             servers=self._servers,
+            told_as=self.told_as,
             settling=self.settling.held,
             next_offsets=self.settling.next_offsets,
             entered=entered.count,
@@ -245,7 +253,27 @@ class AgentFaults:
         key = digest_of(f"{turn.session}\0{fault}\0{tool}")
         earlier = self._lately.get(key)
         if self._lately.enters(key, turn, failed=failed):
+            was_raised = watch.is_raised
             watch.feed(turn, failed=failed, error=error, earlier=earlier)
+            if watch.is_raised != was_raised:
+                self._tell(turn.due)
+
+    def _tell(self, now: float) -> None:
+        """Whose alert tells of each server, decided once, when its tools begin to fail together."""
+        told: dict[str, str] = {}
+        for server in self.faults():
+            if server.fault != "server_failed":
+                continue
+            alarms = [
+                (found.since, tool)
+                for tool in server.tools
+                if (found := self._watches["tool_failed", tool].watch.state.fault) is not None
+                and found.began < now
+                and found.since <= now - TOLD
+            ]
+            _, first = min(alarms, default=(0.0, ""))
+            told[server.tool] = self.told_as.get(server.tool, first)
+        self.told_as = told
 
     def _feed_duration(self, tool: str, seconds: float, turn: SettlingUses) -> None:
         durations = self._durations.setdefault(tool, Durations())

@@ -19,6 +19,7 @@ PLAIN = {"service": "shop", "agent": "clerk"}
 SESSIONS = {**PLAIN, "scope": "session"}
 TRACES = {**PLAIN, "scope": "trace"}
 BROKEN = {**PLAIN, "fault": "tool_failed", "tool": "find_order"}
+SERVER = {**PLAIN, "fault": "server_failed", "tool": "shop"}
 SLOW_TOOL = {**PLAIN, "fault": "tool_slow", "tool": "find_order"}
 SILENT = {**PLAIN, "fault": "no_answer", "tool": ""}
 NO_TOOL = {**PLAIN, "fault": "no_answer"}
@@ -40,6 +41,28 @@ FAULTS = (
             "30m": {DROP: [page(SESSIONS)]},
             "50m": {},
         },
+    ),
+    Scenario(
+        name="a tool was told before its server fails: its alert goes on, there is no second page",
+        series={
+            of("fault_detected", BROKEN): "_x5 1x20 0x60",
+            of("fault_detected", SERVER): "_x10 1x15 0x60",
+            of("fault_told_as_tool", SERVER): "_x10 1x15 0x60",
+        },
+        fires={
+            "6m": {FAULT: [page(BROKEN)]},
+            "12m": {FAULT: [page(BROKEN)]},
+            "25m": {FAULT: [page(BROKEN)]},
+            "40m": {},
+        },
+    ),
+    Scenario(
+        name="a server whose tools fail at once is told by its own name",
+        series={
+            of("fault_detected", SERVER): "_x10 1x15 0x60",
+            of("fault_told_as_tool", SERVER): "_x10 0x75",
+        },
+        fires={"12m": {FAULT: [page(SERVER)]}, "25m": {FAULT: [page(SERVER)]}, "40m": {}},
     ),
     Scenario(
         name="a fault that stands before the drop's minute is over: the drop never fires beside it",

@@ -75,3 +75,35 @@ async def test_one_failing_tool_of_a_server_is_a_tools_fault() -> None:
     await watcher.live(*[good] * 40, *[bad] * 12)
 
     assert list(watcher.shown()) == [("tool_failed", "mcp__shop__find")]
+
+
+async def test_a_server_whose_tool_was_told_before_is_not_told_again() -> None:
+    watcher = Watcher()
+    find, book, cancel = (f"mcp__shop__{each}" for each in ("find", "book", "cancel"))
+
+    def session(*failing: str) -> SessionUses:
+        every = (used(each, failed=each in failing).tools[0] for each in (find, book, cancel))
+        return SessionUses(tools=tuple(every))
+
+    def told(of: Watcher) -> tuple[float | None, ...]:
+        shown = (of.value("detected", fault="tool_failed", tool=each) for each in (find, book))
+        server = {"fault": "server_failed", "tool": "shop"}
+        return *shown, of.value("detected", **server), of.value("told_as_tool", **server)
+
+    await watcher.live(*[session()] * 40, *[session(find)] * 12, every=10)
+    assert told(watcher) == (1, None, None, None)
+
+    await watcher.live(*[session(find, book)] * 12, begin=60, every=10)
+    await watcher.reader.finish()
+    after = watcher.successor()
+    await after.step()
+    for each in (watcher, after):
+        assert list(each.shown()) == [("server_failed", "shop")]
+        assert told(each) == (1, 0, 1, 1)
+
+    await after.live(*[session(find, book, cancel)] * 12, begin=80, every=10)
+    await after.live(*[session(book, cancel)] * 40, begin=100, every=10)
+    assert told(after) == (1, 0, 1, 1), "the alert goes on though that tool works again"
+
+    await after.live(*[session()] * 60, begin=150, every=10)
+    assert told(after) == (0, 0, 0, 0)
