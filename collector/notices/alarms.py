@@ -13,62 +13,59 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 from urllib.parse import quote_plus
 
+from msgspec import convert
+from msgspec.structs import asdict
+
 from collector.notices.conditions import OPINION, FoundAlert, fires_at
 from collector.notices.series import GAP, Growth, Series
 from collector.records.codec import encode
 from collector.records.notices import AlarmRecord, Labels, Sent, State, alarm_key
 from collector.slo.alerts import DROP, FAULT, Alert
-from collector.slo.words import CLOCK, AlertQuery, Words
+from collector.slo.words import CLOCK, AlertQuery, Text
 
 UNKNOWN = "unknown"
 
 
+@dataclass(frozen=True, slots=True)
 class LiveWords:
-    def __init__(self, series: Series, labels: Mapping[str, str], value: float) -> None:
-        self._series = series
-        self._labels = labels
-        self._value = value
+    """The values themselves. See `Words`."""
+
+    series: Series
+    labels: Mapping[str, str]
+    its_value: float
 
     def label(self, name: str) -> str:
-        return self._labels.get(name, "")
+        return self.labels.get(name, "")
 
     def quoted(self, name: str) -> str:
         return quote_plus(self.label(name))
 
     def value(self, shape: str) -> str:
-        return shown(self._value, shape)
+        return shown(self.its_value, shape)
 
     def ask(self, query: AlertQuery | str, shape: str) -> str:
-        """See `Words`. Raises LookupError: only Prometheus could answer."""
+        """Raises LookupError: only Prometheus could answer."""
         if isinstance(query, str):
             raise LookupError(f"only Prometheus knows {query}")
         if query.is_increase:
-            match = tuple((name, frozenset({value})) for name, value in query.labels.items())
-            by = tuple(self._labels)
-            grown = self._series.grown(Growth(query.family, by, match))
-            return shown(grown.get(tuple(self._labels.values()), 0.0), shape)
-        match = {**self._labels, **query.labels}
-        value = self._series.largest(query.family, (), match).get(())
+            growth = Growth(query.family, tuple(self.labels), tuple(query.labels.items()))
+            grown = self.series.grown(growth)
+            return shown(grown.get(tuple(self.labels.values()), 0.0), shape)
+        match = {**self.labels, **query.labels}
+        value = self.series.largest(query.family, (), match).get(())
         if value is None:
             return UNKNOWN
-        ago = max(0, int(self._series.now - value))
+        ago = max(0, int(self.series.now - value))
         return shown(value, shape) + (f", {_duration(ago)} ago" if shape == CLOCK else "")
 
-    def each(
-        self,
-        query: AlertQuery,
-        by: tuple[str, ...],
-        of: tuple[str, ...],
-        text: Callable[[Words], str],
-        otherwise: str = "",
-    ) -> str:
-        match = {name: self.label(name) for name in of}
-        rows = self._series.largest(query.family, by, {**match, **query.labels})
+    def each(self, query: AlertQuery, text: Text, otherwise: str = "") -> str:
+        match = {name: self.label(name) for name in query.of}
+        rows = self.series.largest(query.family, query.by, {**match, **query.labels})
         if query.where is not None:
-            also = self._series.largest(query.where, by, match)
+            also = self.series.largest(query.where, query.by, match)
             rows = {group: value for group, value in rows.items() if also.get(group, 0.0) > 0}
         texts = (
-            text(LiveWords(self._series, dict(zip(by, group, strict=True)), value))
+            text(LiveWords(self.series, dict(zip(query.by, group, strict=True)), value))
             for group, value in sorted(rows.items())
         )
         return "".join(texts) if rows else otherwise
@@ -80,7 +77,7 @@ class LiveWords:
         return text if self.label(label) else otherwise
 
     def above(self, limit: float, text: str, otherwise: str = "") -> str:
-        return text if self._value > limit else otherwise
+        return text if self.its_value > limit else otherwise
 
 
 def shown(value: float, shape: str) -> str:
@@ -142,16 +139,9 @@ class Alarms:
 
     def restore(self, records: Iterable[AlarmRecord]) -> None:
         for each in records:
-            self._alarms[each.labels] = RaisedAlert(
-                labels=each.labels,
-                since=each.start,
-                start=each.start,
-                end=each.end,
-                summary=each.summary,
-                description=each.description,
-                page=each.page,
-                sent={name: sent for name, sent in each.sent.items() if name in self._targets},
-            )
+            alarm = RaisedAlert(since=each.start, **asdict(each))
+            alarm.sent = {name: sent for name, sent in each.sent.items() if name in self._targets}
+            self._alarms[each.labels] = alarm
         self._restored = {*self._alarms}
         self._changed |= self._restored
 
@@ -351,14 +341,4 @@ def _record(alarm: RaisedAlert) -> bytes | None:
     """None: its `for` is not over."""
     if alarm.start is None:
         return None
-    return encode(
-        AlarmRecord(
-            labels=alarm.labels,
-            start=alarm.start,
-            end=alarm.end,
-            summary=alarm.summary,
-            description=alarm.description,
-            page=alarm.page,
-            sent=alarm.sent,
-        )
-    )
+    return encode(convert(alarm, AlarmRecord, from_attributes=True))

@@ -3,6 +3,7 @@
 A test asks Prometheus and this file the same, over the same series.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -10,46 +11,14 @@ from collector.base.telemetry import OTHER
 from collector.notices.series import GAP, Growth, Series
 from collector.records.standing import FAULTS_THAT_PAGE
 from collector.slo.alerts import DROP, FAULT, NOT_DELIVERED, RUNAWAY, STALE, Alert
+from collector.slo.rules import rules
 
 CLOSED = Growth("spanwise_traces_closed_total", ("service",))
-COUNTED = Growth(
-    "spanwise_evaluations_total", ("service",), (("outcome", frozenset({"pass", "fail"})),)
-)
-UNSCORED = Growth(
-    "spanwise_evaluations_total", ("service",), (("outcome", frozenset({"not_applicable"})),)
-)
-UNSEEN = Growth(
-    "spanwise_evaluations_skipped_total", ("service",), (("reason", frozenset({"low_coverage"})),)
-)
-LOST = Growth("spanwise_signals_total", ("sink",), (("result", frozenset({"lost"})),))
+COUNTED = Growth("spanwise_evaluations_total", ("service",), (("outcome", "pass|fail"),))
+UNSCORED = Growth("spanwise_evaluations_total", ("service",), (("outcome", "not_applicable"),))
+UNSEEN = Growth("spanwise_evaluations_skipped_total", ("service",), (("reason", "low_coverage"),))
+LOST = Growth("spanwise_signals_total", ("sink",), (("result", "lost"),))
 GROWTHS = (CLOSED, COUNTED, UNSCORED, UNSEEN, LOST)
-GAUGES = frozenset(
-    {
-        "spanwise_drift_cause",
-        "spanwise_drift_detected",
-        "spanwise_drift_since_timestamp_seconds",
-        "spanwise_drift_strong",
-        "spanwise_drop_second_opinion",
-        "spanwise_fault_detected",
-        "spanwise_fault_failures",
-        "spanwise_fault_since_timestamp_seconds",
-        "spanwise_fault_told_as_tool",
-        "spanwise_fault_uses",
-        "spanwise_last_score_timestamp_seconds",
-        "spanwise_log_lag_seconds",
-        "spanwise_outbox_oldest_timestamp_seconds",
-        "spanwise_outbox_records",
-        "spanwise_runaway_traces",
-        "spanwise_second_opinion_mean_ratio",
-        "spanwise_second_opinion_sessions",
-        "spanwise_window_lower_bound_ratio",
-        "spanwise_window_mean_ratio",
-        "spanwise_window_samples",
-        "spanwise_window_upper_bound_ratio",
-    }
-)
-FAMILIES = GAUGES | {each.family for each in GROWTHS}
-"""What is looked at."""
 EARLY = 15.0
 """Seconds before a fault's minute is over at which it is due, so that it is sent within the minute.
 
@@ -146,6 +115,14 @@ LIVE: Mapping[Alert, Callable[[Series], Iterator[tuple[tuple[str, ...], float]]]
     NOT_DELIVERED: _not_delivered,
 }
 """The alerts that a process can tell by itself; burn rates need Prometheus."""
+FAMILIES = frozenset(
+    family
+    for group in rules()
+    for rule in group["rules"]
+    if rule.get("alert") in {each.name for each in LIVE}
+    for family in re.findall(r"\bspanwise_\w+", f"{rule}")
+)
+"""What their conditions and texts read."""
 
 
 def fires_at(since: float) -> float:

@@ -22,10 +22,11 @@ class Growth(NamedTuple):
 
     family: str
     by: tuple[str, ...]
-    match: tuple[tuple[str, frozenset[str]], ...] = ()
+    match: tuple[tuple[str, str], ...] = ()
+    """Label and values, as `pass|fail`."""
 
     def takes(self, labels: Mapping[str, str]) -> bool:
-        return all(labels.get(name, "") in values for name, values in self.match)
+        return all(labels.get(name, "") in values.split("|") for name, values in self.match)
 
 
 class Series:

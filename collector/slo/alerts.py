@@ -69,10 +69,10 @@ _TICKET = always("ticket")
 
 def _window(w: Words) -> str:
     return (
-        f"The mean of its newest {w.ask(AlertQuery(family='spanwise_window_samples'), '%.0f')} sessions is"
-        f" {w.ask(AlertQuery(family='spanwise_window_mean_ratio'), '%.2f')} (95 % bounds"
-        f" {w.ask(AlertQuery(family='spanwise_window_lower_bound_ratio'), '%.2f')} to"
-        f" {w.ask(AlertQuery(family='spanwise_window_upper_bound_ratio'), '%.2f')})."
+        f"The mean of its newest {w.ask(AlertQuery('spanwise_window_samples'), '%.0f')} sessions is"
+        f" {w.ask(AlertQuery('spanwise_window_mean_ratio'), '%.2f')} (95 % bounds"
+        f" {w.ask(AlertQuery('spanwise_window_lower_bound_ratio'), '%.2f')} to"
+        f" {w.ask(AlertQuery('spanwise_window_upper_bound_ratio'), '%.2f')})."
     )
 
 
@@ -90,11 +90,9 @@ def _fault(w: Words) -> str:
 
 def _fault_since(w: Words) -> str:
     def count(family: str, period: str) -> str:
-        return w.ask(
-            AlertQuery(family=f"spanwise_fault_{family}", labels={"period": period}), "%.0f"
-        )
+        return w.ask(AlertQuery(f"spanwise_fault_{family}", labels={"period": period}), "%.0f")
 
-    since = w.ask(AlertQuery(family="spanwise_fault_since_timestamp_seconds"), CLOCK)
+    since = w.ask(AlertQuery("spanwise_fault_since_timestamp_seconds"), CLOCK)
     return (
         f"{_fault(w)} in {count('failures', 'since')} of {count('uses', 'since')} sessions since {since},"
         f" in {count('failures', 'before')} of {count('uses', 'before')} before."
@@ -103,7 +101,6 @@ def _fault_since(w: Words) -> str:
 
 def _drop(w: Words) -> str:
     agent = ("service", "agent")
-    scope = (*agent, "scope")
 
     def cause(row: Words) -> str:
         unknown = "The cause is unknown: no tool, model call or loop fails more than before."
@@ -121,12 +118,12 @@ def _drop(w: Words) -> str:
     def mean(row: Words) -> str:
         return f" The mean of {row.label('evaluator')} over its window is {row.value('%.2f')}."
 
-    since = AlertQuery(family="spanwise_drift_since_timestamp_seconds")
-    means = AlertQuery(family="spanwise_window_mean_ratio", where="spanwise_drift_detected")
+    by, scope = ("evaluator",), (*agent, "scope")
+    causes = AlertQuery("spanwise_drift_cause", ("fault", "tool"), agent)
+    since = AlertQuery("spanwise_drift_since_timestamp_seconds", by, scope)
+    means = AlertQuery("spanwise_window_mean_ratio", by, scope, where="spanwise_drift_detected")
     return (
-        f"{w.each(AlertQuery(family='spanwise_drift_cause'), ('fault', 'tool'), agent, cause)}"
-        f"{w.each(since, ('evaluator',), scope, dropped)}"
-        f"{w.each(means, ('evaluator',), scope, mean)}{_opinion(w)}"
+        f"{w.each(causes, cause)}{w.each(since, dropped)}{w.each(means, mean)}{_opinion(w)}"
         " It may be a changed prompt, model or mix of questions: compare three sessions from before with three since."
         " In the first two weeks of an agent it may also be the time of day or of the week."
     )
@@ -141,20 +138,16 @@ def _opinion(w: Words) -> str:
         return row.above(0, " The judge agrees", no_loss)
 
     def mean(period: str, text: Text) -> str:
-        query = AlertQuery(family="spanwise_second_opinion_mean_ratio", labels={"period": period})
-        return w.each(query, ("evaluator",), agent, text)
+        family, labels = "spanwise_second_opinion_mean_ratio", {"period": period}
+        return w.each(AlertQuery(family, ("evaluator",), agent, labels), text)
 
     before = mean("before", lambda row: f": {row.label('evaluator')} {row.value('%.2f')} before")
     since = mean("since", lambda row: f", {row.value('%.2f')} since")
-    sessions = AlertQuery(family="spanwise_second_opinion_sessions")
-
-    def over(row: Words) -> str:
-        return f", over {row.value('%.0f')} sessions."
-
-    opinion = AlertQuery(family="spanwise_drop_second_opinion")
+    sessions = AlertQuery("spanwise_second_opinion_sessions", of=agent)
+    over = w.each(sessions, lambda row: f", over {row.value('%.0f')} sessions.")
     no_judge = " No judge is set up: set `judge.model` to get a second opinion on a drop."
-    said = w.each(opinion, (), agent, verdict, otherwise=no_judge)
-    return f"{said}{before}{since}{w.each(sessions, (), agent, over)}"
+    said = w.each(AlertQuery("spanwise_drop_second_opinion", of=agent), verdict, no_judge)
+    return f"{said}{before}{since}{over}"
 
 
 def _runaway(w: Words) -> str:
@@ -187,49 +180,55 @@ def _incomplete(w: Words) -> str:
 
 
 def _not_delivered(w: Words) -> str:
-    oldest = w.ask(AlertQuery(family="spanwise_outbox_oldest_timestamp_seconds"), CLOCK)
-    waiting = w.ask(AlertQuery(family="spanwise_outbox_records"), "%.0f")
-    lost = AlertQuery(family="spanwise_signals_total", labels={"result": "lost"}, is_increase=True)
+    oldest = w.ask(AlertQuery("spanwise_outbox_oldest_timestamp_seconds"), CLOCK)
+    waiting = w.ask(AlertQuery("spanwise_outbox_records"), "%.0f")
+    lost = AlertQuery("spanwise_signals_total", labels={"result": "lost"}, is_increase=True)
     return (
         f"The oldest signal that {w.label('sink')} has not taken is of {oldest}, {waiting} wait."
         f" Lost in the last 30 minutes: {w.ask(lost, '%.0f')}."
     )
 
 
+def _burning(
+    name: str, hold: int, expr: str, within: str, long: tuple[str, str], short: tuple[str, str]
+) -> Alert:
+    """The budget is spent too fast in two windows, each in PromQL and in words."""
+    valid = f"max(agent:quality_valid:increase{long[0]}{{@}})"
+    failing = f"max(agent:quality_fail:ratio_rate{short[0]}{{@}})"
+    return Alert(
+        name=name,
+        severity=_PAGE,
+        labels=SCORED,
+        hold=hold,
+        expr=expr,
+        needs_objective=True,
+        summary=_agent(
+            lambda w: f": {w.value(_PERCENT)} of {w.label('evaluator')} failed in {within}"
+        ),
+        description=lambda w: (
+            f"Of {w.ask(valid, '%.0f')} scores in {long[1]} {w.value(_PERCENT)} failed,"
+            f" in the last {short[1]} {w.ask(failing, _PERCENT)}. {_burn(w)}"
+        ),
+        page=_failed(long[0]),
+    )
+
+
 BURNS = (
-    Alert(
-        name="AgentQualityFastBurn",
-        severity=_PAGE,
-        labels=SCORED,
-        hold=2,
-        expr=promql.FAST_BURN,
-        needs_objective=True,
-        summary=_agent(
-            lambda w: f": {w.value(_PERCENT)} of {w.label('evaluator')} failed in the last hour"
-        ),
-        description=lambda w: (
-            f"Of {w.ask('max(agent:quality_valid:increase1h{@})', '%.0f')} scores in the last hour"
-            f" {w.value(_PERCENT)} failed, in the last 5 minutes"
-            f" {w.ask('max(agent:quality_fail:ratio_rate5m{@})', _PERCENT)}. {_burn(w)}"
-        ),
-        page=_failed("1h"),
+    _burning(
+        "AgentQualityFastBurn",
+        2,
+        promql.FAST_BURN,
+        "the last hour",
+        ("1h", "the last hour"),
+        ("5m", "5 minutes"),
     ),
-    Alert(
-        name="AgentQualitySlowBurn",
-        severity=_PAGE,
-        labels=SCORED,
-        hold=15,
-        expr=promql.SLOW_BURN,
-        needs_objective=True,
-        summary=_agent(
-            lambda w: f": {w.value(_PERCENT)} of {w.label('evaluator')} failed in six hours"
-        ),
-        description=lambda w: (
-            f"Of {w.ask('max(agent:quality_valid:increase6h{@})', '%.0f')} scores in the last 6 hours"
-            f" {w.value(_PERCENT)} failed, in the last 30 minutes"
-            f" {w.ask('max(agent:quality_fail:ratio_rate30m{@})', _PERCENT)}. {_burn(w)}"
-        ),
-        page=_failed("6h"),
+    _burning(
+        "AgentQualitySlowBurn",
+        15,
+        promql.SLOW_BURN,
+        "six hours",
+        ("6h", "the last 6 hours"),
+        ("30m", "30 minutes"),
     ),
     Alert(
         name="AgentQualityBudgetDraining",
@@ -347,8 +346,8 @@ ALERTS = (
         expr=promql.BUDGET_LOW,
         summary=lambda w: f"{w.value(_PERCENT)} of the judge's budget is left",
         description=lambda w: (
-            f"Of {w.label('budget')} {w.ask(AlertQuery(family='spanwise_judge_budget_remaining_usd'), '%.2f')} of"
-            f" {w.ask(AlertQuery(family='spanwise_judge_budget_limit_usd'), '%.2f')} USD are left. When it is spent,"
+            f"Of {w.label('budget')} {w.ask(AlertQuery('spanwise_judge_budget_remaining_usd'), '%.2f')} of"
+            f" {w.ask(AlertQuery('spanwise_judge_budget_limit_usd'), '%.2f')} USD are left. When it is spent,"
             " judged evaluations are skipped (reason budget) until the next period."
         ),
         page=_page,
@@ -374,9 +373,9 @@ ALERTS = (
             lambda w: f": {w.label('evaluator')} is no better than chance beside what people say"
         ),
         description=lambda w: (
-            f"Over {w.ask(AlertQuery(family='spanwise_agreement_samples'), '%.0f')} pairs with {w.label('name')}, the"
+            f"Over {w.ask(AlertQuery('spanwise_agreement_samples'), '%.0f')} pairs with {w.label('name')}, the"
             " chance that what people liked has a higher score than what they disliked is"
-            f" {w.ask(AlertQuery(family='spanwise_agreement_rank_ratio'), '%.2f')}, at most {w.value('%.2f')}."
+            f" {w.ask(AlertQuery('spanwise_agreement_rank_ratio'), '%.2f')}, at most {w.value('%.2f')}."
         ),
         page=lambda w: (
             f"/agreement?service={w.quoted('service')}&agent={w.quoted('agent')}&evaluator={w.quoted('evaluator')}"

@@ -15,11 +15,13 @@ CLOCK = "clock"
 """The shape of a moment, in Unix seconds: `06:41 UTC`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AlertQuery:
     """The largest value of a family's series that have the alert's labels; or one value for each group of them."""
 
     family: str
+    by: tuple[str, ...] = ()  # of groups: the labels that tell them apart
+    of: tuple[str, ...] = ()  # of groups: which of the alert's labels the series have
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     """Labels that the series have besides the alert's."""
     is_increase: bool = False
@@ -48,15 +50,8 @@ class Words(Protocol):
         """
         ...
 
-    def each(
-        self,
-        query: AlertQuery,
-        by: tuple[str, ...],
-        of: tuple[str, ...],
-        text: Callable[[Words], str],
-        otherwise: str = "",
-    ) -> str:
-        """The text of each row; `otherwise`: where there is none."""
+    def each(self, query: AlertQuery, text: Text, otherwise: str = "") -> str:
+        """The text of each group; `otherwise`: where there is none."""
         ...
 
     def when(self, label: str, texts: Mapping[str, str], otherwise: str = "") -> str: ...
@@ -71,70 +66,63 @@ class Words(Protocol):
 Text: TypeAlias = Callable[[Words], str]
 
 
+@dataclass(frozen=True, slots=True)
 class RuleWords:
     """Prometheus templates."""
 
-    def __init__(
-        self, labels: tuple[str, ...], *, labels_at: str = "$labels", value_at: str = "$value"
-    ) -> None:
-        self._labels = labels
-        self._labels_at = labels_at
-        self._value_at = value_at
+    labels: tuple[str, ...]
+    labels_at: str = "$labels"
+    value_at: str = "$value"
 
     def label(self, name: str) -> str:
-        return f"{{{{ {self._labels_at}.{name} }}}}"
+        return f"{{{{ {self.labels_at}.{name} }}}}"
 
     def quoted(self, name: str) -> str:
-        return f"{{{{ {self._labels_at}.{name} | urlquery }}}}"
+        return f"{{{{ {self.labels_at}.{name} | urlquery }}}}"
 
     def value(self, shape: str) -> str:
-        return f"{{{{ {_shown(self._value_at, shape)} }}}}"
+        return f"{{{{ {_shown(self.value_at, shape)} }}}}"
 
     def ask(self, query: AlertQuery | str, shape: str) -> str:
         asked = query if isinstance(query, str) else _promql(query)
         value = ". | first | value"
         text = (
-            f"{self._asking('with', asked, self._labels)}"
+            f"{self._asking('with', asked, self.labels)}"
             f"{{{{ {_shown(value, shape)} }}}}{{{{ else }}}}unknown{{{{ end }}}}"
         )
         if shape != CLOCK:
             return text
-        ago = self._asking("with", f"clamp_min(time() - {asked}, 0)", self._labels)
+        ago = self._asking("with", f"clamp_min(time() - {asked}, 0)", self.labels)
         return f"{text}{ago}, {{{{ {_shown(value, 'humanizeDuration')} }}}} ago{{{{ end }}}}"
 
-    def each(
-        self,
-        query: AlertQuery,
-        by: tuple[str, ...],
-        of: tuple[str, ...],
-        text: Callable[[Words], str],
-        otherwise: str = "",
-    ) -> str:
-        row = RuleWords(by, labels_at=".Labels", value_at=".Value")
-        return f"{self._asking('range', _promql(query, by), of)}{text(row)}{_otherwise(otherwise)}"
+    def each(self, query: AlertQuery, text: Text, otherwise: str = "") -> str:
+        row = RuleWords(query.by, labels_at=".Labels", value_at=".Value")
+        return (
+            f"{self._asking('range', _promql(query), query.of)}{text(row)}{_otherwise(otherwise)}"
+        )
 
     def when(self, label: str, texts: Mapping[str, str], otherwise: str = "") -> str:
         chain = "".join(
-            f'{{{{ {"else " if at else ""}if eq {self._labels_at}.{label} "{value}" }}}}{text}'
+            f'{{{{ {"else " if at else ""}if eq {self.labels_at}.{label} "{value}" }}}}{text}'
             for at, (value, text) in enumerate(texts.items())
         )
         return f"{chain}{_otherwise(otherwise)}"
 
     def given(self, label: str, text: str, otherwise: str = "") -> str:
-        return f"{{{{ if {self._labels_at}.{label} }}}}{text}{_otherwise(otherwise)}"
+        return f"{{{{ if {self.labels_at}.{label} }}}}{text}{_otherwise(otherwise)}"
 
     def above(self, limit: float, text: str, otherwise: str = "") -> str:
-        return f"{{{{ if gt {self._value_at} {limit:.1f} }}}}{text}{_otherwise(otherwise)}"
+        return f"{{{{ if gt {self.value_at} {limit:.1f} }}}}{text}{_otherwise(otherwise)}"
 
     def _asking(self, action: str, asked: str, labels: tuple[str, ...]) -> str:
         matchers = ",".join(f"{name}=%q" for name in labels)
-        given = " ".join([f"{self._labels_at}.{name}" for name in labels] * asked.count("{@"))
+        given = " ".join([f"{self.labels_at}.{name}" for name in labels] * asked.count("{@"))
         quoted = asked.replace("{@", f"{{{matchers}").replace('"', '\\"')
         return f'{{{{ {action} printf "{quoted}" {given} | query }}}}'
 
 
-def _promql(query: AlertQuery, by: tuple[str, ...] = ()) -> str:
-    grouped = f"max by ({', '.join(by)}) " if by else "max"
+def _promql(query: AlertQuery) -> str:
+    grouped = f"max by ({', '.join(query.by)}) " if query.by else "max"
     more = "".join(f',{name}="{value}"' for name, value in query.labels.items())
     series = f"{query.family}{{@{more}}}"
     if query.is_increase:
