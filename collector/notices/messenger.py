@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from collector.base.clock import Clock
@@ -60,27 +61,21 @@ class Messenger:
         await self._client.close()
 
 
+@dataclass
 class TargetLoop:
-    def __init__(
-        self,
-        messenger: Messenger,
-        alarms: Alarms,
-        *,
-        notice: Callable[[RaisedAlert], Notice],
-        store: Callable[[], Awaitable[None]],
-        clock: Clock,
-        wall: Clock,
-    ) -> None:
-        """`notice`: what an alarm says now; `store`: keeps what was sent; `wall`: the machine's clock."""
-        self._messenger = messenger
-        self._alarms = alarms
-        self._notice = notice
-        self._store = store
-        self._clock = clock
-        self._wall = wall
+    """`notice`: what an alarm says now; `store`: keeps what was sent; `wall`: the machine's clock."""
+
+    messenger: Messenger
+    alarms: Alarms
+    notice: Callable[[RaisedAlert], Notice]
+    store: Callable[[], Awaitable[None]]
+    clock: Clock
+    wall: Clock
+    _repeated: float = 0.0
+
+    def __post_init__(self) -> None:
         self._backoff = Backoff(first=APART, longest=_MOST_BACKOFF)
-        self._repeated = 0.0
-        self._failures = Seldom(clock)
+        self._failures = Seldom(self.clock)
 
     async def run(self, stopping: asyncio.Event) -> None:
         try:
@@ -90,7 +85,7 @@ class TargetLoop:
                     async with asyncio.timeout(wait):
                         await stopping.wait()
         finally:
-            await self._messenger.close()
+            await self.messenger.close()
 
     async def _step(self, stopping: asyncio.Event) -> float:
         """A step, of which a stop cuts off what takes longer than `GRACE`: it is sent after the next start."""
@@ -107,44 +102,44 @@ class TargetLoop:
 
     async def step(self) -> float:
         """Send one message, if anything is due; the seconds to wait until the next one."""
-        now = self._clock()
-        name, kind = self._messenger.name, self._messenger.kind
-        due = self._alarms.due(name)[: kind.most]
+        now = self.clock()
+        name, kind = self.messenger.name, self.messenger.kind
+        due = self.alarms.due(name)[: kind.most]
         repeats = kind.repeats is not None and now - self._repeated >= kind.repeats
-        known = self._alarms.known(name)[: kind.most - len(due)] if repeats else []
+        known = self.alarms.known(name)[: kind.most - len(due)] if repeats else []
         if not due and not known:
             return APART
         states: list[State] = [each.state for each in due]
-        with self._alarms.sending(name, due):
+        with self.alarms.sending(name, due):
             try:
-                await self._messenger.send(
-                    [self._notice(each) for each in (*due, *known)], self._wall()
+                await self.messenger.send(
+                    [self.notice(each) for each in (*due, *known)], self.wall()
                 )
             except Retryable as error:
                 return await self._failed(len(due), error, now)
             except Permanent as error:
                 self._say(f"refuses a notice: {error}")
                 for each in due:
-                    self._alarms.drop(name, each)
+                    self.alarms.drop(name, each)
             else:
                 self._backoff.reset()
                 for each, state in zip(due, states, strict=True):
-                    self._alarms.was_sent(name, each, state)
+                    self.alarms.was_sent(name, each, state)
         if repeats:
             self._repeated = now
-        await self._store()
+        await self.store()
         return APART
 
     async def _failed(self, count: int, error: Retryable, now: float) -> float:
-        self._alarms.counts[self._messenger.name, "retried"] += count
+        self.alarms.counts[self.messenger.name, "retried"] += count
         self._say(f"does not take notices now: {error}")
-        if self._alarms.expire(self._messenger.name, now):
-            await self._store()
+        if self.alarms.expire(self.messenger.name, now):
+            await self.store()
         return max(self._backoff.next(), error.after or 0.0)
 
     def _say(self, what: str) -> None:
         if self._failures.due():
-            _log.error("notify.to.%s %s", self._messenger.name, what)
+            _log.error("notify.to.%s %s", self.messenger.name, what)
 
 
 def _kind(settings: NotifyTarget) -> TargetKind:

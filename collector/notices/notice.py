@@ -47,6 +47,17 @@ class Notice:
         return " ".join(f"{name}={value}" for name, value in self.labels)
 
     @property
+    def title(self) -> str:
+        return self.severity if self.end is None else f"{self.severity} over"
+
+    @property
+    def told(self) -> str:
+        """What it is about; once it is over, from when to when it was."""
+        if self.end is None:
+            return self.description
+        return f"From {clock_time(self.start)} to {clock_time(self.end)}."
+
+    @property
     def annotations(self) -> dict[str, str]:
         """As a rule of `spanwise slo` has them."""
         texts = {

@@ -141,7 +141,7 @@ async def test_alertmanager_shows_a_drop_and_its_end(receiver: Stub, tmp_path: P
                 assert [each["labels"] for each in shown] == [LABELS]
             log.clock.now += seconds
         await eventually(lambda: "resolved" in str([each.body for each in receiver.requests]))
-        await target_loop._messenger.close()
+        await target_loop.messenger.close()
 
     sent = [
         (each["status"], each["labels"]) for r in receiver.requests for each in r.body["alerts"]

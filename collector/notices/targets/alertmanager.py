@@ -5,22 +5,22 @@ Source: Alertmanager's OpenAPI document of version 2; tried with 0.25.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from collector.base.http_client import HttpAnswer
 from collector.notices.notice import Notice, rfc3339
-from collector.notices.targets.port import NoticeRequest
+from collector.notices.targets.port import NoticeRequest, TargetKind
 
 LASTS = 240.0
 """Seconds for which an alert lasts there unless it is sent again; without an end the server's own time holds."""
 
 
-class Alertmanager:
-    most: ClassVar[int] = 256
-    repeats: ClassVar[float | None] = 60.0
+class Alertmanager(TargetKind):
+    most = 256
+    repeats = 60.0
 
     def __init__(self, endpoint: str) -> None:
-        self._url = f"{endpoint.rstrip('/')}/api/v2/alerts"
+        super().__init__(f"{endpoint.rstrip('/')}/api/v2/alerts")
         self.status_url = f"{endpoint.rstrip('/')}/api/v2/status"  # only reads
 
     def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:

@@ -4,26 +4,22 @@ Source: PagerDuty's documentation of the Events API v2: `summary` has at most 1,
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from collector.base.http_client import HttpAnswer
 from collector.notices.notice import Notice, rfc3339
-from collector.notices.targets.port import NoticeRequest, cut
+from collector.notices.targets.port import TargetKind, cut
 
 ENDPOINT = "https://events.pagerduty.com"
 _SEVERITY = {"page": "critical"}
 
 
-class PagerDuty:
-    most: ClassVar[int] = 1
-    repeats: ClassVar[float | None] = None
-
+class PagerDuty(TargetKind):
     def __init__(self, routing_key: str, endpoint: str = ENDPOINT) -> None:
+        super().__init__(f"{endpoint.rstrip('/')}/v2/enqueue")
         self._routing_key = routing_key
-        self._url = f"{endpoint.rstrip('/')}/v2/enqueue"
 
-    def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
-        del now
+    def body(self, notices: Sequence[Notice]) -> Any:
         (notice,) = notices
         body: dict[str, Any] = {
             "routing_key": self._routing_key,
@@ -35,7 +31,7 @@ class PagerDuty:
             if notice.page is not None:
                 link = {"href": notice.page, "text": "What changed"}
                 body |= {"client_url": notice.page, "links": [link]}
-        return NoticeRequest(url=self._url, body=body)
+        return body
 
     def is_taken(self, answer: HttpAnswer) -> bool:
         """It says `"status": "success"`."""

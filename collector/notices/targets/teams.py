@@ -5,32 +5,26 @@ Source: Microsoft's documentation of incoming webhooks: a message with one attac
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from collector.base.http_client import HttpAnswer, is_json_or_nothing
-from collector.notices.notice import Notice, clock_time
-from collector.notices.targets.port import NoticeRequest, cut
-from collector.notices.targets.slack import title
+from collector.notices.notice import Notice
+from collector.notices.targets.port import TargetKind, cut
 
 LARGEST = 27_000  # bytes of a message
 
 
-class Teams:
-    most: ClassVar[int] = 10
-    repeats: ClassVar[float | None] = None
+class Teams(TargetKind):
+    most = 10
 
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:
+    def body(self, notices: Sequence[Notice]) -> Any:
         """One card for all, with shorter texts where they do not fit."""
-        del now
         most = 2000
         while len(msgspec.json.encode(body := _message(notices, most))) > LARGEST:
             most //= 2
-        return NoticeRequest(url=self._url, body=body)
+        return body
 
     def is_taken(self, answer: HttpAnswer) -> bool:
         """A workflow answers 202, a connector `1`: its failures are texts under 200."""
@@ -55,14 +49,9 @@ def _message(notices: Sequence[Notice], most: int) -> dict[str, Any]:
 
 def _blocks(notice: Notice, most: int) -> list[dict[str, Any]]:
     color = "Good" if notice.state == "resolved" else "Attention"
-    said = (
-        notice.description
-        if notice.end is None
-        else f"From {clock_time(notice.start)} to {clock_time(notice.end)}."
-    )
     return [
-        _text(cut(f"{title(notice)}: {notice.summary}", most), weight="Bolder", color=color),
-        _text(cut(said, most)),
+        _text(cut(f"{notice.title}: {notice.summary}", most), weight="Bolder", color=color),
+        _text(cut(notice.told, most)),
     ]
 
 

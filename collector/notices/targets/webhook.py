@@ -7,24 +7,21 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from collector.base.http_client import HttpAnswer
 from collector.notices.notice import Notice, rfc3339
-from collector.notices.targets.port import NoticeRequest
+from collector.notices.targets.port import NoticeRequest, TargetKind
 
 _PREFIX = "whsec_"
 
 
-class Webhook:
-    most: ClassVar[int] = 1
-    repeats: ClassVar[float | None] = None
-
+class Webhook(TargetKind):
     def __init__(self, url: str, secret: str | None = None) -> None:
         """`secret`: `whsec_` and base64, or any text. Raises ValueError: what is behind `whsec_` is not base64."""
-        self._url = url
+        super().__init__(url)
         self._key = None if secret is None else key_of(secret)
 
     def request(self, notices: Sequence[Notice], now: float) -> NoticeRequest:

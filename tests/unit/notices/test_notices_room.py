@@ -133,7 +133,7 @@ async def test_a_fault_is_sent_with_its_sessions_and_the_window(server: Stub) ->
         200,
     )
     assert stand.count("sent") == 1
-    await stand.target_loop._messenger.close()
+    await stand.target_loop.messenger.close()
 
 
 def test_a_drop_names_the_sessions_of_its_cause_else_its_own() -> None:
@@ -165,14 +165,14 @@ async def test_a_notice_is_counted_once_a_restart_knows_of_it(server: Stub) -> N
 
     assert states(server) == [FIRING]
     assert (counted_early, stand.count("sent")) == (0, 1)
-    await stand.target_loop._messenger.close()
+    await stand.target_loop.messenger.close()
 
 
 async def test_after_a_restart_nothing_comes_twice_and_the_end_comes(server: Stub) -> None:
     log = FaultyLog()
     stand = Stand(log, server)
     await stand.look(1)
-    await stand.target_loop._messenger.close()
+    await stand.target_loop.messenger.close()
 
     log.restart()
     again = Stand(log, server)
@@ -186,7 +186,7 @@ async def test_after_a_restart_nothing_comes_twice_and_the_end_comes(server: Stu
     assert [
         each for each in log.stored(WINDOWS) if each.key.startswith(NOTICES) and each.value
     ] == []
-    await again.target_loop._messenger.close()
+    await again.target_loop.messenger.close()
 
 
 async def test_an_alert_that_is_not_asked_for_is_not_sent(server: Stub) -> None:
@@ -208,4 +208,4 @@ async def test_a_record_that_cannot_be_read_is_counted_and_passed_over(server: S
     poison = {"topic": WINDOWS}
     assert states(server) == [FIRING]
     assert stand.telemetry.registry.get_sample_value("spanwise_poison_records_total", poison) == 1
-    await stand.target_loop._messenger.close()
+    await stand.target_loop.messenger.close()
