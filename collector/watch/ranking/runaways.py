@@ -34,7 +34,7 @@ class Runaways:
 
     def put(self, call: ModelCallCount) -> None:
         history = self.histories.get(call.service, call.name) or TraceCallsHistory()
-        history.put(call.trace, call.model_calls)
+        history.put(call.trace, (call.model_calls,))
         self.histories.put(call.service, call.name, history)
 
     def signal(self, record: RunawayRecord) -> Signal | None:

@@ -61,7 +61,7 @@ def test_nothing_to_compare_is_no_score() -> None:
 def history(*counts: int) -> TraceCallsHistory:
     made = TraceCallsHistory()
     for number, count in enumerate(counts, 1):
-        made.put(number, count)
+        made.put(number, (count,))
     return made
 
 
@@ -110,7 +110,7 @@ def test_how_many_repeats_are_missing(number: int, missing: int) -> None:
 
 def test_the_history_is_bounded_replaces_and_comes_back() -> None:
     made = history(*range(MOST_TRACES + 5))
-    made.put(MOST_TRACES, 7)
+    made.put(MOST_TRACES, (7,))
 
     again = TraceCallsHistory(made.pack())
 
