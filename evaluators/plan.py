@@ -67,15 +67,12 @@ class Plan:
     """Third parties' evaluators of either scope: they run in processes of their own, their outcomes are verdicts."""
     ranked: tuple[Configured, ...] = ()
     """Session evaluators that rank a session among earlier ones."""
-    running: tuple[tuple[Configured, type[Running]], ...] = field(
-        init=False, repr=False, compare=False
-    )
-    """The session evaluators that keep a state, with its class."""
 
-    def __post_init__(self) -> None:
-        states = [(each, each.spec.running) for each in self.session]
-        running = tuple((each, state) for each, state in states if state is not None)
-        object.__setattr__(self, "running", running)
+    @property
+    def running(self) -> Iterator[tuple[Configured, type[Running]]]:
+        """The session evaluators that keep a state, with its class."""
+        states = ((each, each.spec.running) for each in self.session)
+        return ((each, state) for each, state in states if state is not None)
 
     def __iter__(self) -> Iterator[Configured]:
         return chain(self.trace, self.session, self.judged, self.plugins, self.ranked)
@@ -118,7 +115,7 @@ def make_plan(
         if (specs := _running_siblings(name, registry, settings, have, only))
     }
     named = set(on) if only is None else set(only)
-    models = _Models(embedder=embedder, judge=judge if isinstance(judge, str) else None)
+    models = embedder, judge if isinstance(judge, str) else None
     uncalibrated = _uncalibrated(registry, embedder)
     configured = [
         _configure(spec, settings.get(name), specs, models, uncalibrated, emit=name in named)
@@ -256,19 +253,11 @@ def check_block(name: str, kind: Any, options: Mapping[str, JSON]) -> None:
         raise SettingsError(f"evaluators.{name}: {error}") from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Models:
-    """Names of the models behind scores."""
-
-    embedder: str | None
-    judge: str | None
-
-
 def _configure(
     spec: Spec,
     chosen: Settings | None,
     siblings: tuple[Spec, ...],
-    models: _Models,
+    models: tuple[str | None, str | None],
     uncalibrated: Collection[str],
     *,
     emit: bool,
@@ -285,8 +274,9 @@ def _configure(
     for kind in spec.resources.values():
         check_block(spec.name, kind, options)
     is_judged = "judge" in spec.needs
-    judge = (chosen.model or models.judge) if is_judged else None
-    model = models.embedder if "embedder" in spec.needs else judge
+    embedder, judge = models
+    model = chosen.model or judge if is_judged else None
+    model = embedder if "embedder" in spec.needs else model
     return Configured(
         spec=spec,
         options=options,

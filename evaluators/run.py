@@ -200,14 +200,7 @@ class SessionScorer:
         reads_turns = reads_content(spec) and "coverage" not in more
         if reads_turns and "text" in spec.reads and self._has_text and not self._with_text:
             return not_applicable(configured, "no_content", NO_CONTENT, **more)
-        arguments = dict.fromkeys(spec.resources, state)
-        try:
-            score = spec.function(session, **arguments, **configured.options)
-            outcome = settle(configured, score, missing, **more)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
-            return failed(configured, failure_of(error), **more)
+        outcome = _score_session(configured, session, state, missing, **more)
         if reads_turns and not (self._is_seen or shows_fault(outcome)):
             return not_applicable(configured, "no_content", unfounded(outcome), **more)
         return outcome
@@ -215,14 +208,24 @@ class SessionScorer:
 
 def rank_session(configured: Configured, session: Session, earlier: object) -> Outcome:
     """The outcome of an evaluator that ranks the session among earlier ones, which `earlier` holds."""
-    arguments = dict.fromkeys(configured.spec.resources, earlier)
+    return _score_session(configured, session, earlier, final=session.closed is not None)
+
+
+def _score_session(
+    configured: Configured,
+    session: Session,
+    resource: object,
+    missing: Mapping[str, int] = {},
+    **more: Any,
+) -> Outcome:
+    arguments = dict.fromkeys(configured.spec.resources, resource)
     try:
         score = configured.spec.function(session, **arguments, **configured.options)
+        return settle(configured, score, missing, **more)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - one evaluator's fault is its own outcome
-        return failed(configured, failure_of(error), final=session.closed is not None)
-    return settle(configured, score, final=session.closed is not None)
+        return failed(configured, failure_of(error), **more)
 
 
 # --- from a returned value to its outcome: the same rules for traces and sessions ------------------------------------

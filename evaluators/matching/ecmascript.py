@@ -85,19 +85,8 @@ def _canonical(unit: int) -> int:
 # --- patterns --------------------------------------------------------------------------------------------------------
 
 _TRIM = "".join(chr(unit) for low, high in BLANKS for unit in range(low, high + 1))
-_CLASSES: dict[str, CodeUnits] = {
-    "d": DIGITS,
-    "w": WORDS,
-    "s": BLANKS,
-    **{
-        letter: complement(known)
-        for letter, known in (
-            ("D", DIGITS),
-            ("W", WORDS),
-            ("S", BLANKS),
-        )
-    },
-}
+_KNOWN: dict[str, CodeUnits] = {"d": DIGITS, "w": WORDS, "s": BLANKS}
+_CLASSES = _KNOWN | {letter.upper(): complement(known) for letter, known in _KNOWN.items()}
 _NOT_A_LINE_END = bracket(complement(LINE_ENDS))
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 

@@ -89,20 +89,22 @@ def _selection(used: set[str | None], expected: set[str | None]) -> float:
 
 def _pairs(used: Sequence[Use], expected: Sequence[Use]) -> list[list[tuple[Use, Use | None]]]:
     """Per expected name: its expected calls, the i-th beside the i-th made call of that name, if there is one."""
-    made: dict[str | None, list[Use]] = {}
-    for use in used:
-        made.setdefault(use.name, []).append(use)
-    expected_by_name: dict[str | None, list[Use]] = {}
-    for use in expected:
-        expected_by_name.setdefault(use.name, []).append(use)
+    made = _by_name(used)
     return [
         [
             (want, have)
             for want, have in zip_longest(calls, made.get(name, [])[: len(calls)])
             if want is not None
         ]
-        for name, calls in expected_by_name.items()
+        for name, calls in _by_name(expected).items()
     ]
+
+
+def _by_name(uses: Sequence[Use]) -> dict[str | None, list[Use]]:
+    found: dict[str | None, list[Use]] = {}
+    for use in uses:
+        found.setdefault(use.name, []).append(use)
+    return found
 
 
 def _mean(

@@ -11,23 +11,16 @@ from evaluators.uses import LONGEST_NAME, MOST_TOOLS, ToolUse
 LONGEST = 48  # characters of a class
 _BEGINNING = 400  # characters of the text that are looked at
 _TYPE = re.compile(r"\b[A-Za-z]\w{0,39}(?:Error|Exception|Timeout)\b")
-_WORDS = (
-    ("timeout", re.compile(r"time[d-]?[ -]?out|deadline|\b(?:408|504)\b", re.IGNORECASE)),
-    ("rate_limited", re.compile(r"rate.?limit|too many requests|quota|\b429\b", re.IGNORECASE)),
-    (
-        "denied",
-        re.compile(
-            r"unauthori[sz]ed|forbidden|permission|denied|not allowed|\b40[13]\b", re.IGNORECASE
-        ),
-    ),
-    ("not_found", re.compile(r"not found|no such|does not exist|\b404\b", re.IGNORECASE)),
-    ("unreachable", re.compile(r"connect|unreachable|\bdns\b|refused|reset by", re.IGNORECASE)),
-    ("server_error", re.compile(r"internal error|unavailable|\b50[0-3]\b", re.IGNORECASE)),
-    (
-        "invalid_arguments",
-        re.compile(r"invalid|validation|missing|required|\b4(?:00|22)\b", re.IGNORECASE),
-    ),
-)
+_SIGNS = {
+    "timeout": r"time[d-]?[ -]?out|deadline|\b(?:408|504)\b",
+    "rate_limited": r"rate.?limit|too many requests|quota|\b429\b",
+    "denied": r"unauthori[sz]ed|forbidden|permission|denied|not allowed|\b40[13]\b",
+    "not_found": r"not found|no such|does not exist|\b404\b",
+    "unreachable": r"connect|unreachable|\bdns\b|refused|reset by",
+    "server_error": r"internal error|unavailable|\b50[0-3]\b",
+    "invalid_arguments": r"invalid|validation|missing|required|\b4(?:00|22)\b",
+}
+_WORDS = [(word, re.compile(sign, re.IGNORECASE)) for word, sign in _SIGNS.items()]
 
 
 def error_class(text: str) -> str:

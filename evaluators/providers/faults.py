@@ -266,15 +266,11 @@ _BY_STATUS: Mapping[int, tuple[str, bool]] = {
     401: ("unauthorized", False),
     402: ("no_quota", False),
     403: ("forbidden", False),
-    404: ("not_found", False),
-    405: ("not_found", False),
-    408: ("again", True),
-    409: ("again", True),
+    **dict.fromkeys((404, 405), ("not_found", False)),
+    **dict.fromkeys((408, 409, 425), ("again", True)),
     413: ("too_large", False),
-    425: ("again", True),
     429: ("rate_limited", True),
-    503: ("overloaded", True),
-    529: ("overloaded", True),
+    **dict.fromkeys((503, 529), ("overloaded", True)),
 }
 
 

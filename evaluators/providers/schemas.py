@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import re2
 from jsonschema import validators
@@ -31,10 +31,6 @@ STEPS = 30_000  # keywords of a schema out of a trace that are looked at for one
 CHECK_STEPS = 100_000  # the same to check whether it is a valid schema
 COSTLY = "too costly"  # the reason of `Unjudgeable` for a schema that takes more than its steps
 TRUSTED_STEPS = 1_000_000  # the same of a user's own schema, on a value out of a trace
-
-
-class _Validator(Protocol):
-    def iter_errors(self, instance: JSON) -> Iterator[ValidationError]: ...
 
 
 _Keyword = Callable[[Any, Any, JSON, Any], "Iterable[ValidationError] | None"]
@@ -91,9 +87,7 @@ def counted_error(text: str, instance: JSON, *, trusted: bool = False) -> Counte
     return Counted(shown, steps - work.left, known.checked, work.untried)
 
 
-def _first(
-    validator: _Validator, instance: JSON, steps: int
-) -> tuple[ValidationError | None, _Work]:
+def _first(validator: Any, instance: JSON, steps: int) -> tuple[ValidationError | None, _Work]:
     work = _Work(steps)
     before = _work.set(work)
     try:
@@ -114,7 +108,7 @@ def _first(
 class _Known(NamedTuple):
     """What is made of a schema once."""
 
-    validator: _Validator | str  # or why there is none
+    validator: Any  # or the text why there is none
     checked: int  # steps that the check of the schema itself took
 
 
@@ -138,8 +132,7 @@ def _known(text: str, *, trusted: bool) -> _Known:
     # An empty registry: the default one would fetch remote references over the network.
     nowhere: Registry[Any] = Registry()
     counting = _counting(base, "trusted" if trusted else "untrusted")
-    validator = counting(schema, registry=nowhere)
-    return _Known(cast("_Validator", validator), steps - work.left)
+    return _Known(counting(schema, registry=nowhere), steps - work.left)
 
 
 _Use = Literal["schemas", "trusted", "untrusted"]
@@ -315,20 +308,16 @@ _OWN: dict[str, _Keyword] = {
     "const": _const,
     "enum": _enum,
 }
-_UNTRUSTED: dict[str, _Keyword] = {
-    "pattern": _pattern,
-    "patternProperties": _nothing,
-    "additionalProperties": _additional,
-    # Their search for what other keywords have looked at goes around the counting.
-    "unevaluatedItems": _nothing,
-    "unevaluatedProperties": _nothing,
-}
 _KEYWORDS: Mapping[_Use, Mapping[str, _Keyword]] = {
     "schemas": _OWN,
-    "trusted": {
+    "trusted": _OWN | {"pattern": _trusted_pattern, "additionalProperties": _trusted_additional},
+    "untrusted": {
         **_OWN,
-        "pattern": _trusted_pattern,
-        "additionalProperties": _trusted_additional,
+        "pattern": _pattern,
+        "patternProperties": _nothing,
+        "additionalProperties": _additional,
+        # Their search for what other keywords have looked at goes around the counting.
+        "unevaluatedItems": _nothing,
+        "unevaluatedProperties": _nothing,
     },
-    "untrusted": {**_OWN, **_UNTRUSTED},
 }

@@ -11,6 +11,7 @@ from evaluators.dialects.content.blocks import (
     ACTION,
     BEGINS_ITEMS,
     ENCODED,
+    Body,
     joined,
     may_be_items,
     read_arguments,
@@ -81,11 +82,10 @@ def read_conventions(text: str) -> list[Message] | None:
 
 def _message_of(message: _Message) -> Message | None:
     """None where a part's or the message's spelling does not tell its meaning."""
-    texts: list[str] = []
-    calls: list[Call] = []
-    results: list[Result] = []
-    if not _sort(message.parts, texts, calls, results):
+    body = Body()
+    if not _sort(message.parts, body):
         return None
+    texts, calls, results = body.texts, body.calls, body.results
     role: Role = message.role
     if role == "tool":
         return Message(role=role, results=tuple(results)) if results else None
@@ -102,24 +102,19 @@ def _message_of(message: _Message) -> Message | None:
     return Message(role=role, text=text, calls=tuple(calls), results=tuple(results))
 
 
-def _sort(
-    parts: list[_Text | _ToolCall | _ToolResponse],
-    texts: list[str],
-    calls: list[Call],
-    results: list[Result],
-) -> bool:
+def _sort(parts: list[_Text | _ToolCall | _ToolResponse], body: Body) -> bool:
     for part in parts:
         if isinstance(part, _Text):
             if part.content:
-                texts.append(part.content)
+                body.texts.append(part.content)
         elif isinstance(part, _ToolCall):
             name = string(part.name)
             if name is None:
                 return False
             arguments = read_arguments(part.arguments)
-            calls.append(Call(name=name, id=string(part.id), arguments=arguments))
+            body.calls.append(Call(name=name, id=string(part.id), arguments=arguments))
         elif isinstance(part.response, str):
-            results.append(Result(id=string(part.id), content=part.response))
+            body.results.append(Result(id=string(part.id), content=part.response))
         else:
             return False
     return True

@@ -104,21 +104,18 @@ def assemble(
     question, answer, turns = find_said(tree, exchanges, steps)
     truncated = broken or _any_cut(order) or is_cut(question) or is_cut(answer)
     status, error = _status(tree, exchanges, answer)
-    gaps: list[Gap] = []
-    if tree.root_kind == "missing":
-        gaps.append("no_root")
-    if session is None:
-        gaps.append("no_session")
-    if answer is None and (
+    is_unseen = answer is None and (
         question is None
         or hides_answer(exchanges, tool_calls, steps, status)
         or masks_answer(tree, exchanges)
-    ):
-        gaps.append("no_content")
-    if not offered and (tool_calls or exchanges):
-        gaps.append("no_tool_definitions")
-    if truncated:
-        gaps.append("truncated")
+    )
+    gaps: dict[Gap, bool] = {
+        "no_root": tree.root_kind == "missing",
+        "no_session": session is None,
+        "no_content": is_unseen,
+        "no_tool_definitions": not offered and bool(tool_calls or exchanges),
+        "truncated": truncated,
+    }
     trace_id = order[0].span.trace_id
     is_part = _is_step(tree) or (not (exchanges or tool_calls or steps) and _is_servers(tree))
     return Trace(
@@ -156,7 +153,7 @@ def assemble(
         dialects=tuple(sorted({f.dialect for f in order} - {PLAIN})),
         spans=len(order),
         truncated=truncated,
-        gaps=tuple(gaps),
+        gaps=tuple(gap for gap, is_there in gaps.items() if is_there),
         start_time_unix_nano=order[0].span.start_time_unix_nano,
         end_time_unix_nano=max([f.span.end_time_unix_nano for f in order]),
         digest=trace_digest([f.span.span_id for f in order], records),
@@ -242,12 +239,7 @@ def _sum_tokens(tree: Tree, exchanges: Sequence[Exchange]) -> Tokens:
             f for f in stated if not any(a.aggregate is not NO_TOKENS for a in tree.ancestors(f))
         ]
         counted = [f.aggregate for f in outer]
-    return Tokens(
-        input=_sum([t.input for t in counted]),
-        output=_sum([t.output for t in counted]),
-        cached=_sum([t.cached for t in counted]),
-        reasoning=_sum([t.reasoning for t in counted]),
-    )
+    return Tokens(**{k: _sum([getattr(t, k) for t in counted]) for k in Tokens.__struct_fields__})
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:

@@ -1,6 +1,6 @@
 """The model calls of a trace, each once, however many instrumentation layers recorded it."""
 
-from typing import Literal
+from functools import cached_property
 
 from evaluators.dialects.content.endings import ending_in, ending_on
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, last_text
@@ -22,18 +22,6 @@ class Exchange:
     Model, tokens, cost and error are taken from the first layer that has them.
     """
 
-    __slots__ = (
-        "_error",
-        "_messages_out",
-        "_text",
-        "cost",
-        "end",
-        "layers",
-        "model",
-        "start",
-        "tokens",
-    )
-
     def __init__(self, layers: list[Facts]) -> None:
         leaf = layers[0]
         self.layers = layers
@@ -46,8 +34,6 @@ class Exchange:
         for facts in layers[1:]:
             self._add(facts)
         self.tokens = with_cached(self.tokens, self.model, leaf.span.attributes.get)
-        self._messages_out: tuple[Message, ...] | None = None
-        self._text: str | Literal[False] | None = False  # not looked for yet
 
     def _add(self, outer: Facts) -> None:
         span = outer.span
@@ -91,24 +77,16 @@ class Exchange:
                 return messages
         return ()
 
-    @property
+    @cached_property
     def messages_out(self) -> tuple[Message, ...]:
-        if self._messages_out is None:
-            self._messages_out = ()
-            for facts in self.layers:
-                if messages := facts.messages_out:
-                    self._messages_out = messages
-                    break
-        return self._messages_out
+        for facts in self.layers:
+            if messages := facts.messages_out:
+                return messages
+        return ()
 
-    @property
+    @cached_property
     def text(self) -> str | None:
         """The answer's text; None when it has none or was not exported."""
-        if self._text is False:
-            self._text = self._find_text()
-        return self._text
-
-    def _find_text(self) -> str | None:
         for facts in self.layers:
             if facts.output is not None and (
                 facts.output.messages or answered_error(facts.output.value) is None

@@ -1,6 +1,7 @@
 """How the spans of a trace hang together, and the agents that did the work. Broken parents may form a ring."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.content.names import stable_name
@@ -14,26 +15,12 @@ _DEEP = 128  # ancestors of a span that are looked at: a chain of spans would ot
 class Tree:
     """The facts of a trace, in order of start, with their parents and children."""
 
-    __slots__ = (
-        "_children",
-        "_facts",
-        "_spine",
-        "has_sides",
-        "has_turns",
-        "order",
-        "root",
-        "root_kind",
-        "scopes",
-        "tops",
-    )
-
     def __init__(self, order: Sequence[Facts]) -> None:
         self.order = order
         self.scopes = frozenset({facts.span.scope for facts in order})
         """The instrumentations that took part."""
         self._facts = {facts.span.span_id: facts for facts in order}
         self._children: dict[str, list[Facts]] = {}
-        self._spine: tuple[Facts, ...] | None = None
         self.has_sides = False  # whether there is a guard's or a grader's span
         self.has_turns = False  # whether there is a span that a dialect calls a turn
         for facts in order:
@@ -72,15 +59,13 @@ class Tree:
             yield current
             current = self.parent(current)
 
-    @property
+    @cached_property
     def spine(self) -> tuple[Facts, ...]:
         """The root, then its one inner span, and so on, while there is exactly one: what wraps the work.
 
         Without a root the one span that is above all others: its parent may have been filtered or exported elsewhere.
         """
-        if self._spine is None:
-            self._spine = tuple(self._find_spine())
-        return self._spine
+        return tuple(self._find_spine())
 
     def _find_spine(self) -> Iterator[Facts]:
         current = self.root or self._one_top()
@@ -113,8 +98,6 @@ class Tree:
 
 
 class Agents:
-    __slots__ = ("_nearest", "_tree", "names", "outermost")
-
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._nearest: dict[str, str | None] = {}
