@@ -38,21 +38,8 @@ METRICS_SERVICE = OtlpService(
 class Split(Protocol):
     """Splits one export request into the records that the log takes."""
 
-    def __call__(self, request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
-        """Items above `max_item` bytes are rejected; `strict` checks the whole request.
-
-        Raises Undecodable: the request is not valid OTLP.
-        """
-        ...
-
-
-class SplitJoined(Protocol):
-    """Splits one export request into records that may hold several pieces each."""
-
-    def __call__(
-        self, request: bytes, *, max_item: int, joined: int, strict: bool = True
-    ) -> SplitRequest:
-        """As `Split`, with pieces joined to records of at most `joined` bytes.
+    def __call__(self, request: bytes, *, max_item: int, joined: int = 0) -> SplitRequest:
+        """Items above `max_item` bytes are rejected; pieces are joined to records of at most `joined` bytes.
 
         Raises Undecodable: the request is not valid OTLP.
         """
@@ -72,8 +59,6 @@ class OtlpSignal:
     topic: str  # the topic of the log that holds the pieces
     recordings: tuple[str, ...]
     """Suffixes of files that hold its requests (collector/service/recordings.py)."""
-    split_joined: SplitJoined | None = None
-    """The same for a log with one partition; None: each piece is a record there too."""
     drops: bool = False  # whether items may be of no use, and are dropped before the log
     large: int = 1 << 20
     """Bytes above which a request is decoded and split in a thread, one at a time, so that others are served."""

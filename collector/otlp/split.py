@@ -6,15 +6,14 @@
 
 Whatever is in a resource or scope beside the spans is copied as it is, known or not.
 
-A piece is a record of the log; where the log has one partition, all pieces are one record, one after the other
-(`joined_by_trace`).
+A piece is a record of the log; where the log has one partition, all pieces are one record, one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -69,48 +68,18 @@ class SplitRequest:
         self.reasons = [*decoded.reasons, *self.reasons][:MAX_REASONS]
 
 
-Cut: TypeAlias = Callable[[bytes, Walk], Iterable[Piece]]
-"""The records of a request that has been walked."""
-
-
-def split_by_trace(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
+def split_by_trace(request: bytes, *, max_item: int, joined: int = 0) -> SplitRequest:
     """Split a serialised ExportTraceServiceRequest.
 
-    A request of one trace is not touched. A piece above `max_item` bytes becomes several pieces of the same trace.
-    `strict` costs as much again as the split itself: strings that are not UTF-8 are repaired, and spans that no parser
-    reads are rejected alone. Without it the inside of a span is first looked at when the trace is decoded. Raises
-    Undecodable: the request is not valid OTLP, outside of its spans if `strict`. Raises TooLarge: it has more fields,
-    spans or traces than one request may have.
+    A request of one trace is not touched. A piece above `max_item` bytes becomes several pieces of the same trace, each
+    a record of its own; others are joined to records of at most `joined` bytes, or of one piece. Strings that are not
+    UTF-8 are repaired, and spans that no parser reads are rejected alone: that costs as much again as the split itself.
+    Raises Undecodable: the request is not valid OTLP. Raises TooLarge: it has more fields, spans or traces than one
+    request may have.
     """
-
-    def pieces(of: bytes, walk: Walk) -> Iterator[Piece]:
-        for trace_id, trace in walk.traces.items():
-            parts = [[of]] if walk.is_whole else [each.parts for each in walk.pieces(trace)]
-            yield from (Piece(trace_id, b"".join(each)) for each in parts)
-
-    return _checked(request, max_item, pieces, strict=strict)
-
-
-def joined_by_trace(
-    request: bytes, *, max_item: int, joined: int, strict: bool = True
-) -> SplitRequest:
-    """As `split_by_trace`, with the pieces joined to records of at most `joined` bytes, or of one piece.
-
-    A trace that is cut into several pieces has each of them in a record of its own.
-    """
-
-    def records(of: bytes, walk: Walk) -> Iterable[Piece]:
-        return [Piece(next(iter(walk.traces)), of)] if walk.is_whole else _records(walk, joined)
-
-    return _checked(request, max_item, records, strict=strict)
-
-
-def _checked(request: bytes, max_item: int, cut: Cut, *, strict: bool) -> SplitRequest:
-    if not strict:
-        return _split(request, max_item, cut)
     split = None
     try:
-        split = _split(request, max_item, cut)
+        split = _split(request, max_item, joined)
         if len(request) <= LARGE_REQUEST:
             validate(request)
             return split
@@ -124,16 +93,18 @@ def _checked(request: bytes, max_item: int, cut: Cut, *, strict: bool) -> SplitR
         return split
     if len(repaired.request) <= LARGE_REQUEST:
         validate(repaired.request)
-    split = _split(repaired.request, max_item, cut)
+    split = _split(repaired.request, max_item, joined)
     split.request = repaired.request
     split.add(repaired)
     return split
 
 
-def _split(request: bytes, max_item: int, cut: Cut) -> SplitRequest:
+def _split(request: bytes, max_item: int, joined: int) -> SplitRequest:
     walk = Walk(request, max_item)
     return SplitRequest(
-        pieces=[*cut(request, walk)],
+        pieces=[Piece(next(iter(walk.traces)), request)]
+        if walk.is_whole
+        else [*_records(walk, joined)],
         accepted=walk.accepted,
         invalid=walk.invalid,
         too_large=walk.too_large,

@@ -3,17 +3,16 @@
 What is made of them is a request of spans, and is split as one. A segment's record has its owner's key in the log.
 """
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from collector.otlp.carried_logs import Carried, PlacedEvent, add_segment, carry_logs, service_of
+from collector.otlp.carried_logs import PlacedEvent, add_segment, carry_logs, service_of
 from collector.otlp.made_spans import plain_attributes
 from collector.otlp.segment import Segments
-from collector.otlp.split import Piece, SplitRequest, joined_by_trace, split_by_trace
+from collector.otlp.split import Piece, SplitRequest, split_by_trace
 from evaluators.dialects.turns.place import AgentEvent, LogAgent, Place
 from evaluators.dialects.turns.registry import SPAN_SCOPES, agent_of_span, place_span
 
@@ -125,51 +124,11 @@ def _leave(group: ResourceSpans, family: list[_Sent], out: ExportTraceServiceReq
     out.resource_spans.append(kept)
 
 
-def split_logs(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
+def split_logs(request: bytes, *, max_item: int, joined: int = 0) -> SplitRequest:
+    """As `split_by_trace`, of log records; counted in records: what was dropped was taken in."""
     carried = carry_logs(request)
-    split = split_by_trace(carried.request, max_item=max_item, strict=strict)
-    return _of_logs(_keyed(split, carried.segments), carried)
-
-
-def joined_logs(request: bytes, *, max_item: int, joined: int, strict: bool = True) -> SplitRequest:
-    carried = carry_logs(request)
-    split = joined_by_trace(carried.request, max_item=max_item, joined=joined, strict=strict)
-    return _of_logs(_keyed(split, carried.segments), carried)
-
-
-def split_traces(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
-    return _of_traces(request, partial(split_by_trace, max_item=max_item, strict=strict))
-
-
-def joined_traces(
-    request: bytes, *, max_item: int, joined: int, strict: bool = True
-) -> SplitRequest:
-    return _of_traces(
-        request, partial(joined_by_trace, max_item=max_item, joined=joined, strict=strict)
-    )
-
-
-def _of_traces(request: bytes, split: Callable[[bytes], SplitRequest]) -> SplitRequest:
-    """Split once, which is all for nearly every request; again where spans of made traces have moved."""
-    sent = split(request)
-    carried = carry_spans(request) if may_be_carried(sent.scopes) else None
-    if carried is None:
-        return sent
-    return _as_sent(_keyed(split(carried[0]), carried[1]), request)
-
-
-def _keyed(split: SplitRequest, segments: Segments) -> SplitRequest:
-    if not segments:
-        return split
-    split.pieces = [
-        Piece(segments[each.key].owner, each.value) if each.key in segments else each
-        for each in split.pieces
-    ]
-    return split
-
-
-def _of_logs(split: SplitRequest, carried: Carried) -> SplitRequest:
-    """Counted in records: what was dropped was taken in."""
+    split = split_by_trace(carried.request, max_item=max_item, joined=joined)
+    _key(split, carried.segments)
     split.accepted = carried.records - split.rejected
     split.add(carried.repaired)
     split.dropped, split.unread = carried.dropped, carried.unread
@@ -177,7 +136,21 @@ def _of_logs(split: SplitRequest, carried: Carried) -> SplitRequest:
     return split
 
 
-def _as_sent(split: SplitRequest, request: bytes) -> SplitRequest:
+def split_traces(request: bytes, *, max_item: int, joined: int = 0) -> SplitRequest:
+    """As `split_by_trace`: once, which is all for nearly every request; again where spans of made traces have moved."""
+    split = split_by_trace(request, max_item=max_item, joined=joined)
+    carried = carry_spans(request) if may_be_carried(split.scopes) else None
+    if carried is None:
+        return split
+    split = split_by_trace(carried[0], max_item=max_item, joined=joined)
+    _key(split, carried[1])
     if split.request is not None:
-        split.request = request
+        split.request = request  # as it was sent
     return split
+
+
+def _key(split: SplitRequest, segments: Segments) -> None:
+    split.pieces = [
+        Piece(segments[each.key].owner, each.value) if each.key in segments else each
+        for each in split.pieces
+    ]

@@ -16,7 +16,6 @@ from collector.base.clock import Clock
 from collector.base.errors import LogFull, RecordTooLarge, Retryable, TooLarge, Undecodable
 from collector.base.retry import Seldom
 from collector.log.port import Log, New
-from collector.otlp.redaction import Redact
 from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.admission import Admission, Ticket
@@ -33,10 +32,10 @@ from collector.receiver.answers import (
     undecodable,
 )
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.feedback.found import FeedbackReader, FoundFeedback
+from collector.receiver.feedback.found import FoundFeedback
 from collector.receiver.inflate import Decode, Inflate, protobuf
 from collector.receiver.overload import Overload, Pace, ending
-from collector.receiver.unread import unread_records
+from collector.receiver.splitter import Splitter
 
 Transport: TypeAlias = Literal["grpc", "http"]
 Result: TypeAlias = Literal["accepted", "refused", "invalid", "too_large", "unauthenticated"]
@@ -58,45 +57,30 @@ class Intake:
     Args:
         log: Where the pieces go.
         max_request: The largest request in bytes, as sent and after decompression.
-        max_item: The largest single item (span) in bytes; larger ones are rejected and counted.
+        splitter: Makes records of requests.
         clock: For the rate of log lines about own faults, and who was refused lately.
-        keeps_unread: Whether log records that nothing here reads are written too, for the backend under `forward`.
         body_timeout: Seconds within which an HTTP body must arrive.
         share: Of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
-        strict: Whether requests are checked whole before they are taken.
-        redact: Takes secrets out of requests before anything else sees them; None: they are taken as they are.
-        joined: Bytes up to which the pieces of a request are one record of the log; 0: each is a record of its own.
         overload: Refuses what could not be scored in time; None: only what the log would refuse.
-        feedback: Reads what requests say of traces and sessions; None: no one listens.
     """
 
-    def __init__(  # noqa: PLR0913 - its settings, one by one
+    def __init__(
         self,
         *,
         log: Log,
         max_request: int,
-        max_item: int,
+        splitter: Splitter,
         families: ReceiverFamilies,
         clock: Clock,
-        keeps_unread: bool = False,
         body_timeout: float = BODY_TIMEOUT,
         share: float = 0.5,
-        strict: bool = True,
-        redact: Redact | None = None,
-        joined: int = 0,
         overload: Overload | None = None,
-        feedback: FeedbackReader | None = None,
     ) -> None:
-        self._feedback = feedback
+        self._splitter = splitter
         self._overload = overload or Overload(clock=clock)
         self._log_port = log
-        self._joined = joined
         self._max_request = max_request
-        self._max_item = max_item
-        self._keeps_unread = keeps_unread
         self._body_timeout = body_timeout
-        self._strict = strict
-        self._redact = redact
         # `labels` validates and locks, and these few children are needed for every request.
         self._requests = cache(families.requests.labels)
         self._received = cache(families.received_child)
@@ -227,12 +211,13 @@ class Intake:
         return (undecodable(found.rejected[0][1]) if is_wrong else OK), found
 
     async def _posted(self, body: bytes, scores: bool) -> FoundFeedback:
-        if self._feedback is None:
+        reader = self._splitter.feedback
+        if reader is None:
             raise Undecodable("this process takes no feedback")
         if len(body) <= LARGE_TO_REDACT:
-            return self._feedback.posted(body, scores=scores)
+            return reader.posted(body, scores=scores)
         async with self._large:
-            return await asyncio.to_thread(self._feedback.posted, body, scores=scores)
+            return await asyncio.to_thread(reader.posted, body, scores=scores)
 
     async def _plain(self, body: Body, decode: Decode, ticket: Ticket) -> bytes:
         if self._stopping:
@@ -254,32 +239,13 @@ class Intake:
         self, plain: bytes, decode: Decode, signal: OtlpSignal
     ) -> tuple[SplitRequest, FoundFeedback]:
         def split() -> tuple[SplitRequest, FoundFeedback]:
-            decoded = decode.to_protobuf(plain)
-            if self._redact is not None:
-                decoded = self._redact(decoded, signal.request)
-            pieces = self._pieces(decoded.request, signal)
-            pieces.add(decoded)
-            read = self._feedback
-            said = (
-                FoundFeedback()
-                if read is None
-                else read.in_otlp(pieces.request or decoded.request, signal.items)
-            )
-            if self._keeps_unread:
-                said.records += unread_records(decoded.request, pieces, signal)
-            return pieces, said
+            return self._splitter.split(decode.to_protobuf(plain), signal)
 
-        large = signal.large if self._redact is None else min(signal.large, LARGE_TO_REDACT)
-        if len(plain) <= large:
+        redacts = self._splitter.redact is not None
+        if len(plain) <= (min(signal.large, LARGE_TO_REDACT) if redacts else signal.large):
             return split()
         async with self._large:
             return await asyncio.to_thread(split)
-
-    def _pieces(self, request: bytes, signal: OtlpSignal) -> SplitRequest:
-        joins = signal.split_joined
-        if joins is None or not self._joined:
-            return signal.split(request, max_item=self._max_item, strict=self._strict)
-        return joins(request, max_item=self._max_item, joined=self._joined, strict=self._strict)
 
     async def _read(self, chunks: AsyncIterator[bytes], ticket: Ticket) -> bytes:
         whole = bytearray()

@@ -14,13 +14,11 @@ from collector.base.retry import Retry
 from collector.base.telemetry import Telemetry
 from collector.log.consumer import Consumer
 from collector.log.port import LOG_REQUESTS, Batch, Log, New, Record
-from collector.otlp.redaction import Redact
 from collector.otlp.repair import DecodedRequest
 from collector.otlp.signal import OtlpSignal
 from collector.otlp.split import SplitRequest
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.feedback.found import FeedbackReader, FoundFeedback
-from collector.receiver.unread import unread_records
+from collector.receiver.splitter import Splitter
 
 GROUP = "logs"
 _TRANSPORT = "kafka"
@@ -30,11 +28,8 @@ class LogRequests(Consumer):
     """One member of the group that reads `logs`.
 
     Args:
-        max_item: The largest record in bytes; larger ones are passed over and counted.
+        splitter: Makes records of requests.
         telemetry: For what is counted, as of requests that come to the ports.
-        redact: Takes secrets out before anything is written.
-        keeps_unread: See `Intake`.
-        feedback: Reads what the records say of traces and sessions.
     """
 
     def __init__(
@@ -42,11 +37,8 @@ class LogRequests(Consumer):
         *,
         log: Log,
         signal: OtlpSignal,
-        max_item: int,
+        splitter: Splitter,
         telemetry: Telemetry,
-        redact: Redact | None = None,
-        keeps_unread: bool = False,
-        feedback: FeedbackReader,
     ) -> None:
         super().__init__(
             log=log,
@@ -56,10 +48,7 @@ class LogRequests(Consumer):
             telemetry=telemetry,
         )
         self._signal = signal
-        self._max_item = max_item
-        self._redact = redact
-        self._keeps_unread = keeps_unread
-        self._feedback = feedback
+        self._splitter = splitter
         families = ReceiverFamilies(telemetry)
         self._received = families.received[signal.items]
         self._dropped = families.dropped[signal.items]
@@ -72,10 +61,11 @@ class LogRequests(Consumer):
 
     async def _take(self, record: Record) -> None:
         try:
+            work = DecodedRequest(record.value), self._signal
             split, said = (
-                self._split(record.value)
+                self._splitter.split(*work)
                 if len(record.value) <= self._signal.large
-                else await asyncio.to_thread(self._split, record.value)
+                else await asyncio.to_thread(self._splitter.split, *work)
             )
             new = [New(topic=self._signal.topic, key=p.key, value=p.value) for p in split.pieces]
             new += said.records
@@ -87,17 +77,6 @@ class LogRequests(Consumer):
         self._count(split)
         for result, items in said.results.items():
             self._feedback_received.labels(_TRANSPORT, result).inc(items)
-
-    def _split(self, request: bytes) -> tuple[SplitRequest, FoundFeedback]:
-        decoded = DecodedRequest(request)
-        if self._redact is not None:
-            decoded = self._redact(decoded, self._signal.request)
-        split = self._signal.split(decoded.request, max_item=self._max_item)
-        split.add(decoded)
-        said = self._feedback.in_otlp(split.request or decoded.request, self._signal.items)
-        if self._keeps_unread:
-            said.records += unread_records(decoded.request, split, self._signal)
-        return split, said
 
     def _count(self, split: SplitRequest) -> None:
         results = {

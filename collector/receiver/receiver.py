@@ -11,17 +11,15 @@ from collector.base.http_server import BearerTokens
 from collector.base.telemetry import Telemetry
 from collector.config.tree import ReceiverConfig
 from collector.log.port import Log
-from collector.otlp.redaction import Redact
 from collector.otlp.signal import DroppedSignal, OtlpSignal
 from collector.receiver.families import ReceiverFamilies
-from collector.receiver.feedback.found import FeedbackReader
 from collector.receiver.grpc import GrpcServer
 from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Intake
 from collector.receiver.overload import Overload
+from collector.receiver.splitter import Splitter
 from collector.receiver.tls import load
 from collector.receiver.wrong_door import WrongDoor
-from collector.records.feedback import FeedbackRules
 from collector.records.otlp_signals import DROPPED_SIGNALS, OTLP_SIGNALS, TRACES
 
 _log = logging.getLogger(__name__)
@@ -32,32 +30,24 @@ class Receiver:
 
     Args:
         log: where spans go; OK is answered only after its `write` returned.
-        max_item: the largest single span in bytes (`windows.trace.max_bytes`); larger ones are rejected and counted.
+        splitter: makes records of requests.
         clock: for the rate of log lines about own faults, and who was refused lately.
         share: of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
-        keeps_unread: whether log records that nothing here reads are written too, for the backend under `forward`.
         signals: the OTLP signals that are served.
-        redact: takes secrets out of requests before they are written.
-        joined: bytes up to which the pieces of a request are one record; 0: each is a record of its own.
-        feedback: how what requests say of traces and sessions is read.
         behind: seconds that the oldest closed trace has waited for its score; None: not known in this process.
     """
 
-    def __init__(  # noqa: PLR0913 - its collaborators and settings, one by one
+    def __init__(
         self,
         *,
         log: Log,
         config: ReceiverConfig,
-        max_item: int,
+        splitter: Splitter,
         telemetry: Telemetry,
         clock: Clock,
         share: float = 0.5,
-        keeps_unread: bool = False,
         signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
-        redact: Redact | None = None,
-        joined: int = 0,
         behind: Callable[[], float] | None = None,
-        feedback: FeedbackRules | None = None,
     ) -> None:
         self._config = config
         self._signals = signals
@@ -67,15 +57,11 @@ class Receiver:
         self._intake = Intake(
             log=log,
             max_request=config.max_request,
-            max_item=max_item,
+            splitter=splitter,
             families=receiver_families,
             clock=clock,
-            keeps_unread=keeps_unread,
             body_timeout=config.body_timeout,
             share=share,
-            redact=redact,
-            joined=joined,
-            feedback=None if feedback is None else FeedbackReader(feedback, clock),
             overload=Overload(clock=clock, limit=config.max_score_lag, behind=behind),
         )
         self._grpc: GrpcServer | None = None

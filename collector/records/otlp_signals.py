@@ -28,7 +28,7 @@ from collector.otlp.signal import (
     DroppedSignal,
     OtlpSignal,
 )
-from collector.otlp.split_logs import joined_logs, joined_traces, split_logs, split_traces
+from collector.otlp.split_logs import split_logs, split_traces
 
 
 def _response(kind: Callable[..., Message], field: str, rejected: int, message: str) -> Message:
@@ -42,7 +42,6 @@ TRACES = OtlpSignal(
     request=ExportTraceServiceRequest,
     response=partial(_response, ExportTraceServiceResponse, "rejected_spans"),
     split=split_traces,
-    split_joined=joined_traces,
     topic=SPANS,
     recordings=(".otlp", ".otlp.gz", ".json", ".jsonl"),
 )
@@ -54,7 +53,6 @@ LOGS = OtlpSignal(
     request=ExportLogsServiceRequest,
     response=partial(_response, ExportLogsServiceResponse, "rejected_log_records"),
     split=split_logs,
-    split_joined=joined_logs,
     topic=SPANS,
     large=16 << 10,  # every record is decoded
     drops=True,

@@ -36,6 +36,7 @@ from collector.reading.port import Workers
 from collector.receiver.feedback.found import FeedbackReader
 from collector.receiver.log_requests import LogRequests
 from collector.receiver.receiver import Receiver
+from collector.receiver.splitter import Splitter
 from collector.records.feedback import FeedbackRules
 from collector.records.otlp_signals import LOGS as OTLP_LOGS
 from collector.service.families import declare_families
@@ -255,23 +256,25 @@ class App:
         return Receiver(
             log=log,
             config=self._config.receiver,
-            max_item=self._config.windows.trace.max_bytes,
+            splitter=self._splitter(joined=joined_record(self._config, log)),
             telemetry=self._telemetry,
             clock=self._clock,
             share=self._config.fairness.share,
-            keeps_unread=self._config.forward is not None,
-            redact=redactor(RedactionSettings.of(self._config)),
-            joined=joined_record(self._config, log),
             behind=behind,
-            feedback=FeedbackRules.of(self._config),
         )
 
     def _log_requests(self, log: Log) -> LogRequests:
         return LogRequests(
             log=log,
             signal=OTLP_LOGS,
-            max_item=self._config.windows.trace.max_bytes,
+            splitter=self._splitter(),
             telemetry=self._telemetry,
+        )
+
+    def _splitter(self, *, joined: int = 0) -> Splitter:
+        return Splitter(
+            max_item=self._config.windows.trace.max_bytes,
+            joined=joined,
             redact=redactor(RedactionSettings.of(self._config)),
             keeps_unread=self._config.forward is not None,
             feedback=FeedbackReader(FeedbackRules.of(self._config), self._clock),

@@ -57,7 +57,7 @@ def scored_traces(count: int) -> list[SummarisedTrace]:
     """The load of the service's own bench, read and scored."""
     pieces: dict[str, list[bytes]] = {}
     for each in requests(count, 64):
-        for piece in split_by_trace(each.body, max_item=1 << 22, strict=False).pieces:
+        for piece in split_by_trace(each.body, max_item=1 << 22).pieces:
             pieces.setdefault(piece.key.hex(), []).append(piece.value)
     runner = JobRunner(reader_settings(CONFIG))
     read = [read_trace(each, trace_id=id_, closed="root_ended") for id_, each in pieces.items()]

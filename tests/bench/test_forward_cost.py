@@ -79,7 +79,7 @@ async def sent(
 async def write(log: DiskLog, bodies: Sequence[bytes], traces: Mapping[bytes, Trace]) -> None:
     refs: dict[bytes, list[SpanRef]] = {}
     for body in bodies:
-        pieces = split_by_trace(body, max_item=1 << 22, strict=False).pieces
+        pieces = split_by_trace(body, max_item=1 << 22).pieces
         written = await log.write([New(topic=SPANS, key=p.key, value=p.value) for p in pieces])
         for piece, at in zip(pieces, written, strict=True):
             ref = SpanRef(at.partition, at.offset, 0, len(piece.value))
@@ -94,7 +94,7 @@ async def write(log: DiskLog, bodies: Sequence[bytes], traces: Mapping[bytes, Tr
 def read_traces(bodies: Sequence[bytes]) -> Mapping[bytes, Trace]:
     values: dict[bytes, list[bytes]] = {}
     for body in bodies:
-        for piece in split_by_trace(body, max_item=1 << 22, strict=False).pieces:
+        for piece in split_by_trace(body, max_item=1 << 22).pieces:
             values.setdefault(piece.key, []).append(piece.value)
     traces = {
         key: read_trace(of, trace_id=key.hex(), closed="root_ended") for key, of in values.items()

@@ -8,7 +8,7 @@ from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.open_traces import OpenTraces
 from collector.assembly.service_queues import Shares
 from collector.log.port import SPANS, Position, Record
-from collector.otlp.split_logs import joined_logs
+from collector.otlp.split_logs import split_logs
 from tests.support.codex_events import Happened, sent
 from tests.support.open_traces_driver import WINDOW
 
@@ -42,7 +42,7 @@ def seconds(turns: int, *, sessions: bool) -> float:
     values = [
         piece.value
         for event in events
-        for piece in joined_logs(sent(event), max_item=1 << 20, joined=1 << 20).pieces
+        for piece in split_logs(sent(event), max_item=1 << 20, joined=1 << 20).pieces
     ]
     open_traces = OpenTraces(0, WINDOW, ClosedTraces(), start=None)
     open_traces.join(Shares(1 << 40))

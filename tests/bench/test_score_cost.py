@@ -35,7 +35,7 @@ def read_traces() -> list[Trace]:
     """The load of the service's own bench."""
     pieces: dict[str, list[bytes]] = {}
     for each in requests(TRACES, 64):
-        for piece in split_by_trace(each.body, max_item=1 << 22, strict=False).pieces:
+        for piece in split_by_trace(each.body, max_item=1 << 22).pieces:
             pieces.setdefault(piece.key.hex(), []).append(piece.value)
     return [read_trace(each, trace_id=id_, closed="root_ended") for id_, each in pieces.items()]
 

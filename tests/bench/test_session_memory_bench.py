@@ -109,7 +109,7 @@ def _copies(
 def _sample() -> list[tuple[Trace, TraceOutcomes]]:
     pieces: dict[bytes, list[bytes]] = {}
     for each in requests(SAMPLE, 64):
-        for piece in split_by_trace(each.body, max_item=1 << 22, strict=False).pieces:
+        for piece in split_by_trace(each.body, max_item=1 << 22).pieces:
             pieces.setdefault(piece.key, []).append(piece.value)
     scoring = TraceScoring(PLAN, embedder_from(plan_settings(Config())), Expectations(()))
     found: list[tuple[Trace, TraceOutcomes]] = []

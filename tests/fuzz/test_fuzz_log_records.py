@@ -12,7 +12,7 @@ from collector.base.errors import TooLarge, Undecodable
 from collector.log.port import SPANS
 from collector.otlp.segment import Segment, trace_state
 from collector.otlp.split import SplitRequest
-from collector.otlp.split_logs import joined_logs, split_logs, split_traces
+from collector.otlp.split_logs import split_logs, split_traces
 from evaluators.dialects.turns.place import Dropped
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz
 from tests.fuzz.pipeline import Pipeline, check_signals
@@ -37,9 +37,7 @@ def log_seed(number: int) -> bytes:
 def split(sent: bytes, *, joined: bool) -> SplitRequest | None:
     """As the receiver splits it; None: it was refused."""
     try:
-        if joined:
-            return joined_logs(sent, max_item=1 << 20, joined=1 << 20)
-        return split_logs(sent, max_item=1 << 20)
+        return split_logs(sent, max_item=1 << 20, joined=joined << 20)
     except (TooLarge, Undecodable):
         return None
 

@@ -21,6 +21,7 @@ from collector.receiver.answers import Code
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import Intake
+from collector.receiver.splitter import Splitter
 from collector.records.otlp_signals import TRACES
 from tests.fuzz.conftest import RANDOM, SEEDS, Fuzz, seed
 from tests.support.api_stand import Stand, filled
@@ -79,7 +80,7 @@ def test_requests_over_grpc_are_counted_once(fuzz: Fuzz) -> None:
         intake = Intake(
             log=log,
             max_request=1 << 20,
-            max_item=1 << 20,
+            splitter=Splitter(max_item=1 << 20),
             families=ReceiverFamilies(telemetry),
             clock=lambda: 0.0,
         )

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.otlp.scan import scan
-from collector.otlp.split import joined_by_trace, split_by_trace
+from collector.otlp.split import split_by_trace
 from tests.property.test_receiver import MAX_SPAN, grouped
 from tests.support.examples import examples
 
@@ -23,7 +23,7 @@ def test_a_joined_record_is_the_pieces_one_after_the_other(
     whole = sent.SerializeToString()
     pieces = split_by_trace(whole, max_item=LARGE).pieces
 
-    split = joined_by_trace(whole, max_item=LARGE, joined=joined)
+    split = split_by_trace(whole, max_item=LARGE, joined=joined)
 
     assert b"".join(each.value for each in split.pieces) == b"".join(each.value for each in pieces)
     found = [
@@ -43,7 +43,7 @@ def test_joining_counts_what_splitting_counts(
 ) -> None:
     whole = sent.SerializeToString()
 
-    split = joined_by_trace(whole, max_item=max_item, joined=joined)
+    split = split_by_trace(whole, max_item=max_item, joined=joined)
 
     counted = split_by_trace(whole, max_item=max_item)
     assert (split.accepted, split.invalid, split.too_large) == (

@@ -26,6 +26,7 @@ from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import Intake
+from collector.receiver.splitter import Splitter
 from collector.receiver.wrong_door import WrongDoor
 from collector.records.otlp_signals import TRACES
 from tests.support.examples import USUAL, examples
@@ -173,7 +174,7 @@ def intake(log: ReceivedLog) -> Intake:
     return Intake(
         log=log,
         max_request=20_000,
-        max_item=MAX_SPAN,
+        splitter=Splitter(max_item=MAX_SPAN),
         families=ReceiverFamilies(Telemetry()),
         clock=lambda: 0.0,
     )
@@ -298,7 +299,7 @@ def test_every_span_is_counted_once_under_random_faults(
     room = Intake(
         log=log,
         max_request=1 << 20,
-        max_item=MAX_SPAN,
+        splitter=Splitter(max_item=MAX_SPAN),
         families=ReceiverFamilies(telemetry),
         clock=itertools.count().__next__,  # so that a log that was full is tried again at once
     )

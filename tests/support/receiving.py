@@ -20,7 +20,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Grpc, Http, ReceiverConfig
 from collector.otlp.signal import OtlpSignal
+from collector.receiver.feedback.found import FeedbackReader
 from collector.receiver.receiver import Receiver
+from collector.receiver.splitter import Splitter
 from collector.records.feedback import FeedbackRules
 from collector.records.otlp_signals import OTLP_SIGNALS
 from tests.support.received_log import ReceivedLog
@@ -78,14 +80,16 @@ async def serving(
         config=ReceiverConfig(
             grpc=Grpc(port=0), http=Http(host=host, port=0, paths=paths, cors=cors), **settings
         ),
-        max_item=max_item,
+        splitter=Splitter(
+            max_item=max_item,
+            joined=joined,
+            keeps_unread=keeps_unread,
+            feedback=None if feedback is None else FeedbackReader(feedback, time.monotonic),
+        ),
         telemetry=telemetry,
         clock=time.monotonic,
-        keeps_unread=keeps_unread,
         signals=signals,
-        joined=joined,
         behind=behind,
-        feedback=feedback,
     )
     await receiver.start()
     try:

@@ -20,6 +20,7 @@ from collector.config.tree import ReceiverConfig
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.grpc import GrpcServer, options
 from collector.receiver.intake import Intake
+from collector.receiver.splitter import Splitter
 from collector.records.otlp_signals import OTLP_SIGNALS
 from tests.support.otlp import body, length, span, trace_id
 from tests.support.received_log import ReceivedLog
@@ -201,7 +202,7 @@ async def test_g22_a_connection_that_ages_out_loses_no_batch() -> None:
     intake = Intake(
         log=log,
         max_request=MIB,
-        max_item=MIB,
+        splitter=Splitter(max_item=MIB),
         families=ReceiverFamilies(Telemetry()),
         clock=lambda: 0.0,
     )

@@ -15,6 +15,7 @@ from collector.receiver import overload
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp, HttpServer
 from collector.receiver.intake import Intake
+from collector.receiver.splitter import Splitter
 from collector.receiver.wrong_door import WrongDoor
 from collector.records.otlp_signals import TRACES
 from tests.support.otlp import body, span
@@ -118,7 +119,7 @@ async def _server(
     intake = Intake(
         log=ReceivedLog(),
         max_request=MIB,
-        max_item=MIB,
+        splitter=Splitter(max_item=MIB),
         families=ReceiverFamilies(telemetry),
         clock=lambda: 0.0,
         body_timeout=body_timeout,

@@ -13,6 +13,7 @@ from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import protobuf, sniff
 from collector.receiver.intake import Intake
 from collector.receiver.overload import LEAST, Overload
+from collector.receiver.splitter import Splitter
 from collector.records.otlp_signals import TRACES
 from tests.support.otlp import body, span
 from tests.support.otlp_http import post
@@ -67,7 +68,7 @@ async def cpu(sent: bytes, *, refuses: bool) -> float:
     intake = Intake(
         log=ReceivedLog(),
         max_request=1 << 20,
-        max_item=1 << 20,
+        splitter=Splitter(max_item=1 << 20),
         families=ReceiverFamilies(Telemetry()),
         clock=time.monotonic,
         overload=overload,

@@ -17,6 +17,7 @@ from collector.base.errors import ConfigError
 from collector.base.telemetry import Telemetry
 from collector.config.tree import ReceiverConfig, TlsConfig
 from collector.receiver.receiver import Receiver
+from collector.receiver.splitter import Splitter
 from tests.support.certificates import Certificates, make
 from tests.support.otlp import body, span
 from tests.support.received_log import ReceivedLog
@@ -32,7 +33,7 @@ def receiver(**settings: object) -> Receiver:
         config=ReceiverConfig.model_validate(
             {"grpc": {"port": 0}, "http": {"port": 0}, **settings}
         ),
-        max_item=1000,
+        splitter=Splitter(max_item=1000),
         telemetry=Telemetry(),
         clock=lambda: 0.0,
     )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from collector.log.port import SPANS
 from collector.otlp.scan import scan
-from collector.otlp.split_logs import joined_logs
+from collector.otlp.split_logs import split_logs
 from collector.records.span_refs import SpanRef
 from tests.support.assembling import Site, newest
 from tests.support.codex_events import ASIDE, Happened, Kind, sent, turns
@@ -96,7 +96,7 @@ def arrived(story: Story, *, by_ref: bool) -> dict[bytes, set[bytes]]:
             asyncio.run(_live(site, story.crashes[number]))
         time += story.pauses.get(number, 0.05)
         site.clock.now = time
-        for piece in joined_logs(sent(*request), max_item=1 << 20, joined=1 << 20).pieces:
+        for piece in split_logs(sent(*request), max_item=1 << 20, joined=1 << 20).pieces:
             site.log.append(SPANS, piece.value, partition=0)
     asyncio.run(site.once(FAR))
     assert by_ref or site.log.stored(SPANS) == [], "nothing is open: nothing is kept"

@@ -8,7 +8,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from collector.log.port import SPANS
 from collector.otlp.scan import scan
-from collector.otlp.split_logs import joined_logs, joined_traces
+from collector.otlp.split_logs import split_logs, split_traces
 from collector.records.span_refs import SpanRef
 from evaluators.dialects.turns.place import turn_trace_id
 from tests.support.assembling import Site, newest
@@ -59,7 +59,7 @@ def names(site: Site) -> list[tuple[str, int]]:
 
 
 def arrive(site: Site, split: bytes, *, logs: bool) -> None:
-    join = joined_logs if logs else joined_traces
+    join = split_logs if logs else split_traces
     for piece in join(split, max_item=1 << 20, joined=1 << 20).pieces:
         site.log.append(SPANS, piece.value, partition=0)
 
@@ -122,7 +122,7 @@ def test_a_span_of_an_agent_without_a_valid_id_is_rejected_alone() -> None:
     )
     message.resource_spans[0].scope_spans[0].spans[1].trace_id = b"short"
 
-    split = joined_traces(message.SerializeToString(), max_item=1 << 20, joined=1 << 20)
+    split = split_traces(message.SerializeToString(), max_item=1 << 20, joined=1 << 20)
 
     assert (split.accepted, split.rejected) == (1, 1)
 

@@ -8,7 +8,7 @@ from collector.assembly.owner import MOST_LOOKS, Owner, alone
 from collector.log.port import SPANS
 from collector.otlp.scan import scan
 from collector.otlp.segment import Segment
-from collector.otlp.split_logs import joined_logs
+from collector.otlp.split_logs import split_logs
 from collector.records.closings import TurnFacts
 from collector.records.span_refs import SpanRef
 from tests.support.assembling import Site, newest
@@ -22,7 +22,7 @@ W2 = Happened(5, "work", text="of the second")
 
 def send(site: Site, time: float, *events: Happened) -> None:
     site.clock.now = time
-    for piece in joined_logs(sent(*events), max_item=1 << 20, joined=1 << 20).pieces:
+    for piece in split_logs(sent(*events), max_item=1 << 20, joined=1 << 20).pieces:
         site.log.append(SPANS, piece.value, partition=0)
 
 

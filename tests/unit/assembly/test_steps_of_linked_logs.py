@@ -7,7 +7,7 @@ import pytest
 
 from collector.config.tree import TraceWindow
 from collector.log.port import SPANS, Position, Record
-from collector.otlp.split_logs import joined_logs
+from collector.otlp.split_logs import split_logs
 from tests.support.linked_logs import (
     SHAPES,
     Said,
@@ -42,7 +42,7 @@ def ordered(records: list[Said], order: str) -> list[Said]:
 
 def pieces(requests: Sequence[Sequence[Said]]) -> list[list[bytes]]:
     """As the receiver splits them."""
-    split = (joined_logs(request(each), max_item=1 << 24, joined=1 << 20) for each in requests)
+    split = (split_logs(request(each), max_item=1 << 24, joined=1 << 20) for each in requests)
     return [[piece.value for piece in each.pieces] for each in split]
 
 

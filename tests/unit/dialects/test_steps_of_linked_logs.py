@@ -3,7 +3,7 @@
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.otlp.split_logs import joined_logs
+from collector.otlp.split_logs import split_logs
 from evaluators.dialects.enrichment.ledger import Ledger
 from evaluators.dialects.read import read_trace
 from evaluators.model import Event, Span
@@ -24,7 +24,7 @@ CALL.resource_spans.add().scope_spans.add().spans.add(
 
 
 def read(shape: Shape, count: int, *sent: bytes) -> int:
-    split = joined_logs(request(shape(count)), max_item=1 << 24, joined=1 << 24)
+    split = split_logs(request(shape(count)), max_item=1 << 24, joined=1 << 24)
     pieces = [*sent, *(piece.value for piece in split.pieces)]
     return steps(lambda: read_trace(pieces, trace_id=CALL_TRACE.hex(), closed="idle"))
 

@@ -8,9 +8,10 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from collector.otlp.repair import DecodedRequest
 from collector.otlp.sent_form import as_sent, unread_record
 from collector.otlp.signal import OtlpSignal
-from collector.receiver.log_requests import unread_records
+from collector.receiver.splitter import Splitter
 from collector.records.otlp_signals import LOGS, TRACES
 from collector.service import recordings
 from tests.support.otlp import body, span
@@ -46,17 +47,10 @@ def items(request: Message) -> list[tuple[bytes, bytes, bytes]]:
 def test_what_was_recorded_is_sent_on_as_it_came(path: Path, joined: int) -> None:
     signal: OtlpSignal = LOGS if path.name.endswith(".logs.otlp") else TRACES
     for request in recordings.requests(path):
-        split = (
-            signal.split_joined(request, max_item=1 << 24, joined=joined)
-            if joined and signal.split_joined
-            else signal.split(request, max_item=1 << 24)
-        )
+        splitter = Splitter(max_item=1 << 24, joined=joined, keeps_unread=True)
+        split, said = splitter.split(DecodedRequest(request), signal)
         written = [each.value for each in split.pieces]
-        written += [
-            each.value
-            for each in unread_records(request, split, signal)
-            if isinstance(each.value, bytes)
-        ]
+        written += [each.value for each in said.records if isinstance(each.value, bytes)]
         spans, records = ExportTraceServiceRequest(), ExportLogsServiceRequest()
         for value in written:
             sent = as_sent(value)

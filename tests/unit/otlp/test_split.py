@@ -5,7 +5,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from collector.base.errors import Undecodable
 from collector.otlp.scan import scan
-from collector.otlp.split import joined_by_trace, split_by_trace
+from collector.otlp.split import split_by_trace
 from collector.otlp.wire import RequestBudget, fields, header
 from tests.support.otlp import body, request, span, trace_id, under
 from tests.support.received_log import spans_of
@@ -121,15 +121,6 @@ def test_what_is_not_a_request_is_undecodable(broken: bytes) -> None:
         split_by_trace(broken, max_item=LARGE)
 
 
-def test_without_strict_the_inside_of_a_span_is_let_through_but_its_outside_is_not() -> None:
-    invalid = body(span(text="needle")).replace(b"needle", b"nee\xffle")
-
-    assert split_by_trace(invalid, max_item=LARGE, strict=False).accepted == 1
-    for broken in (b"\xff\xff", body(span())[:-3], b"\x0a\x05ab"):
-        with pytest.raises(Undecodable):
-            split_by_trace(broken, max_item=LARGE, strict=False)
-
-
 def _length(data: bytes) -> bytes:
     size = len(data)
     return bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
@@ -193,7 +184,7 @@ def test_a_record_is_read_as_a_parser_reads_it() -> None:
     resource = b"\x12" + _length(scope) + scope
     sent = b"\x0a" + _length(resource) + resource
 
-    result = joined_by_trace(sent + body(span(3, 3)), max_item=LARGE, joined=LARGE)
+    result = split_by_trace(sent + body(span(3, 3)), max_item=LARGE, joined=LARGE)
 
     assert [each.key for each in result.pieces] == [trace_id(1)]
     assert set(scan(result.pieces[0].value).traces) == {trace_id(2), trace_id(3)}

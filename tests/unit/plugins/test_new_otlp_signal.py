@@ -28,9 +28,9 @@ from tests.support.receiving import export, serving
 # --- the file that is added: collector/records/otlp_events.py --------------------------------------------------------
 
 
-def split_events(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
+def split_events(request: bytes, *, max_item: int, joined: int = 0) -> SplitRequest:
     """One piece for each resource; events without a name are rejected."""
-    del strict
+    del joined
     split = SplitRequest()
     for resource in ExportLogsServiceRequest.FromString(request).resource_logs:
         records = [each for scope in resource.scope_logs for each in scope.log_records]

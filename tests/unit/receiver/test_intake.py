@@ -13,6 +13,7 @@ from collector.receiver.answers import Code
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import identity, protobuf
 from collector.receiver.intake import Intake
+from collector.receiver.splitter import Splitter
 from collector.records.otlp_signals import LOGS
 from tests.support.linked_logs import prompts, request
 from tests.support.received_log import ReceivedLog
@@ -25,9 +26,9 @@ async def test_many_records_are_split_off_the_loop(records: int, *, is_off_the_l
     """Every log record is decoded, so a few hundred of them would hold the loop."""
     threads: list[int] = []
 
-    def split(request: bytes, *, max_item: int, strict: bool = True) -> SplitRequest:
+    def split(request: bytes, *, max_item: int, joined: int = 0) -> SplitRequest:
         threads.append(threading.get_ident())
-        return split_logs(request, max_item=max_item, strict=strict)
+        return split_logs(request, max_item=max_item, joined=joined)
 
     log = ReceivedLog()
     intake = _intake(log, wall)
@@ -59,7 +60,7 @@ def _intake(log: ReceivedLog, clock: Clock) -> Intake:
     return Intake(
         log=log,
         max_request=1 << 20,
-        max_item=1 << 20,
+        splitter=Splitter(max_item=1 << 20),
         families=ReceiverFamilies(Telemetry()),
         clock=clock,
     )

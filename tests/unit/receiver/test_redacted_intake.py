@@ -14,6 +14,7 @@ from collector.otlp.repair import DecodedRequest
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import identity, protobuf
 from collector.receiver.intake import LARGE_TO_REDACT, Intake
+from collector.receiver.splitter import Splitter
 from collector.records.otlp_signals import TRACES
 from tests.support.otlp import body, span
 from tests.support.received_log import ReceivedLog
@@ -26,10 +27,9 @@ async def take(sent: bytes, redact: Redact | None) -> tuple[ReceivedLog, Telemet
     intake = Intake(
         log=log,
         max_request=1 << 20,
-        max_item=1 << 20,
+        splitter=Splitter(max_item=1 << 20, redact=redact),
         families=ReceiverFamilies(telemetry),
         clock=wall,
-        redact=redact,
     )
     await intake.take(sent, signal=TRACES, transport="grpc", sender="", decode=protobuf(identity))
     return log, telemetry
