@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -137,28 +138,19 @@ class Agreed(NamedTuple):
         return {**self.labels._asdict(), **numbers, "no_better_than_chance": self.is_chance}
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Agreements:
-    """Looks at the index.
+    """Looks at the index."""
 
-    `catalogue`: every evaluator: name, method, whether it runs. `off_loop`: where requests are read. `telemetry`:
-    bounds the services among the labels.
-    """
-
-    def __init__(
-        self,
-        *,
-        index: Index,
-        catalogue: Callable[[], Sequence[Mapping[str, Any]]],
-        off_loop: OffLoop,
-        telemetry: Telemetry,
-        families: ApiFamilies,
-    ) -> None:
-        self._index = index
-        self._catalogue = catalogue
-        self._off_loop = off_loop
-        self._telemetry = telemetry
-        self._families = families
-        self.now: Sequence[Agreed] = ()  # as of the last look, those with the most pairs first
+    index: Index
+    catalogue: Callable[
+        [], Sequence[Mapping[str, Any]]
+    ]  # every evaluator: name, method, whether it runs
+    off_loop: OffLoop  # where requests are read
+    telemetry: Telemetry  # bounds the services among the labels
+    families: ApiFamilies
+    now: Sequence[Agreed] = field(default=(), init=False)
+    """As of the last look, those with the most pairs first."""
 
     def routes(self) -> list[Route]:
         return [Route("/api/v1/agreement", self.agreement)]
@@ -187,7 +179,7 @@ class Agreements:
                 }
             )
 
-        return await self._off_loop.run(asked)
+        return await self.off_loop.run(asked)
 
     def look(
         self, wanted: Mapping[str, str] | None = None
@@ -198,11 +190,11 @@ class Agreements:
         """
         judges = {
             each["name"]
-            for each in self._catalogue()
+            for each in self.catalogue()
             if each.get("method") == "llm_judge" and each.get("runs")
         }
         asked = (wanted or {}).items()
-        with self._index.reading() as reading:
+        with self.index.reading() as reading:
             found = {
                 labels: pairs
                 for labels, pairs in compared(reading).items()
@@ -221,14 +213,14 @@ class Agreements:
         )
 
     def _show(self) -> None:
-        families = self._families
+        families = self.families
         for gauge in families.agreements:
             gauge.clear()
         for each in self.now[:MOST_SERIES]:
             found = each.agreement
             if found.rank is None or found.rank_upper is None:
                 continue
-            labels = (self._telemetry.service(each.labels.service), *each.labels[1:])
+            labels = (self.telemetry.service(each.labels.service), *each.labels[1:])
             families.agreement_samples.labels(*labels).set(found.samples)
             families.agreement_rank.labels(*labels).set(found.rank)
             if found.kappa is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.applications import Starlette
 
 from collector.api.about import About
-from collector.api.admin import Exposition, build_app
+from collector.api.admin import build_app
 from collector.api.agreement_routes import Agreements
 from collector.api.answers import RequestRefused
 from collector.api.compare import Compare, Versions
@@ -32,7 +32,7 @@ from collector.api.page.two_sides_pages import TwoSidesPages
 from collector.api.query import Query
 from collector.api.routes import Routes
 from collector.api.stream import Stream
-from collector.api.traces import Show, Traces
+from collector.api.traces import Traces
 from collector.api.viewer_zone import ViewerZone
 from collector.api.vitals import Vitals
 from collector.api.what_changed import between, differing_by_agent
@@ -64,14 +64,13 @@ class Api:
         log: Where topics `traces` and `signals` are read.
         folder: Of the index; it may be deleted while Spanwise is stopped.
         config: The whole tree; `serve`, `redaction`, `admin` and `receiver` are read.
-        exposition: Accept header to (body, content type) of `/metrics`.
-        show: A trace as `spanwise inspect` prints it.
         evaluators: What `/api/v1/evaluators` lists.
         standings: The states of agents, from the state behind the gauges; called on the event loop.
         versions: The sessions of each version of an agent; called on the event loop.
         joined: Called with feedback that was joined with a session; called on the event loop.
         health: What `/readyz` says.
         clock: Unix seconds.
+        ports: Where this process takes spans over gRPC and over HTTP, once they are bound.
         about: What the layers above know of the service.
 
     Raises:
@@ -85,14 +84,13 @@ class Api:
         folder: Path,
         config: Config,
         telemetry: Telemetry,
-        exposition: Exposition,
-        show: Show,
         evaluators: Callable[[], Sequence[Mapping[str, Any]]],
         standings: Callable[[], Standings],
         versions: Versions = lambda _agent, _evaluator: {},
         joined: Joined = lambda _service, _session_id, _name: None,
         health: Health,
         clock: Clock,
+        ports: Callable[[], tuple[int, int] | None] = lambda: None,
         about: About | None = None,
     ) -> None:
         content = config.redaction.content == "keep"
@@ -124,7 +122,6 @@ class Api:
         traces = Traces(
             log=log,
             query=query,
-            show=show,
             off_loop=OffLoop(families),
             content=content,
             redactor=redactor(RedactionSettings.of(config)),
@@ -164,19 +161,16 @@ class Api:
             verdict=compare.compared,
             counted=compare.counted,
             clock=clock,
+            ports=ports,
         )
         settle = config.windows.agent.settle
-        api = Routes(
-            site,
-            differing=partial(differing_by_agent, self._index, settle=settle, clock=clock),
-            stream=self._stream,
-            evaluators=evaluators,
-        )
+        differing = partial(differing_by_agent, self._index, settle=settle, clock=clock)
+        api = Routes(site, differing, self._stream, evaluators)
         pages = (kind(site) for kind in PAGES)
         routes = (each.routes() for each in (api, compare, self._agreements, *pages))
         self.app: Starlette = build_app(
             config=config,
-            exposition=exposition,
+            exposition=telemetry.exposition,
             health=health,
             routes=[*chain.from_iterable(routes)],
             error_page=site.rendering.error,

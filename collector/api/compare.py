@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
@@ -48,21 +49,13 @@ class _Gate(msgspec.Struct):
     metadata: dict[str, str] = {}
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Compare:
-    def __init__(
-        self,
-        *,
-        versions: Versions,
-        standings: Callable[[], Standings],
-        evaluators: Callable[[], Sequence[Mapping[str, Any]]],
-        changed: Changed,
-        off_loop: OffLoop,
-    ) -> None:
-        self._versions = versions
-        self._changed = changed
-        self._off_loop = off_loop
-        self._standings = standings
-        self._evaluators = evaluators
+    versions: Versions
+    standings: Callable[[], Standings]
+    evaluators: Callable[[], Sequence[Mapping[str, Any]]]
+    changed: Changed
+    off_loop: OffLoop
 
     def routes(self) -> list[Route]:
         return [
@@ -100,7 +93,7 @@ class Compare:
             counted = self.counted(*versions)
             # Where the index is busy or being opened, what the windows hold decides.
             with suppress(RequestRefused):
-                changed = await self._off_loop.run(lambda: self._changed(*versions, counted))
+                changed = await self.off_loop.run(lambda: self.changed(*versions, counted))
         # What the watches counted has decided already.
         return {**with_faults(found, None if counted else changed), "changed": changed}
 
@@ -110,14 +103,14 @@ class Compare:
         margin = _margin(given.get("margin"))
         evaluator = given.get("evaluator") or EVALUATOR
         agent = self._agent(service, given.get("agent"))
-        versions = self._versions(agent, evaluator)
+        versions = self.versions(agent, evaluator)
         if versions.keys() <= {""}:
             self._explain(evaluator, versions)
 
         def ranked(
             name: str, baseline: str | None
         ) -> tuple[dict[str, Any], VersionSide, VersionSide]:
-            held = versions if name == evaluator else self._versions(agent, name)
+            held = versions if name == evaluator else self.versions(agent, name)
             entries = {version: each.entries for version, each in held.items()}
             mine = version_of(candidate, entries.get(candidate, ()))
             taken = held[candidate].looks if candidate in held else None
@@ -140,7 +133,7 @@ class Compare:
 
         found, mine, other = ranked(evaluator, given.get("baseline"))
         baseline = other.name
-        standing = self._standings().get(agent)
+        standing = self.standings().get(agent)
         judge = None if standing is None or given.get("evaluator") else standing.judged_by
         if judge is not None and baseline is not None:
             found = with_judged(found, ranked(judge, baseline)[0])
@@ -153,7 +146,7 @@ class Compare:
 
     def counted(self, agent: AgentLabels, baseline: str, candidate: str) -> Counted:
         """What the fault watches counted of two versions; empty where they do not know them."""
-        standing = self._standings().get((short(agent[0]), short(agent[1])))
+        standing = self.standings().get((short(agent[0]), short(agent[1])))
         counts = () if standing is None else standing.by_version
         return counted_by_version(counts, short(baseline), short(candidate))
 
@@ -161,7 +154,7 @@ class Compare:
         """Why there is nothing to compare. Raises Refused: always."""
         if versions:
             raise RequestRefused(400, _NO_VERSION)
-        known = {each["name"] for each in self._evaluators() if each.get("scope") == "session"}
+        known = {each["name"] for each in self.evaluators() if each.get("scope") == "session"}
         if evaluator not in known:
             raise RequestRefused(
                 422, f"evaluator: expected one that scores sessions, got `{evaluator[:80]}`"
@@ -169,7 +162,7 @@ class Compare:
         raise RequestRefused(404, f"no session of this agent has a score of {evaluator} yet")
 
     def _agent(self, service: str, agent: str | None) -> AgentLabels:
-        mine = [labels for labels in self._standings() if labels[0] == short(service)]
+        mine = [labels for labels in self.standings() if labels[0] == short(service)]
         if not mine:
             raise RequestRefused(404, f"no service `{service[:200]}` has scores")
         if agent is None and len(mine) > 1:
@@ -181,7 +174,7 @@ class Compare:
         return found
 
     def _threshold(self, evaluator: str) -> float | None:
-        found = [each for each in self._evaluators() if each.get("name") == evaluator]
+        found = [each for each in self.evaluators() if each.get("name") == evaluator]
         return found[0].get("threshold") if found else None
 
 

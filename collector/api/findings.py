@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 import msgspec
@@ -19,37 +20,21 @@ TRACES = 24
 PATIENCE = 0.15  # seconds after which a request begins no other trace
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Findings:
-    """The findings as `spanwise doctor --format json` has them, over fewer traces.
+    """The findings as `spanwise doctor --format json` has them, over fewer traces."""
 
-    Args:
-        query: Where the newest sessions are.
-        off_loop: Where sessions are read.
-        clock: Unix seconds.
-        monotonic: Seconds that never jump.
-    """
-
-    def __init__(
-        self,
-        *,
-        about: About,
-        query: Query,
-        traces: Traces,
-        off_loop: OffLoop,
-        clock: Clock,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._about = about
-        self._query = query
-        self._traces = traces
-        self._off_loop = off_loop
-        self._clock = clock
-        self._monotonic = monotonic
-        self._one = asyncio.Lock()
-        self._listed: float | None = None
-        self._sessions: Sequence[Row] = ()
-        self._notes: dict[str, object] = {}
-        """By the id of a trace that was looked at; None: it is gone."""
+    about: About
+    query: Query
+    traces: Traces
+    off_loop: OffLoop  # where sessions are read
+    clock: Clock  # Unix seconds
+    monotonic: Callable[[], float] = time.monotonic
+    _one: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _listed: float | None = field(default=None, init=False)
+    _sessions: Sequence[Row] = field(default=(), init=False)
+    _notes: dict[str, object] = field(default_factory=dict[str, object], init=False)
+    """By the id of a trace that was looked at; None: it is gone."""
 
     async def now(self, patience: float = PATIENCE) -> Row:
         """The findings so far, with how many traces there are to look at (`of`) and were looked at (`looked_at`).
@@ -58,26 +43,26 @@ class Findings:
         whole traces.
         """
         async with self._one:
-            if self._listed is None or not 0 <= self._clock() - self._listed < EVERY:
-                self._sessions = await self._off_loop.run(self._newest)
-                self._listed = self._clock()
+            if self._listed is None or not 0 <= self.clock() - self._listed < EVERY:
+                self._sessions = await self.off_loop.run(self._newest)
+                self._listed = self.clock()
             ids = [each["trace_id"] for session in self._sessions for each in session["traces"]]
             self._notes = {each: note for each, note in self._notes.items() if each in ids}
             await self._go_on(ids, patience)
             notes = [each for each in self._notes.values() if each is not None]
-            found = await asyncio.to_thread(self._about.diagnose, notes, self._sessions)
+            found = await asyncio.to_thread(self.about.diagnose, notes, self._sessions)
             return {**found, "looked_at": len(self._notes), "of": len(ids)}
 
     async def _go_on(self, ids: Sequence[str], patience: float) -> None:
-        began = self._monotonic()
+        began = self.monotonic()
         for trace_id in ids:
             if trace_id not in self._notes:
-                self._notes[trace_id] = await self._traces.find(
-                    trace_id, lambda full: self._about.examine(full.trace, full.spans)
+                self._notes[trace_id] = await self.traces.find(
+                    trace_id, lambda full: self.about.examine(full.trace, full.spans)
                 )
-                if self._monotonic() - began > patience:
+                if self.monotonic() - began > patience:
                     return
 
     def _newest(self) -> Sequence[Row]:
-        shown = map(session_shown, self._query.latest(TRACES))
+        shown = map(session_shown, self.query.latest(TRACES))
         return cast(Sequence[Row], msgspec.json.decode(msgspec.json.encode(list(shown))))

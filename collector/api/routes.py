@@ -3,10 +3,10 @@
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -25,7 +25,7 @@ from collector.api.answers import (
 )
 from collector.api.page.site import Site
 from collector.api.session_filter import PARAMETERS, filter_of, sort_of
-from collector.api.store import AgentEntry, SessionEntry
+from collector.api.store import AgentEntry
 from collector.api.stream import CLIENTS, Full, Stream, place_of
 from collector.api.traces import FullTrace
 from collector.api.what_changed import Differing
@@ -40,19 +40,12 @@ COLUMNS = (
 """Of the list of sessions as CSV."""
 
 
+@dataclass(frozen=True, slots=True)
 class Routes:
-    def __init__(
-        self,
-        site: Site,
-        *,
-        differing: Callable[[Sequence[AgentEntry], Standings], Differing],
-        stream: Stream,
-        evaluators: Callable[[], Sequence[Mapping[str, Any]]],
-    ) -> None:
-        self._site = site
-        self._differing = differing
-        self._stream = stream
-        self._evaluators = evaluators
+    site: Site
+    differing: Callable[[Sequence[AgentEntry], Standings], Differing]
+    live: Stream
+    listed: Callable[[], Sequence[Mapping[str, Any]]]  # every evaluator
 
     def routes(self) -> list[Route]:
         """Everything under `/api/v1`."""
@@ -68,24 +61,26 @@ class Routes:
 
     async def evaluators(self, request: Request) -> Response:
         only(request)
-        external = await self._site.off_loop.run(self._site.query.externals)
-        return answer({"items": list(self._evaluators()), "next": None, "external": external})
+        external = await self.site.off_loop.run(self.site.query.externals)
+        return answer({"items": list(self.listed()), "next": None, "external": external})
 
     async def agents(self, request: Request) -> Response:
         """Agents seen."""
         only(request, "limit", "cursor")
-        asked = partial(self._site.query.agents, limit=limit_of(request), cursor=cursor_of(request))
-        standings = self._site.standings()  # here: the exporter's state belongs to the event loop
-        return await self._site.off_loop.run(lambda: self._agents(asked(), standings))
+        limit, cursor = limit_of(request), cursor_of(request)
+        standings = self.site.standings()  # here: the exporter's state belongs to the event loop
 
-    def _agents(self, page: shapes.Page[AgentEntry], standings: Standings) -> Response:
-        differs = self._differing(page.items, standings)
-        keys = ((short(each.service), short(each.agent)) for each in page.items)
-        shown = [
-            agent_shown(each, standings, differs.get(key))
-            for each, key in zip(page.items, keys, strict=True)
-        ]
-        return listing(shown, page.next)
+        def agents() -> Response:
+            page = self.site.query.agents(limit=limit, cursor=cursor)
+            differs = self.differing(page.items, standings)
+            keys = ((short(each.service), short(each.agent)) for each in page.items)
+            shown = [
+                agent_shown(each, standings, differs.get(key))
+                for each, key in zip(page.items, keys, strict=True)
+            ]
+            return listing(shown, page.next)
+
+        return await self.site.off_loop.run(agents)
 
     async def sessions(self, request: Request) -> Response:
         """Sessions, newest first unless they are sorted otherwise."""
@@ -95,44 +90,40 @@ class Routes:
             raise RequestRefused(422, f"format: expected json or csv, got `{form[:40]}`")
         given = request.query_params
         wanted, wrong = filter_of(
-            given, now=self._site.clock(), running_away=lambda: running_away(self._site.standings())
+            given, now=self.site.clock(), running_away=lambda: running_away(self.site.standings())
         )
         sort, unsorted = sort_of(given, "newest")
         for each in (*wrong, *unsorted):
             raise RequestRefused(422, each)
-        asked = partial(
-            self._site.query.sessions,
-            wanted,
-            sort=sort,
-            limit=limit_of(request),
-            cursor=cursor_of(request),
-        )
-        answered = _sessions if form == "json" else _sessions_as_csv
-        return await self._site.off_loop.run(lambda: answered(asked()))
+        limit, cursor = limit_of(request), cursor_of(request)
+
+        def sessions() -> Response:
+            page = self.site.query.sessions(wanted, sort=sort, limit=limit, cursor=cursor)
+            shown = [shapes.session_summary(session) for session in page.items]
+            return listing(shown, page.next) if form == "json" else _as_csv(shown)
+
+        return await self.site.off_loop.run(sessions)
 
     async def session(self, request: Request) -> Response:
         """One session; a list where several services have that id."""
         only(request, "service")
         session_id = cast(str, request.path_params["session_id"])
         service = text_of(request, "service")
-        found = await self._site.off_loop.run(lambda: self._session(session_id, service))
-        if found is None:
-            raise RequestRefused(404, f"no session `{session_id[:200]}` in the index")
-        return found
 
-    def _session(self, session_id: str, service: str | None) -> Response | None:
-        shown = [
-            shapes.session_shown(each) for each in self._site.query.session(session_id, service)
-        ]
-        if len(shown) == 1:
-            return answer(shown[0])
-        return listing(shown, None) if shown else None
+        def session() -> Response:
+            found = self.site.query.session(session_id, service)
+            shown = [shapes.session_shown(each) for each in found]
+            if not shown:
+                raise RequestRefused(404, f"no session `{session_id[:200]}` in the index")
+            return answer(shown[0]) if len(shown) == 1 else listing(shown, None)
+
+        return await self.site.off_loop.run(session)
 
     async def trace(self, request: Request) -> Response:
         """One trace with its spans and signals."""
         only(request)
         trace_id = cast(str, request.path_params["trace_id"]).lower()
-        found = await self._site.traces.find(trace_id, _trace)
+        found = await self.site.traces.find(trace_id, _trace)
         if found is None:
             raise RequestRefused(404, f"no trace `{trace_id[:200]}` in the index")
         return found
@@ -141,21 +132,26 @@ class Routes:
         """Signals, newest first."""
         only(request, "session_id", "trace_id", "evaluator", "limit", "cursor")
         asked = partial(
-            self._site.query.signals,
+            self.site.query.signals,
             session_id=text_of(request, "session_id"),
             trace_id=text_of(request, "trace_id"),
             evaluator=text_of(request, "evaluator"),
             limit=limit_of(request),
             cursor=cursor_of(request),
         )
-        return await self._site.off_loop.run(lambda: _signals(asked()))
+
+        def signals() -> Response:
+            page = asked()
+            return listing(page.items, page.next)
+
+        return await self.site.off_loop.run(signals)
 
     async def stream(self, request: Request) -> Response:
         """Signals as server-sent events: from now on, or after the event that `Last-Event-ID` names."""
         only(request)
         last = request.headers.get("last-event-id")
         try:
-            events = self._stream.subscribe(None if last is None else place_of(last))
+            events = self.live.subscribe(None if last is None else place_of(last))
         except ValueError as wrong:
             raise RequestRefused(422, str(wrong)) from wrong
         except Full as full:
@@ -184,19 +180,10 @@ def _trace(found: FullTrace) -> Response:
     )
 
 
-def _sessions(page: shapes.Page[SessionEntry]) -> Response:
-    return listing([shapes.session_summary(session) for session in page.items], page.next)
-
-
-def _sessions_as_csv(page: shapes.Page[SessionEntry]) -> Response:
-    """Those of the page, one row each; fields within fields are left out."""
-    rows = [shapes.session_summary(session) for session in page.items]
+def _as_csv(rows: Sequence[Mapping[str, Any]]) -> Response:
+    """Sessions, one row each; fields within fields are left out."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     writer.writerows([cell(each[name]) for name in COLUMNS] for each in rows)
     return Response(text.getvalue(), media_type="text/csv", headers=NEVER_KEPT)
-
-
-def _signals(page: shapes.Page[msgspec.Raw]) -> Response:
-    return listing(page.items, page.next)

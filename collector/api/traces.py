@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import structs
 
@@ -17,9 +17,9 @@ from collector.otlp.names import name_shown
 from collector.otlp.redaction import Redactor
 from collector.records.span_refs import whole_read
 from collector.records.traces import TraceRecord, decode_traces
+from evaluators.dialects.show import show
 from evaluators.model import ToolDefinition, Trace
 
-Show: TypeAlias = Callable[[Trace], dict[str, Any]]
 T = TypeVar("T")
 
 
@@ -35,32 +35,21 @@ class FullTrace:
     """Its raw spans without secrets; none with `redaction.content: drop`, and once the log has dropped them."""
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Traces:
-    def __init__(
-        self,
-        *,
-        log: Log,
-        query: Query,
-        show: Show,
-        off_loop: OffLoop,
-        content: bool,
-        redactor: Redactor | None = None,
-    ) -> None:
-        """`redactor`: takes secrets out of spans that another program wrote to the log."""
-        self._log = log
-        self._query = query
-        self._show = show
-        self._off_loop = off_loop
-        self._content = content
-        self._redactor = redactor
+    log: Log
+    query: Query
+    off_loop: OffLoop
+    content: bool
+    redactor: Redactor | None = None  # of spans that another program wrote to the log
 
     async def find(self, trace_id: str, then: Callable[[FullTrace], T]) -> T | None:
         """What `then` makes of the trace, in the thread that read it; None when the index does not know it.
 
         Raises Refused: too many requests wait for whole traces.
         """
-        async with self._off_loop.place():
-            shown = await asyncio.to_thread(self._query.trace, trace_id)
+        async with self.off_loop.place():
+            shown = await asyncio.to_thread(self.query.trace, trace_id)
             if shown is None:
                 return None
             record = await self._record(shown.entry)
@@ -73,7 +62,7 @@ class Traces:
         if row.offset is None:
             return None
         try:
-            record = await self._log.get(Position(TRACES, row.partition, row.offset))
+            record = await self.log.get(Position(TRACES, row.partition, row.offset))
             read = None if record is None else decode_traces(record.value)
         except (Retryable, Undecodable):
             return None
@@ -83,7 +72,7 @@ class Traces:
 
     async def _spans(self, record: TraceRecord | None) -> tuple[bytes, ...]:
         try:
-            return () if record is None else await whole_read(self._log, record.spans)
+            return () if record is None else await whole_read(self.log, record.spans)
         except Retryable:
             return ()
 
@@ -91,23 +80,23 @@ class Traces:
         self, shown: TraceShown, record: TraceRecord | None, spans: Sequence[bytes]
     ) -> FullTrace:
         found = as_trace(shown.entry.header) if record is None else record.trace
-        whole = found if self._content else _redacted(found)
+        whole = found if self.content else _redacted(found)
         pieces = tuple(self._redacted(spans))
         return FullTrace(
-            trace=self._show(whole),
+            trace=show(whole),
             spans=[
                 {**span, "traceId": whole.trace_id}  # of segments, it is that of the segment
-                for span in display.decode(pieces, content=self._content)
+                for span in display.decode(pieces, content=self.content)
             ],
             shown=shown,
             whole=whole,
-            pieces=pieces if self._content else (),
+            pieces=pieces if self.content else (),
         )
 
     def _redacted(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         for piece in pieces:
             try:
-                yield piece if self._redactor is None else self._redactor.piece(piece)
+                yield piece if self.redactor is None else self.redactor.piece(piece)
             except (TooLarge, Undecodable):
                 continue
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from collector.base.net import exporter_settings
 from collector.base.printable import escape_json, one_line
 from collector.commands.options import Files, Overrides, PathsBehindWith, TableOrJson, loaded
 from collector.commands.output import folded, opened, width_of
@@ -105,14 +104,8 @@ def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:
 
 
 def _how_to_send(config: Config) -> str:
-    receiver = config.receiver
-    settings = exporter_settings(
-        host=receiver.grpc.host,
-        grpc=receiver.grpc.port,
-        http=receiver.http.port,
-        tls=receiver.tls is not None,
-    )
-    return "".join(("an agent sends here with\n", *(f"  {each}\n" for each in settings)))
+    settings = (f"  {each}\n" for each in config.receiver.exporters())
+    return "".join(("an agent sends here with\n", *settings))
 
 
 def print_unscored(stream: TextIO, found: Sequence[Unscored], judge: FailingJudge | None) -> None:

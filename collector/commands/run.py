@@ -14,7 +14,6 @@ import uvloop
 from collector.base.cores import usable_cores
 from collector.base.errors import SpanwiseError
 from collector.base.files import keep_private
-from collector.base.net import exporter_settings
 from collector.base.printable import log_to_stderr, one_line
 from collector.base.supervisor import leaves
 from collector.commands.options import Files, Overrides, Plugins, loaded
@@ -86,12 +85,8 @@ def say(endpoints: Endpoints, config: Config) -> None:
         lines.append(("signals", one_line(str(path))))
     text = "".join(f"{name:<8} {where}\n" for name, where in lines)
     if endpoints.grpc is not None and endpoints.http is not None:
-        both = exporter_settings(
-            host=config.receiver.grpc.host,
-            grpc=int(endpoints.grpc.rpartition(":")[2]),
-            http=int(endpoints.http.rpartition(":")[2]),
-            tls=config.receiver.tls is not None,
-        )
+        grpc, http = (int(x.rpartition(":")[2]) for x in (endpoints.grpc, endpoints.http))
+        both = config.receiver.exporters((grpc, http))
         for protocol, settings in zip(("gRPC", "HTTP"), both, strict=True):
             # A terminal of 80 cells leaves each line whole.
             variables = settings.replace(" ", " \\\n    ")

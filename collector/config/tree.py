@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, SecretStr
 
 from collector.base.cores import usable_cores
+from collector.base.net import exporter_settings
 from collector.config.forward import Keep
 from collector.config.notify import Notify
 from collector.config.redaction_patterns import Key, Patterns
@@ -59,6 +60,12 @@ class ReceiverConfig(Section, title="Receiver"):
     max_score_lag: Annotated[Duration, Field(ge=5)] | None = 30.0
     tls: TlsConfig | None = None
     bearer_tokens: tuple[Token, ...] = ()
+
+    def exporters(self, ports: tuple[int, int] | None = None) -> tuple[str, str]:
+        """What an agent's process is given to send here: over gRPC, and over HTTP; `ports`: those that were bound."""
+        grpc, http = ports or (self.grpc.port, self.http.port)
+        is_tls = self.tls is not None
+        return exporter_settings(host=self.grpc.host, grpc=grpc, http=http, tls=is_tls)
 
 
 class Admin(Section):

@@ -45,7 +45,6 @@ from collector.service.logs import joined_record, lag_meter, open_log
 from collector.service.publishing import Publishing
 from collector.service.rooms import Rooms, ScoreLag, score_lag, start_workers
 from evaluators.declare import Spec
-from evaluators.dialects.show import show
 from evaluators.formulas.past_limits import PastLimits
 from evaluators.plan import Plan, is_third_party
 from evaluators.registry import listing
@@ -100,6 +99,7 @@ class App:
         self._families.show_off(theirs, lambda: self._switch.off)
         self._health = Health(self._families.event_loop_lag)
         self._supervisor = Supervisor(self._telemetry)
+        self._ports: tuple[int, int] | None = None  # of the receiver, once they are bound
         self._publishing = Publishing(
             config,
             self._plan,
@@ -167,6 +167,7 @@ class App:
                     )
                 if receiver is not None:
                     await receiver.start()
+                    self._ports = (receiver.grpc_port, receiver.http_port)
                 stages.watch(log, workers, receiver)
                 _settle_memory()
                 take_turns()
@@ -310,17 +311,15 @@ class App:
             folder=self._config.data_dir / "index",
             config=self._config,
             telemetry=self._telemetry,
-            exposition=self._telemetry.exposition,
-            show=show,
             evaluators=self._evaluators,
             standings=self._publishing.standings,
             versions=self._publishing.versions,
             joined=self._publishing.said_something,
             health=self._health,
             clock=self._clock,
-            about=About()
-            if self._about is None
-            else self._about(
+            ports=lambda: self._ports,
+            about=self._about
+            and self._about(
                 self._config, tuple(self._registry), self._plan, lambda: self._switch.off
             ),
         )

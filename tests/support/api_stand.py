@@ -45,18 +45,18 @@ class Stand:
         self.health = Health(RuntimeFamilies(self.telemetry).event_loop_lag)
         self.time = make.START
         self.standings: Standings = {}
+        self.ports: tuple[int, int] | None = None  # of the receiver
         self.api = Api(
             log=self.log,
             folder=folder,
             config=self.config,
             telemetry=self.telemetry,
-            exposition=lambda accept: (f"# {accept}\n".encode(), "text/plain; version=0.0.4"),
-            show=show,
             evaluators=lambda: EVALUATORS,
             standings=lambda: self.standings,
             versions=versions,
             health=self.health,
             clock=lambda: self.time,
+            ports=lambda: self.ports,
             about=about,
         )
 
@@ -97,15 +97,6 @@ class Stand:
 
     def close(self) -> None:
         self.api.close()
-
-
-def show(of: Trace) -> dict[str, Any]:
-    """As `spanwise inspect` prints it, near enough."""
-    whole = msgspec.to_builtins(of)
-    whole["tools_offered"] = [tool["name"] for tool in whole["tools_offered"]]
-    for name in ("model_calls", "system", "digest"):
-        whole.pop(name)
-    return whole
 
 
 def trace_signals(of: Trace, scores: Sequence[tuple[str, float]]) -> list[Signal]:

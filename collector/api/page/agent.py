@@ -36,7 +36,7 @@ class Moment:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AgentRequest:
     service: str
     agent: str

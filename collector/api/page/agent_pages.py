@@ -14,9 +14,8 @@ from collector.api.base_path import root
 from collector.api.charts import PlacedVersion, Reader
 from collector.api.page.agent import BEHIND, AgentRequest, agent_page
 from collector.api.page.overview import PARTS, Badge, badges, overview
-from collector.api.page.site import Site
+from collector.api.page.site import Pages
 from collector.api.page.timespan import LENGTHS, timespan
-from collector.api.page.views import first_command
 from collector.api.store import AgentEntry
 from collector.records.standing import Standings
 
@@ -26,10 +25,7 @@ PATIENCE = 0.05
 """Seconds after which the overview begins no other trace to look for what it lacks: the next one goes on."""
 
 
-class AgentPages:
-    def __init__(self, site: Site) -> None:
-        self._site = site
-
+class AgentPages(Pages):
     def routes(self) -> list[Route]:
         return [Route("/", self.overview), Route("/agent", self.agent)]
 
@@ -41,81 +37,64 @@ class AgentPages:
                 f"{root()}/agent?{urlencode({'service': service, 'agent': agent})}"
             )
         cursor, length = cursor_or_top(request), text_of(request, "range")
-        standings = self._site.standings()  # here: the exporter's state belongs to the event loop
+        standings = self.site.standings()  # here: the exporter's state belongs to the event loop
         found = await self._badges()
-        return await self._site.off_loop.run(
-            lambda: self._overview(service, agent, cursor, length, standings, found)
-        )
+
+        def page() -> Response:
+            now = self.site.clock()
+            with self.site.index.reading() as reader:
+                placed, following = reader.placed(cursor, service, agent, AGENTS)
+                if service is None and agent is None:
+                    placed = [*_pinned(reader, standings, placed), *placed]
+                oldest = reader.oldest()
+                newest = max((each.entry.last / 1e6 for each in placed), default=None)
+                seen = [each for each in (oldest, newest) if each is not None]
+                span = timespan(length, now=now, seen=seen, since=None, parts=PARTS)
+                rows = overview(reader, placed, standings, span, found, now)
+            exporters = self.site.config.receiver.exporters(self.site.ports())
+            return self.site.rendering.page(
+                "overview.html",
+                agents=rows,
+                span=span,
+                lengths=list(LENGTHS),
+                chosen={"service": service, "agent": agent},
+                cursor=cursor is not None,
+                following=following,
+                command="\n".join(f"{each} python my_agent.py" for each in exporters),
+            )
+
+        return await self.site.off_loop.run(page)
 
     async def _badges(self) -> Mapping[str, Badge]:
         """None while too many others wait for traces: the overview is there without them."""
         try:
-            return badges(await self._site.findings.now(PATIENCE))
+            return badges(await self.site.findings.now(PATIENCE))
         except RequestRefused:
             return {}
-
-    def _overview(
-        self,
-        service: str | None,
-        agent: str | None,
-        cursor: bytes | None,
-        length: str | None,
-        standings: Standings,
-        found: Mapping[str, Badge],
-    ) -> Response:
-        now = self._site.clock()
-        with self._site.index.reading() as reader:
-            placed, following = reader.placed(cursor, service, agent, AGENTS)
-            if service is None and agent is None:
-                placed = [*_pinned(reader, standings, placed), *placed]
-            oldest = reader.oldest()
-            newest = max((each.entry.last / 1e6 for each in placed), default=None)
-            seen = [each for each in (oldest, newest) if each is not None]
-            span = timespan(length, now=now, seen=seen, since=None, parts=PARTS)
-            rows = overview(reader, placed, standings, span, found, now)
-        return self._site.rendering.page(
-            "overview.html",
-            agents=rows,
-            span=span,
-            lengths=list(LENGTHS),
-            chosen={"service": service, "agent": agent},
-            cursor=cursor is not None,
-            following=following,
-            command=first_command(self._site.config),
-        )
 
     async def agent(self, request: Request) -> Response:
         """One agent: its charts, what changed, its versions."""
         service, agent = text_of(request, "service"), text_of(request, "agent")
         if service is None or agent is None:
-            return self._site.rendering.missing("agent")
-        asked = AgentRequest(
-            service=service,
-            agent=agent,
-            length=text_of(request, "range"),
-            since=_moment(text_of(request, "since")),
-        )
-        standings = self._site.standings()
-        return await self._site.off_loop.run(lambda: self._agent(asked, standings))
+            return self.site.rendering.missing("agent")
+        since = _moment(text_of(request, "since"))
+        asked = AgentRequest(service, agent, text_of(request, "range"), since)
+        standing = standing_of(AgentEntry(service=service, agent=agent), self.site.standings())
 
-    def _agent(self, asked: AgentRequest, standings: Standings) -> Response:
-        standing = standing_of(AgentEntry(service=asked.service, agent=asked.agent), standings)
-        with self._site.index.reading() as reader:
-            page = agent_page(
-                reader,
-                asked,
-                standing,
-                now=self._site.clock(),
-                settle=self._site.config.windows.agent.settle,
+        def page() -> Response:
+            settle = self.site.config.windows.agent.settle
+            with self.site.index.reading() as reader:
+                view = agent_page(reader, asked, standing, now=self.site.clock(), settle=settle)
+            if view is None:
+                return self.site.rendering.missing("agent", agent)
+            link = self.site.config.links.agent
+            for place, name in (("{service}", service), ("{agent}", agent)):
+                link = link and link.replace(place, quote(name, safe=""))
+            return self.site.rendering.page(
+                "agent.html", asked=asked, view=view, behind=BEHIND, link=link
             )
-        if page is None:
-            return self._site.rendering.missing("agent", asked.agent)
-        link = self._site.config.links.agent
-        for place, name in (("{service}", asked.service), ("{agent}", asked.agent)):
-            link = link and link.replace(place, quote(name, safe=""))
-        return self._site.rendering.page(
-            "agent.html", asked=asked, view=page, behind=BEHIND, link=link
-        )
+
+        return await self.site.off_loop.run(page)
 
 
 def _pinned(

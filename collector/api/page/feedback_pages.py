@@ -16,7 +16,7 @@ from starlette.routing import Route
 from collector.api.answers import RequestRefused, text_of
 from collector.api.base_path import root
 from collector.api.page.sheet import Sheet
-from collector.api.page.site import Site
+from collector.api.page.site import Pages
 from collector.base.errors import Permanent, Retryable
 from collector.records.feedback import Feedback, FeedbackRules
 from collector.records.given import Given
@@ -50,11 +50,7 @@ def _row(each: Feedback, sheet: Sheet) -> dict[str, Any]:
     }
 
 
-class FeedbackPages:
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._rules = FeedbackRules.of(site.config)
-
+class FeedbackPages(Pages):
     def routes(self) -> list[Route]:
         return [
             Route("/trace", self.trace, methods=["POST"]),
@@ -77,15 +73,15 @@ class FeedbackPages:
         value, comment = await _form(request)
         given = replace(about, value=value, comment=comment)
         try:
-            said = self._rules.feedback(given, now=self._site.clock())
-            await self._site.log.write([said.record])
+            said = FeedbackRules.of(self.site.config).feedback(given, now=self.site.clock())
+            await self.site.log.write([said.record])
         except Permanent as wrong:
             raise RequestRefused(422, str(wrong)) from wrong
         except Retryable as error:
             raise RequestRefused(503, f"not taken: {error}; try again in a few seconds") from error
         loop = asyncio.get_running_loop()
         end = loop.time() + PATIENCE
-        while not await self._site.off_loop.run(lambda: self._site.query.has_feedback(said)):
+        while not await self.site.off_loop.run(lambda: self.site.query.has_feedback(said)):
             if loop.time() > end:
                 break
             await asyncio.sleep(_LOOK_EVERY)

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from collector.api.about import Row
 from collector.api.page.sheet import Sheet
-from collector.api.page.site import Site
+from collector.api.page.site import Pages
 from collector.api.page.views import duration, usd, words
 from collector.api.store import micros
 from collector.api.what_changed import scores_of
@@ -251,10 +251,7 @@ SCORED = 200
 """The newest sessions of which the page of the evaluators shows the scores: as many as a side of a comparison has."""
 
 
-class ServicePages:
-    def __init__(self, site: Site) -> None:
-        self._site = site
-
+class ServicePages(Pages):
     def routes(self) -> list[Route]:
         return [
             Route("/evaluators", self.evaluators),
@@ -263,37 +260,39 @@ class ServicePages:
         ]
 
     async def evaluators(self, _: Request) -> Response:
-        judge = judge_view(self._site.config, self._site.vitals.now()["judge"])
-        rows = self._site.about.catalogue()
+        judge = judge_view(self.site.config, self.site.vitals.now()["judge"])
+        rows = self.site.about.catalogue()
         agreed = [
-            each.shown() for each in self._site.agreements.now if each.agreement.rank is not None
+            each.shown() for each in self.site.agreements.now if each.agreement.rank is not None
         ]
-        return await self._site.off_loop.run(lambda: self._evaluators(judge, rows, agreed))
 
-    def _evaluators(
-        self, judge: Mapping[str, Any], rows: Sequence[Row], agreed: Sequence[Row]
-    ) -> Response:
-        with self._site.index.reading() as reader:
-            names = reader.names()
-            scores = [scores_of(reader.outcomes(row), names) for row in reader.newest(SCORED)]
-            external = reader.externals()
-        view: dict[str, Any] = {**catalogue_view(rows, agreed, scores), "external": external}
-        return self._site.rendering.page("evaluators.html", judge=judge, scored=len(scores), **view)
+        def page() -> Response:
+            with self.site.index.reading() as reader:
+                names = reader.names()
+                scores = [scores_of(reader.outcomes(row), names) for row in reader.newest(SCORED)]
+                external = reader.externals()
+            view: dict[str, Any] = catalogue_view(rows, agreed, scores)
+            view["external"] = external
+            return self.site.rendering.page(
+                "evaluators.html", judge=judge, scored=len(scores), **view
+            )
+
+        return await self.site.off_loop.run(page)
 
     async def help(self, _: Request) -> Response:
         """What each alert means and what to do: where `runbook` of the rules leads, `/help#agentfault`."""
-        return await asyncio.to_thread(lambda: self._site.rendering.page("help.html"))
+        return await asyncio.to_thread(lambda: self.site.rendering.page("help.html"))
 
     async def health(self, _: Request) -> Response:
-        found = await self._site.findings.now()
-        vitals = self._site.vitals.now()  # here: the gauges belong to the event loop
-        return await asyncio.to_thread(lambda: self._health(vitals, found))
+        found = await self.site.findings.now()
+        vitals = self.site.vitals.now()  # here: the gauges belong to the event loop
+        site = self.site
 
-    def _health(self, vitals: Mapping[str, Any], found: Row) -> Response:
-        with self._site.index.reading() as reader:
-            forwarded = reader.forwarded_since(micros(self._site.clock() - 86_400))
-        site = self._site
-        view = health_view(
-            vitals, found, state=site.health.state, roles=site.config.roles, forwarded=forwarded
-        )
-        return site.rendering.page("health.html", view=view)
+        def page() -> Response:
+            with site.index.reading() as reader:
+                forwarded = reader.forwarded_since(micros(site.clock() - 86_400))
+            state, roles = site.health.state, site.config.roles
+            view = health_view(vitals, found, state=state, roles=roles, forwarded=forwarded)
+            return site.rendering.page("health.html", view=view)
+
+        return await asyncio.to_thread(page)

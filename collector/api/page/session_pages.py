@@ -13,11 +13,11 @@ from collector.api.answers import cursor_or_top, text_of
 from collector.api.base_path import root
 from collector.api.page.session_view import TRACES, session_view, tokens_of
 from collector.api.page.sheet import name
-from collector.api.page.site import Site
+from collector.api.page.site import Pages
 from collector.api.query import session_summary
 from collector.api.search import BEGINNING
 from collector.api.session_filter import PARAMETERS, RUNAWAY, filter_of, sort_of
-from collector.api.session_list import SORTS, STATUSES, SessionFilter
+from collector.api.session_list import SORTS, STATUSES
 from collector.api.store import SessionEntry
 
 ROWS = 30
@@ -35,11 +35,8 @@ _SAID = {
 }
 
 
-class SessionPages:
+class SessionPages(Pages):
     """The list, worst first unless its address says otherwise; and one session."""
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
 
     def routes(self) -> list[Route]:
         return [Route(ADDRESS, self.sessions), Route("/session", self.session)]
@@ -50,59 +47,52 @@ class SessionPages:
         if len(given) < len(request.query_params):
             return RedirectResponse(_address(given), 303)
         # here: the exporter's state is the event loop's
-        runaways = running_away(self._site.standings())
-        asked, wrong = filter_of(given, now=self._site.clock(), running_away=lambda: runaways)
+        runaways = running_away(self.site.standings())
+        asked, wrong = filter_of(given, now=self.site.clock(), running_away=lambda: runaways)
         sort, unsorted = sort_of(given, USUAL)
         chosen = {key: given[key] for key in PARAMETERS if key in given and key != "sort"}
         wrong = [*wrong, *unsorted, *_unknown(given)]
-        return await self._site.off_loop.run(
-            lambda: self._sessions(asked, sort, chosen, cursor_or_top(request), wrong, runaways)
-        )
-
-    def _sessions(
-        self,
-        asked: SessionFilter,
-        sort: str,
-        chosen: Mapping[str, str],
-        cursor: bytes | None,
-        wrong: list[str],
-        runaways: frozenset[tuple[str, str]],
-    ) -> Response:
-        page = self._site.query.sessions(asked, limit=ROWS, cursor=cursor, sort=sort)
+        cursor = cursor_or_top(request)
         ordered = {} if sort == USUAL else {"sort": sort}
-        return self._site.rendering.page(
-            "sessions.html",
-            sessions=[row(each, runaways) for each in page.items],
-            chosen={key: chosen.get(key, "") for key in PARAMETERS},
-            sort=sort,
-            sorts=[(each, _address(chosen, {"sort": each})) for each in SORTS],
-            attributes=self._site.config.attributes.filter,
-            statuses=[*STATUSES, RUNAWAY],
-            lengths=LENGTHS,
-            filters=[
-                (_SAID.get(key, key), name(value), _address({**chosen, key: ""}, ordered))
-                for key, value in chosen.items()
-            ],
-            wrong=wrong,
-            searched=BEGINNING,
-            top=_address(chosen, ordered) if cursor else None,
-            table=root() + f"/api/v1/sessions?{urlencode({**chosen, 'sort': sort, **TABLE})}",
-            following=page.next and _address(chosen, {**ordered, "cursor": page.next}),
-        )
+
+        def page() -> Response:
+            found = self.site.query.sessions(asked, limit=ROWS, cursor=cursor, sort=sort)
+            return self.site.rendering.page(
+                "sessions.html",
+                sessions=[row(each, runaways) for each in found.items],
+                chosen={key: chosen.get(key, "") for key in PARAMETERS},
+                sort=sort,
+                sorts=[(each, _address(chosen, {"sort": each})) for each in SORTS],
+                attributes=self.site.config.attributes.filter,
+                statuses=[*STATUSES, RUNAWAY],
+                lengths=LENGTHS,
+                filters=[
+                    (_SAID.get(key, key), name(value), _address({**chosen, key: ""}, ordered))
+                    for key, value in chosen.items()
+                ],
+                wrong=wrong,
+                searched=BEGINNING,
+                top=_address(chosen, ordered) if cursor else None,
+                table=root() + f"/api/v1/sessions?{urlencode({**chosen, 'sort': sort, **TABLE})}",
+                following=found.next and _address(chosen, {**ordered, "cursor": found.next}),
+            )
+
+        return await self.site.off_loop.run(page)
 
     async def session(self, request: Request) -> Response:
         """One session, its newest traces or those before one; the first one where several services have that id."""
         session_id, service = text_of(request, "id"), text_of(request, "service")
         before = text_of(request, "before")
         if session_id is None:
-            return self._site.rendering.missing("session")
-        return await self._site.off_loop.run(lambda: self._session(session_id, service, before))
+            return self.site.rendering.missing("session")
 
-    def _session(self, session_id: str, service: str | None, before: str | None) -> Response:
-        part = self._site.query.session_part(session_id, service, most=TRACES, before=before)
-        if part is None:
-            return self._site.rendering.missing("session", session_id)
-        return self._site.rendering.page("session.html", session=session_view(part))
+        def page() -> Response:
+            part = self.site.query.session_part(session_id, service, most=TRACES, before=before)
+            if part is None:
+                return self.site.rendering.missing("session", session_id)
+            return self.site.rendering.page("session.html", session=session_view(part))
+
+        return await self.site.off_loop.run(page)
 
 
 def row(entry: SessionEntry, runaways: frozenset[tuple[str, str]]) -> dict[str, Any]:

@@ -45,3 +45,12 @@ class Site:
     counted: Callable[[AgentLabels, str, str], Counted]
     """What the fault watches counted of a baseline and a candidate."""
     clock: Clock
+    ports: Callable[[], tuple[int, int] | None]
+    """Where this process takes spans over gRPC and over HTTP, once they are bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Some of the pages of a site."""
+
+    site: Site

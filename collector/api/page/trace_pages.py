@@ -17,7 +17,7 @@ from collector.api.page.feedback_pages import said_view
 from collector.api.page.session_view import TRACES
 from collector.api.page.sheet import OPENING, PAGE, Sheet, plain
 from collector.api.page.signal_rows import failing, runs_away, signal_rows, why_no_scores
-from collector.api.page.site import Site
+from collector.api.page.site import Pages
 from collector.api.traces import FullTrace
 from collector.base.frames import LENGTH
 from collector.config.strict_yaml import in_yaml
@@ -281,12 +281,8 @@ def case(full: FullTrace) -> str:
     return _HEAD.format(trace_id=full.whole.trace_id) + in_yaml([entry])
 
 
-class TracePages:
+class TracePages(Pages):
     """Files hold raw spans or texts of messages: there are none where no content is to be shown."""
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._link = site.config.links.trace
 
     def routes(self) -> list[Route]:
         return [
@@ -307,28 +303,29 @@ class TracePages:
     async def _found(self, request: Request, then: Callable[[FullTrace], Response]) -> Response:
         trace_id = text_of(request, "id")
         if trace_id is None:
-            return self._site.rendering.missing("trace")
+            return self.site.rendering.missing("trace")
         trace_id = trace_id.lower()
-        found = await self._site.traces.find(trace_id, then)
-        return self._site.rendering.missing("trace", trace_id) if found is None else found
+        found = await self.site.traces.find(trace_id, then)
+        return self.site.rendering.missing("trace", trace_id) if found is None else found
 
     def _page(self, found: FullTrace) -> Response:
-        link = self._link and self._link.replace("{trace_id}", quote(_id(found)))
-        return self._site.rendering.page("trace.html", view=trace_view(found), link=link)
+        link = self.site.config.links.trace
+        link = link and link.replace("{trace_id}", quote(_id(found)))
+        return self.site.rendering.page("trace.html", view=trace_view(found), link=link)
 
     def _recording(self, found: FullTrace) -> Response:
         if not found.pieces:
-            return self._site.rendering.missing("recording", _id(found))
+            return self.site.rendering.missing("recording", _id(found))
         name = f"trace-{_id(found)}.otlp"
-        return self._site.rendering.file(
+        return self.site.rendering.file(
             recording(found), name=name, media_type="application/octet-stream"
         )
 
     def _case(self, found: FullTrace) -> Response:
         if not found.pieces:
-            return self._site.rendering.missing("recording", _id(found))
+            return self.site.rendering.missing("recording", _id(found))
         name = f"case-{_id(found)}.yaml"
-        return self._site.rendering.file(case(found), name=name, media_type="application/yaml")
+        return self.site.rendering.file(case(found), name=name, media_type="application/yaml")
 
 
 def _id(found: FullTrace) -> str:

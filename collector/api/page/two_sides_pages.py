@@ -13,7 +13,7 @@ from starlette.routing import Route
 from collector.api.answers import RequestRefused, text_of
 from collector.api.charts import ChartVersion, Point, Reader
 from collector.api.page.agent import session_card
-from collector.api.page.site import Site, Verdict
+from collector.api.page.site import Pages, Verdict
 from collector.api.page.views import duration, usd
 from collector.api.session_filter import moment_of
 from collector.api.what_changed import COMPARED, FOR_EVER, session_side
@@ -191,17 +191,14 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> float:
 EVERY = "*"  # the version that stands for all of them, in the address
 
 
-class TwoSidesPages:
-    def __init__(self, site: Site) -> None:
-        self._site = site
-
+class TwoSidesPages(Pages):
     def routes(self) -> list[Route]:
         return [Route("/compare", self.compare)]
 
     async def compare(self, request: Request) -> Response:
         service, agent = text_of(request, "service"), text_of(request, "agent")
         if service is None or agent is None:
-            return self._site.rendering.missing("agent")
+            return self.site.rendering.missing("agent")
         given: dict[str, SideFilter] = {}
         wrong: list[str] = []
         for name in ("baseline", "candidate"):
@@ -215,21 +212,40 @@ class TwoSidesPages:
                 first=0.0 if first is None else first,
                 last=FOR_EVER if last is None else last,
             )
-        sides = await self._site.off_loop.run(lambda: self._sides(service, agent, given))
+        sides = await self.site.off_loop.run(lambda: self._sides(service, agent, given))
         if sides is None:
-            return self._site.rendering.missing("agent", agent)
+            return self.site.rendering.missing("agent", agent)
         if sides[0] == sides[1]:
             wrong.append("Both sides are the same: choose another version, or a time.")
         # Here: both read what the event loop owns.
-        said = _said(self._site.verdict, service, agent, *sides)
+        said = _said(self.site.verdict, service, agent, *sides)
         counted = self._counted_of(service, agent, *sides)
         known = self._known_of(service, agent, *sides)
-        return await self._site.off_loop.run(
-            lambda: self._page(service, agent, sides, said, counted, known, wrong)
-        )
+
+        def page() -> Response:
+            with self.site.index.reading() as reader:
+                versions = reader.versions(service, agent)
+                view = two_sides(reader, versions, *sides, counted, known)
+            # What the watches counted has decided already.
+            changed = None if counted is not None else view["changed"]
+            found = None if said is None else with_faults(said, changed)
+            shown = zip(("baseline", "candidate"), sides, strict=True)
+            return self.site.rendering.page(
+                "two_sides.html",
+                service=service,
+                agent=agent,
+                sides=[_shown(*each) for each in shown],
+                versions=[each.entry.agent_version or "" for each in versions],
+                every=EVERY,
+                verdict=found and (found["verdict"], in_words(found)),
+                wrong=wrong,
+                view=view,
+            )
+
+        return await self.site.off_loop.run(page)
 
     def _moment(self, text: str | None, wrong: list[str]) -> float | None:
-        moment = None if text is None else moment_of(text, self._site.clock())
+        moment = None if text is None else moment_of(text, self.site.clock())
         if text is not None and moment is None:
             wrong.append(
                 f"{text[:80]} is neither a time such as 2026-03-01T14:00 nor a length such as 7d"
@@ -239,7 +255,7 @@ class TwoSidesPages:
     def _sides(
         self, service: str, agent: str, given: Mapping[str, SideFilter]
     ) -> tuple[SideFilter, SideFilter] | None:
-        with self._site.index.reading() as reader:
+        with self.site.index.reading() as reader:
             versions = reader.versions(service, agent)
         return usual_sides(versions, given) if versions else None
 
@@ -250,46 +266,15 @@ class TwoSidesPages:
         if not (baseline.is_whole and candidate.is_whole):
             return None
         names = (baseline.version or "", candidate.version or "")
-        return of_tools(self._site.counted((service, agent), *names))
+        return of_tools(self.site.counted((service, agent), *names))
 
     def _known_of(
         self, service: str, agent: str, baseline: SideFilter, candidate: SideFilter
     ) -> Mapping[str, ToolCounts]:
         """Of tools that began to fail at the moment that parts the sides, what banner and alert say, too."""
         moment = baseline.parted_from(candidate)
-        standing = self._site.standings().get((short(service), short(agent)))
+        standing = self.site.standings().get((short(service), short(agent)))
         return {} if moment is None or standing is None else counted_since(standing.faults, moment)
-
-    def _page(
-        self,
-        service: str,
-        agent: str,
-        sides: tuple[SideFilter, SideFilter],
-        said: dict[str, Any] | None,
-        counted: Mapping[str, ToolCounts] | None,
-        known: Mapping[str, ToolCounts],
-        wrong: list[str],
-    ) -> Response:
-        with self._site.index.reading() as reader:
-            versions = reader.versions(service, agent)
-            view = two_sides(reader, versions, *sides, counted, known)
-        # What the watches counted has decided already.
-        changed = None if counted is not None else view["changed"]
-        found = None if said is None else with_faults(said, changed)
-        return self._site.rendering.page(
-            "two_sides.html",
-            service=service,
-            agent=agent,
-            sides=[
-                _shown(name, side)
-                for name, side in zip(("baseline", "candidate"), sides, strict=True)
-            ],
-            versions=[each.entry.agent_version or "" for each in versions],
-            every=EVERY,
-            verdict=found and (found["verdict"], in_words(found)),
-            wrong=wrong,
-            view=view,
-        )
 
 
 def _said(

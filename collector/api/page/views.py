@@ -10,16 +10,17 @@ from markupsafe import Markup, escape
 
 from collector.api.page.sheet import name
 from collector.api.viewer_zone import ago, shown_at
-from collector.base.net import exporter_settings
-from collector.config.tree import Config
 from evaluators.counts import amount
 
 MARKED = 40  # names and ids of one text that are marked: each takes more of the page than its text
-_MARK = re.compile(r"`(?P<name>[^`\n]{1,200})`|\b(?P<span>[0-9a-f]{16})\b")
+_MARK = re.compile(r"`(?P<name>[^`\n]{1,200})`|(?P<word>, span )?\b(?P<span>[0-9a-f]{16})\b")
 
 
 def prose(text: str, spans: Mapping[str, int] = {}) -> Markup:
-    """The text, escaped, with its names marked, and the ids of `spans` as their numbers, which lead there."""
+    """The text, escaped, with its names marked, and the ids of `spans` as their numbers, which lead there.
+
+    Without `spans`, the page shows none: the id of a span that is called one is a title.
+    """
     made, place = Markup(""), 0
     for number, found in enumerate(_MARK.finditer(text)):
         if number == MARKED:
@@ -32,25 +33,15 @@ def prose(text: str, spans: Mapping[str, int] = {}) -> Markup:
 def _marked(found: re.Match[str], spans: Mapping[str, int]) -> Markup:
     if name := found["name"]:
         return Markup("<code>{}</code>").format(name)
-    span = found["span"]
-    if span not in spans:
-        return escape(span)
-    return Markup('<a href="#span-{}">{}</a>').format(span, spans[span])
+    word, span = found["word"] or "", found["span"]
+    if span in spans:
+        return escape(word) + Markup('<a href="#span-{}">{}</a>').format(span, spans[span])
+    if word and not spans:
+        return Markup(' (<span title="{}">its span</span>)').format(span)
+    return escape(word + span)
 
 
 NOTHING = "\u2013"
-
-
-def first_command(config: Config) -> str:
-    """The commands that send something here, a line each: over gRPC, and over HTTP."""
-    receiver = config.receiver
-    settings = exporter_settings(
-        host=receiver.grpc.host,
-        grpc=receiver.grpc.port,
-        http=receiver.http.port,
-        tls=receiver.tls is not None,
-    )
-    return "\n".join(f"{each} python my_agent.py" for each in settings)
 
 
 def score(value: float | None) -> str:

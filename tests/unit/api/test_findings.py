@@ -13,7 +13,7 @@ from collector.api.query import Query
 from collector.api.traces import Traces
 from collector.base.telemetry import Telemetry
 from tests.support import api_records as make
-from tests.support.api_stand import Stand, filled, show
+from tests.support.api_stand import Stand, filled
 
 NOTHING: Mapping[str, Any] = {"stacks": (), "unscored": (), "judge": None}
 
@@ -55,9 +55,7 @@ async def test_what_a_request_has_no_time_for_the_next_one_looks_at(tmp_path: Pa
     looks = Looks()
     stand = filled(Stand(tmp_path, about=looks.about))
     off_loop = OffLoop(ApiFamilies(Telemetry()))
-    traces = Traces(
-        log=stand.log, query=Query(stand.api._index), show=show, off_loop=off_loop, content=True
-    )
+    traces = Traces(log=stand.log, query=Query(stand.api._index), off_loop=off_loop, content=True)
     findings = Findings(
         about=looks.about,
         query=Query(stand.api._index),

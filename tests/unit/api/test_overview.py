@@ -41,6 +41,17 @@ def looping() -> Standing:
     return Standing(service="support-bot", agent="looper", runaways=(runaway,))
 
 
+async def test_the_empty_page_names_the_ports_that_were_bound(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, "receiver.grpc.port=0", "receiver.http.port=0")
+    stand.ports = (14317, 14318)
+
+    page = (await stand.get("/")).text
+
+    assert "://127.0.0.1:14317 " in page
+    assert "://127.0.0.1:14318 " in page
+    stand.close()
+
+
 async def test_what_runs_away_comes_before_what_got_worse_and_both_before_the_rest(
     stand: Stand,
 ) -> None:

@@ -20,7 +20,7 @@ from collector.records.codec import encode
 from collector.records.traces import TraceRecord
 from evaluators.model import AgentStep, ToolCall, Trace
 from tests.support import api_records as make
-from tests.support.api_stand import Stand, filled, show, trace_signals
+from tests.support.api_stand import Stand, filled, trace_signals
 
 QUOTE = "'"
 """It takes five bytes on a page."""
@@ -273,7 +273,7 @@ async def test_what_is_made_of_a_trace_is_made_away_from_the_event_loop(stand: S
     stand.take_traces(make.trace_value(of))
     off_loop = OffLoop(ApiFamilies(stand.telemetry))
     query = Query(stand.api._index)
-    traces = Traces(log=stand.log, query=query, show=show, off_loop=off_loop, content=True)
+    traces = Traces(log=stand.log, query=query, off_loop=off_loop, content=True)
     here = threading.get_ident()
 
     assert await traces.find(of.trace_id, lambda _: threading.get_ident()) != here

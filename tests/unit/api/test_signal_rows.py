@@ -24,6 +24,15 @@ def test_names_become_code_and_known_spans_links() -> None:
     )
 
 
+def test_a_page_without_spans_has_the_id_of_one_as_a_title() -> None:
+    text = f"the step before `find_order`, span {SPAN}; not {SPAN[::-1]}"
+
+    assert prose(text) == Markup(
+        f'the step before <code>find_order</code> (<span title="{SPAN}">its span</span>); '
+        f"not {SPAN[::-1]}"
+    )
+
+
 def test_prose_marks_a_bounded_number_of_names() -> None:
     assert prose("`<` " * 5_000).count("<code>") == MARKED
 
