@@ -20,6 +20,7 @@ import msgspec
 
 from collector.base import sqlite_file
 from evaluators.judging.embedding import Embedded
+from evaluators.judging.prompt import Answer
 
 _log = logging.getLogger(__name__)
 
@@ -40,11 +41,7 @@ _OLDEST = "number = (SELECT min(number) FROM answers)"
 
 
 class CachedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    text: str
-    model: str
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
+    answer: Answer
     owner: str | None  # the subject that paid, until its verdict is written
 
 
@@ -188,15 +185,15 @@ def vector_answers(answer: Embedded, model: str, owner: str) -> Iterator[CachedA
     count = len(answer.vectors)
     share, rest = divmod(answer.input_tokens, count)
     for at, vector in enumerate(answer.vectors):
-        yield CachedAnswer(
+        one = Answer(
             text=base64.b64encode(array("f", vector).tobytes()).decode(),
             model=model,
             input_tokens=share + (at < rest),
             output_tokens=0,
             cost_usd=None if answer.cost_usd is None else answer.cost_usd / count,
-            owner=owner,
         )
+        yield CachedAnswer(answer=one, owner=owner)
 
 
 def vector_of(entry: CachedAnswer) -> Sequence[float]:
-    return array("f", base64.b64decode(entry.text))
+    return array("f", base64.b64decode(entry.answer.text))

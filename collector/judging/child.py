@@ -301,10 +301,7 @@ def _together(one: Verdict, other: Verdict) -> Verdict:
     """One verdict of two; where a price is unknown, the known part counts as spent."""
     return Verdict(
         outcomes=(*one.outcomes, *other.outcomes),
-        models=(*one.models, *other.models),
         calls=one.calls + other.calls,
-        input_tokens=one.input_tokens + other.input_tokens,
-        output_tokens=one.output_tokens + other.output_tokens,
         cost_usd=(one.cost_usd or 0.0) + (other.cost_usd or 0.0),
     )
 

@@ -11,7 +11,7 @@ import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from msgspec.structs import replace as with_fields
@@ -26,6 +26,7 @@ from collector.judging.answer_cache import (
     vector_of,
 )
 from collector.judging.port import CallFinished, FromJudge, ReserveBudget, Result
+from evaluators.judging.calls import added
 from evaluators.judging.embedding import Embedded
 from evaluators.judging.prompt import Answer, JudgeError, Prompt
 
@@ -95,29 +96,20 @@ class BudgetGate:
         self._send(call)
 
 
+@dataclass(kw_only=True)
 class JudgeClientPool:
     """All requests of this process; at most `judge.concurrency` are under way at once."""
 
-    def __init__(
-        self,
-        *,
-        provider: Provider,
-        gate: BudgetGate,
-        cache: AnswerCache,
-        judge: JudgeConfig,
-        vectors: Vectors | None = None,
-        sleep: Sleep = asyncio.sleep,
-        chance: Callable[[], float] = random.random,
-    ) -> None:
-        self._provider = provider
-        self._vectors = vectors
-        self._gate = gate
-        self._cache = cache
-        self._model = judge.model or ""
-        self._attempts = judge.attempts
-        self._slots = asyncio.Semaphore(judge.concurrency)
-        self._sleep = sleep
-        self._chance = chance
+    provider: Provider
+    gate: BudgetGate
+    cache: AnswerCache
+    judge: JudgeConfig
+    vectors: Vectors | None = None
+    sleep: Sleep = asyncio.sleep
+    chance: Callable[[], float] = random.random
+
+    def __post_init__(self) -> None:
+        self._slots = asyncio.Semaphore(self.judge.concurrency)
         self._answered: Counter[str] = Counter()  # by model: how many requests it has answered
         self._unwritten: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
 
@@ -127,33 +119,33 @@ class JudgeClientPool:
     def written(self, owner: str) -> None:
         """The subject's verdict is in the log: other subjects may use its answers, too."""
         for digest, model in self._unwritten.pop(owner, ()):
-            self._cache.written(digest, model)
+            self.cache.written(digest, model)
 
     async def ask(self, prompt: Prompt, model: str | None, owner: str, job: int) -> Answer:
-        name = model or self._model
-        entry = self._cache.get(prompt.digest, name, owner)
-        if entry is not None and prompt.is_answered_by(entry.text):
+        name = model or self.judge.model or ""
+        entry = self.cache.get(prompt.digest, name, owner)
+        if entry is not None and prompt.is_answered_by(entry.answer.text):
             if entry.owner == owner:
                 self._unwritten[owner].append((prompt.digest, name))
             return _answer(entry)
         answer = await self._with_retries(
             name,
-            self._provider.ceiling(prompt, name),
-            lambda is_last: self._provider.ask(prompt, model=name, is_last=is_last),
+            self.provider.ceiling(prompt, name),
+            lambda is_last: self.provider.ask(prompt, model=name, is_last=is_last),
             job=job,
             is_readable=lambda answer: prompt.is_answered_by(answer.text),
         )
         if prompt.is_answered_by(answer.text):  # else the next subject would fail of it, too
-            self._cache.put(prompt.digest, name, _cached(answer, owner))
+            self.cache.put(prompt.digest, name, CachedAnswer(answer=answer, owner=owner))
             self._unwritten[owner].append((prompt.digest, name))
         return answer
 
     async def embed(self, texts: Sequence[str], owner: str, job: int) -> Embedded:
-        vectors = self._vectors
+        vectors = self.vectors
         if vectors is None:
             raise JudgeError(type="provider_error", message="no hosted embedder is configured")
         digests = {text: text_digest(text) for text in texts}
-        entries = {text: self._cache.get(digests[text], vectors.model, owner) for text in digests}
+        entries = {text: self.cache.get(digests[text], vectors.model, owner) for text in digests}
         missing = tuple(text for text, entry in entries.items() if entry is None)
         if missing:
             answer = await self._with_retries(
@@ -162,15 +154,18 @@ class JudgeClientPool:
             for text, entry in zip(
                 missing, vector_answers(answer, vectors.model, owner), strict=True
             ):
-                self._cache.put(digests[text], vectors.model, entry)
+                self.cache.put(digests[text], vectors.model, entry)
                 entries[text] = entry
-        paid = {text: entry for text, entry in entries.items() if entry and entry.owner == owner}
+        paid = {
+            text: entry.answer
+            for text, entry in entries.items()
+            if entry is not None and entry.owner == owner
+        }
         self._unwritten[owner] += [(digests[text], vectors.model) for text in paid]
-        costs = [entry.cost_usd for entry in paid.values()]
         return Embedded(
             vectors=tuple(vector_of(entry) for text in texts if (entry := entries[text])),
-            input_tokens=sum(entry.input_tokens for entry in paid.values()),
-            cost_usd=None if None in costs else sum(cost for cost in costs if cost is not None),
+            input_tokens=sum(each.input_tokens for each in paid.values()),
+            cost_usd=added((each.cost_usd, 1) for each in paid.values()),
             cached=not paid,
         )
 
@@ -187,7 +182,7 @@ class JudgeClientPool:
         before = self._answered[model]
         for attempt in itertools.count(1):
             # Waiting for budget takes no place from a subject of another service.
-            number = await self._gate.reserve(job, ceiling)
+            number = await self.gate.reserve(job, ceiling)
             async with self._slots:
                 # As it is reported where it is not waited for: a provider may bill what comes too late.
                 call = CallFinished(
@@ -199,12 +194,12 @@ class JudgeClientPool:
                 )
                 began = time.monotonic()
                 try:
-                    answer = await ask(attempt >= self._attempts)
+                    answer = await ask(attempt >= self.judge.attempts)
                     call = _answered(call, answer, is_readable=is_readable(answer))
                 except JudgeError as error:
                     # A provider that answers others meanwhile only stumbles.
                     is_patient = self._answered[model] > before and error.type != "timeout"
-                    most = self._attempts * (PATIENCE if is_patient else 1)
+                    most = self.judge.attempts * (PATIENCE if is_patient else 1)
                     goes_on = error.passing and attempt < most
                     result = "retry" if goes_on else _RESULTS.get(error.type, call.result)
                     call = with_fields(call, result=result, keep_reservation=error.billed)
@@ -215,33 +210,33 @@ class JudgeClientPool:
                     self._answered[model] += 1
                     return answer
                 finally:
-                    self._gate.finished(with_fields(call, seconds=time.monotonic() - began))
-            await self._sleep(pause)
+                    self.gate.finished(with_fields(call, seconds=time.monotonic() - began))
+            await self.sleep(pause)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _pause(self, own: float, asked: float | None) -> float:
         """Seconds to wait; those that got the same number do not all come back at once."""
         if asked is None or asked <= own:
             return own
-        return min(asked, LONGEST_ASKED) * (1 + SPREAD * self._chance())
+        return min(asked, LONGEST_ASKED) * (1 + SPREAD * self.chance())
 
 
+@dataclass(frozen=True, slots=True)
 class SubjectClient:
     """The client of one subject: the port of `evaluators.judging.prompt`, and of hosted embeddings."""
 
-    def __init__(self, pool: JudgeClientPool, owner: str, job: int, again: str = "") -> None:
-        """`again`: by what questions that are asked once more differ from those of before in the cache."""
-        self._pool = pool
-        self._owner = owner
-        self._job = job
-        self._again = again
+    pool: JudgeClientPool
+    owner: str
+    job: int
+    again: str = ""
+    """By what questions that are asked once more differ from those of before in the cache."""
 
     async def __call__(self, prompt: Prompt, *, model: str | None) -> Answer:
-        prompt = replace(prompt, digest=prompt.digest + self._again)
-        return await self._pool.ask(prompt, model, self._owner, self._job)
+        prompt = replace(prompt, digest=prompt.digest + self.again)
+        return await self.pool.ask(prompt, model, self.owner, self.job)
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        return await self._pool.embed(texts, self._owner, self._job)
+        return await self.pool.embed(texts, self.owner, self.job)
 
 
 _RESULTS: Mapping[str, Result] = {"rate_limited": "rate_limited", "timeout": "timeout"}
@@ -259,25 +254,8 @@ def _answered(call: CallFinished, answer: Answer | Embedded, *, is_readable: boo
     )
 
 
-def _cached(answer: Answer, owner: str) -> CachedAnswer:
-    return CachedAnswer(
-        text=answer.text,
-        model=answer.model,
-        input_tokens=answer.input_tokens,
-        output_tokens=answer.output_tokens,
-        cost_usd=answer.cost_usd,
-        owner=owner,
-    )
-
-
 def _answer(entry: CachedAnswer) -> Answer:
     """The cached answer: it costs what it cost if the subject itself paid for it before a crash, else nothing."""
-    is_own = entry.owner is not None
-    return Answer(
-        text=entry.text,
-        model=entry.model,
-        input_tokens=entry.input_tokens if is_own else 0,
-        output_tokens=entry.output_tokens if is_own else 0,
-        cost_usd=entry.cost_usd if is_own else 0.0,
-        cached=not is_own,
-    )
+    if entry.owner is not None:
+        return entry.answer
+    return replace(entry.answer, input_tokens=0, output_tokens=0, cost_usd=0.0, cached=True)

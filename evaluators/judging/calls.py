@@ -51,24 +51,20 @@ class _Paid:
     owners: tuple[str, ...]
 
 
+@dataclass
 class JudgeCalls:
-    """The calls about one subject. A model that fails is not called again; a spent budget ends all calls."""
+    """The calls about one subject. A model that fails is not called again; a spent budget ends all calls.
 
-    def __init__(
-        self,
-        client: JudgeClient,
-        *,
-        render: Callable[[int], Recording],
-        max_prompt: int,
-        marker: Callable[[], str],
-        context: str | None = None,
-    ) -> None:
-        """`render`: the recording within so many tokens. The others: as of `judge_trace`, and of its prompts."""
-        self._client = client
-        self._render = render
-        self._max_prompt = max_prompt
-        self._marker = marker
-        self._context = context
+    `render`: the recording within so many tokens. The others: as of `judge_trace`, and of its prompts.
+    """
+
+    client: JudgeClient
+    render: Callable[[int], Recording]
+    max_prompt: int
+    marker: Callable[[], str]
+    context: str | None = None
+
+    def __post_init__(self) -> None:
         self._failed_models: dict[str | None, Missing] = {}
         self._stopped: Missing | None = None
         self._faults = 0
@@ -95,9 +91,9 @@ class JudgeCalls:
         if stopped is not None:
             return stopped
         names = tuple(owners)
-        rest = self._max_prompt - len(instructions(questions)) // CHARACTERS_PER_TOKEN
-        rest -= (len(preface) + len(self._context or "")) // CHARACTERS_PER_TOKEN + 60
-        recording = self._render(max(rest, LEAST))
+        rest = self.max_prompt - len(instructions(questions)) // CHARACTERS_PER_TOKEN
+        rest -= (len(preface) + len(self.context or "")) // CHARACTERS_PER_TOKEN + 60
+        recording = self.render(max(rest, LEAST))
         if recording.truncated is not None:
             self.truncated |= dict.fromkeys(names, recording.truncated)
 
@@ -105,19 +101,19 @@ class JudgeCalls:
             if not usable(_entries(text, questions, quotations)):
                 raise AnswerError("no entry of the answer could be used")
 
-        marker, shown = self._marker(), preface + recording.text
+        marker, shown = self.marker(), preface + recording.text
         quotations = Quotations(harmless(shown, marker), may_quote=stage.endswith(AGAIN))
         prompt = make_prompt(
             stage,
             questions,
             shown,
             marker=marker,
-            context=self._context,
+            context=self.context,
             read=read,
         )
         self.count += 1
         try:
-            answer = await self._client(prompt, model=model)
+            answer = await self.client(prompt, model=model)
         except JudgeError as error:
             return self._refuse(error, model)
         except Exception as error:  # noqa: BLE001 - whatever breaks, every due evaluator has its outcome
@@ -154,7 +150,7 @@ class JudgeCalls:
         )
         self.count += 1
         try:
-            answer = await self._client(prompt, model=model)
+            answer = await self.client(prompt, model=model)
         except JudgeError as error:
             self._refuse(error, model)
             raise
@@ -241,14 +237,14 @@ def share_of(tokens: int, owners: Sequence[str], owner: str) -> int:
     return each + (owners.index(owner) < rest)
 
 
+@dataclass(slots=True)
 class JudgeHandle:
     """The `Judge` of one third party's evaluator: free-text calls about one subject."""
 
-    def __init__(self, calls: JudgeCalls, owner: str, model: str | None) -> None:
-        self._calls = calls
-        self._owner = owner
-        self._model = model
-        self.waits = 0  # calls under way
+    _calls: JudgeCalls
+    _owner: str
+    _model: str | None
+    waits: int = 0  # calls under way
 
     @property
     def model(self) -> str:

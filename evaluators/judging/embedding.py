@@ -94,9 +94,7 @@ async def embed_trace(
         answers.append((answer, tuple(state.name for state in open_states)))
     return Verdict(
         outcomes=tuple(state.with_use(model, answers) for state in states),
-        models=(model,) if answers else (),
         calls=calls,
-        input_tokens=sum(answer.input_tokens for answer, _ in answers),
         cost_usd=added((answer.cost_usd, 1) for answer, _ in answers),
     )
 

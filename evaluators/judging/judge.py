@@ -15,7 +15,7 @@ from evaluators.judging.calls import JudgeCalls, added
 from evaluators.judging.judged_run import JudgedRun, reads_expected
 from evaluators.judging.prompt import JudgeClient
 from evaluators.judging.transcript import conversation_recording, trace_recording
-from evaluators.model import Failure, Outcome, Session, Trace
+from evaluators.model import Failure, Outcome, Reason, Session, Trace
 from evaluators.plan import Configured
 from evaluators.resources import Conversation
 from evaluators.run import CANCELLED, NOT_A_TURN, failed, not_applicable
@@ -33,14 +33,11 @@ def new_marker() -> str:
 class Verdict:
     """The outcomes of the judged evaluators of one subject, and their cost altogether.
 
-    Each outcome's `judge` names its own share of tokens and cost: over the outcomes they sum to the totals here.
+    Each outcome's `judge` names its own share of tokens and cost: over the outcomes they sum to what was paid.
     """
 
     outcomes: tuple[Outcome, ...]  # exactly one per due evaluator, in the order given
-    models: tuple[str, ...] = ()  # models that answered
     calls: int = 0  # answers received and errors met; what a cache answered counts too
-    input_tokens: int = 0
-    output_tokens: int = 0
     cost_usd: float | None = 0.0  # None: the price of a call is not known
 
 
@@ -70,17 +67,11 @@ async def judge_trace(
         failure = Failure(type=trace.unread, message="the trace's spans could not be read")
         return Verdict(outcomes=tuple(failed(each, failure) for each in due))
     if not trace.is_turn:
-        return Verdict(
-            outcomes=tuple(not_applicable(each, "not_a_turn", NOT_A_TURN) for each in due)
-        )
+        return _none(due, "not_a_turn", NOT_A_TURN)
     if not has_text(trace):
-        return Verdict(
-            outcomes=tuple(not_applicable(each, "no_content", NO_CONTENT) for each in due)
-        )
+        return _none(due, "no_content", NO_CONTENT)
     if trace.status == "cancelled":
-        return Verdict(
-            outcomes=tuple(not_applicable(each, "nothing_to_judge", CANCELLED) for each in due)
-        )
+        return _none(due, "nothing_to_judge", CANCELLED)
     shown = expectation if any(reads_expected(each.spec) for each in due) else None
     judge_calls = JudgeCalls(
         client,
@@ -122,12 +113,9 @@ async def judge_session(
     turns = tuple(each for each in read if has_text(each))
     conversation = Conversation(session=session, traces=turns, expected=expectations or {})
     if not turns and read:
-        return Verdict(
-            outcomes=tuple(not_applicable(each, "no_content", NO_CONTENT) for each in due)
-        )
+        return _none(due, "no_content", NO_CONTENT)
     if not turns:
-        why = "no turn of the session can be read"
-        return Verdict(outcomes=tuple(not_applicable(each, "not_a_turn", why) for each in due))
+        return _none(due, "not_a_turn", "no turn of the session can be read")
     shown = any(reads_expected(each.spec) for each in due)
     judge_calls = JudgeCalls(
         client,
@@ -142,13 +130,10 @@ async def judge_session(
     return _verdict(await run.outcomes({}), judge_calls)
 
 
+def _none(due: Sequence[Configured], reason: Reason, why: str) -> Verdict:
+    return Verdict(outcomes=tuple(not_applicable(each, reason, why) for each in due))
+
+
 def _verdict(outcomes: tuple[Outcome, ...], judge_calls: JudgeCalls) -> Verdict:
-    answers = judge_calls.answers
-    return Verdict(
-        outcomes=outcomes,
-        models=tuple(dict.fromkeys(answer.model for answer in answers)),
-        calls=judge_calls.count,
-        input_tokens=sum(answer.input_tokens for answer in answers),
-        output_tokens=sum(answer.output_tokens for answer in answers),
-        cost_usd=added((answer.cost_usd, 1) for answer in answers),
-    )
+    cost = added((answer.cost_usd, 1) for answer in judge_calls.answers)
+    return Verdict(outcomes=outcomes, calls=judge_calls.count, cost_usd=cost)

@@ -43,29 +43,22 @@ class _JudgedEvaluator:
         return self.configured.spec.name
 
 
+@dataclass
 class JudgedRun:
     """Asks as few questions as possible, once more for missing answers, and gives every evaluator one outcome."""
 
-    def __init__(
-        self,
-        due: Sequence[Configured],
-        subject: Trace | Conversation,
-        calls: JudgeCalls,
-        *,
-        separate: bool,
-    ) -> None:
-        self._due = due
-        self._subject = subject
-        self._calls = calls
-        self._separate = separate
-        self._extraction: Extraction | None = None
-        self._preface = ""
+    due: Sequence[Configured]
+    subject: Trace | Conversation
+    calls: JudgeCalls
+    separate: bool
+    _extraction: Extraction | None = None
+    _preface: str = ""
 
     async def outcomes(self, resources: Mapping[Any, object]) -> tuple[Outcome, ...]:
         """One per due evaluator, in order. `resources`: further resources by type; None = there is none of it."""
         outcomes: dict[int, Outcome] = {}
         states: dict[int, _JudgedEvaluator] = {}
-        for at, configured in enumerate(self._due):
+        for at, configured in enumerate(self.due):
             why = self._unexpected(configured.spec, resources)
             if why is None:
                 states[at] = _JudgedEvaluator(configured=configured, questions={})
@@ -77,14 +70,14 @@ class JudgedRun:
         await self._judge(list(states.values()))
         for at, state in states.items():
             outcomes[at] = await self._outcome(state, resources)
-        return tuple(outcomes[at] for at in range(len(self._due)))
+        return tuple(outcomes[at] for at in range(len(self.due)))
 
     def _unexpected(self, spec: Spec, resources: Mapping[Any, object]) -> str | None:
         kinds = set(spec.resources.values())
         if Expectation in kinds and resources.get(Expectation) is None:
             return "nothing is expected of this trace"
-        if Expected in kinds and isinstance(self._subject, Conversation):
-            return None if self._subject.answered else "no output is expected of any turn"
+        if Expected in kinds and isinstance(self.subject, Conversation):
+            return None if self.subject.answered else "no output is expected of any turn"
         return None
 
     async def _extract(self, states: Iterable[_JudgedEvaluator]) -> None:
@@ -93,11 +86,11 @@ class JudgedRun:
         ]
         if not wanting:
             return
-        question = {EXTRACTION: Extraction.question(self._subject, {})}
+        question = {EXTRACTION: Extraction.question(self.subject, {})}
         owners = [state.name for state in wanting]
         why: Missing = Failure(type="parse_error", message="no extraction")
         for stage in (EXTRACTION, EXTRACTION + AGAIN):
-            answer = await self._calls.ask(
+            answer = await self.calls.ask(
                 stage, question, model=None, owners=owners, usable=_holds_extraction
             )
             if isinstance(answer, Failure | Skip):
@@ -109,7 +102,7 @@ class JudgedRun:
                 self._extraction = to_block(answer[EXTRACTION], Extraction)
             except AnswerError as error:
                 why = parse_failure(error)
-                self._calls.count_useless(why)
+                self.calls.count_useless(why)
                 continue
             self._preface = _preface(self._extraction)
             return
@@ -124,16 +117,16 @@ class JudgedRun:
             if kind is Extraction:
                 state.arguments[name] = self._extraction
             elif kind is Judge:
-                state.arguments[name] = JudgeHandle(self._calls, state.name, state.configured.model)
+                state.arguments[name] = JudgeHandle(self.calls, state.name, state.configured.model)
             elif kind is Conversation:
-                state.arguments[name] = self._subject
-            elif kind is Expected and isinstance(self._subject, Conversation):
-                state.arguments[name] = Expected(traces=self._subject.expected)
+                state.arguments[name] = self.subject
+            elif kind is Expected and isinstance(self.subject, Conversation):
+                state.arguments[name] = Expected(traces=self.subject.expected)
             elif kind in resources:
                 state.arguments[name] = resources[kind]
         for name, kind in blocks.items():
             try:
-                known = kind.known(self._subject, self._extraction)
+                known = kind.known(self.subject, self._extraction)
             except FAULTS as error:
                 state.missing = failure_of(error)
                 return
@@ -159,7 +152,7 @@ class JudgedRun:
     def _groups(
         self, states: Sequence[_JudgedEvaluator]
     ) -> Iterator[tuple[str, str | None, Sequence[_JudgedEvaluator]]]:
-        own = [state for state in states if self._separate or state.configured.model is not None]
+        own = [state for state in states if self.separate or state.configured.model is not None]
         shared = [state for state in states if state not in own]
         if shared:
             yield "judging", None, shared
@@ -178,7 +171,7 @@ class JudgedRun:
         if not questions:
             return
         owners = [state.name for state in asked]
-        answer = await self._calls.ask(
+        answer = await self.calls.ask(
             stage,
             questions,
             model=model,
@@ -193,12 +186,12 @@ class JudgedRun:
             return
         if not sum(self._take(state, answer) for state in asked):
             nothing = "no entry of the answer could be used"
-            self._calls.count_useless(Failure(type="parse_error", message=nothing))
+            self.calls.count_useless(Failure(type="parse_error", message=nothing))
 
     def _questions(self, state: _JudgedEvaluator) -> dict[str, Question]:
         options = state.configured.options
         return {
-            key: kind.question(self._subject, options) for key, (_, kind) in state.questions.items()
+            key: kind.question(self.subject, options) for key, (_, kind) in state.questions.items()
         }
 
     def _take(self, state: _JudgedEvaluator, answer: Mapping[str, JSON]) -> int:
@@ -227,7 +220,7 @@ class JudgedRun:
         self, state: _JudgedEvaluator, answer: Mapping[str, JSON], key: str, kind: type[Block]
     ) -> Block:
         block = to_block(answer.get(key), kind)
-        block.check(self._subject, state.configured.options)
+        block.check(self.subject, state.configured.options)
         return block
 
     # --- outcomes -----------------------------------------------------------------------------------------------------
@@ -241,7 +234,7 @@ class JudgedRun:
             return skipped(configured, state.missing.reason)
         if state.missing is not None:
             return failed(configured, state.missing)
-        subject = self._subject
+        subject = self.subject
         first = subject.session if isinstance(subject, Conversation) else subject
         try:
             score = configured.spec.function(first, **state.arguments, **configured.options)
@@ -258,16 +251,16 @@ class JudgedRun:
     def _annotated(
         self, state: _JudgedEvaluator, outcome: Outcome, resources: Mapping[Any, object]
     ) -> Outcome:
-        more: dict[str, Any] = {"judge": self._calls.use_of(state.name)}
-        cuts = [outcome.truncated, self._calls.truncated.get(state.name)]
+        more: dict[str, Any] = {"judge": self.calls.use_of(state.name)}
+        cuts = [outcome.truncated, self.calls.truncated.get(state.name)]
         more["truncated"] = "; ".join(filter(None, cuts)) or None
         expectation = resources.get(Expectation)
         if isinstance(expectation, Expectation) and _uses(expectation, state.configured.spec):
             more["expectation"] = expectation.digest
-        if isinstance(self._subject, Trace) and outcome.state == "scored":
-            facts = span_ids(against(state.name, self._subject))
+        if isinstance(self.subject, Trace) and outcome.state == "scored":
+            facts = span_ids(against(state.name, self.subject))
             more["evidence"] = tuple(dict.fromkeys([*outcome.evidence, *facts]))
-            more["contradiction"] = contradicts(state.name, outcome.score or 0.0, self._subject)
+            more["contradiction"] = contradicts(state.name, outcome.score or 0.0, self.subject)
         return replace(outcome, **more)
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from collector.judging.answer_cache import NAME, AnswerCache, CachedAnswer
+from evaluators.judging.prompt import Answer
 
 
 def make_entry(owner: str | None = "me", text: str = "yes") -> CachedAnswer:
-    return CachedAnswer(
-        text=text, model="m", input_tokens=1, output_tokens=2, cost_usd=0.5, owner=owner
-    )
+    answer = Answer(text=text, model="m", input_tokens=1, output_tokens=2, cost_usd=0.5)
+    return CachedAnswer(answer=answer, owner=owner)
 
 
 def test_an_answer_is_its_payers_until_the_verdict_is_written(tmp_path: Path) -> None:

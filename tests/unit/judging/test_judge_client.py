@@ -150,7 +150,7 @@ async def test_a_provider_that_answers_others_is_asked_on_within_bounds(
         if len(stand.pauses) == 1:
             await stand.clients.for_subject("another", 8)(other, model=None)
 
-    stand.clients._sleep = answer_another  # pyright: ignore[reportPrivateUsage]
+    stand.clients.sleep = answer_another
     with pytest.raises(JudgeError):
         await stand.clients.for_subject("me", 7)(PROMPT, model=None)
     assert provider.asked == most + 1

@@ -144,16 +144,18 @@ async def test_a_trace_that_is_no_turn_or_cannot_be_read_costs_nothing() -> None
 
 @pytest.mark.parametrize("calls", ["shared", "separate"])
 async def test_shares_sum_to_what_was_paid(calls: Calls) -> None:
-    verdict = await judge(TRACE, answering(), judged(*PANDAPROBE, *COGITATOR), calls=calls)
+    asked = answering()
+
+    verdict = await judge(TRACE, asked, judged(*PANDAPROBE, *COGITATOR), calls=calls)
 
     uses = [outcome.judge for outcome in verdict.outcomes if outcome.judge is not None]
     assert len(uses) == len(verdict.outcomes)
-    assert sum(use.input_tokens for use in uses) == verdict.input_tokens > 0
-    assert sum(use.output_tokens for use in uses) == verdict.output_tokens > 0
+    assert sum(use.input_tokens for use in uses) == sum(each.tokens for each, _ in asked.asked) > 0
+    assert all(use.output_tokens for use in uses)
     assert verdict.cost_usd is not None
     assert math.isclose(sum(use.cost_usd or 0 for use in uses), verdict.cost_usd)
     assert math.isclose(verdict.cost_usd, 0.001 * verdict.calls)
-    assert verdict.models == ("scripted",)
+    assert {use.model for use in uses} == {"scripted"}
 
 
 async def test_an_unknown_price_stays_unknown() -> None:
