@@ -63,24 +63,18 @@ class Aggregates:
 
 def passing(runs: Sequence[RunRecord], *, window: int) -> dict[str, Any]:
     """pass@k and pass^k by service, agent and k; recordings have one log time, so the spans' own tells the newest."""
-    judged = [
-        Run(
-            service=each.service,
-            agent=each.agent,
-            task_id=each.task_id,
-            session_id=each.session_id,
-            ended=each.named_at / 1e9,
-            success=each.success,
-        )
-        for each in runs
-        if each.success is not None
-    ]
+    agents: defaultdict[tuple[str, str], defaultdict[str, list[Run]]]
+    agents = defaultdict(lambda: defaultdict(list))
+    for each in runs:
+        if each.success is not None:
+            run = Run(each.session_id, each.named_at / 1e9, each.success)
+            agents[each.service, each.agent][each.task_id].append(run)
     return {
         "runs": len(runs),
-        "without_success": len(runs) - len(judged),
+        "without_success": sum(each.success is None for each in runs),
         "passing": [
             {"service": service, "agent": agent, **asdict(each)}
-            for (service, agent), every in task_passing(judged, window=window).items()
-            for each in every
+            for (service, agent), tasks in sorted(agents.items())
+            for each in task_passing(tasks.values(), window=window)
         ],
     }

@@ -70,15 +70,6 @@ class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     fed: tuple[str, ...] = ()  # ids of the newest signals that the detector has taken in
 
 
-class TaskRun(msgspec.Struct, frozen=True, array_like=True):
-    """One run of a task. New fields are at the end."""
-
-    session: str  # a digest of the session's id
-    ended: float  # log time of its end
-    success: bool | None  # None: nothing decides it yet
-    stated: bool = False  # see `RunRecord.stated`
-
-
 class SlotsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which agents and evaluators have label values of their own, and the volume of each and of those that wait."""
 

@@ -4,14 +4,14 @@ The state depends on the set of runs taken in, never on their order, as long as 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from collector.log.state_table import Parts, StateTable
 from collector.records.traces import RunRecord
-from collector.records.windows import TaskRun
 from collector.watch.ranking.histories import digest_of
-from evaluators.formulas.task_runs import KS, Run, TaskPassing, decided, newest, passing
+from evaluators.formulas.task_runs import Run, TaskPassing, newest, task_passing
 
 Agent: TypeAlias = tuple[str, str]  # (service, agent), as label values
 
@@ -31,11 +31,11 @@ class TaskRuns:
         self._most = most
         self._agents: dict[Agent, dict[str, tuple[Run, ...]]] = {}
         self._passing: dict[Agent, tuple[TaskPassing, ...]] = {}
-        self.table: StateTable[tuple[str, str, str], tuple[TaskRun, ...]] = StateTable(
+        self.table: StateTable[tuple[str, str, str], tuple[Run, ...]] = StateTable(
             "task",
             tuple[str, str, str],
-            tuple[TaskRun, ...],
-            encode=self._encode,
+            tuple[Run, ...],
+            encode=lambda key: self._agents.get(key[:2], {}).get(key[2]),
             restore=self._restore,
         )
         """By labels of the agent and task; the oldest run first."""
@@ -44,19 +44,17 @@ class TaskRuns:
         """Take in a run under these labels; yields the agent of each run that was evicted for it."""
         said = None if self._said is None or run.stated else self._said(run.service, run.session_id)
         taken = Run(
-            service=service,
-            agent=agent,
-            task_id=digest_of(run.service, run.agent, run.task_id),
-            session_id=digest_of(run.service, run.session_id),
-            ended=run.ended,
-            success=run.success if said is None else said,
-            stated=run.stated,
+            digest_of(run.service, run.session_id),
+            run.ended,
+            run.success if said is None else said,
+            run.stated,
         )
-        held = self._agents.get((service, agent), {}).get(taken.task_id, ())
-        (runs,) = newest((*held, taken), self._window).values()
+        task = digest_of(run.service, run.agent, run.task_id)
+        held = self._agents.get((service, agent), {}).get(task, ())
+        runs = newest((*held, taken), self._window)
         if runs != held:
-            self._put(runs)
-            self.table.change((service, agent, taken.task_id))
+            self._put((service, agent, task), runs)
+            self.table.change((service, agent, task))
         return iter(self._evict())
 
     def keeps(self, run: RunRecord) -> bool:
@@ -69,16 +67,16 @@ class TaskRuns:
         session = digest_of(service, session_id)
         if said is None:
             return
-        for runs in [each for tasks in self._agents.values() for each in tasks.values()]:
-            if any(each.session_id == session and not each.stated for each in runs):
-                changed = tuple(
-                    replace(each, success=said)
-                    if each.session_id == session and not each.stated
-                    else each
-                    for each in runs
-                )
-                self._put(changed)
-                self.table.change((runs[0].service, runs[0].agent, runs[0].task_id))
+        for labels, tasks in self._agents.items():
+            for task, runs in [*tasks.items()]:
+                decides = [each.session == session and not each.stated for each in runs]
+                if any(decides):
+                    changed = (
+                        replace(each, success=said) if decided else each
+                        for each, decided in zip(runs, decides, strict=True)
+                    )
+                    self._put((*labels, task), tuple(changed))
+                    self.table.change((*labels, task))
 
     def forget_agent(self, service: str, agent: str) -> None:
         self._passing.pop((service, agent), None)
@@ -95,37 +93,17 @@ class TaskRuns:
     def passing(self) -> Iterator[tuple[Agent, tuple[TaskPassing, ...]]]:
         for agent, tasks in self._agents.items():
             if agent not in self._passing:
-                counts = [decided(runs) for runs in tasks.values()]
-                self._passing[agent] = tuple(passing(counts, k) for k in KS)
+                self._passing[agent] = task_passing(tasks.values(), window=self._window)
             yield agent, self._passing[agent]
 
-    def _encode(self, key: tuple[str, str, str]) -> tuple[TaskRun, ...] | None:
-        runs = self._agents.get(key[:2], {}).get(key[2], ())
-        stored = (TaskRun(each.session_id, each.ended, each.success, each.stated) for each in runs)
-        return tuple(stored) or None
-
-    def _restore(self, key: tuple[str, str, str], runs: tuple[TaskRun, ...], _parts: Parts) -> None:
+    def _restore(self, key: tuple[str, str, str], runs: tuple[Run, ...], _parts: Parts) -> None:
         if not runs:
             raise ValueError("a task without runs")
-        service, agent, task = key
-        self._put(
-            tuple(
-                Run(
-                    service=service,
-                    agent=agent,
-                    task_id=task,
-                    session_id=run.session,
-                    ended=run.ended,
-                    success=run.success,
-                    stated=run.stated,
-                )
-                for run in runs[-self._window :]
-            )
-        )
+        self._put(key, runs[-self._window :])
 
-    def _put(self, runs: tuple[Run, ...]) -> None:
-        agent = (runs[0].service, runs[0].agent)
-        self._agents.setdefault(agent, {})[runs[0].task_id] = runs
+    def _put(self, key: tuple[str, str, str], runs: tuple[Run, ...]) -> None:
+        agent = key[:2]
+        self._agents.setdefault(agent, {})[key[2]] = runs
         self._passing.pop(agent, None)
 
     def _evict(self) -> list[Agent]:

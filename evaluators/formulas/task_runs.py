@@ -1,20 +1,20 @@
 """Task runs: how reliably the same task succeeds when it is tried repeatedly."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from evaluators.formulas.pass_k import combinatorial_pass_at_k, combinatorial_pass_pow_k
 
 KS = (1, 3, 5)  # attempts for which pass@k and pass^k are given
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    service: str
-    agent: str
-    task_id: str
-    session_id: str
+class Run(msgspec.Struct, frozen=True, array_like=True):
+    """One run of a task. Stored by order: append only."""
+
+    session: str
     ended: float  # log time of its end: the newest runs of a task count
     success: bool | None  # None: nothing decides it yet; such a run counts for nothing
     stated: bool = False  # whether its own spans say it
@@ -36,36 +36,26 @@ def succeeded(stated: bool | None, judged: bool | None) -> bool | None:
     return judged if stated is None else stated
 
 
-def newest(runs: Iterable[Run], window: int) -> dict[tuple[str, str, str], tuple[Run, ...]]:
-    """The newest `window` runs of each (service, agent, task), oldest first; a session counts once, at its last end."""
-    last: dict[tuple[str, str, str, str], Run] = {}
-    for run in runs:
-        key = (run.service, run.agent, run.task_id, run.session_id)
-        if key not in last or _age(run) > _age(last[key]):
-            last[key] = run
-    by_task: dict[tuple[str, str, str], list[Run]] = {}
-    for run in sorted(last.values(), key=_age):
-        by_task.setdefault((run.service, run.agent, run.task_id), []).append(run)
-    return {key: tuple(some[-window:]) for key, some in by_task.items()}
+def newest(runs: Iterable[Run], window: int) -> tuple[Run, ...]:
+    """The newest `window` runs of a task, oldest first; a session counts once, at its last end."""
+    last = {run.session: run for run in sorted(runs, key=_age)}
+    return tuple(sorted(last.values(), key=_age)[-window:])
 
 
 def task_passing(
-    runs: Iterable[Run], *, window: int = 20, ks: Sequence[int] = KS
-) -> Mapping[tuple[str, str], tuple[TaskPassing, ...]]:
-    """By (service, agent), one entry per k. `window`: newest runs of a task that count, >= 1."""
-    counts: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for (service, agent, _), some in sorted(newest(runs, window).items()):
-        counts.setdefault((service, agent), []).append(decided(some))
-    return {key: tuple(passing(tasks, k) for k in ks) for key, tasks in counts.items()}
+    tasks: Iterable[Iterable[Run]], *, window: int = 20, ks: Sequence[int] = KS
+) -> tuple[TaskPassing, ...]:
+    """Of an agent's tasks, one entry per k. `window`: newest runs of a task that count, >= 1."""
+    counts = [_decided(newest(runs, window)) for runs in tasks]
+    return tuple(_passing(counts, k) for k in ks)
 
 
-def decided(runs: Iterable[Run]) -> tuple[int, int]:
+def _decided(runs: Iterable[Run]) -> tuple[int, int]:
     known = [run.success for run in runs if run.success is not None]
     return len(known), sum(known)
 
 
-def passing(tasks: Sequence[tuple[int, int]], k: int) -> TaskPassing:
-    """Of one agent's tasks, each as (runs, successes) with 0 <= successes <= runs."""
+def _passing(tasks: Sequence[tuple[int, int]], k: int) -> TaskPassing:
     enough = [(n, c) for n, c in tasks if n >= k]
     return TaskPassing(
         k=k,
@@ -81,4 +71,4 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _age(run: Run) -> tuple[float, str, bool]:
-    return run.ended, run.session_id, bool(run.success)
+    return run.ended, run.session, bool(run.success)

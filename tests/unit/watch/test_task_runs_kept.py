@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -364,16 +363,3 @@ def test_feedback_that_comes_later_decides_a_run_over_restarts() -> None:
     assert passed(restarted) == (1, 0.5)
     written, again = runs.table.pending(), restarted.table.pending()
     assert [each.key for each in again] == [each.key for each in written], "it is written again"
-
-
-def test_the_state_of_an_older_version_is_taken_back() -> None:
-    runs = TaskRuns(window=5)
-    list(runs.take(a_run("a", 1, True), "bot", "planner"))
-    (record,) = runs.table.pending()
-    assert isinstance(record.value, bytes)
-    old = [each[:3] for each in msgspec.msgpack.decode(record.value)]
-
-    again = TaskRuns(window=5)
-    give_back(again.table, [New(topic=WINDOWS, key=record.key, value=msgspec.msgpack.encode(old))])
-
-    assert passed(again) == (1, 1.0)
