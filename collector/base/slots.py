@@ -39,7 +39,7 @@ class NameVolume(msgspec.Struct, array_like=True):
         self.events += 1
 
 
-State: TypeAlias = tuple[Sequence[tuple[K, NameVolume]], Sequence[tuple[K, NameVolume]]]
+SlotsState: TypeAlias = tuple[Sequence[tuple[K, NameVolume]], Sequence[tuple[K, NameVolume]]]
 """What a restart must not forget: names with a slot, then names without."""
 
 
@@ -92,10 +92,10 @@ class Slots(Generic[K]):
         self._waiting[least] = self._held.pop(least)
         return least
 
-    def state(self) -> State[K]:
+    def state(self) -> SlotsState[K]:
         return tuple(self._held.items()), tuple(self._waiting.items())
 
-    def restore(self, state: State[K]) -> None:
+    def restore(self, state: SlotsState[K]) -> None:
         held, waiting = state
         self._held = dict(held[: self._limit])
         self._waiting = dict(waiting[:WAITING])

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from collector.base.slots import NameVolume
+from collector.base.slots import SlotsState
 from collector.records.traces import WorkRecord
 from evaluators.formulas.fault_watch import Counted, EarlierUse, FaultKind, FaultState
 from evaluators.formulas.objective_missed import Detector
@@ -73,12 +73,9 @@ class WindowRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class SlotsRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which agents and evaluators have label values of their own, and the volume of each and of those that wait."""
 
-    agents: tuple[tuple[tuple[str, str], NameVolume], ...] = ()
-    agents_waiting: tuple[tuple[tuple[str, str], NameVolume], ...] = ()
-    evaluators: tuple[tuple[str, NameVolume], ...] = ()
-    evaluators_waiting: tuple[tuple[str, NameVolume], ...] = ()
-    externals: tuple[tuple[str, NameVolume], ...] = ()
-    externals_waiting: tuple[tuple[str, NameVolume], ...] = ()
+    agents: SlotsState[tuple[str, str]] = ((), ())
+    evaluators: SlotsState[str] = ((), ())
+    externals: SlotsState[str] = ((), ())
 
 
 class RankedSignal(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -209,9 +206,8 @@ class AgentFaultsState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     watches: tuple[WatchState, ...] = ()
     durations: dict[str, tuple[dict[int, int], tuple[float, ...]]] = {}
     """By tool: `Durations.counts` and `.waiting`."""
-    tools: tuple[tuple[str, NameVolume], ...] = ()
-    """Tools with watches of their own, and how much each is used lately."""
-    tools_waiting: tuple[tuple[str, NameVolume], ...] = ()
+    tools: SlotsState[str] = ((), ())
+    """Tools with watches of their own, those that wait, and how much each is used lately."""
     settling: tuple[SettlingUses, ...] = ()
     next_offsets: dict[int, int] = {}
     """By partition of `traces`, the offset below which every record is taken in."""

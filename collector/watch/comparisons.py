@@ -9,7 +9,7 @@ How it is stored: `collector/log/state_table.py`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from collector.log.state_table import Parts, StateTable
 from collector.watch.settling import Settling, Update
@@ -48,29 +48,33 @@ class LogTime:
         return min((max(each, least - HOLD) for each in self._reached.values()), default=0.0)
 
 
-class Comparison(Protocol):
-    @property
-    def settling(self) -> Settling[Any]: ...
+class Comparison(ABC):
+    """One comparison, of which the subjects that entered are stored as a part under the name ENTERED."""
 
+    ENTERED: ClassVar[int]
+    settling: Settling[Any]
+
+    @abstractmethod
     def entering(self, passed: float) -> Iterator[None]:
         """Let enter what has settled before log time `passed`, one subject with each step."""
-        ...
 
+    @abstractmethod
     def expire(self, now: float) -> bool:
         """End what is old at log time `now`; whether anything was."""
-        ...
 
+    @abstractmethod
     def state(self) -> Any:
         """What is stored of it, as it must be written before the parts that are `due`."""
-        ...
 
-    def due(self) -> Parts:
+    def due(self) -> dict[int, bytes]:
         """By name, the parts that must be written now, so that the state stays small."""
-        ...
+        entered = self.settling.entered.due()
+        return {} if entered is None else {self.ENTERED: entered}
 
     def written(self, parts: Parts) -> None:
         """The state, and after it these parts as `due` gave them, are stored."""
-        ...
+        if self.ENTERED in parts:
+            self.settling.entered.written(parts[self.ENTERED])
 
 
 K = TypeVar("K", bound=Hashable)

@@ -173,23 +173,19 @@ def conversation(
 
 
 def _passing(n: int, c: int, how: Passing) -> dict[str, float | None]:
-    if how.mode == "frequentist":
-        return {
-            "pass_at_k": pass_at_k(n, c, how.k),
-            "pass_at_k_ci_low": None,
-            "pass_at_k_ci_high": None,
-            "pass_pow_k": pass_pow_k(n, c, how.k),
-            "pass_pow_k_ci_low": None,
-            "pass_pow_k_ci_high": None,
-        }
-    known = posterior(
-        n, c, how.k, prior_a=how.beta_prior_a, prior_b=how.beta_prior_b, level=how.ci_level
-    )
+    at_k, pow_k = pass_at_k(n, c, how.k), pass_pow_k(n, c, how.k)
+    bounds: tuple[float | None, ...] = (None,) * 4
+    if how.mode == "bayesian":
+        known = posterior(
+            n, c, how.k, prior_a=how.beta_prior_a, prior_b=how.beta_prior_b, level=how.ci_level
+        )
+        at, pow_ = known.pass_at_k, known.pass_pow_k
+        at_k, pow_k, bounds = at.mean, pow_.mean, (at.low, at.high, pow_.low, pow_.high)
     return {
-        "pass_at_k": known.pass_at_k.mean,
-        "pass_at_k_ci_low": known.pass_at_k.low,
-        "pass_at_k_ci_high": known.pass_at_k.high,
-        "pass_pow_k": known.pass_pow_k.mean,
-        "pass_pow_k_ci_low": known.pass_pow_k.low,
-        "pass_pow_k_ci_high": known.pass_pow_k.high,
+        "pass_at_k": at_k,
+        "pass_at_k_ci_low": bounds[0],
+        "pass_at_k_ci_high": bounds[1],
+        "pass_pow_k": pow_k,
+        "pass_pow_k_ci_low": bounds[2],
+        "pass_pow_k_ci_high": bounds[3],
     }

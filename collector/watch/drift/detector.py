@@ -1,15 +1,17 @@
 """The comparison of one label set with its own past: scores that settle, then enter once. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from collector.log.state_table import Parts
 from collector.records.standing import LookedAt
 from collector.records.windows import DriftState, SettlingScore
+from collector.watch.comparisons import Comparison
 from collector.watch.entered import Entered
 from collector.watch.settling import Settling, Update, digest_of
 from collector.watch.windows.target import Labels
 from evaluators.formulas.drift import Change
-from evaluators.formulas.own_history import OTHER as ENTERED
+from evaluators.formulas.own_history import OTHER
 from evaluators.formulas.own_past import OwnPast
 from evaluators.formulas.past_limits import PastLimits
 
@@ -59,13 +61,15 @@ TICKETS = frozenset({"work_baseline", "task_agreement"})
 _DIGESTS = 2**64  # a digest as a number below 1 breaks the ties between equal scores
 
 
-class DriftDetector:
+class DriftDetector(Comparison):
+    ENTERED = OTHER
+
     def __init__(
         self,
         labels: Labels,
         limits: PastLimits,
         state: DriftState | None = None,
-        parts: Mapping[int, bytes] | None = None,
+        parts: Parts | None = None,
     ) -> None:
         """`state` and `parts` as they were stored; a part may be older than the state, or missing.
 
@@ -73,7 +77,7 @@ class DriftDetector:
         """
         parts = dict(parts or {})
         self.labels = labels
-        entered = parts.pop(ENTERED, b"")
+        entered = parts.pop(self.ENTERED, b"")
         self.settling: Settling[SettlingScore] = (
             Settling()
             if state is None
@@ -151,12 +155,8 @@ class DriftDetector:
         )
 
     def due(self) -> dict[int, bytes]:
-        """By name, the parts that must be written now, so that the state stays small."""
-        entered = self.settling.entered.due()
-        return self.past.due() | ({} if entered is None else {ENTERED: entered})
+        return self.past.due() | super().due()
 
-    def written(self, parts: Mapping[int, bytes]) -> None:
-        """The state, and after it these parts as `due` gave them, are stored."""
-        self.past.written({name: each for name, each in parts.items() if name != ENTERED})
-        if ENTERED in parts:
-            self.settling.entered.written(parts[ENTERED])
+    def written(self, parts: Parts) -> None:
+        super().written(parts)
+        self.past.written({name: each for name, each in parts.items() if name != self.ENTERED})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from operator import attrgetter
 from typing import get_args
@@ -21,6 +21,7 @@ from collector.records.standing import (
     VersionCount,
 )
 from collector.records.windows import AgentFaultsState, SettlingUses, VersionUses, WatchState
+from collector.watch.comparisons import Comparison
 from collector.watch.entered import Entered, LatelyUsed
 from collector.watch.faults.servers import by_server, no_longer, server_of
 from collector.watch.settling import Settling, digest_of
@@ -51,12 +52,12 @@ MOSTLY = 0.5  # the share of them that failed
 _MARKUP = re.compile(r"[^\w .:/@+-]")
 """What has no place in a tool's name, which is in alerts: they are shown as HTML and as Markdown."""
 _ORDER = {fault: place for place, fault in enumerate(get_args(FaultKind))}
-ENTERED = 0
-"""Name of the one part that is stored."""
 
 
-class AgentFaults:
+class AgentFaults(Comparison):
     """One agent's watches, by fault and tool."""
+
+    ENTERED = 0
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class AgentFaults:
         """Watches of tools that gave way to one that is used more, since this was read."""
         self._lately = LatelyUsed(settle, state.lately)
         self._tools: Slots[str] = Slots(MAX_TOOLS)
-        self._tools.restore((state.tools, state.tools_waiting))
+        self._tools.restore(state.tools)
         self._durations = {tool: Durations(*each) for tool, each in state.durations.items()}
         self._servers = dict(state.servers)
         self.told_as = state.told_as
@@ -186,15 +187,13 @@ class AgentFaults:
 
     def state(self) -> AgentFaultsState:
         """What is stored of it, as it must be written before the part that is `due`."""
-        tools, waiting = self._tools.state()
         entered = self.settling.entered
         return AgentFaultsState(
             watches=tuple(each.stored() for each in self._watches.values()),
             durations={
                 tool: (each.counts, tuple(each.waiting)) for tool, each in self._durations.items()
             },
-            tools=tuple(tools),
-            tools_waiting=tuple(waiting),
+            tools=self._tools.state(),
             servers=self._servers,
             told_as=self.told_as,
             settling=self.settling.held,
@@ -203,16 +202,6 @@ class AgentFaults:
             newest=entered.newest,
             lately=self._lately.packed,
         )
-
-    def due(self) -> dict[int, bytes]:
-        """The part, if it must be written now, so that the state stays small."""
-        entered = self.settling.entered.due()
-        return {} if entered is None else {ENTERED: entered}
-
-    def written(self, parts: Mapping[int, bytes]) -> None:
-        """The state, and after it this part as `due` gave it, are stored."""
-        for packed in parts.values():
-            self.settling.entered.written(packed)
 
     def _in_order(self) -> list[tuple[Cause, _Watch]]:
         return sorted(self._watches.items(), key=lambda each: (_ORDER[each[0][0]], each[0][1]))

@@ -11,7 +11,7 @@ from collector.records.standing import AgentLabels, Fault, LookedAt, VersionCoun
 from collector.records.traces import WorkRecord
 from collector.records.windows import AgentFaultsState, SettlingUses
 from collector.watch.comparisons import Comparisons
-from collector.watch.faults.agent_faults import ENTERED, AgentFaults
+from collector.watch.faults.agent_faults import AgentFaults
 from collector.watch.settling import Update, bounded, digest_of
 from evaluators.formulas.fault_watch import Cause
 
@@ -28,7 +28,7 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         return key[0]
 
     def _made(self, key: AgentLabels, state: AgentFaultsState, parts: Parts) -> AgentFaults:
-        return AgentFaults(key, self._settle, state, parts.get(ENTERED, b""))
+        return AgentFaults(key, self._settle, state, parts.get(AgentFaults.ENTERED, b""))
 
     def by_agent(self) -> dict[AgentLabels, tuple[Fault, ...]]:
         found = {labels: tuple(watches.faults()) for labels, watches in self._watches.items()}

@@ -1,5 +1,7 @@
 """A subject (session or trace) of signals as the metrics see it: what all its signals have in common, computed once."""
 
+from functools import cached_property
+
 from collector.base.telemetry import OTHER, short
 from collector.records.sessions import session_key
 from collector.records.signal import unix_seconds
@@ -11,8 +13,6 @@ from collector.watch.windows.target import Labels
 class Seen:
     """Signals of one subject in one record."""
 
-    __slots__ = ("_fed", "_shared", "arrived", "is_trace", "session", "subject", "time", "version")
-
     def __init__(self, subject: SubjectHeader, time: float) -> None:
         """`time` is the record's log time. Raises Undecodable: the subject's time cannot be read."""
         self.subject = subject
@@ -22,22 +22,19 @@ class Seen:
         self.session = bounded(subject.session_id)
         """The session's name in the windows of a service's own agents."""
         self.version = short(subject.agent_version or "")
-        self._shared: str | None = None
-        self._fed: tuple[str, int] | None = None
 
-    @property
+    @cached_property
     def fed(self) -> tuple[str, int]:
-        if self._fed is None:
-            subject = self.subject
-            name = bounded((subject.trace_id if self.is_trace else None) or subject.session_id)
-            self._fed = (name, digest_of(name))
-        return self._fed
+        subject = self.subject
+        name = bounded((subject.trace_id if self.is_trace else None) or subject.session_id)
+        return name, digest_of(name)
 
     def session_in(self, labels: Labels) -> str:
         """The session's name in the windows of these labels, which several services share when they are `_other`."""
         if OTHER not in (labels.service, labels.agent):
             return self.session
-        if self._shared is None:
-            subject = self.subject
-            self._shared = bounded(session_key(subject.service, subject.session_id).decode())
         return self._shared
+
+    @cached_property
+    def _shared(self) -> str:
+        return bounded(session_key(self.subject.service, self.subject.session_id).decode())

@@ -271,23 +271,17 @@ class Targets:
             self._slots.change("")
 
     def _slots_now(self, _key: str) -> SlotsRecord:
-        agents, agents_waiting = self._agents.state()
-        evaluators, evaluators_waiting = self._evaluators.state()
-        externals, externals_waiting = self._externals.state()
         return SlotsRecord(
-            agents=tuple(agents),
-            agents_waiting=tuple(agents_waiting),
-            evaluators=tuple(evaluators),
-            evaluators_waiting=tuple(evaluators_waiting),
-            externals=tuple(externals),
-            externals_waiting=tuple(externals_waiting),
+            agents=self._agents.state(),
+            evaluators=self._evaluators.state(),
+            externals=self._externals.state(),
         )
 
     def _restore_slots(self, _key: str, record: SlotsRecord, _parts: Parts) -> None:
         self.generation += 1
-        self._agents.restore((record.agents, record.agents_waiting))
-        self._evaluators.restore((record.evaluators, record.evaluators_waiting))
-        self._externals.restore((record.externals, record.externals_waiting))
+        self._agents.restore(record.agents)
+        self._evaluators.restore(record.evaluators)
+        self._externals.restore(record.externals)
 
     def _encode(self, labels: Labels) -> WindowRecord | None:
         target = self._targets.get(labels)
