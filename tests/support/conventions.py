@@ -46,5 +46,31 @@ def answered(identifier: str, response: Any) -> str:
     return dump([{"role": "tool", "parts": [part]}])
 
 
+def model(number: int, at: int = 0, sent: str = "", answer: str = "", **more: Any) -> SpanSpec:
+    """A model call with messages on both sides; `more` are fields of the span."""
+    sides = {"gen_ai.input.messages": sent, "gen_ai.output.messages": answer}
+    return made(number, at, CHAT | {key: side for key, side in sides.items() if side}, **more)
+
+
+def ran(number: int, at: int, name: str, call_id: str | None = None, **more: Any) -> SpanSpec:
+    """A tool's span; `more` are its arguments and result, and fields of the span."""
+    own = {
+        f"gen_ai.tool.call.{key}": more.pop(key) for key in ("arguments", "result") if key in more
+    }
+    own |= {} if call_id is None else {"gen_ai.tool.call.id": call_id}
+    return made(number, at, tool(name) | own, **more)
+
+
+def made(number: int, at: int, own: dict[str, Any], /, **more: Any) -> SpanSpec:
+    """A span below the root that takes a millisecond, unless `more` says otherwise."""
+    fields: dict[str, Any] = {"id": number, "parent": 1, "start": at, "end": at + 1, **more}
+    return SpanSpec(**{**fields, "attributes": own | more.get("attributes", {})})
+
+
+def raised(kind: str, message: str = "", **more: str) -> tuple[str, dict[str, Any]]:
+    """The event of an exception."""
+    return "exception", {"exception.type": kind, "exception.message": message, **more}
+
+
 def tool(name: str, **more: Any) -> dict[str, Any]:
     return {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, **more}

@@ -112,21 +112,17 @@ def session_outcome(present: int, absent: int) -> Outcome:
     return of_session("agent_reliability", *seen, *unseen)
 
 
-def test_a_session_of_which_half_is_seen_has_a_score() -> None:
-    outcome = session_outcome(2, 2)
+def test_a_session_of_which_less_than_half_is_seen_has_no_score() -> None:
+    half = session_outcome(2, 2)
+    assert (half.state, half.score, half.coverage) == ("scored", 0.9, (4, 2))
+    for present in (0, 1):
+        outcome = session_outcome(present, 4 - present)
+        absent = 4 - present
 
-    assert (outcome.state, outcome.score, outcome.coverage) == ("scored", 0.9, (4, 2))
-
-
-@pytest.mark.parametrize("present", [0, 1])
-def test_a_session_of_which_less_than_half_is_seen_has_none(present: int) -> None:
-    outcome = session_outcome(present, 4 - present)
-
-    assert (outcome.state, outcome.reason) == ("skipped", "low_coverage")
-    assert (outcome.score, outcome.assumed, outcome.coverage) == (None, None, (4, present))
-    assert outcome.explanation == (
-        f"only {present} of the 4 scores that it needs: the spans carry no content ({4 - present})"
-    )
+        assert (outcome.state, outcome.reason) == ("skipped", "low_coverage")
+        assert (outcome.score, outcome.assumed, outcome.coverage) == (None, None, (4, present))
+        why = f"the spans carry no content ({absent})"
+        assert outcome.explanation == f"only {present} of the 4 scores that it needs: {why}"
 
 
 def test_a_session_says_all_that_keeps_it_from_a_score_the_most_frequent_first() -> None:
@@ -144,60 +140,42 @@ def test_a_session_says_all_that_keeps_it_from_a_score_the_most_frequent_first()
     )
 
 
-def test_a_score_that_is_only_assumed_covers_nothing() -> None:
-    judge_down = {"unscored": ("confidence",), "unscored_why": {"confidence": "timeout"}}
-    first = a_turn("t", 0, {"loop_detection": 1.0}, assumed=("loop_detection",), **judge_down)
+def test_a_formula_without_its_inputs_does_not_say_that_there_was_nothing_to_judge() -> None:
+    """A score that is only assumed covers nothing."""
+    down = {"unscored": ("confidence",), "unscored_why": {"confidence": "timeout"}}
+    seen = a_turn("t", 0, {"loop_detection": 1.0, "tool_correctness": 1.0}, **down)
+    assumed = a_turn("t", 0, {"loop_detection": 1.0}, assumed=("loop_detection",), **down)
 
-    outcome = of_session("agent_reliability", first)
-
-    assert (outcome.reason, outcome.coverage) == ("low_coverage", (1, 0))
-
-
-def test_a_formula_without_any_of_its_inputs_does_not_say_that_there_was_nothing_to_judge() -> None:
-    seen = {"loop_detection": 1.0, "tool_correctness": 1.0}
-    turn = a_turn(
-        "t", 0, seen, unscored=("confidence",), unscored_why={"confidence": "provider_error"}
-    )
-
-    outcome = of_session("agent_consistency", turn)
-
-    assert (outcome.state, outcome.reason, outcome.assumed) == ("skipped", "low_coverage", None)
-    assert outcome.coverage == (3, 2)
+    for formula, turn, coverage in (
+        ("agent_consistency", seen, (3, 2)),
+        ("agent_reliability", assumed, (1, 0)),
+    ):
+        outcome = of_session(formula, turn)
+        assert (outcome.state, outcome.reason, outcome.assumed) == ("skipped", "low_coverage", None)
+        assert outcome.coverage == coverage
 
 
 ONCE = (CallCount(1, 1, 1),)
 TEN_TIMES = (CallCount(1, 1, 11),)
 
 
-@pytest.mark.parametrize("calls", [(), ONCE], ids=["names only", "arguments too"])
-def test_calls_of_sessions_whose_text_is_not_there_are_never_fine(
-    calls: tuple[CallCount, ...],
-) -> None:
-    blind = [
-        a_turn(f"t{at}", at, {}, has_text=False, tool_calls=3, call_counts=calls) for at in range(3)
-    ]
-
-    outcome = of_session("repeated_calls", *blind)
-
-    assert (outcome.state, outcome.reason) == ("not_applicable", "no_content")
-    assert (outcome.score, outcome.success) == (None, None)
-
-
-def test_calls_that_repeat_are_a_fact_without_any_text() -> None:
+def test_calls_of_sessions_whose_text_is_not_there_are_never_fine_but_may_be_at_fault() -> None:
+    for calls in ((), ONCE):  # names only, arguments too
+        turns = [
+            a_turn(f"t{at}", at, {}, has_text=False, tool_calls=3, call_counts=calls)
+            for at in range(3)
+        ]
+        outcome = of_session("repeated_calls", *turns)
+        assert (outcome.state, outcome.reason) == ("not_applicable", "no_content")
+        assert (outcome.score, outcome.success) == (None, None)
     blind = a_turn("t", 0, {}, has_text=False, tool_calls=11, call_counts=TEN_TIMES)
-
-    outcome = of_session("repeated_calls", blind)
-
-    assert (outcome.score, outcome.success) == (0.0, False)
-
-
-def test_a_session_of_which_half_has_text_is_seen() -> None:
-    turns = [
+    half = [
         a_turn(f"t{at}", at, {}, has_text=at % 2 == 0, tool_calls=1, call_counts=ONCE)
         for at in range(2)
     ]
 
-    assert of_session("repeated_calls", *turns).score == 1.0
+    assert (of_session("repeated_calls", blind).success) is False
+    assert of_session("repeated_calls", *half).score == 1.0
 
 
 @evaluator(version="1", source="test")

@@ -14,50 +14,36 @@ from evaluators.trace.confidence import confidence
 from evaluators.trace.loop_detection import loop_detection
 from evaluators.trace.tool_correctness import tool_correctness
 from tests.support.evaluating import OURS, HashEmbedder, a_call, a_tool, a_trace, a_turn
+from tests.support.table import for_each
 
 BROKEN = a_call("weather", {"city": "Rom"}, error="no such city")
 FIXED = a_call("weather", {"city": "Rome"})
 FIXED_TOO = a_call("weather", {"city": "Oslo"})
 
 
-def test_a_recovered_error_costs_little() -> None:
-    trace = a_trace(tool_calls=(BROKEN, FIXED))
-
-    assert tool_correctness(trace).value == 0.5
-    assert tool_correctness(trace).risk == pytest.approx(0.05)
-    assert confidence(trace).risk == pytest.approx(0.05)
-
-
-def test_an_error_that_was_given_up_is_trouble_whatever_went_well_before() -> None:
-    trace = a_trace(tool_calls=(FIXED, FIXED_TOO, BROKEN))
-
-    assert tool_correctness(trace).risk == pytest.approx(1 / 3)
-    assert confidence(trace).risk == pytest.approx(0.55)
-
-
-def test_an_error_with_a_way_around_it_costs_less() -> None:
-    trace = a_trace(tool_calls=(BROKEN, a_call("climate", {"city": "Rome"})))
-
-    assert tool_correctness(trace).risk == pytest.approx(0.2)
-    assert confidence(trace).risk == pytest.approx(0.2)
-
-
 def same_calls(count: int) -> tuple[ToolCall, ...]:
     return tuple(a_call("weather", {"city": "Rome"}) for _ in range(count))
 
 
-def test_a_second_look_costs_little() -> None:
-    trace = a_trace(tool_calls=same_calls(2))
+@for_each(
+    "calls,tools,doubt",
+    [
+        ((BROKEN, FIXED), (0.5, 0.05), (0.9, 0.05)),  # recovered
+        ((FIXED, FIXED_TOO, BROKEN), (2 / 3, 1 / 3), (0.7, 0.55)),  # given up
+        ((BROKEN, a_call("climate", {"city": "Rome"})), (0.5, 0.2), (0.7, 0.2)),  # a way around
+        (same_calls(2), (0.5, 0.05), (0.8, 0.05)),  # a second look
+        ((FIXED_TOO, a_call("login", {}), *same_calls(3)), (0.6, 0.4), (0.6, 0.6)),  # a circle
+    ],
+)
+def test_what_becomes_of_an_error_or_a_repeat_decides_what_it_costs(
+    calls: tuple[ToolCall, ...], tools: tuple[float, float], doubt: tuple[float, float]
+) -> None:
+    """Value and risk: a failure that was given up is trouble whatever went well before."""
+    trace = a_trace(tool_calls=calls)
 
-    assert (tool_correctness(trace).value, tool_correctness(trace).risk) == (0.5, 0.05)
-    assert (confidence(trace).value, confidence(trace).risk) == (0.8, 0.05)
-
-
-def test_going_round_in_a_circle_costs_more_than_its_share_of_the_calls() -> None:
-    trace = a_trace(tool_calls=(FIXED_TOO, a_call("login", {}), *same_calls(3)))
-
-    assert tool_correctness(trace).risk == pytest.approx(0.4)
-    assert confidence(trace).risk == pytest.approx(0.6)
+    for evaluate, expected in ((tool_correctness, tools), (confidence, doubt)):
+        score = evaluate(trace)
+        assert (score.value, score.risk) == pytest.approx(expected)
 
 
 def test_an_honest_i_do_not_know_costs_less_than_a_failure() -> None:
@@ -70,43 +56,29 @@ def last_call(**fields: Any) -> ToolCall:
     return ToolCall(name="book", arguments={}, start_time_unix_nano=5, **fields)
 
 
-@pytest.mark.parametrize(
-    ("call", "root", "closed", "broke_off"),
+@for_each(
+    "call,fields,broke_off",
     [
-        ({}, "missing", "idle", True),
-        ({}, "parentless", "root_ended", False),
-        ({}, "local", "idle", False),
-        ({}, "missing", "max_age", False),
-        ({}, "missing", "max_spans", False),
-        ({"result": "ok"}, "missing", "idle", False),
-        ({"error": "timeout"}, "missing", "idle", False),
-        ({"span_id": "s"}, "missing", "idle", False),
+        ({}, {}, True),
+        ({}, {"root": "parentless", "closed": "root_ended"}, False),
+        ({}, {"root": "local"}, False),
+        ({}, {"closed": "max_age"}, False),
+        ({}, {"closed": "max_spans"}, False),
+        ({"result": "ok"}, {}, False),
+        ({"error": "timeout"}, {}, False),
+        ({"span_id": "s"}, {}, False),
+        ({}, {"model_calls": (ModelCall(span_id="m", start_time_unix_nano=9),)}, False),
+        ({}, {"model_calls": ()}, False),  # a tool's own trace
     ],
 )
 def test_a_trace_without_root_that_ends_in_a_tool_call_broke_off(
-    call: Any, root: Any, closed: Any, *, broke_off: bool
+    call: Any, fields: Any, broke_off: bool
 ) -> None:
-    score = confidence(a_trace(tool_calls=(last_call(**call),), root=root, closed=closed))
-
-    assert ("it broke off in a tool call" in str(score.explanation)) is broke_off
-
-
-def test_a_model_that_went_on_after_the_call_did_not_break_off() -> None:
-    later = (ModelCall(span_id="m", start_time_unix_nano=9),)
-
-    score = confidence(
-        a_trace(tool_calls=(last_call(),), model_calls=later, root="missing", closed="idle")
+    trace = a_trace(
+        **{"root": "missing", "closed": "idle", **fields}, tool_calls=(last_call(**call),)
     )
 
-    assert score.value == 1.0
-
-
-def test_a_tools_own_trace_did_not_break_off() -> None:
-    score = confidence(
-        a_trace(tool_calls=(last_call(),), model_calls=(), root="missing", closed="idle")
-    )
-
-    assert score.value == 1.0
+    assert ("it broke off in a tool call" in str(confidence(trace).explanation)) is broke_off
 
 
 QUESTION = "Has my order 4711 shipped?"

@@ -36,32 +36,18 @@ def spec_of(function: object) -> Spec:
     return spec
 
 
-def test_the_decorator_returns_the_function_itself() -> None:
-    def polite(trace: Trace) -> Score:
-        """Whether the output says please."""
-        return Score(value=float("please" in (trace.output or "")))
-
-    decorated = evaluator(version="1")(polite)
-
-    assert decorated is polite
-    assert polite(a_trace(output="please wait")).value == 1.0
-
-
-def test_name_doc_and_threshold_come_from_the_function_and_the_decorator() -> None:
-    @evaluator(version="3", threshold=0.9)
+def test_the_decorator_returns_the_function_itself_and_declares_it() -> None:
     def brevity(trace: Trace) -> Score:
         """Short answers."""
         return Score(value=1.0)
 
-    spec = spec_of(brevity)
+    decorated = evaluator(version="3", threshold=0.9)(brevity)
 
-    assert (spec.name, spec.version, spec.threshold, spec.doc) == (
-        "brevity",
-        "3",
-        0.9,
-        "Short answers.",
-    )
-    assert (spec.scope, spec.method, spec.needs) == ("trace", "deterministic", ())
+    spec = spec_of(decorated)
+    assert decorated is brevity
+    assert (spec.name, spec.version, spec.threshold) == ("brevity", "3", 0.9)
+    assert (spec.doc, spec.scope, spec.needs) == ("Short answers.", "trace", ())
+    assert spec.method == "deterministic"
 
 
 def test_resources_are_read_by_type() -> None:
@@ -87,12 +73,33 @@ def test_resources_are_read_by_type() -> None:
     assert (spec_of(counting).method, spec_of(counting).running) == ("formula", Count)
 
 
-def test_a_first_parameter_that_is_neither_trace_nor_session_is_refused() -> None:
-    with pytest.raises(TypeError, match="evaluator `wrong`: `text` must be a Trace or a Session"):
+def test_a_signature_that_cannot_be_run_is_refused() -> None:
+    def of_text(text: str) -> Score:
+        return Score(value=1.0)
 
-        @evaluator(version="1")
-        def wrong(text: str) -> Score:
-            return Score(value=1.0)
+    def of_clock(trace: Trace, *, clock: float) -> Score:
+        return Score(value=1.0)
+
+    def positional(trace: Trace, limit: int = 1) -> Score:
+        return Score(value=1.0)
+
+    def embedding(session: Session, *, vectors: Embedder) -> Score:
+        return Score(value=1.0)
+
+    def sharing(trace: Trace, *, share: UnitInterval = 2.0) -> Score:
+        return Score(value=1.0)
+
+    for wrong, why in (
+        (of_text, "evaluator `of_text`: `text` must be a Trace or a Session"),
+        (of_clock, "evaluator `of_clock`: nothing provides `clock"),
+        (positional, "evaluator `positional`: `limit` must be keyword-only"),
+        (embedding, "evaluator `embedding`: a session has its turns"),
+        (sharing, "evaluator `sharing`: default of `share`"),
+    ):
+        with pytest.raises(TypeError, match=why):
+            evaluator(version="1")(wrong)
+    with pytest.raises(TypeError, match="lower_snake_case"):
+        evaluator(version="1", name="Not This")(of_text)
 
 
 def test_without_annotations_the_name_says_what_it_takes() -> None:
@@ -131,46 +138,6 @@ def test_without_parentheses_or_a_version_one_line_says_what_to_write(
 
 def test_a_score_takes_its_value_and_the_explanation_by_position() -> None:
     assert Score(0.7, "why") == Score(value=0.7, explanation="why")
-
-
-def test_a_resource_that_nothing_provides_is_refused() -> None:
-    with pytest.raises(TypeError, match="evaluator `wrong`: nothing provides `clock"):
-
-        @evaluator(version="1")
-        def wrong(trace: Trace, *, clock: float) -> Score:
-            return Score(value=1.0)
-
-
-def test_a_positional_option_is_refused() -> None:
-    with pytest.raises(TypeError, match="evaluator `wrong`: `limit` must be keyword-only"):
-
-        @evaluator(version="1")
-        def wrong(trace: Trace, limit: int = 1) -> Score:
-            return Score(value=1.0)
-
-
-def test_a_session_evaluator_cannot_ask_for_a_trace_s_resources() -> None:
-    with pytest.raises(TypeError, match="evaluator `wrong`: a session has its turns"):
-
-        @evaluator(version="1")
-        def wrong(session: Session, *, vectors: Embedder) -> Score:
-            return Score(value=1.0)
-
-
-def test_a_default_that_breaks_its_own_annotation_is_refused() -> None:
-    with pytest.raises(TypeError, match="evaluator `wrong`: default of `share`"):
-
-        @evaluator(version="1")
-        def wrong(trace: Trace, *, share: UnitInterval = 2.0) -> Score:
-            return Score(value=1.0)
-
-
-def test_a_name_that_is_not_lower_snake_case_is_refused() -> None:
-    with pytest.raises(TypeError, match="lower_snake_case"):
-
-        @evaluator(version="1", name="Not This")
-        def wrong(trace: Trace) -> Score:
-            return Score(value=1.0)
 
 
 @pytest.mark.parametrize(

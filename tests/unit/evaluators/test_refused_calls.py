@@ -14,6 +14,7 @@ from evaluators.trace.tool_correctness import tool_correctness
 from tests.support.evaluating import a_call, a_tool, a_trace
 
 SCHEMA = {"type": "object", "required": ["command"]}
+REFUSERS: tuple[Rejection, ...] = ("user", "policy")
 
 
 def refused(by: Rejection = "user", arguments: JSON = None, *, name: str = "run") -> ToolCall:
@@ -25,35 +26,25 @@ RAN = a_call("run", {"command": "ls"}, span_id="1")
 BROKEN = a_call("run", {"command": "make"}, span_id="2", error="exit 2")
 
 
-@pytest.mark.parametrize("by", ["user", "policy"])
-def test_it_does_not_count_against_tool_correctness(by: Rejection) -> None:
-    assert tool_correctness(a_trace(tool_calls=(RAN, refused(by)))).value == 1.0
-    assert tool_correctness(a_trace(tool_calls=(RAN, BROKEN, refused(by)))).value == 0.5
-
-
-def test_its_name_and_arguments_do_not_either() -> None:
+def test_it_does_not_count_against_tool_correctness_nor_do_its_name_and_arguments() -> None:
+    for by in REFUSERS:
+        assert tool_correctness(a_trace(tool_calls=(RAN, refused(by)))).value == 1.0
+        assert tool_correctness(a_trace(tool_calls=(RAN, BROKEN, refused(by)))).value == 0.5
     offered = (a_tool("run", SCHEMA),)
     calls = (RAN, refused(arguments={"cmd": "x"}), refused(name="teleport"))
 
     score = tool_correctness(a_trace(tool_calls=calls, tools_offered=offered))
+    alone = tool_correctness(a_trace(tool_calls=(refused(),)))
 
     assert (score.value, score.evidence) == (1.0, ())
+    assert (alone.state, alone.explanation) == ("not_applicable", "every tool call was refused")
 
 
-def test_a_trace_of_refused_calls_alone_has_nothing_to_judge() -> None:
-    score = tool_correctness(a_trace(tool_calls=(refused(),)))
-
-    assert (score.state, score.explanation) == ("not_applicable", "every tool call was refused")
-
-
-def test_it_is_no_failure_and_recovers_none() -> None:
+def test_it_is_no_failure_recovers_none_and_writes_nothing() -> None:
     assert failures((BROKEN, refused())) == ((BROKEN,), ())
     assert failures((refused(), RAN)) == ((), ())
     assert first_failure(a_trace(tool_calls=(refused(),))) is None
     assert not refused().failed
-
-
-def test_it_is_no_write() -> None:
     assert writes((refused(),)) == ()
     assert len(writes((a_call("run", {"command": "rm -r build"}),))) == 1
 

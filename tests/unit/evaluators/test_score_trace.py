@@ -4,17 +4,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from evaluators.declare import declared, evaluator
 from evaluators.expectations import Expectation
-from evaluators.model import Method, Outcome, Previous, Score, ToolCall, Trace
+from evaluators.model import Method, Outcome, Previous, Score, Trace
 from evaluators.plan import Plan, Settings, make_plan
 from evaluators.providers.scripted import ScriptedEmbedder
 from evaluators.registry import Registry
 from evaluators.resources import History
 from evaluators.run import score_trace
 from tests.support.evaluating import OURS, HashEmbedder, a_call, a_trace
+from tests.support.table import for_each
 
 EVERYTHING = make_plan(OURS, {}, embedder="hash", expectations=True)
 
@@ -49,42 +48,50 @@ def test_a_score_has_four_decimals_and_success_compares_the_value_as_returned() 
     assert (outcome.state, outcome.score, outcome.success) == ("scored", 0.5, False)
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -0.1, 1.000_1, None])
-def test_a_value_that_is_no_score_fails(value: float | None) -> None:
-    outcome = outcome_of(lambda: Score(value=value))
+@for_each(
+    "returned,method,kind",
+    [
+        *(
+            (Score(value=n), None, "invalid_score")
+            for n in (math.nan, math.inf, -0.1, 1.0001, None)
+        ),
+        (Score(value=math.nan), "custom", "invalid_score"),
+        (10**400, None, "invalid_score"),
+        ("high", None, "invalid_score"),
+        *(
+            (Score(value=1.0, metadata={"it": it}), "custom", "invalid_metadata")
+            for it in ({1, 2}, 1 << 70, math.nan, "\ud800", "x" * (17 << 10))
+        ),
+        (Score(value=1.0, explanation="\ud800"), "custom", "invalid_metadata"),
+        (Score(value=1.0, explanation="x" * (17 << 10)), "custom", "invalid_metadata"),
+    ],
+)
+def test_what_is_no_score_or_fits_in_no_record_fails(
+    returned: Any, method: Method | None, kind: str
+) -> None:
+    outcome = outcome_of(lambda: returned, method=method)
 
     assert (outcome.state, outcome.score, outcome.success) == ("failed", None, None)
     assert outcome.error is not None
-    assert outcome.error.type == "invalid_score"
+    assert outcome.error.type == kind
 
 
-@pytest.mark.parametrize(
-    ("value", "clamped"), [(-3.0, 0.0), (1.7, 1.0), (math.inf, 1.0), (0.3, 0.3)]
+@for_each(
+    "returned,method,score",
+    [
+        (Score(value=-3.0), "custom", 0.0),
+        (Score(value=1.7), "custom", 1.0),
+        (Score(value=math.inf), "custom", 1.0),
+        (Score(value=0.3), "custom", 0.3),
+        *((0.25, None, 0.25), (1, None, 1.0), (True, None, 1.0), (False, None, 0.0)),
+    ],
 )
-def test_a_third_party_s_value_is_clamped(value: float, clamped: float) -> None:
-    outcome = outcome_of(lambda: Score(value=value), method="custom")
+def test_a_third_party_s_value_is_clamped_and_a_number_or_a_truth_value_is_a_score(
+    returned: Any, method: Method | None, score: float
+) -> None:
+    outcome = outcome_of(lambda: returned, method=method)
 
-    assert (outcome.state, outcome.score) == ("scored", clamped)
-
-
-def test_a_third_party_s_nan_fails() -> None:
-    assert outcome_of(lambda: Score(value=math.nan), method="custom").state == "failed"
-
-
-@pytest.mark.parametrize("value", [{1, 2}, 1 << 70, math.nan, "\ud800", "x" * (17 << 10)])
-def test_a_third_party_s_metadata_must_be_json_that_a_record_can_hold(value: Any) -> None:
-    outcome = outcome_of(lambda: Score(value=1.0, metadata={"it": value}), method="custom")
-
-    assert outcome.error is not None
-    assert outcome.error.type == "invalid_metadata"
-
-
-@pytest.mark.parametrize("text", ["\ud800", "x" * (17 << 10)])
-def test_a_third_party_s_explanation_must_be_text_that_a_record_can_hold(text: str) -> None:
-    outcome = outcome_of(lambda: Score(value=1.0, explanation=text), method="custom")
-
-    assert outcome.error is not None
-    assert outcome.error.type == "invalid_metadata"
+    assert (outcome.state, outcome.score) == ("scored", score)
 
 
 def test_an_exception_is_one_evaluator_s_outcome_only() -> None:
@@ -100,39 +107,11 @@ def test_an_exception_is_one_evaluator_s_outcome_only() -> None:
     assert len(outcome.error.message) <= 500
 
 
-def test_something_that_is_no_score_at_all_fails() -> None:
-    outcome = outcome_of(lambda: "high")  # type: ignore[arg-type, return-value]
+@for_each("returned,assumed", [(None, None), (Score.assume(1.0, "no tools"), 1.0)])
+def test_nothing_to_judge_has_no_score(returned: Score | None, assumed: float | None) -> None:
+    outcome = outcome_of(lambda: returned)
 
-    assert outcome.error is not None
-    assert outcome.error.message == "returned str, not a Score"
-
-
-@pytest.mark.parametrize(("value", "score"), [(0.25, 0.25), (1, 1.0), (True, 1.0), (False, 0.0)])
-def test_a_number_or_a_truth_value_is_a_score(value: float, score: float) -> None:
-    assert outcome_of(lambda: value).score == score
-
-
-def test_none_is_nothing_to_judge() -> None:
-    outcome = outcome_of(lambda: None)
-
-    assert (outcome.state, outcome.score, outcome.reason) == (
-        "not_applicable",
-        None,
-        "nothing_to_judge",
-    )
-
-
-def test_a_number_too_large_for_a_float_fails_its_evaluator() -> None:
-    outcome = outcome_of(lambda: 10**400)
-
-    assert outcome.error is not None
-    assert outcome.error.type == "invalid_score"
-
-
-def test_nothing_to_judge_has_an_assumed_number_and_no_score() -> None:
-    outcome = outcome_of(lambda: Score.assume(1.0, "no tools"))
-
-    assert (outcome.state, outcome.score, outcome.assumed) == ("not_applicable", None, 1.0)
+    assert (outcome.state, outcome.score, outcome.assumed) == ("not_applicable", None, assumed)
     assert (outcome.reason, outcome.success) == ("nothing_to_judge", None)
 
 
@@ -228,24 +207,3 @@ def test_an_embedder_that_fails_fails_only_evaluators_that_embed() -> None:
     assert states["coherence"] == "failed"
     assert states["confidence"] == "scored"
     assert states["tool_correctness"] == "scored"
-
-
-def test_the_example_of_the_guide_works() -> None:
-    @evaluator(version="1", threshold=0.9)
-    def tool_success(trace: Trace) -> Score:
-        """Share of the trace's tool calls that did not end in error."""
-        calls = trace.tool_calls
-        if not calls:
-            return Score.assume(1.0, "the trace called no tools")
-        failed = tuple(call.span_id for call in calls if call.error and call.span_id)
-        return Score(
-            value=1 - len(failed) / len(calls),
-            explanation=f"{len(failed)} of {len(calls)} tool calls failed",
-            evidence=failed,
-        )
-
-    calls = (ToolCall(name="a", span_id="1", error="no"), ToolCall(name="a", span_id="2"))
-
-    score = tool_success(a_trace(tool_calls=calls))
-
-    assert (score.value, score.evidence) == (0.5, ("1",))

@@ -4,10 +4,9 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from evaluators.matching.final_answer import gives_up, lacks_answer
-from tests.support.conventions import AGENT, CHAT, call, said, tool
+from evaluators.model import Trace
+from tests.support.conventions import AGENT, call, model, raised, ran, said
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.table import for_each
 from tests.support.weather import one_call
@@ -74,50 +73,40 @@ NO_STOPS = (
     "Pit::Stop",
 )
 """An order that is cancelled is no run, gRPC's ABORTED is a conflict; the types of the others do not say it."""
-ASKED = {**CHAT, "gen_ai.output.messages": said("", call("find_order", "c1", id=7))}
+ASKED = model(2, answer=said("", call("find_order", "c1", id=7)))
 
 
-def exception(kind: str, message: str = "stopped", **more: str) -> tuple[str, dict[str, Any]]:
-    return "exception", {"exception.type": kind, "exception.message": message, **more}
+def stopped(root: SpanSpec, *inner: SpanSpec) -> Trace:
+    return trace_of(root, ASKED, *inner)
 
 
-def stopped(root: SpanSpec, tool_span: SpanSpec) -> tuple[SpanSpec, ...]:
-    return root, SpanSpec(id=2, parent=1, attributes=ASKED, end=1), tool_span
+def root_of(*kinds: str, status: int = 2, message: str = "stopped", stack: str = "") -> SpanSpec:
+    more = {"exception.stacktrace": stack} if stack else {}
+    events = [raised(kind, message, **more) for kind in kinds]
+    return SpanSpec(id=1, attributes=AGENT, end=9, status=status, message=message, events=events)
 
 
-def root_of(kind: str, status: int = 2) -> SpanSpec:
-    return SpanSpec(id=1, attributes=AGENT, end=9, status=status, events=[exception(kind)])
-
-
-def tool_of(kind: str, **more: Any) -> SpanSpec:
-    attributes = tool("find_order", **{"gen_ai.tool.call.id": "c1"}, **more)
-    return SpanSpec(
-        id=3, parent=1, attributes=attributes, start=2, end=9, status=2, events=[exception(kind)]
-    )
+def tool_of(kind: str, start: int = 2, **more: Any) -> SpanSpec:
+    events = [raised(kind, "stopped")]
+    fields: dict[str, Any] = {"end": 9, "status": 2, "events": events, **more}
+    return ran(3, start, "find_order", "c1", **fields)
 
 
 @for_each("status", [0, 2])
 @for_each("kind", TYPES)
 def test_what_somebody_stopped_has_not_failed(kind: str, status: int) -> None:
-    trace = trace_of(*stopped(root_of(kind, status), tool_of(kind)))
+    trace = stopped(root_of(kind, status=status), tool_of(kind))
+    by_type = model(2, 1, end=8, status=2, attributes={"error.type": kind})
+    of_model = trace_of(root_of(), by_type)
 
     left = one_call(trace)
-    assert (trace.status, trace.error) == ("cancelled", None)
     assert (left.error, left.unanswered) == (None, True)
     assert (lacks_answer(trace), gives_up(trace)) == (None, None)
+    assert [each.error for each in of_model.model_calls] == [None]
+    assert [(t.status, t.error) for t in (trace, of_model)] == [("cancelled", None)] * 2
 
 
-@for_each("kind", TYPES)
-def test_a_model_call_that_somebody_stopped_has_not_failed(kind: str) -> None:
-    attributes = {**CHAT, "error.type": kind}
-    by_type = SpanSpec(id=2, parent=1, attributes=attributes, start=1, end=8, status=2)
-    trace = trace_of(SpanSpec(id=1, attributes=AGENT, end=9, status=2, message="stop"), by_type)
-
-    assert [each.error for each in trace.model_calls] == [None]
-    assert (trace.status, trace.error) == ("cancelled", None)
-
-
-@pytest.mark.parametrize(
+@for_each(
     "codes",
     [
         {"rpc.grpc.status_code": 1},
@@ -129,141 +118,100 @@ def test_a_model_call_that_somebody_stopped_has_not_failed(kind: str) -> None:
     ],
 )
 def test_codes_say_it(codes: dict[str, Any]) -> None:
-    trace = trace_of(
-        SpanSpec(id=1, attributes={**AGENT, **codes}, end=9, status=2),
-        SpanSpec(id=2, parent=1, attributes=CHAT, end=5),
-    )
+    root = SpanSpec(id=1, attributes={**AGENT, **codes}, end=9, status=2)
+    trace = trace_of(root, model(2, end=5))
 
     assert (trace.status, trace.error) == ("cancelled", None)
 
 
-@pytest.mark.parametrize("reason", ["cancelled", "canceled", "abort", "user_cancelled"])
+@for_each("reason", ["cancelled", "canceled", "abort", "user_cancelled"])
 def test_a_finish_reason_says_it(reason: str) -> None:
     of_choice = json.dumps({"choices": [{"finish_reason": reason, "message": {}}]})
     flat = {f"llm.output_messages.0.message.{each}": "The or" for each in ("role", "content")}
     by_openinference = {"openinference.span.kind": "LLM", "output.value": of_choice, **flat}
-    answered = {**CHAT, "gen_ai.output.messages": said("The or")}
     for answer in (
-        {**answered, "gen_ai.response.finish_reasons": [reason]},
-        {**answered, "ai.response.finishReason": reason},
-        by_openinference,
+        model(2, answer=said("The or"), attributes={"gen_ai.response.finish_reasons": [reason]}),
+        model(2, answer=said("The or"), attributes={"ai.response.finishReason": reason}),
+        SpanSpec(id=2, parent=1, attributes=by_openinference, end=5),
     ):
-        trace = trace_of(
-            SpanSpec(id=1, attributes=AGENT, end=9),
-            SpanSpec(id=2, parent=1, attributes=answer, end=5),
-        )
-
-        assert trace.status == "cancelled"
+        assert trace_of(SpanSpec(id=1, attributes=AGENT, end=9), answer).status == "cancelled"
 
 
-@pytest.mark.parametrize("kind", NO_STOPS)
+@for_each("kind", NO_STOPS)
 def test_a_time_out_is_a_failure(kind: str) -> None:
-    trace = trace_of(*stopped(root_of(kind), tool_of(kind)))
+    trace = stopped(root_of(kind), tool_of(kind))
 
     assert (trace.status, trace.error, one_call(trace).error) == ("error", "stopped", "stopped")
 
 
-@pytest.mark.parametrize("kind", TIME_OUTS)
+@for_each("kind", TIME_OUTS)
 def test_what_a_time_out_around_it_stopped_has_failed(kind: str) -> None:
-    around = SpanSpec(id=4, parent=1, start=2, end=9, status=2, events=[exception(kind)])
-    inner = replace(tool_of("asyncio.exceptions.CancelledError"), parent=4, start=3)
-    trace = trace_of(*stopped(SpanSpec(id=1, attributes=AGENT, end=9, status=2), inner), around)
+    events = [raised(kind, "stopped")]
+    around = SpanSpec(id=4, parent=1, start=2, end=9, status=2, events=events)
+    inner = tool_of("asyncio.exceptions.CancelledError", 3, parent=4)
+    trace = stopped(root_of(message=""), inner, around)
 
     assert (trace.status, one_call(trace).error) == ("error", "stopped")
 
 
-def test_a_time_out_of_dotnet_is_known_by_what_led_to_it() -> None:
-    calls = {"exception.stacktrace": "TaskCanceledException: ...\n ---> System.TimeoutException: x"}
-    event = exception("System.Threading.Tasks.TaskCanceledException", **calls)
-    trace = trace_of(SpanSpec(id=1, attributes=AGENT, end=9, status=2, events=[event]))
-
-    assert trace.status == "error"
+DOTNET = "System.Threading.Tasks.TaskCanceledException"
 
 
 @for_each(
-    "stack,status",
+    "kind,stack,status",
     [
-        ("AbortError: This operation was aborted\n    at new DOMException (...)", "cancelled"),
-        ("DOMException [AbortError]: This operation was aborted\n    at ...", "cancelled"),
-        ("TimeoutError: The operation timed out\n    at ...", "error"),
-        ("NotFoundError: AbortError: no\n    at ...", "error"),
+        ("DOMException", "AbortError: This operation was aborted\n    at new ...", "cancelled"),
+        ("DOMException", "DOMException [AbortError]: This was aborted\n    at ...", "cancelled"),
+        ("DOMException", "TimeoutError: The operation timed out\n    at ...", "error"),
+        ("DOMException", "NotFoundError: AbortError: no\n    at ...", "error"),
+        # .NET's time-out is known by what led to it
+        (DOTNET, "TaskCanceledException: ...\n ---> System.TimeoutException: x", "error"),
     ],
 )
-def test_a_dom_exception_says_at_the_head_of_its_stack_which_one_it_is(
-    stack: str, status: str
+def test_the_head_of_its_stack_or_what_led_to_it_says_which_one_it_is(
+    kind: str, stack: str, status: str
 ) -> None:
-    event = exception("DOMException", **{"exception.stacktrace": stack})
-    trace = trace_of(SpanSpec(id=1, attributes=AGENT, end=9, status=2, events=[event]))
-
-    assert trace.status == status
+    assert trace_of(root_of(kind, stack=stack)).status == status
 
 
-@pytest.mark.parametrize(
-    "message", ["CancelledError", "the user cancelled", "AbortError: aborted", "context canceled"]
+@for_each(
+    "kinds,message",
+    [
+        *((["RuntimeError"], text) for text in ("CancelledError", "the user cancelled")),
+        *((["RuntimeError"], text) for text in ("AbortError: aborted", "context canceled")),
+        (["asyncio.exceptions.CancelledError", "ValueError"], "bad"),  # the last one decides
+    ],
 )
-def test_words_make_nothing_cancelled(message: str) -> None:
-    events = [exception("RuntimeError", message)]
-    trace = trace_of(
-        SpanSpec(id=1, attributes=AGENT, end=9, status=2, message=message, events=events)
-    )
+def test_words_make_nothing_cancelled(kinds: list[str], message: str) -> None:
+    trace = trace_of(root_of(*kinds, message=message))
 
     assert (trace.status, trace.error) == ("error", message)
 
 
-def test_the_last_exception_decides() -> None:
-    events = [exception("asyncio.exceptions.CancelledError"), exception("ValueError", "bad")]
-    trace = trace_of(SpanSpec(id=1, attributes=AGENT, end=9, status=2, events=events))
-
-    assert (trace.status, trace.error) == ("error", "bad")
-
-
 def test_an_error_without_a_type_is_the_stops_where_nothing_began_after_it() -> None:
-    untold = SpanSpec(id=1, attributes=AGENT, end=9, status=2, message="run ended")
-    assert trace_of(*stopped(untold, tool_of("AbortError"))).status == "cancelled"
+    bare = ran(3, 2, "find_order", end=9, status=2)
+    around = stopped(root_of("AbortError"), bare)
+    went_on = stopped(root_of("AbortError"), replace(bare, end=3), model(5, 4, end=9))
 
-    bare = SpanSpec(id=3, parent=1, attributes=tool("find_order"), start=2, end=9, status=2)
-    stopped_around = trace_of(*stopped(root_of("AbortError"), bare))
-    assert (stopped_around.status, one_call(stopped_around).error) == ("cancelled", None)
-
-    earlier = SpanSpec(id=3, parent=1, attributes=tool("find_order"), start=2, end=3, status=2)
-    went_on = SpanSpec(id=5, parent=1, attributes=CHAT, start=4, end=9)
-    failed = trace_of(*stopped(root_of("AbortError"), earlier), went_on)
-    assert (failed.status, one_call(failed).error) == ("cancelled", "error")
+    assert stopped(root_of(message="run ended"), tool_of("AbortError")).status == "cancelled"
+    assert (around.status, one_call(around).error) == ("cancelled", None)
+    assert (went_on.status, one_call(went_on).error) == ("cancelled", "error")
 
 
 def test_a_run_that_went_on_after_a_stopped_call_is_not_cancelled() -> None:
-    answer = {**CHAT, "gen_ai.output.messages": said("No order 7.")}
-    root = SpanSpec(id=1, attributes=AGENT, end=9)
-    stopped_call = SpanSpec(
-        id=3,
-        parent=1,
-        attributes=tool("find_order", **{"gen_ai.tool.call.id": "c1"}),
-        start=2,
-        end=3,
-        status=2,
-        events=[exception("asyncio.exceptions.CancelledError")],
-    )
-    last = SpanSpec(id=4, parent=1, attributes=answer, start=5, end=8)
-    trace = trace_of(*stopped(root, stopped_call), last)
+    stopped_call = tool_of("asyncio.exceptions.CancelledError", end=3)
+    last = model(4, 5, answer=said("No order 7."), end=8)
+    trace = stopped(SpanSpec(id=1, attributes=AGENT, end=9), stopped_call, last)
 
     assert (trace.status, trace.output) == ("unset", "No order 7.")
     assert one_call(trace).error is None
 
 
 def test_a_failure_that_stopped_the_work_beside_it_is_a_failure() -> None:
-    failing = SpanSpec(
-        id=4,
-        parent=1,
-        attributes=tool("get_weather", **{"gen_ai.tool.call.id": "c2"}),
-        start=2,
-        end=8,
-        status=2,
-        events=[exception("ValueError", "no such city")],
-    )
-    trace = trace_of(*stopped(root_of("ValueError"), tool_of("CancelledError")), failing)
+    events = [raised("ValueError", "no such city")]
+    failing = ran(4, 2, "get_weather", "c2", end=8, status=2, events=events)
+    trace = stopped(root_of("ValueError"), tool_of("CancelledError"), failing)
 
+    errors = {"find_order": None, "get_weather": "no such city"}
     assert trace.status == "error"
-    assert {c.name: c.error for c in trace.tool_calls} == {
-        "find_order": None,
-        "get_weather": "no such city",
-    }
+    assert {c.name: c.error for c in trace.tool_calls} == errors

@@ -1,9 +1,6 @@
 """pass@k and pass^k: the document's, the posterior's, and the papers' published numbers."""
 
-import json
 import random
-from pathlib import Path
-from typing import Any
 
 import pytest
 from scipy.special import betainc, betaincinv
@@ -12,30 +9,11 @@ from evaluators.formulas.pass_k import (
     Passing,
     beta_probability,
     beta_quantile,
-    combinatorial_pass_at_k,
-    combinatorial_pass_pow_k,
     conversation,
     pass_at_k,
     pass_pow_k,
     posterior,
 )
-from tests.support.table import for_each
-
-FILE = Path(__file__).parents[3] / "data" / "passk_reference.json"
-ROWS: list[dict[str, Any]] = json.loads(FILE.read_text())["rows"]
-
-
-@for_each("row", ROWS)
-def test_the_papers_estimators_give_the_published_numbers(row: dict[str, Any]) -> None:
-    hist, n = row["hist"], row["trials"]
-    tasks = sum(hist)
-
-    for k in range(1, n + 1):
-        hat = sum(count * combinatorial_pass_pow_k(n, c, k) for c, count in enumerate(hist))
-        at = sum(count * combinatorial_pass_at_k(n, c, k) for c, count in enumerate(hist))
-
-        assert hat / tasks == pytest.approx(row["pass_hat_comb"][k - 1], abs=1e-6)
-        assert at / tasks == pytest.approx(row["pass_at_comb"][k - 1], abs=1e-6)
 
 
 def test_the_document_s_example() -> None:

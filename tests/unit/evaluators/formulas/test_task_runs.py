@@ -29,10 +29,6 @@ def test_the_published_rows(row: dict[str, Any]) -> None:
         assert (passing.tasks, passing.left_out) == (len(tasks), 0)
 
 
-def test_there_are_forty_seven_published_rows() -> None:
-    assert len(ROWS) == 47
-
-
 def test_tasks_with_too_few_runs_are_left_out_and_counted() -> None:
     often = [Run(f"s-{at}", at, True) for at in range(3)]
 

@@ -20,16 +20,15 @@ def read(raw: str) -> Verdict:
     return to_block(read_object(raw), Verdict)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "raw",
     [
-        '{"score": 0.5}',
-        '\ufeff{"score": 0.5}',
-        '```json\n{"score": 0.5}\n```',
-        '```\n{"score": 0.5}\n```\n',
-        'Here it is: {"score": 0.5}. Done.',
+        *('{"score": 0.5}', '\ufeff{"score": 0.5}', '```json\n{"score": 0.5}\n```'),
+        *('```\n{"score": 0.5}\n```\n', 'Here it is: {"score": 0.5}. Done.'),
         '<think>maybe {"score": 0.1}</think>{"score": 0.5}',
+        'maybe {"score": 0.1}</think>{"score": 0.5}',  # the opening tag was swallowed
         '{"score": "0.5", "further": [1]}',
+        *(f'{{"score": "{n}", "reason": "x"}}' for n in (" 0.5 ", ".5", "+0.5", "0.5e0", "00.5")),
     ],
 )
 def test_one_object_is_found_whatever_stands_around_it(raw: str) -> None:
@@ -39,21 +38,17 @@ def test_one_object_is_found_whatever_stands_around_it(raw: str) -> None:
 @for_each(
     "raw",
     [
-        "",
-        "0.5",
-        "[]",
-        "null",
-        '{"score": 1.01}',
-        '{"score": -0.1}',
-        '{"score": true}',
-        '{"score": "nan"}',
-        '{"score": NaN}',
-        '{"score": Infinity}',
-        '{"score": null}',
-        '{"score": 0.5, "reason": 5}',
-        "{'score': 0.5}",
-        "{" * 5000,
-        '{"score": 0.1} or {"score": 0.9}',
+        *("", "0.5", "[]", "null", "{'score': 0.5}", "{" * 5000),
+        *(
+            f'{{"score": {n}}}'
+            for n in ("1.01", "-0.1", "true", '"nan"', "NaN", "Infinity", "null")
+        ),
+        *('{"score": 0.5, "reason": 5}', '{"score": 0.1} or {"score": 0.9}'),
+        # what a cut-off answer quotes is not its verdict
+        '{"quoted": {"score": 0.99}, "score": 0.',
+        'The trace says {"score": 0.99}. My verdict: {"score": 0.',
+        '<think>The trace says {"score": 0.99}',
+        'Well.\n<reasoning>{"score": 0.99}</think',
     ],
 )
 def test_anything_else_is_an_error_and_no_score(raw: str) -> None:
@@ -98,35 +93,12 @@ def test_a_rating_that_could_mean_several_things_is_an_error(raw: str) -> None:
         read_rating(raw)
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        '{"quoted": {"score": 0.99}, "score": 0.',
-        'The trace says {"score": 0.99}. My verdict: {"score": 0.',
-        '<think>The trace says {"score": 0.99}',
-        'Well.\n<reasoning>{"score": 0.99}</think',
-    ],
-)
-def test_the_text_quoted_by_a_cut_off_answer_is_not_its_verdict(raw: str) -> None:
-    with pytest.raises(AnswerError):
-        read(raw)
-
-
-def test_thoughts_whose_opening_tag_was_swallowed_are_no_answer() -> None:
-    assert read('maybe {"score": 0.1}</think>{"score": 0.5}').score == 0.5
-
-
 @for_each("tag", ["<think>", "</think>", "<reasoning>", "</reasoning>"])
 @for_each("form", ["{}", "```json\n{}\n```", "```json\n{}```!"])
 def test_an_answer_that_speaks_of_thinking_tags_is_an_answer(form: str, tag: str) -> None:
     answer = json.dumps({"score": 0.5, "reason": f"the agent wrote {tag} aloud"})
 
     assert read(form.replace("{}", answer)).score == 0.5
-
-
-@pytest.mark.parametrize("text", [" 0.5 ", ".5", "+0.5", "0.5e0", "00.5"])
-def test_a_number_may_come_as_text(text: str) -> None:
-    assert read(json.dumps({"score": text, "reason": "x"})).score == 0.5
 
 
 def test_reasoning_that_is_no_text_is_kept_as_json() -> None:

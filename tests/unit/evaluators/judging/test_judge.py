@@ -29,19 +29,28 @@ from tests.support.judging import (
     judge_turns,
     judged,
 )
+from tests.support.table import for_each
 
 TRACE = a_trace(tool_calls=(a_call("search", {"q": "Paris"}, span_id="c1"),))
 
 
-async def test_pandaprobe_takes_two_calls() -> None:
+@for_each(
+    "names,calls,prompts",
+    [
+        (PANDAPROBE, "shared", ["extraction", "judging"]),
+        (PANDAPROBE, "separate", ["extraction", *PANDAPROBE]),
+        (("confidence", "tool_correctness"), "shared", ["judging"]),  # none needs the extraction
+    ],
+)
+async def test_what_is_asked(names: tuple[str, ...], calls: Calls, prompts: list[str]) -> None:
     asked = answering()
 
-    verdict = await judge(TRACE, asked)
+    verdict = await judge(TRACE, asked, judged(*names), calls=calls)
 
-    assert [prompt.name for prompt, _ in asked.asked] == ["extraction", "judging"]
-    assert tuple(by_name(verdict)) == PANDAPROBE
+    assert len(asked.asked) == verdict.calls == len(prompts)
+    assert [prompt.name for prompt, _ in asked.asked][:1] == prompts[:1]
+    assert tuple(by_name(verdict)) == names
     assert {outcome.state for outcome in verdict.outcomes} == {"scored"}
-    assert verdict.calls == 2
 
 
 async def test_everything_that_is_judged_takes_three_calls() -> None:
@@ -76,15 +85,6 @@ async def test_how_many_calls_a_trace_of_three_turns_takes(
     assert len(asked.asked) / len(turns) == calls
 
 
-async def test_separate_calls_share_the_extraction() -> None:
-    asked = answering()
-
-    verdict = await judge(TRACE, asked, calls="separate")
-
-    assert len(asked.asked) == 1 + len(PANDAPROBE)
-    assert all(outcome.state == "scored" for outcome in verdict.outcomes)
-
-
 async def test_an_evaluator_with_a_model_of_its_own_gets_a_call_of_its_own() -> None:
     asked = answering()
     due = judged(*PANDAPROBE, confidence=Settings(model="big"))
@@ -95,14 +95,6 @@ async def test_an_evaluator_with_a_model_of_its_own_gets_a_call_of_its_own() -> 
     use = by_name(verdict)["confidence"].judge
     assert use is not None
     assert (use.model, use.calls) == ("big", 1)
-
-
-async def test_no_extraction_without_need() -> None:
-    asked = answering()
-
-    await judge(TRACE, asked, judged("confidence", "tool_correctness"))
-
-    assert len(asked.asked) == 1
 
 
 async def test_nothing_is_asked_when_nothing_can_be_judged() -> None:

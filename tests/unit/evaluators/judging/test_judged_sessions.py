@@ -1,5 +1,6 @@
 """agentic and conversation_quality: from a judge's answers to the documents' fields."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,10 @@ from evaluators.errors import SettingsError
 from evaluators.expectations import Expectation, ExpectedTool
 from evaluators.model import Outcome, Trace
 from evaluators.plan import Settings, make_plan
+from evaluators.providers.scripted import ScriptedJudge
 from tests.support.evaluating import OURS, a_call, a_trace
 from tests.support.judging import always, answering, by_name, judge_turns, judged
+from tests.support.table import for_each
 
 TRACES = [a_trace(trace_id=str(at), output=f"answer {at}") for at in range(4)]
 EXPECTED = {trace.trace_id: Expectation(output="right") for trace in TRACES}
@@ -25,48 +28,39 @@ def correct(*scores: float) -> Any:
     return answering(change)
 
 
+async def agentic(
+    asked: ScriptedJudge,
+    traces: Sequence[Trace] = TRACES,
+    expected: Mapping[str, Expectation] | None = EXPECTED,
+    **settings: Settings,
+) -> Outcome:
+    due = judged("agentic", **settings)
+    (outcome,) = (await judge_turns(traces, asked, due, expectations=expected)).outcomes
+    return outcome
+
+
+FIELDS = """session_id total_interactions correct_interactions is_fully_correct threshold correctness_scores
+correct_indices tool_correctness_scores k pass_at_k pass_at_k_ci_low pass_at_k_ci_high pass_pow_k pass_pow_k_ci_low
+pass_pow_k_ci_high"""
+
+
 async def test_all_interactions_are_judged_in_one_call() -> None:
     asked = correct(0.7, 1.0, 0.69, 1.0)
 
-    (outcome,) = (
-        await judge_turns(TRACES, asked, judged("agentic"), expectations=EXPECTED)
-    ).outcomes
+    outcome = await agentic(asked)
 
     assert len(asked.asked) == 1
     assert (outcome.score, outcome.success, outcome.threshold) == (0.75, False, 0.7)
     assert outcome.metadata["correct_indices"] == [0, 1, 3]
     assert outcome.metadata["pass_at_k"] == pytest.approx(1 - 0.25**3)
     assert outcome.metadata["pass_pow_k"] == pytest.approx(0.75**3)
-    assert list(outcome.metadata) == [
-        "session_id",
-        "total_interactions",
-        "correct_interactions",
-        "is_fully_correct",
-        "threshold",
-        "correctness_scores",
-        "correct_indices",
-        "tool_correctness_scores",
-        "k",
-        "pass_at_k",
-        "pass_at_k_ci_low",
-        "pass_at_k_ci_high",
-        "pass_pow_k",
-        "pass_pow_k_ci_low",
-        "pass_pow_k_ci_high",
-    ]
+    assert list(outcome.metadata) == FIELDS.split()
 
 
 async def test_its_options_are_the_document_s() -> None:
     settings = Settings(threshold=0.9, options={"k": 2, "mode": "bayesian", "ci_level": 0.9})
 
-    (outcome,) = (
-        await judge_turns(
-            TRACES,
-            correct(0.9, 0.9, 0.9, 0.8),
-            judged("agentic", agentic=settings),
-            expectations=EXPECTED,
-        )
-    ).outcomes
+    outcome = await agentic(correct(0.9, 0.9, 0.9, 0.8), agentic=settings)
 
     assert (outcome.score, outcome.threshold) == (0.75, 0.9)
     assert outcome.metadata["k"] == 2
@@ -76,11 +70,13 @@ async def test_its_options_are_the_document_s() -> None:
 async def test_only_interactions_with_an_expected_output_count() -> None:
     expected = {"1": EXPECTED["1"], "2": Expectation(regex="x")}
 
-    (outcome,) = (
-        await judge_turns(TRACES, correct(1.0), judged("agentic"), expectations=expected)
-    ).outcomes
+    outcome = await agentic(correct(1.0), expected=expected)
 
     assert (outcome.score, outcome.success, outcome.coverage) == (1.0, True, (1, 1))
+    for nothing in (None, {}, {"1": Expectation(regex="x")}):
+        asked = answering()
+        assert (await agentic(asked, expected=nothing)).reason == "no_expectations"
+        assert asked.asked == []
 
 
 async def test_turns_without_content_are_no_wrong_answers() -> None:
@@ -88,26 +84,13 @@ async def test_turns_without_content_are_no_wrong_answers() -> None:
 
     async def judged_with(*seen: int) -> Outcome:
         traces = [TRACES[at] if at in seen else blind[at] for at in range(4)]
-        asked = correct(*([1.0] * len(seen)))
-        due = judged("agentic")
-        (outcome,) = (await judge_turns(traces, asked, due, expectations=EXPECTED)).outcomes
-        return outcome
+        return await agentic(correct(*([1.0] * len(seen))), traces)
 
     most, few, nothing = await judged_with(0, 2, 3), await judged_with(2), await judged_with()
 
     assert (most.score, most.success, most.coverage) == (1.0, True, (4, 3))
     assert (few.state, few.reason, few.coverage) == ("skipped", "low_coverage", (4, 1))
     assert (nothing.state, nothing.reason) == ("not_applicable", "no_content")
-
-
-@pytest.mark.parametrize("expected", [None, {}, {"1": Expectation(regex="x")}])
-async def test_nothing_expected_is_not_applicable_and_costs_nothing(expected: Any) -> None:
-    asked = answering()
-
-    verdict = await judge_turns(TRACES, asked, judged("agentic"), expectations=expected)
-
-    assert verdict.outcomes[0].reason == "no_expectations"
-    assert asked.asked == []
 
 
 async def test_tool_correctness_is_null_without_expected_or_used_tools() -> None:
@@ -119,14 +102,8 @@ async def test_tool_correctness_is_null_without_expected_or_used_tools() -> None
         "2": Expectation(output="8"),
     }
 
-    (outcome,) = (
-        await judge_turns(
-            [used, TRACES[1], replace(used, trace_id="2")],
-            correct(1, 1, 1),
-            judged("agentic"),
-            expectations=expected,
-        )
-    ).outcomes
+    traces = [used, TRACES[1], replace(used, trace_id="2")]
+    outcome = await agentic(correct(1, 1, 1), traces, expected)
 
     first, *others = outcome.metadata["tool_correctness_scores"]
     assert first["overall_correctness"] == 1.0
@@ -140,9 +117,7 @@ async def test_a_missing_interaction_is_asked_for_again_and_then_fails() -> None
         return answer
 
     asked = answering(drop)
-    (outcome,) = (
-        await judge_turns(TRACES, asked, judged("agentic"), expectations=EXPECTED)
-    ).outcomes
+    outcome = await agentic(asked)
 
     assert len(asked.asked) == 2
     assert outcome.error is not None
@@ -209,31 +184,29 @@ async def test_expected_outcomes_are_reported_and_never_scored() -> None:
     assert (await _quality(scoring())).metadata["expected_outcomes"] is None
 
 
-@pytest.mark.parametrize("bad", [None, "4.5", True, [], float("nan"), float("inf")])
+@for_each("bad", [None, "4.5", True, [], float("nan"), float("inf")])
 async def test_a_part_that_breaks_its_schema_fails_the_verdict(bad: Any) -> None:
     asked = scoring(tool_routing=bad)
 
     outcome = await _quality(asked)
 
-    assert outcome.state == "failed"
-    assert outcome.score is None
-    assert len(asked.asked) == 2
+    assert (outcome.state, outcome.score, len(asked.asked)) == ("failed", None, 2)
 
 
-@pytest.mark.parametrize(
-    "options",
+@for_each(
+    "metrics",
     [
-        {"metrics": [{"metric": "task_completion"}]},
-        {"metrics": [{"metric": "tool_routing", "weight": 0}]},
-        {"metrics": [{"metric": "tool_routing"}, {"metric": "tool_routing"}]},
-        {"metrics": [{"metric": "Tool_Routing"}]},
-        {"metrics": [{"metric": "tool_routing", "weight": -1}]},
-        {"pass_threshold": 101},
+        [{"metric": "task_completion"}],
+        [{"metric": "tool_routing", "weight": 0}],
+        [{"metric": "tool_routing"}, {"metric": "tool_routing"}],
+        [{"metric": "Tool_Routing"}],
+        [{"metric": "tool_routing", "weight": -1}],
     ],
 )
-def test_a_selection_that_cannot_be_used_is_an_error_at_start(options: Any) -> None:
-    with pytest.raises(SettingsError, match="conversation_quality"):
-        judged("conversation_quality", conversation_quality=Settings(options=options))
+def test_a_selection_that_cannot_be_used_is_an_error_at_start(metrics: Any) -> None:
+    for options in ({"metrics": metrics}, {"pass_threshold": 101}):
+        with pytest.raises(SettingsError, match="conversation_quality"):
+            judged("conversation_quality", conversation_quality=Settings(options=options))
 
 
 def test_it_is_off_until_it_is_named() -> None:
@@ -260,23 +233,20 @@ async def test_both_take_one_call_and_a_bad_one_fails_alone() -> None:
     assert len(asked.asked) == 2
 
 
-@pytest.mark.parametrize("text", ["", "0.9", '{"agentic": {"verdicts": [0.9', "[]"])
+@for_each("text", ["", "0.9", '{"agentic": {"verdicts": [0.9', "[]"])
 async def test_garbage_about_a_session_is_one_outcome_each(text: str) -> None:
-    asked = always(text)
+    asked, due = always(text), judged("agentic", "conversation_quality")
 
-    verdict = await judge_turns(
-        TRACES, asked, judged("agentic", "conversation_quality"), expectations=EXPECTED
-    )
+    verdict = await judge_turns(TRACES, asked, due, expectations=EXPECTED)
 
     assert [outcome.state for outcome in verdict.outcomes] == ["failed", "failed"]
     assert len(asked.asked) == 2
 
 
 async def test_turns_that_cannot_be_read_are_not_judged() -> None:
-    unread: list[Trace] = [replace(trace, unread="undecodable") for trace in TRACES]
     asked = answering()
 
-    verdict = await judge_turns(unread, asked, judged("agentic"), expectations=EXPECTED)
+    outcome = await agentic(asked, [replace(trace, unread="undecodable") for trace in TRACES])
 
-    assert verdict.outcomes[0].state == "not_applicable"
+    assert outcome.state == "not_applicable"
     assert asked.asked == []

@@ -24,23 +24,10 @@ TRACE = a_trace(tool_calls=(a_call("search", {"q": "Paris"}),))
 EVERY = (*PANDAPROBE, *COGITATOR)
 
 GARBAGE = [
-    "",
-    "   ",
-    "I would say 0.9 out of 1.",
-    "Score: 0.9",
-    "0.9",
-    "1",
-    "true",
-    "null",
-    "[]",
-    "[0.9]",
-    "{}",
-    "{" * 10_000,
+    *("", "   ", "I would say 0.9 out of 1.", "Score: 0.9", "0.9", "1", "true", "null", "[]"),
+    *("[0.9]", "{}", "{" * 10_000, '{"score": 0.9}', '{"error": "overloaded"}', "```json\n```"),
     '{"task_completion": {"verdict": 0.9',
     "<think>" + '{"task_completion": {"verdict": 0.9, "reason": null}}',
-    '{"score": 0.9}',
-    '{"error": "overloaded"}',
-    "```json\n```",
     "<html><body>502</body></html>",
     '{"extraction": 0.9, "task_completion": 0.9, "confidence": 0.9}',
     '{"extraction": {"task": 1}, "confidence": {"confidence": NaN}}',
@@ -89,24 +76,18 @@ async def test_a_judge_that_is_down_is_asked_once(
     assert all(outcome.state == "failed" and outcome.judge is None for outcome in verdict.outcomes)
 
 
-async def test_a_spent_budget_skips() -> None:
-    asked = always(JudgeError(type="budget", message="spent"))
-
-    verdict = await judge(TRACE, asked, judged(*EVERY, confidence=Settings(model="big")))
-
-    assert len(asked.asked) == 1
-    assert {(o.state, o.reason, o.error) for o in verdict.outcomes} == {("skipped", "budget", None)}
-
-
-async def test_a_budget_that_ends_in_between_skips_the_remaining_evaluators() -> None:
+@for_each("asked_before", [0, 1])
+async def test_a_spent_budget_skips_what_remains(asked_before: int) -> None:
     def script(prompt: Prompt) -> str | Exception:
-        if prompt.name == "extraction":
+        if asked_before and prompt.name == "extraction":
             return fitting_answer(prompt)
         return JudgeError(type="budget", message="spent")
 
-    verdict = await judge(TRACE, ScriptedJudge(script))
+    asked = ScriptedJudge(script)
+    verdict = await judge(TRACE, asked, judged(*EVERY, confidence=Settings(model="big")))
 
-    assert {outcome.state for outcome in verdict.outcomes} == {"skipped"}
+    assert len(asked.asked) == 1 + asked_before
+    assert {(o.state, o.reason, o.error) for o in verdict.outcomes} == {("skipped", "budget", None)}
 
 
 async def test_a_failing_extraction_takes_only_those_that_need_it() -> None:
@@ -141,22 +122,9 @@ async def test_one_models_failure_is_not_anothers() -> None:
 
 
 BAD: list[Any] = [
-    {},
-    None,
-    0.9,
-    "0.9",
-    [],
-    {"confidence": None},
-    {"confidence": True},
-    {"confidence": "high"},
-    {"confidence": "0.9 of 1"},
-    {"confidence": -0.01},
-    {"confidence": 1.01},
-    {"confidence": 1e400},
-    {"confidence": [0.9]},
-    {"confidence": {"value": 0.9}},
-    {"score": 0.9},
-    {"confidence": 0.9, "reason": 7},
+    *({}, None, 0.9, "0.9", [], {"score": 0.9}, {"confidence": 0.9, "reason": 7}),
+    *({"confidence": each} for each in (None, True, "high", "0.9 of 1", -0.01, 1.01, 1e400)),
+    *({"confidence": each} for each in ([0.9], {"value": 0.9})),
 ]
 
 
@@ -173,29 +141,20 @@ async def test_a_bad_block_fails_alone_after_one_more_question(bad: Any) -> None
 
 
 async def test_missing_blocks_are_asked_for_once_more_in_one_call() -> None:
-    asked = answering(
-        lambda stage, it: (
-            {key: it[key] for key in ("confidence", "tool_correctness")}
-            if stage == "judging"
-            else it
-        )
+    given = ("confidence", "tool_correctness")
+    shared = answering(
+        lambda stage, it: {key: it[key] for key in given} if stage == "judging" else it
     )
+    separate = answering(lambda stage, it: it if stage in {"extraction", "judging_again"} else {})
 
-    verdict = await judge(TRACE, asked)
+    verdict = await judge(TRACE, shared)
+    apart = await judge(TRACE, separate, judged(*given), calls="separate")
 
-    assert {outcome.state for outcome in verdict.outcomes} == {"scored"}
-    assert [prompt.name for prompt, _ in asked.asked][2:] == ["judging_again"]
-    assert len(asked.asked[2][0].schema["properties"]) == len(PANDAPROBE) - 2
-    assert asked.asked[2][0].digest != asked.asked[1][0].digest
-
-
-async def test_separate_calls_ask_once_more_in_one() -> None:
-    asked = answering(lambda stage, it: it if stage in {"extraction", "judging_again"} else {})
-
-    verdict = await judge(TRACE, asked, judged("confidence", "tool_correctness"), calls="separate")
-
-    assert {outcome.state for outcome in verdict.outcomes} == {"scored"}
-    assert len(asked.asked) == 3
+    assert {outcome.state for outcome in (*verdict.outcomes, *apart.outcomes)} == {"scored"}
+    assert [prompt.name for prompt, _ in shared.asked][2:] == ["judging_again"]
+    assert len(shared.asked[2][0].schema["properties"]) == len(PANDAPROBE) - 2
+    assert shared.asked[2][0].digest != shared.asked[1][0].digest
+    assert len(separate.asked) == 3
 
 
 async def test_an_answer_stays_when_asking_again_fails() -> None:

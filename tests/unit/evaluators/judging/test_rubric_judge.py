@@ -11,6 +11,7 @@ from evaluators.model import Scope
 from evaluators.plan import Configured, Settings, make_plan
 from tests.support.evaluating import OURS, a_trace
 from tests.support.judging import always, answering, by_name, judge, judge_turns, judged
+from tests.support.table import for_each
 
 RUBRIC = "Evaluate whether the response keeps a professional tone."
 
@@ -41,28 +42,22 @@ async def test_the_score_is_clamped(said: Any, score: float, success: bool) -> N
     assert outcome.method == "llm_judge"
 
 
-@pytest.mark.parametrize("said", [None, True, "good", [0.5], float("nan"), float("inf")])
+@for_each("said", [None, True, "good", [0.5], float("nan"), float("inf")])
 async def test_a_score_that_is_not_a_number_fails(said: Any) -> None:
     (outcome,) = (await judge(a_trace(), scoring(said), planned())).outcomes
 
-    assert outcome.state == "failed"
-    assert outcome.score is None
+    assert (outcome.state, outcome.score) == ("failed", None)
 
 
-@pytest.mark.parametrize("said", ["Score: 0.75", '{"score": 0.75}', "0.75 out of 1, well written"])
-async def test_asked_alone_its_answer_needs_no_key(said: str) -> None:
+@for_each("said", ["Score: 0.75", '{"score": 0.75}', "0.75 out of 1, well written"])
+async def test_asked_alone_its_answer_needs_no_key_and_with_others_it_does(said: str) -> None:
     asked = always(said)
 
     (outcome,) = (await judge(a_trace(), asked, planned())).outcomes
+    beside = await judge(a_trace(), always(said), judged("faithfulness", "relevance"))
 
     assert (outcome.state, outcome.score, len(asked.asked)) == ("scored", 0.75, 1)
-
-
-@pytest.mark.parametrize("said", ["Score: 0.75", '{"score": 0.75}'])
-async def test_asked_with_others_an_answer_without_its_key_is_no_score(said: str) -> None:
-    verdict = await judge(a_trace(), always(said), judged("faithfulness", "relevance"))
-
-    assert {outcome.state for outcome in verdict.outcomes} == {"failed"}
+    assert {outcome.state for outcome in beside.outcomes} == {"failed"}
 
 
 async def test_it_is_asked_with_the_others_in_one_call() -> None:
@@ -95,20 +90,19 @@ def test_the_version_follows_the_rubric_unless_it_is_given() -> None:
     assert rubric_judge("tone", RUBRIC, "trace", 0.5, "7").version == "7"
 
 
-@pytest.mark.parametrize(
-    ("name", "rubric", "threshold"),
-    [("Tone", RUBRIC, 0.5), ("a/b", RUBRIC, 0.5), ("tone", "  ", 0.5), ("tone", RUBRIC, 1.5)],
+@for_each(
+    "name,rubric,threshold",
+    [
+        *(("Tone", RUBRIC, 0.5), ("a/b", RUBRIC, 0.5), ("tone", "  ", 0.5), ("tone", RUBRIC, 1.5)),
+        *((taken, RUBRIC, 0.5) for taken in ("confidence", "coherence", "latency")),
+    ],
 )
-def test_an_invalid_judge_is_named(name: str, rubric: str, threshold: float) -> None:
-    with pytest.raises(SettingsError, match=f"judges.{name}"):
-        rubric_judge(name, rubric, "trace", threshold)
-
-
-@pytest.mark.parametrize("name", ["confidence", "coherence", "latency"])
-def test_a_name_that_is_taken_is_an_error(name: str) -> None:
+def test_an_invalid_judge_or_one_whose_name_is_taken_is_named(
+    name: str, rubric: str, threshold: float
+) -> None:
     before = len(OURS)
 
     with pytest.raises(SettingsError, match=f"judges.{name}"):
-        with_rubric_judges(OURS, [rubric_judge(name, RUBRIC, "trace", 0.5)])
+        with_rubric_judges(OURS, [rubric_judge(name, rubric, "trace", threshold)])
 
     assert len(OURS) == before

@@ -1,9 +1,8 @@
 from dataclasses import replace
 
-import pytest
-
 from evaluators.matching.final_answer import gives_up, lacks_answer
 from evaluators.model import ModelCall, ToolCall, Trace
+from tests.support.table import for_each
 
 ANSWERED = Trace(
     trace_id="t",
@@ -23,52 +22,40 @@ def with_last_call(**facts: object) -> Trace:
     return replace(SILENT, tool_calls=(call,))
 
 
-def test_an_answer() -> None:
-    assert lacks_answer(ANSWERED) is False
-
-
-def test_no_answer() -> None:
-    assert lacks_answer(SILENT) is True
-    assert lacks_answer(replace(SILENT, output=" \n")) is True
-
-
-def test_what_is_not_exported_is_not_known() -> None:
-    assert lacks_answer(replace(SILENT, gaps=("no_content",))) is None
-    assert lacks_answer(replace(SILENT, gaps=("no_root",))) is None
-    assert lacks_answer(replace(SILENT, model_calls=())) is None
-
-
-def test_a_hand_over_and_a_refusal_end_a_turn() -> None:
-    assert lacks_answer(with_last_call(result="handed over")) is False
-    assert lacks_answer(with_last_call(error="User rejected it", rejected="user")) is False
-
-
-def test_a_turn_that_waits_for_an_approval_is_not_over() -> None:
-    assert lacks_answer(with_last_call(unanswered=True)) is None
-
-
-def test_a_turn_that_stops_at_a_failed_call_has_no_answer() -> None:
-    assert lacks_answer(with_last_call(error="boom")) is True
-
-
-@pytest.mark.parametrize(
-    "answer",
+@for_each(
+    "trace,expected",
     [
-        "I couldn't find that order.",
-        "I\u2019m unable to help with that.",
-        "Unfortunately we were not able to reach the store.",
-        "I can't access your account.",
-        "Something went wrong, please try again later.",
+        (ANSWERED, False),
+        (SILENT, True),
+        (replace(SILENT, output=" \n"), True),
+        # what is not exported is not known
+        (replace(SILENT, gaps=("no_content",)), None),
+        (replace(SILENT, gaps=("no_root",)), None),
+        (replace(SILENT, model_calls=()), None),
+        # a hand-over and a refusal end a turn, an approval that it waits for does not
+        (with_last_call(result="handed over"), False),
+        (with_last_call(error="User rejected it", rejected="user"), False),
+        (with_last_call(unanswered=True), None),
+        (with_last_call(error="boom"), True),
     ],
 )
-def test_answers_that_give_up(answer: str) -> None:
-    assert gives_up(replace(ANSWERED, output=answer)) is True
+def test_whether_an_answer_is_missing(trace: Trace, expected: bool | None) -> None:
+    assert lacks_answer(trace) is expected
 
 
-@pytest.mark.parametrize("answer", ["In Oslo.", "You can find it in the app.", "We could meet."])
-def test_answers_that_do_not(answer: str) -> None:
-    assert gives_up(replace(ANSWERED, output=answer)) is False
-
-
-def test_without_an_answer_nothing_was_given_up() -> None:
-    assert gives_up(SILENT) is None
+@for_each(
+    "answer,expected",
+    [
+        ("I couldn't find that order.", True),
+        ("I\u2019m unable to help with that.", True),
+        ("Unfortunately we were not able to reach the store.", True),
+        ("I can't access your account.", True),
+        ("Something went wrong, please try again later.", True),
+        ("In Oslo.", False),
+        ("You can find it in the app.", False),
+        ("We could meet.", False),
+        (None, None),
+    ],
+)
+def test_answers_that_give_up(answer: str | None, expected: bool | None) -> None:
+    assert gives_up(replace(ANSWERED, output=answer)) is expected

@@ -3,13 +3,14 @@
 from msgspec import structs
 
 from evaluators.matching.first_failure import first_failure
-from evaluators.model import AgentStep, ModelCall, ToolCall
+from evaluators.model import AgentStep, ModelCall, ToolCall, Trace
 from evaluators.trace.tool_correctness import (
     Selection,
     judged_tool_correctness,
     tool_correctness,
 )
 from tests.support.evaluating import a_trace
+from tests.support.table import for_each
 
 
 def call(at: int, error: str | None = None) -> ToolCall:
@@ -35,13 +36,30 @@ def test_the_step_that_made_the_first_failing_call() -> None:
     assert "first failure: the step before `tool4`, by `writer`, span m3" in str(score.explanation)
 
 
-def test_another_agent_s_step_in_between_is_not_it() -> None:
-    failed = structs.replace(call(8, "no"), agent="writer")
+WRITERS = structs.replace(call(8, "no"), agent="writer")
+SURFED = AgentStep(span_id="a5", agent="surfer", start_time_unix_nano=5)
 
-    found = first_failure(a_trace(model_calls=STEPS, tool_calls=(failed,)))
+
+@for_each(
+    "trace,span_id,agent",
+    [
+        # another agent's step in between is not it
+        (a_trace(model_calls=STEPS, tool_calls=(WRITERS,)), "m3", "writer"),
+        # an agent's step without a model call counts
+        (
+            a_trace(model_calls=STEPS[:2], steps=(SURFED,), tool_calls=(call(6, "404"),)),
+            "a5",
+            "surfer",
+        ),
+        # a call before every step has no step
+        (a_trace(model_calls=STEPS[1:], tool_calls=(call(0, "no"),)), None, None),
+    ],
+)
+def test_which_step_made_the_call(trace: Trace, span_id: str | None, agent: str | None) -> None:
+    found = first_failure(trace)
 
     assert found is not None
-    assert found.span_id == "m3"
+    assert (found.span_id, found.agent) == (span_id, agent)
 
 
 def test_a_judge_s_verdict_points_at_it_too() -> None:
@@ -55,26 +73,8 @@ def test_a_judge_s_verdict_points_at_it_too() -> None:
     assert score.evidence == ("m3",)
 
 
-def test_an_agent_s_step_without_a_model_call_counts() -> None:
-    step = AgentStep(span_id="a5", agent="surfer", start_time_unix_nano=5)
-
-    found = first_failure(
-        a_trace(model_calls=STEPS[:2], steps=(step,), tool_calls=(call(6, "404"),))
-    )
-
-    assert found is not None
-    assert (found.span_id, found.agent) == ("a5", "surfer")
-
-
 def test_without_an_error_nothing_is_pointed_at() -> None:
     trace = a_trace(model_calls=STEPS, tool_calls=(call(2), call(4)))
 
     assert first_failure(trace) is None
     assert "first failure" not in str(tool_correctness(trace).explanation)
-
-
-def test_a_call_before_every_step_has_no_step() -> None:
-    found = first_failure(a_trace(model_calls=STEPS[1:], tool_calls=(call(0, "no"),)))
-
-    assert found is not None
-    assert found.span_id is None

@@ -164,16 +164,11 @@ FITS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("changed", "fits"),
+@for_each(
+    "changed,fits",
     [
-        ({}, True),
-        ({"limit": 5.0}, True),
-        ({"limit": 51}, False),
-        ({"sort": "best"}, False),
-        ({"after": 7}, False),
-        ({"tags": ["a", "a"]}, False),
-        ({"other": 1}, False),
+        *(({}, True), ({"limit": 5.0}, True), ({"limit": 51}, False), ({"sort": "best"}, False)),
+        *(({"after": 7}, False), ({"tags": ["a", "a"]}, False), ({"other": 1}, False)),
         ({"filters": [{"field": "Size"}]}, False),
     ],
 )
@@ -189,19 +184,6 @@ def test_unique_items_are_still_distinguished_by_value() -> None:
     assert argument_error(schema, {"a": [[1, 2], [2, 1]]}) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "fits", "fails"),
-    [
-        (r"^\d{4}-\d{2}-\d{2}$", "2026-07-01", "yesterday"),
-        (r"^[A-Z]{2}\d+$", "DE12", "de12"),
-        (r"^(eu|us)-(west|east)-\d$", "eu-west-1", "moon"),
-    ],
-)
-def test_ordinary_patterns_are_judged(text: str, fits: str, fails: str) -> None:
-    assert argument_error(pattern(text), {"a": fits}) is None
-    assert argument_error(pattern(text), {"a": fails}) is not None
-
-
 def costly(schema: JSON) -> Trace:
     """A call that fits its schema, and one of a tool whose schema cannot be checked whole."""
     tools = (
@@ -212,8 +194,8 @@ def costly(schema: JSON) -> Trace:
     return a_trace(tools_offered=tools, tool_calls=calls)
 
 
-@pytest.mark.parametrize("schema", [doubling("allOf"), pattern("a(?=b)")])
-@pytest.mark.parametrize("evaluate", [argument_correctness, tool_correctness])
+@for_each("schema", [doubling("allOf"), pattern("a(?=b)")])
+@for_each("evaluate", [argument_correctness, tool_correctness])
 def test_a_signal_says_what_was_too_costly_to_check(
     schema: JSON, evaluate: Callable[[Trace], Score]
 ) -> None:
@@ -230,8 +212,7 @@ def test_a_score_that_only_a_costly_schema_prevents_says_so() -> None:
     score = argument_correctness(replace(trace, tool_calls=trace.tool_calls[1:]))
 
     assert score.value is None
-    assert score.explanation is not None
-    assert "cannot be checked whole" in score.explanation
+    assert "cannot be checked whole" in str(score.explanation)
 
 
 ENDLESS: JSON = {"allOf": [{"type": "object"}, {"$ref": "#"}]}

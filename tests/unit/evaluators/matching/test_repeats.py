@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from evaluators.matching.repeats import (
     MOST_DISTINCT,
     RepeatCounts,
@@ -57,20 +55,21 @@ def test_a_trace_and_its_session_count_the_same(calls: list[ToolCall], expected:
     assert session.metadata.get("repeated_calls", 0) == expected
 
 
-def test_a_turn_is_replaced_by_its_revision_with_other_calls() -> None:
-    """Of as many calls, so that nothing else tells the two apart."""
+def test_a_turn_is_replaced_by_its_revision_with_other_calls_and_a_dropped_one_counts_no_more() -> (
+    None
+):
+    """The revision has as many calls, so that nothing else tells the two apart."""
     count = RepeatCount({})
     same, other = call_counts([call("x")] * 3), call_counts([call("x"), call("y"), call("z")])
 
     count.put(a_turn("t", 1, {}, tool_calls=3, call_counts=same))
-    before = count.counts, count.most
+    assert (count.counts, count.most) == (RepeatCounts(2, 0, 0, 0), 2)
+    count.put(a_turn("u", 2, {}, tool_calls=3, call_counts=same))
+    assert (count.counts, count.most) == (RepeatCounts(5, 0, 0, 0), 5)
+    count.drop("u")
+    assert (count.counts, count.most, count.calls) == (RepeatCounts(2, 0, 0, 0), 2, 3)
     count.put(a_turn("t", 1, {}, tool_calls=3, call_counts=other))
-
-    assert before == (RepeatCounts(repeated=2, failed=0, changing=0, uncompared=0), 2)
-    assert (count.counts, count.most) == (
-        RepeatCounts(repeated=0, failed=0, changing=3, uncompared=0),
-        0,
-    )
+    assert (count.counts, count.most) == (RepeatCounts(0, 0, 3, 0), 0)
     count.drop("t")
     assert (count.counts, count.calls, count.compared) == (RepeatCounts(0, 0, 0, 0), 0, 0)
 
@@ -87,57 +86,47 @@ def test_calls_that_come_later_are_seen() -> None:
     assert repeats((call("x"),)) == ()
 
 
-@pytest.mark.parametrize("name", ["sleep", "wait_30s", "browser.wait", "Wait"])
-def test_waiting_in_between_repeats_nothing(name: str) -> None:
-    waits = [ToolCall(name=name, arguments={"s": 30}, result="ok") for _ in range(12)]
-
-    assert repeats(waits) == ()
-    assert call_counts(waits) == ()
-
-
-@pytest.mark.parametrize("name", ["waiters", "get_waiting_list", "await_build"])
-def test_a_name_that_only_holds_the_word_waits_for_nothing(name: str) -> None:
-    calls = [ToolCall(name=name, arguments={}, result="ok") for _ in range(2)]
-
-    assert repeats(calls) == (calls[1],)
-
-
-@pytest.mark.parametrize(
-    ("made", "stuck"),
+@for_each(
+    "name,waits",
     [
-        ("aaa", True),
-        ("aa", False),
-        ("ababab", True),
-        ("abab", False),
-        ("xyzaaa", True),
-        ("aabaa", False),
-        ("aaba", False),
-        ("abacada", False),
-        ("aabb", False),
+        *((name, True) for name in ("sleep", "wait_30s", "browser.wait", "Wait")),
+        *((name, False) for name in ("waiters", "get_waiting_list", "await_build")),
     ],
 )
-def test_a_circle_is_repeats_without_a_new_call_in_between(made: str, *, stuck: bool) -> None:
+def test_waiting_in_between_repeats_nothing(name: str, waits: bool) -> None:
+    calls = [ToolCall(name=name, arguments={"s": 30}, result="ok") for _ in range(2)]
+
+    assert repeats(calls) == (() if waits else (calls[1],))
+    assert bool(call_counts(calls)) is not waits
+
+
+@for_each(
+    "made,stuck",
+    [
+        *((made, True) for made in ("aaa", "ababab", "xyzaaa")),
+        *((made, False) for made in ("aa", "abab", "aabaa", "aaba", "abacada", "aabb")),
+    ],
+)
+def test_a_circle_is_repeats_without_a_new_call_in_between(made: str, stuck: bool) -> None:
     calls = [call("same", arguments=letter) for letter in made]
 
     assert is_stuck(calls, repeats(calls)) is stuck
 
 
-def test_the_explanation_says_how_many_failed() -> None:
-    failing = [call(error="timeout") for _ in range(3)]
-
-    assert RepeatCounts.of(failing).repeats() == "2 repeated an earlier one, 2 of them failed"
-    assert session_of(tuple(failing)).explanation == (
-        "2 of 3 tool calls of the session repeated an earlier one, 2 of them failed;"
-        " one call was repeated 2 times"
-    )
-
-
-def test_the_explanation_says_what_is_progress_and_what_is_not_seen() -> None:
+def test_the_explanation_says_what_failed_what_is_progress_and_what_is_not_seen() -> None:
+    """What repeats in a trace may be progress in its session, which then says so."""
     calls = [call("running"), call("running"), call("done"), call(arguments=None)]
+    failing = [call(error="timeout") for _ in range(3)]
 
     assert RepeatCounts.of(calls).explanation(4, "trace") == (
         "0 of 4 tool calls of the trace repeated an earlier one;"
         " 3 asked the same with a changing result; of 1 the arguments were not exported"
+    )
+    assert RepeatCounts.of(failing).repeats() == "2 repeated an earlier one, 2 of them failed"
+    assert RepeatCounts.of(calls[:2]).repeated == 1
+    assert session_of((calls[0], calls[1]), (calls[2],)).explanation == (
+        "0 of 3 tool calls of the session repeated an earlier one;"
+        " 3 asked the same with a changing result"
     )
 
 
@@ -146,17 +135,6 @@ def test_arguments_that_were_not_exported_are_no_score() -> None:
 
     for score in (step_efficiency(a_trace(tool_calls=calls)), session_of(calls)):
         assert (score.state, score.reason, score.value) == ("not_applicable", "no_content", None)
-
-
-def test_a_trace_and_its_session_never_contradict_each_other() -> None:
-    """What repeats in a trace may be progress in its session, which then says so."""
-    waiting, done = (call("running"), call("running")), (call("done"),)
-
-    assert RepeatCounts.of(waiting).repeated == 1
-    assert session_of(waiting, done).explanation == (
-        "0 of 3 tool calls of the session repeated an earlier one;"
-        " 3 asked the same with a changing result"
-    )
 
 
 def test_four_evaluators_tell_one_story() -> None:
@@ -204,20 +182,6 @@ def test_many_calls_repeated_a_little_are_not_flagged() -> None:
 
     assert found.value == 1.0
     assert found.metadata == {"repeated_calls": 16, "most_of_one_call": 2, "tool_calls": 24}
-
-
-def test_a_dropped_turn_counts_no_more() -> None:
-    count = RepeatCount({})
-    first, second = (call_counts([call("x")] * n) for n in (3, 4))
-    count.put(a_turn("a", 1, {}, call_counts=first, tool_calls=3))
-    count.put(a_turn("b", 2, {}, call_counts=second, tool_calls=4))
-    assert (count.counts.repeated, count.most) == (6, 6)
-
-    count.drop("b")
-
-    assert (count.counts.repeated, count.most, count.calls) == (2, 2, 3)
-    count.drop("a")
-    assert (count.counts.repeated, count.most, count.calls) == (0, 0, 0)
 
 
 def test_a_trace_of_very_many_calls_remembers_those_made_most() -> None:

@@ -1,5 +1,3 @@
-import pytest
-
 from evaluators.matching.tool_uses import error_class, is_nothing, tool_uses
 from evaluators.model import JSON, ToolCall
 from evaluators.uses import MOST_TOOLS
@@ -12,30 +10,24 @@ def call(name: str = "find", **facts: JSON) -> ToolCall:
     return ToolCall(name=name, **facts)
 
 
-def test_one_failed_call_makes_a_failed_use() -> None:
-    (use,) = tool_uses([call(result="a"), call(error="TimeoutError: after 5 s")])
-    assert (use.calls, use.failed, use.error) == (2, True, "TimeoutError")
-    assert (use.returned, use.empty) == (True, False)
+@for_each(
+    "calls,failed,returned,empty",
+    [
+        ([call(result="a"), call(error="TimeoutError: after 5 s")], True, True, False),
+        ([call(unanswered=True)], False, False, False),  # it waits
+        ([call()], False, False, False),  # its result was not exported
+        ([call(result="", error="boom")], True, False, False),
+    ],
+)
+def test_one_failed_call_makes_a_failed_use_and_nothing_is_what_was_returned(
+    calls: list[ToolCall], failed: bool, returned: bool, empty: bool
+) -> None:
+    (use,) = tool_uses(calls)
+    assert (use.calls, use.failed, use.returned, use.empty) == (len(calls), failed, returned, empty)
 
 
 def test_a_refused_call_is_no_use() -> None:
     assert tool_uses([call(error="User rejected it", rejected="user")]) == ()
-
-
-def test_a_call_that_waits_for_its_result_has_neither_failed_nor_returned_nothing() -> None:
-    (use,) = tool_uses([call(unanswered=True)])
-    assert (use.failed, use.returned, use.empty) == (False, False, False)
-
-
-def test_a_result_that_was_not_exported_is_not_nothing() -> None:
-    (use,) = tool_uses([call()])
-    assert not use.returned
-    assert not use.empty
-
-
-def test_a_failed_call_did_not_return_nothing() -> None:
-    (use,) = tool_uses([call(result="", error="boom")])
-    assert (use.failed, use.returned, use.empty) == (True, False, False)
 
 
 def test_the_longest_call_counts_and_one_without_a_span_has_no_duration() -> None:
@@ -52,27 +44,49 @@ def test_the_tools_that_were_called_most_are_kept() -> None:
     assert [use.tool for use in uses if use.calls > 1] == ["t0999"]
 
 
-@for_each(
-    "result",
-    ["", " \n", "[]", "{}", "null", [], {}, [[]], [{"type": "text", "text": ""}], {"content": []}],
-)
-def test_nothing(result: JSON) -> None:
-    assert is_nothing(result)
-
-
-@pytest.mark.parametrize(
-    "result",
-    [0, False, "0", "no", [0], {"found": []}, [{"type": "text", "text": "a"}], {"content": "a"}],
-)
-def test_something(result: JSON) -> None:
-    assert not is_nothing(result)
-
-
-def test_a_result_of_any_depth_ends() -> None:
-    deep: JSON = []
+def deep() -> JSON:
+    made: JSON = []
     for _ in range(10_000):
-        deep = [deep]
-    assert not is_nothing(deep)
+        made = [made]
+    return made
+
+
+PART: JSON = {"type": "text"}
+NOTHING: list[JSON] = [
+    "",
+    " \n",
+    "[]",
+    "{}",
+    "null",
+    [],
+    {},
+    [[]],
+    [PART | {"text": ""}],
+    {"content": []},
+]
+SOMETHING: list[JSON] = [
+    0,
+    False,
+    "0",
+    "no",
+    [0],
+    {"found": []},
+    [PART | {"text": "a"}],
+    {"content": "a"},
+]
+
+
+@for_each(
+    "result,nothing",
+    [
+        *((each, True) for each in NOTHING),
+        *((each, False) for each in [*SOMETHING, deep()]),
+    ],
+)
+def test_a_number_or_a_truth_value_is_something_and_any_depth_ends(
+    result: JSON, nothing: bool
+) -> None:
+    assert is_nothing(result) is nothing
 
 
 @for_each(

@@ -13,12 +13,9 @@ from evaluators.trace.loop_detection import loop_detection
 from evaluators.trace.step_efficiency import step_efficiency
 from evaluators.trace.tool_correctness import tool_correctness
 from tests.support.evaluating import HashEmbedder, a_call, a_tool, a_trace
+from tests.support.table import for_each
 
-CITY = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}},
-    "required": ["city"],
-}
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
 def calls(*many: ToolCall) -> Any:
@@ -36,8 +33,8 @@ INVENTED = a_call("teleport", {}, span_id="6")
 
 
 class TestToolCorrectness:
-    @pytest.mark.parametrize(
-        ("made", "value", "evidence"),
+    @for_each(
+        "made,value,evidence",
         [
             ((PARIS, OSLO), 1.0, ()),
             ((PARIS, PARIS_AGAIN), 0.5, ("3",)),
@@ -45,6 +42,8 @@ class TestToolCorrectness:
             ((PARIS, MISFIT), 0.5, ("5",)),
             ((PARIS, INVENTED), 0.5, ("6",)),
             ((PARIS, PARIS_AGAIN, BROKEN, MISFIT), 0.25, ("m1", "3", "4", "5")),
+            # a failed call that is tried again is a retry and no repeat
+            ((BROKEN, a_call("weather", {"city": "Rome"}, span_id="7")), 0.5, ("m1", "4")),
         ],
     )
     def test_every_fault_counts_its_call_once(
@@ -54,11 +53,6 @@ class TestToolCorrectness:
 
         assert score.value == pytest.approx(value)
         assert score.evidence == evidence
-
-    def test_a_failed_call_tried_again_is_a_retry_and_no_repeat(self) -> None:
-        retried = a_call("weather", {"city": "Rome"}, span_id="7")
-
-        assert tool_correctness(calls(BROKEN, retried)).evidence == ("m1", "4")
 
     def test_metadata_are_the_document_s_fields(self) -> None:
         score = tool_correctness(calls(PARIS))
@@ -72,10 +66,8 @@ class TestToolCorrectness:
             ],
         }
 
-    def test_no_tools_is_not_applicable(self) -> None:
+    def test_what_is_not_said_is_no_fault(self) -> None:
         assert tool_correctness(a_trace()).state == "not_applicable"
-
-    def test_a_trace_that_does_not_say_what_it_offered_has_no_unknown_tools(self) -> None:
         assert tool_correctness(a_trace(tool_calls=(INVENTED,))).value == 1.0
 
     def test_a_huge_trace_has_small_metadata_and_names_the_parts_left_out(self) -> None:
@@ -104,16 +96,11 @@ class TestArgumentCorrectness:
 
         assert (score.state, score.assumed) == ("not_applicable", 1.0)
 
-    @pytest.mark.parametrize(
+    @for_each(
         "schema",
         [
-            None,
-            {"type": "no such type"},
-            {"$ref": "http://127.0.0.1:1/elsewhere.json"},
-            {"$ref": "#/nowhere"},
-            {"$ref": "#"},
-            "not a schema",
-            {"enum": ["x" * 70_000]},
+            *(None, {"type": "no such type"}, {"$ref": "http://127.0.0.1:1/elsewhere.json"}),
+            *({"$ref": "#/nowhere"}, {"$ref": "#"}, "not a schema", {"enum": ["x" * 70_000]}),
         ],
     )
     def test_arguments_against_an_unusable_schema_are_not_judged(self, schema: Any) -> None:
@@ -123,21 +110,14 @@ class TestArgumentCorrectness:
 
         assert (score.state, score.assumed) == ("not_applicable", None)
 
-    def test_a_pattern_that_would_take_exponential_time_elsewhere_is_tried(self) -> None:
-        schema = {"properties": {"city": {"type": "string", "pattern": "^(a+)+$"}}}
-        call = a_call("weather", {"city": "a" * 200 + "!"})
+    @for_each("pattern,city", [("^(a+)+$", "a" * 200 + "!"), ("^[A-Z]", "paris")])
+    def test_a_pattern_is_tried_also_one_of_exponential_cost_elsewhere(
+        self, pattern: str, city: str
+    ) -> None:
+        schema = {"properties": {"city": {"type": "string", "pattern": pattern}}}
+        call, tool = a_call("weather", {"city": city}), a_tool("weather", schema)
 
-        trace = a_trace(tool_calls=(call,), tools_offered=(a_tool("weather", schema),))
-
-        assert argument_correctness(trace).value == 0.0
-
-    def test_a_plain_pattern_is(self) -> None:
-        schema = {"properties": {"city": {"type": "string", "pattern": "^[A-Z]"}}}
-        call = a_call("weather", {"city": "paris"})
-
-        trace = a_trace(tool_calls=(call,), tools_offered=(a_tool("weather", schema),))
-
-        assert argument_correctness(trace).value == 0.0
+        assert argument_correctness(a_trace(tool_calls=(call,), tools_offered=(tool,))).value == 0.0
 
 
 def test_step_efficiency_counts_calls_that_repeat_none() -> None:
@@ -150,61 +130,51 @@ def test_step_efficiency_counts_calls_that_repeat_none() -> None:
     assert step_efficiency(a_trace()).state == "not_applicable"
 
 
-class TestConfidence:
-    def value(self, **fields: Any) -> float:
-        score = confidence(a_trace(**fields))
-        assert score.value is not None
-        return score.value
+LATE = ToolCall(name="run", unanswered=True, start_time_unix_nano=9)
+EVERY_SIGN = {
+    "tool_calls": (PARIS, *[PARIS_AGAIN] * 9, INVENTED, LOST),
+    "model_calls": (ModelCall(span_id="m", error="400"),),
+    "output": None,
+}
 
-    def test_nothing_odd_is_full_confidence(self) -> None:
-        assert confidence(a_trace(tool_calls=(PARIS, OSLO))) == Score(
-            value=1.0, risk=0.0, explanation="no sign of hesitation"
-        )
 
-    @pytest.mark.parametrize(
-        ("fields", "value"),
-        [
-            ({"tool_calls": (BROKEN,)}, 0.7),
-            ({"tool_calls": (BROKEN, OSLO)}, 0.9),
-            ({"tool_calls": (PARIS, PARIS_AGAIN)}, 0.8),
-            ({"tool_calls": (PARIS, *[PARIS_AGAIN] * 50)}, 0.4),
-            ({"model_calls": (ModelCall(span_id="m", error="400"),)}, 0.6),
-            ({"model_calls": (ModelCall(span_id="m", error="429"), ModelCall(span_id="n"))}, 0.9),
-            ({"status": "error"}, 0.7),
-            ({"output": None, "model_calls": (SPOKE,)}, 0.5),
-            ({"output": "  \n", "model_calls": (SPOKE,)}, 0.5),
-            ({"output": None, "tool_calls": (PARIS,)}, 0.8),
-            ({"output": None, "tool_calls": (BROKEN,)}, 0.2),
-            ({"output": "I'm sorry, I am unable to cancel a used ticket."}, 1.0),
-            ({"output": None, "gaps": ("no_content",)}, 1.0),
-            ({"output": "I am not sure, maybe Paris."}, 0.75),
-            ({"output": "I am sorry, I could not find your order. Try again later."}, 0.75),
-        ],
+@for_each(
+    "fields,value",
+    [
+        ({"tool_calls": (BROKEN,)}, 0.7),
+        ({"tool_calls": (BROKEN, OSLO)}, 0.9),
+        ({"tool_calls": (PARIS, PARIS_AGAIN)}, 0.8),
+        ({"tool_calls": (PARIS, *[PARIS_AGAIN] * 50)}, 0.4),
+        ({"model_calls": (ModelCall(span_id="m", error="400"),)}, 0.6),
+        ({"model_calls": (ModelCall(span_id="m", error="429"), ModelCall(span_id="n"))}, 0.9),
+        ({"status": "error"}, 0.7),
+        ({"output": None, "model_calls": (SPOKE,)}, 0.5),
+        ({"output": "  \n", "model_calls": (SPOKE,)}, 0.5),
+        ({"output": None, "tool_calls": (PARIS,)}, 0.8),
+        ({"output": None, "tool_calls": (BROKEN,)}, 0.2),
+        ({"output": "I'm sorry, I am unable to cancel a used ticket."}, 1.0),
+        ({"output": None, "gaps": ("no_content",)}, 1.0),
+        ({"output": "I am not sure, maybe Paris."}, 0.75),
+        ({"output": "I am sorry, I could not find your order. Try again later."}, 0.75),
+        # a call without a recorded end broke off under a root that came first
+        ({"tool_calls": (LATE,), "closed": "idle"}, 0.4),
+        ({"tool_calls": (LATE,), "closed": "root_ended"}, 0.4),
+        ({"tool_calls": (LATE,), "closed": "max_age"}, 1.0),
+        (EVERY_SIGN, 0.0),
+    ],
+)
+def test_each_sign_of_doubt_costs_confidence(fields: dict[str, Any], value: float) -> None:
+    assert confidence(a_trace(**fields)).value == pytest.approx(value)
+
+
+def test_confidence_says_what_it_doubts() -> None:
+    score = confidence(a_trace(tool_calls=(PARIS, PARIS_AGAIN)))
+
+    assert score.explanation == "1 of 2 tool calls repeated an earlier one (`weather`)"
+    assert score.evidence == ("3",)
+    assert confidence(a_trace(tool_calls=(PARIS, OSLO))) == Score(
+        value=1.0, risk=0.0, explanation="no sign of hesitation"
     )
-    def test_each_sign_of_doubt_costs(self, fields: dict[str, Any], value: float) -> None:
-        assert self.value(**fields) == pytest.approx(value)
-
-    @pytest.mark.parametrize("closed", ["idle", "root_ended"])
-    def test_a_call_without_a_recorded_end_broke_off_under_a_root_that_came_first(
-        self, closed: str
-    ) -> None:
-        last = ToolCall(name="run", unanswered=True, start_time_unix_nano=9)
-
-        assert self.value(tool_calls=(last,), closed=closed) == pytest.approx(0.4)
-        assert self.value(tool_calls=(last,), closed="max_age") == 1.0
-
-    def test_it_never_falls_below_zero(self) -> None:
-        assert self.value(
-            tool_calls=(PARIS, *[PARIS_AGAIN] * 9, INVENTED, LOST),
-            model_calls=(ModelCall(span_id="m", error="400"),),
-            output=None,
-        ) == pytest.approx(0.0)
-
-    def test_a_loop_is_named_with_its_spans(self) -> None:
-        score = confidence(a_trace(tool_calls=(PARIS, PARIS_AGAIN)))
-
-        assert score.explanation == "1 of 2 tool calls repeated an earlier one (`weather`)"
-        assert score.evidence == ("3",)
 
 
 def test_coherence_reads_eight_kib_at_most() -> None:
