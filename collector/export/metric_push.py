@@ -8,7 +8,7 @@ from collector.base.clock import Clock
 from collector.base.errors import Permanent, Retryable
 from collector.base.telemetry import Telemetry
 from collector.config.tree import MetricsTarget
-from collector.otlp.client import GrpcTransport, HttpTransport, Transport
+from collector.otlp.client import transport_to
 from collector.otlp.metric_stream import Export, MetricStream, names_of
 from collector.otlp.signal import METRICS_SERVICE
 
@@ -41,7 +41,7 @@ class MetricPush:
         self._registry = telemetry.registry
         self._exports = MetricFamilies(telemetry).exports
         self._clock = clock
-        self._transport = _transport(settings)
+        self._transport = transport_to(settings, METRICS_SERVICE, section=SECTION, timeout=TIMEOUT)
         self._failing = False
         self._stream = MetricStream(
             {"service.name": "spanwise", "service.instance.id": instance},
@@ -106,10 +106,3 @@ class MetricPush:
 
     def _now(self) -> int:
         return int(self._clock() * 1e9)
-
-
-def _transport(settings: MetricsTarget) -> Transport:
-    kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
-    headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
-    key = f"{SECTION}.endpoint"
-    return kind(settings.endpoint, headers, service=METRICS_SERVICE, key=key, timeout=TIMEOUT)

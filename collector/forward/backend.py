@@ -23,7 +23,7 @@ from collector.base.retry import Backoff, Seldom
 from collector.base.telemetry import Telemetry
 from collector.config.sinks import OtlpTarget
 from collector.forward.families import RESULTS, ForwardFamilies, Result
-from collector.otlp.client import GrpcTransport, HttpTransport, Transport
+from collector.otlp.client import Transport, transport_to
 from collector.otlp.items import halves, keys_of, traces_of
 from collector.otlp.signal import TRACE_SERVICE, OtlpSignal
 from collector.otlp.span_head import SpanHeads
@@ -303,14 +303,9 @@ class Backends(NamedTuple):
     @classmethod
     def configured(cls, settings: OtlpTarget, telemetry: Telemetry) -> Backends:
         """The backend under `forward`. Raises ConfigError: `forward.endpoint` is not an endpoint."""
-        kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
-        endpoint = settings.endpoint.rstrip("/").removesuffix(TRACE_SERVICE.path)
-        headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
 
         def backend(of: OtlpSignal) -> Backend:
-            transport = kind(
-                endpoint, headers, service=of.service, key="forward.endpoint", timeout=TIMEOUT
-            )
+            transport = transport_to(settings, of.service, section="forward", timeout=TIMEOUT)
             return Backend(transport, of, families=ForwardFamilies(telemetry))
 
         return cls(backend(TRACES), backend(LOGS))

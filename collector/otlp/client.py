@@ -224,22 +224,28 @@ def _rejected(answer: bytes) -> tuple[int, str]:
     return partial.rejected_log_records, partial.error_message
 
 
+def transport_to(
+    target: OtlpTarget, service: OtlpService, *, section: str, timeout: float
+) -> Transport:
+    """The way to the endpoint of a section, which may name the path of traces. Raises ConfigError: it is none."""
+    kind = GrpcTransport if target.protocol == "grpc" else HttpTransport
+    headers = {key: value.get_secret_value() for key, value in target.headers.items()}
+    endpoint = target.endpoint.rstrip("/").removesuffix(TRACE_SERVICE.path)
+    return kind(endpoint, headers, service=service, key=f"{section}.endpoint", timeout=timeout)
+
+
 async def reachable(target: OtlpTarget, service: OtlpService, *, section: str) -> str | None:
     """None if the endpoint takes a request of this service that holds nothing; else the line that says why not.
 
     Raises ConfigError: the endpoint of `section` is not one.
     """
-    kind = GrpcTransport if target.protocol == "grpc" else HttpTransport
-    headers = {key: value.get_secret_value() for key, value in target.headers.items()}
-    endpoint = target.endpoint.rstrip("/").removesuffix(TRACE_SERVICE.path)
-    key = f"{section}.endpoint"
-    transport = kind(endpoint, headers, service=service, key=key, timeout=TRIAL_TIMEOUT)
+    transport = transport_to(target, service, section=section, timeout=TRIAL_TIMEOUT)
     try:
         await transport.export(EMPTY)
     except (Retryable, Permanent) as error:
         checks = f"check it, {section}.protocol and {section}.headers"
         why = " ".join(str(error).split())
-        return f"{key}: {target.endpoint} does not take what we send ({why}); {checks}"
+        return f"{section}.endpoint: {target.endpoint} does not take what we send ({why}); {checks}"
     finally:
         await transport.close()
     return None

@@ -13,11 +13,11 @@ from collector.base.errors import Permanent, Undecodable
 from collector.config.sinks import OtlpTarget
 from collector.config.tree import Config
 from collector.log.port import Position
-from collector.otlp.client import GrpcTransport, HttpTransport, Transport, reachable
+from collector.otlp.client import reachable, transport_to
 from collector.otlp.signal import LOGS_SERVICE
 from collector.records.signal import Signal, decode_signal, unix_seconds
 from collector.records.signal_batch import Published
-from collector.sinks.port import Refused
+from collector.sinks.port import Refused, pieces
 
 MAX_REQUEST = 1 << 20  # bytes of one request: well below the 4 MiB that a stock Collector takes
 EVENT = "gen_ai.evaluation.result"
@@ -39,15 +39,8 @@ class OtlpSink:
 
         Raises ConfigError: the endpoint is not one.
         """
-        kind = GrpcTransport if settings.protocol == "grpc" else HttpTransport
-        headers = {key: value.get_secret_value() for key, value in settings.headers.items()}
-        self._transport: Transport = kind(
-            settings.endpoint,
-            headers,
-            service=LOGS_SERVICE,
-            key="sinks.otlp.endpoint",
-            timeout=timeout,
-        )
+        section = f"sinks.{self.name}"
+        self._transport = transport_to(settings, LOGS_SERVICE, section=section, timeout=timeout)
         self._version = version
 
     @classmethod
@@ -63,7 +56,7 @@ class OtlpSink:
     async def deliver(self, signals: Sequence[Published]) -> None:
         """Refused is what the other side calls invalid, and what is not a signal."""
         events, refused = _events(signals)
-        for piece in _pieces(events):
+        for piece in pieces(events, lambda each: each.record.ByteSize(), largest=MAX_REQUEST):
             refused |= await self._export(piece)
         if refused:
             raise Refused(refused)
@@ -96,20 +89,6 @@ def _events(signals: Sequence[Published]) -> tuple[list[_Event], dict[Position, 
         except Undecodable as error:
             refused[each.position] = str(error)
     return events, refused
-
-
-def _pieces(events: Sequence[_Event]) -> Iterator[Sequence[_Event]]:
-    piece: list[_Event] = []
-    size = 0
-    for each in events:
-        more = each.record.ByteSize()
-        if piece and size + more > MAX_REQUEST:
-            yield piece
-            piece, size = [], 0
-        piece.append(each)
-        size += more
-    if piece:
-        yield piece
 
 
 def event(signal: Signal, *, observed: float) -> LogRecord:

@@ -1,12 +1,15 @@
 """The Sink port: where signals go. One conformance suite for all of them (tests/support/sink_contract.py)."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import ClassVar, Protocol, runtime_checkable
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
 from collector.base.errors import Permanent
 from collector.config.tree import Config
 from collector.log.port import Position
 from collector.records.signal_batch import Published
+
+T = TypeVar("T")
 
 
 class Refused(Permanent):
@@ -98,6 +101,23 @@ class SinkKind(Protocol):
             ConfigError: as `configured`.
         """
         ...
+
+
+def pieces(
+    items: Iterable[T], size_of: Callable[[T], int], *, largest: int, most: float = math.inf
+) -> Iterator[Sequence[T]]:
+    """In order, each of at most `most` items and `largest` bytes; one that is larger is alone."""
+    piece: list[T] = []
+    size = 0
+    for each in items:
+        more = size_of(each)
+        if piece and (len(piece) >= most or size + more > largest):
+            yield piece
+            piece, size = [], 0
+        piece.append(each)
+        size += more
+    if piece:
+        yield piece
 
 
 def delivery_group(sink: str) -> str:

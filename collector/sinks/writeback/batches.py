@@ -1,11 +1,11 @@
 """Scores in requests of bounded size; a request that is refused is halved until the bad score stands alone."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Sequence
 
 from collector.base.errors import Permanent, Retryable
 from collector.log.port import Position
+from collector.sinks.port import pieces
 from collector.sinks.writeback.score import WrittenScore, WrittenSubject
 
 MOST = 500  # scores of a request
@@ -13,7 +13,6 @@ LARGEST = 1_000_000  # bytes of a request
 CONNECTIONS = 8  # requests at once, where each holds one score
 _OVERHEAD = 1200
 """Bytes that a score takes in any tool's request besides its comment and its metadata."""
-T = TypeVar("T")
 
 
 class Missing(Exception):
@@ -39,7 +38,7 @@ async def write_in_batches(
     written: Written,
 ) -> None:
     """Send all; `send` raises `Missing` for subjects to leave out, `Permanent` for what is to be halved."""
-    for piece in pieces(scores):
+    for piece in pieces(scores, size_of, largest=LARGEST, most=MOST):
         await _write(piece, send, written)
 
 
@@ -92,17 +91,6 @@ async def _write(
         await _write(scores[middle:], send, written)
 
 
-def pieces(scores: Sequence[WrittenScore]) -> Iterator[Sequence[WrittenScore]]:
-    """In order, at most `MOST` scores and `LARGEST` bytes each."""
-    piece: list[WrittenScore] = []
-    size = 0
-    for each in scores:
-        texts = sum(len(key) + len(value) for key, value in each.metadata.items())
-        more = _OVERHEAD + texts + 6 * len(each.comment or "")
-        if piece and (len(piece) >= MOST or size + more > LARGEST):
-            yield piece
-            piece, size = [], 0
-        piece.append(each)
-        size += more
-    if piece:
-        yield piece
+def size_of(score: WrittenScore) -> int:
+    texts = sum(len(key) + len(value) for key, value in score.metadata.items())
+    return _OVERHEAD + texts + 6 * len(score.comment or "")

@@ -7,13 +7,13 @@ import pytest
 
 from collector.base.errors import Permanent, Retryable
 from collector.records.signal import SessionTraces
-from collector.sinks.port import Refused
+from collector.sinks.port import Refused, pieces
 from collector.sinks.writeback.batches import (
     LARGEST,
     MOST,
     Missing,
     Written,
-    pieces,
+    size_of,
     write_in_batches,
 )
 from collector.sinks.writeback.score import ScoreShape, WrittenScore, WrittenSubject, score_of
@@ -214,13 +214,13 @@ async def test_a_tool_without_places_gets_a_first_score_and_no_other() -> None:
 
 
 def test_requests_are_bounded_in_scores_and_in_bytes() -> None:
-    (small,) = published_signals(signal())
-    (large,) = published_signals(signal(explanation="x" * 60_000))
-    one = score_of(small, SHAPE)
-    other = score_of(large, SHAPE._replace(explanation=60_000))
-    assert one is not None
-    assert other is not None
+    small, large = published_signals(signal(), signal(explanation="x" * 60_000))
+    one, other = score_of(small, SHAPE), score_of(large, SHAPE._replace(explanation=60_000))
 
-    assert [len(each) for each in pieces([one] * (MOST + 1))] == [MOST, 1]
-    assert all(60_000 * len(each) < LARGEST for each in pieces([other] * 40))
-    assert sum(len(each) for each in pieces([other] * 40)) == 40
+    def sizes(score: WrittenScore | None, count: int) -> list[int]:
+        assert score is not None
+        return [len(each) for each in pieces([score] * count, size_of, largest=LARGEST, most=MOST)]
+
+    assert sizes(one, MOST + 1) == [MOST, 1]
+    assert max(sizes(other, 40)) * 60_000 < LARGEST
+    assert sum(sizes(other, 40)) == 40
