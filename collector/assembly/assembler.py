@@ -32,7 +32,6 @@ from collector.log.port import (
     Commit,
     Lag,
     Log,
-    Ranges,
     Record,
 )
 from collector.reading.port import Workers
@@ -102,7 +101,7 @@ class Assembler(Consumer):
             timeout=POLL,
         )
         self._windows = windows
-        self._by_ref = isinstance(log, Ranges)
+        self._by_ref = log.reads_parts
         """Whether open traces hold where their spans stand in the log, instead of them."""
         self._share = share
         self._max_marks = max_marks

@@ -15,7 +15,7 @@ Contract (`tests/support/log_contract.py` holds every adapter to it):
 import struct
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -45,6 +45,8 @@ _WORD = 0xFFFFFFFF
 """Of murmur2, as Kafka's default partitioner uses it: its seed, its multiplier, and 32 bits."""
 
 Headers: TypeAlias = tuple[tuple[str, bytes], ...]
+Range: TypeAlias = tuple[int, int, int, int]
+"""Bytes of a record's value: partition, offset, from, below."""
 
 
 class Position(NamedTuple):
@@ -151,6 +153,8 @@ class Lag(NamedTuple):
 class Log(Protocol):
     counts_offsets: bool
     """Whether it takes records of several offsets; else each thing is a record of its own."""
+    reads_parts: bool
+    """Whether `values_of` reads parts of records; else what refers to parts holds copies of them instead."""
 
     async def write(
         self, records: Sequence[New], commits: Sequence[Commit] = ()
@@ -177,6 +181,13 @@ class Log(Protocol):
 
     async def get(self, position: Position) -> Record | None:
         """One record; None when it has expired."""
+        ...
+
+    async def values_of(self, topic: str, ranges: Sequence[Range]) -> list[bytes | None]:
+        """Parts of records without the rest. None: the record has expired, or is damaged or shorter.
+
+        Raises LogUnavailable: the log cannot be read now.
+        """
         ...
 
     def release(self, positions: Iterable[Position]) -> None:
@@ -218,23 +229,6 @@ class Log(Protocol):
 
     async def close(self) -> None:
         """Flush and release the log's resources. Readers end."""
-        ...
-
-
-@runtime_checkable
-class Ranges(Protocol):
-    """A log that reads a part of a record without the rest. Optional: what refers to parts may hold copies instead."""
-
-    async def value_range(self, position: Position, start: int, end: int) -> bytes | None:
-        """The value from byte `start` to below `end`; None: the record has expired, or is damaged or shorter.
-
-        Raises:
-            LogUnavailable: the log cannot be read now.
-        """
-        ...
-
-    def clear_readers(self) -> None:
-        """A process that reads the log's file by itself (`disk/map_reader.py`) has ended."""
         ...
 
 

@@ -25,7 +25,6 @@ from collector.log.port import (
     Log,
     New,
     Position,
-    Ranges,
     Record,
 )
 from collector.records.more import MoreRecord
@@ -77,7 +76,7 @@ class Scorer(Consumer):
         self._sessions: dict[int, OpenSessions] = {}  # by partition
         self._batch = WriteBatch(joined=log.counts_offsets, redact=redact)
         self._awake = awake
-        self._keeps_sketches = not isinstance(log, Ranges)
+        self._keeps_sketches = not log.reads_parts
         """Kafka takes a request for each record that is read back."""
         self._committed: dict[int, int] = {}
         """By partition: the offset from which a new owner would read."""

@@ -30,7 +30,8 @@ from collector.base.version import version
 from collector.config.plan import plan_from, registry_from
 from collector.config.tree import Config
 from collector.export.metric_push import MetricPush
-from collector.log.port import Lag, Log, Ranges
+from collector.log.disk.disk_log import DiskLog
+from collector.log.port import Lag, Log
 from collector.otlp.redaction import RedactionSettings, redactor
 from collector.reading.port import Workers
 from collector.receiver.feedback.found import FeedbackReader
@@ -290,7 +291,7 @@ class App:
             self._health.has_worker = True
 
         def down() -> None:
-            if isinstance(log, Ranges):
+            if isinstance(log, DiskLog):
                 log.clear_readers()
 
         return start_workers(

@@ -1,16 +1,16 @@
 """The log of the tests as the disk log is: parts of records can be read, and released spans stay."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from collector.log.embedded.released_spans import ReleasedSpans
-from collector.log.port import SPANS, Position
+from collector.log.port import SPANS, Position, Range
 from tests.support.faulty_log import FaultyLog
 from tests.support.ticking import SetClock
 
 
 class KeepingLog(FaultyLog):
-    """A `FaultyLog` with `port.Ranges`."""
+    reads_parts = True
 
     def __init__(
         self,
@@ -24,13 +24,12 @@ class KeepingLog(FaultyLog):
         self._kept = ReleasedSpans()
         self._retention = replace(self._retention, keeps=self._kept)
 
-    async def value_range(self, position: Position, start: int, end: int) -> bytes | None:
-        """See `port.Ranges`."""
-        record = await self.get(position)
-        return None if record is None else record.value[start:end]
-
-    def clear_readers(self) -> None:
-        """See `port.Ranges`: nobody else reads this log."""
+    async def values_of(self, topic: str, ranges: Sequence[Range]) -> list[bytes | None]:
+        records = [await self.get(Position(topic, *each[:2])) for each in ranges]
+        return [
+            None if record is None else record.value[start:end]
+            for record, (_, _, start, end) in zip(records, ranges, strict=True)
+        ]
 
     def release(self, positions: Iterable[Position]) -> None:
         positions = tuple(positions)

@@ -21,8 +21,8 @@ from collector.log.disk.frames import (
     count_of,
     offset_of,
     piece_key,
-    read_ranges,
     read_record,
+    read_values,
     time_of,
 )
 from collector.log.disk.lmdb_check import check
@@ -42,12 +42,14 @@ from collector.log.embedded.prepared_record import TopicPartition
 from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.embedded.retention import Quotas, Retention
 from collector.log.families import LogFamilies
-from collector.log.port import SPANS, Commit, Lag, New, Position, Record
+from collector.log.port import SPANS, Commit, Lag, New, Position, Range, Record
 
 _log = logging.getLogger(__name__)
 
 
 class DiskLog(EmbeddedLog):
+    reads_parts = True
+
     def __init__(
         self,
         lock: LockFile,
@@ -147,18 +149,16 @@ class DiskLog(EmbeddedLog):
     def end_offsets(self) -> Mapping[TopicPartition, int]:
         return self._writer.state.end_offsets
 
-    async def value_range(self, position: Position, start: int, end: int) -> bytes | None:
-        topic, partition, offset = position
-        try:
-            with self._cursor(topic, partition) as cursor:
-                read = read_ranges(cursor, offset, [(start, end)])
-        except Undecodable as error:
-            self._damaged.pass_over(position, error)
-            return None
-        return None if read is None else read[0]
+    async def values_of(self, topic: str, ranges: Sequence[Range]) -> list[bytes | None]:
+        def pass_over(partition: int, offset: int, error: Undecodable) -> None:
+            self._damaged.pass_over(Position(topic, partition, offset), error)
+
+        with self._reading() as txn:
+            of = self._store.records
+            return read_values(txn, lambda at: of[topic, at], ranges, pass_over)
 
     def clear_readers(self) -> None:
-        """The pages that its reads held may be used again."""
+        """A process that reads the file by itself (`map_reader.py`) has ended: its pages may be used again."""
         if self._open:
             self._store.clear_readers()
 
@@ -235,9 +235,14 @@ class DiskLog(EmbeddedLog):
 
     @contextmanager
     def _cursor(self, topic: str, partition: int) -> Generator[lmdb.Cursor[memoryview]]:
+        with self._reading() as txn:
+            yield txn.cursor(self._store.records[topic, partition])
+
+    @contextmanager
+    def _reading(self) -> Generator[lmdb.Transaction[memoryview]]:
         try:
             with self._store.reading() as txn:
-                yield txn.cursor(self._store.records[topic, partition])
+                yield txn
         except lmdb.Error as error:
             raise LogUnavailable(f"the log cannot be read: {error}") from error
 

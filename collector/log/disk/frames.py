@@ -26,9 +26,10 @@ from typing import Any, cast
 import lmdb
 import msgspec
 from isal import isal_zlib
+from lmdb import _Database as Database
 
 from collector.base.errors import Undecodable
-from collector.log.port import MAX_COUNT, Headers, Position, Record
+from collector.log.port import MAX_COUNT, Headers, Position, Range, Record
 
 crc32: Callable[..., int] = cast(Any, isal_zlib).crc32
 """The same number as zlib's, for a fifth of the time."""
@@ -49,6 +50,8 @@ _INLINE = 2022
 _NODE = 20  # what LMDB adds to a shared piece: node header, slot and key
 _LARGEST = 64 << 20
 """Bytes of a record that was ever written, three times over: a head that says more is damaged."""
+
+_WRONG_CRC = "it is damaged: its CRC does not match"
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_headers = msgspec.msgpack.Decoder(Headers).decode
@@ -131,13 +134,32 @@ def read_record(cursor: lmdb.Cursor[memoryview], topic: str, partition: int) -> 
         raise Undecodable(f"it is damaged: {error}") from error
 
 
-def read_ranges(
-    cursor: lmdb.Cursor[memoryview], offset: int, ranges: Iterable[tuple[int, int]]
-) -> list[bytes] | None:
-    """These ranges, from and below, of the value of the record at `offset`; None: it does not exist.
+def read_values(
+    txn: lmdb.Transaction[memoryview],
+    databases: Callable[[int], Database],
+    ranges: Iterable[Range],
+    pass_over: Callable[[int, int, Undecodable], None] | None = None,
+) -> list[bytes | None]:
+    """Each of these ranges; None: there is no such record, it is damaged there, or not as long.
 
-    Only the pieces that hold them are read and checked. Raises Undecodable: one of these pieces is damaged, or the
-    value is not as long.
+    `databases`: that of a partition. `pass_over` is told the partition and offset of what is damaged.
+    """
+    found: list[bytes | None] = []
+    for partition, offset, start, end in ranges:
+        try:
+            found.append(read_range(txn.cursor(databases(partition)), offset, start, end))
+        except Undecodable as error:
+            found.append(None)
+            if pass_over is not None:
+                pass_over(partition, offset, error)
+    return found
+
+
+def read_range(cursor: lmdb.Cursor[memoryview], offset: int, start: int, end: int) -> bytes | None:
+    """The value of the record at `offset` from `start` to below `end`; None: the record does not exist.
+
+    Only the pieces that hold it are read and checked. Raises Undecodable: one of them is damaged, or the value is not
+    as long.
     """
     at = piece_key(offset)
     if not cursor.set_key(at):
@@ -146,38 +168,27 @@ def read_ranges(
         first = cursor.value()
         head = _Head(first)
         head.check(at, first)
-        return [_range(cursor, offset, head, first, start, end) for start, end in ranges]
+        if not 0 <= start <= end <= head.of_value:
+            raise Undecodable(f"it holds {head.of_value} bytes, not those from {start} to {end}")
+        start, end = head.start + start, head.start + end
+        parts = [first[start:end]]
+        number, begin = divmod(max(start - len(first), 0), len(first) - _CRC.size)
+        missing = end - max(start, len(first))
+        while missing > 0:
+            number += 1
+            at = _KEY.pack(offset, number)
+            if not cursor.set_key(at):
+                raise Undecodable(f"it is damaged: piece {number} is missing")
+            part = head.checked(at, cursor.value())
+            if begin or len(part) > missing:
+                part, begin = part[begin : begin + missing], 0
+            if not part:
+                raise Undecodable(f"it is damaged: piece {number} is cut off")
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
     except struct.error as error:
         raise Undecodable(f"it is damaged: {error}") from error
-
-
-def _range(
-    cursor: lmdb.Cursor[memoryview],
-    offset: int,
-    head: _Head,
-    first: memoryview,
-    start: int,
-    end: int,
-) -> bytes:
-    if not 0 <= start <= end <= head.of_value:
-        raise Undecodable(f"it holds {head.of_value} bytes, not those from {start} to {end}")
-    start, end = head.start + start, head.start + end
-    parts = [first[start:end]]
-    step = len(first) - _CRC.size
-    number, begin = divmod(max(start - len(first), 0), step)
-    missing = end - max(start, len(first))
-    while missing > 0:
-        number += 1
-        at = _KEY.pack(offset, number)
-        if not cursor.set_key(at):
-            raise Undecodable(f"it is damaged: piece {number} is missing")
-        part = head.checked(at, cursor.value())[begin : begin + missing]
-        if not part:
-            raise Undecodable(f"it is damaged: piece {number} is cut off")
-        parts.append(part)
-        missing -= len(part)
-        begin = 0
-    return b"".join(parts)
 
 
 class _Head:
@@ -198,12 +209,15 @@ class _Head:
     def check(self, at: bytes, first: memoryview) -> None:
         beside = min(self.start, len(first))
         seed = crc32(first[_BESIDE:beside], crc32(at + first[: _HEAD.size]))
-        _compare(self.crc, _crc(first[beside:], seed))
+        if self.crc != _crc(first[beside:], seed):
+            raise Undecodable(_WRONG_CRC)
 
     def checked(self, at: bytes, piece: memoryview) -> memoryview:
         """What a later piece holds, once it was compared with its CRC."""
-        part = piece[_CRC.size :]
-        _compare(_CRC.unpack_from(piece)[0], _crc(part, crc32(at, self.crc)))
+        part, seed = piece[_CRC.size :], crc32(at, self.crc)
+        crc = crc32(part, seed) if len(part) <= _AT_ONCE else _crc(part, seed)
+        if _CRC.unpack_from(piece)[0] != crc:
+            raise Undecodable(_WRONG_CRC)
         return part
 
 
@@ -242,11 +256,6 @@ def _parts(cursor: lmdb.Cursor[memoryview], head: _Head) -> tuple[list[memoryvie
     if missing:
         raise Undecodable(f"it is damaged: of {size} bytes, {missing} are missing")
     return parts, alive
-
-
-def _compare(stored: int, crc: int) -> None:
-    if stored != crc:
-        raise Undecodable("it is damaged: its CRC does not match")
 
 
 def _crc(part: bytes | memoryview, crc: int) -> int:

@@ -5,14 +5,14 @@ it is first needed, and again after an error. Nothing is ever written.
 """
 
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 
 import lmdb
 from lmdb import _Database as Database
 
-from collector.base.errors import LogUnavailable, Undecodable
-from collector.log.disk.frames import read_ranges
+from collector.base.errors import LogUnavailable
+from collector.log.disk.frames import read_values
+from collector.log.port import Range
 
 _DATABASES = 64  # partitions that can be read: more than the disk log has
 _ATTEMPTS = 3
@@ -27,7 +27,7 @@ class MapReader:
         self._env: lmdb.Environment | None = None
         self._databases: dict[str, Database] = {}
 
-    def read(self, topic: str, ranges: Sequence[tuple[int, int, int, int]]) -> list[bytes | None]:
+    def read(self, topic: str, ranges: Sequence[Range]) -> list[bytes | None]:
         """The bytes at each (partition, offset, from, below); None: the record has expired or is damaged.
 
         Raises LogUnavailable: the log cannot be read.
@@ -73,17 +73,8 @@ class MapReader:
         return self._databases[name]
 
     def _read(
-        self, env: lmdb.Environment, topic: str, ranges: Sequence[tuple[int, int, int, int]]
+        self, env: lmdb.Environment, topic: str, ranges: Sequence[Range]
     ) -> list[bytes | None]:
         databases = {each[0]: self._database(env, f"{topic}/{each[0]}") for each in ranges}
-        found: list[bytes | None] = []
         with env.begin(buffers=True) as txn:
-            for (partition, offset), group in groupby(ranges, key=lambda each: each[:2]):
-                places = [(start, end) for _, _, start, end in group]
-                cursor = txn.cursor(databases[partition])
-                try:
-                    read = read_ranges(cursor, offset, places)
-                except Undecodable:  # the log names it when it meets it
-                    read = None
-                found += [None] * len(places) if read is None else read
-        return found
+            return read_values(txn, databases.__getitem__, ranges)

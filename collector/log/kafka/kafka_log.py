@@ -30,7 +30,7 @@ from collector.log.kafka.reader import KafkaReader
 from collector.log.kafka.records import GUARDED, Fenced, fence, state_behind
 from collector.log.kafka.rights import READ, failure
 from collector.log.kafka.writer import KafkaWriter
-from collector.log.port import SPANS, Commit, Lag, New, Position, Record
+from collector.log.port import SPANS, Commit, Lag, New, Position, Range, Record
 
 DEADLINE = 10.0  # seconds that a write, a commit or a read beside the groups may take
 CLOSE = 5.0  # seconds that each client may take to leave; the broker forgets a member that did not leave by itself
@@ -39,6 +39,7 @@ _log = logging.getLogger(__name__)
 
 class KafkaLog:
     counts_offsets = False
+    reads_parts = False
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -140,6 +141,10 @@ class KafkaLog:
         records = Fenced(topic).through(raws[:1])
         record = next(records, None)
         return record if record is not None and record.position.offset == offset else None
+
+    async def values_of(self, topic: str, ranges: Sequence[Range]) -> list[bytes | None]:
+        del topic
+        return [None for _ in ranges]
 
     def release(self, positions: Iterable[Position]) -> None:
         """Does nothing: the topic's retention deletes records."""

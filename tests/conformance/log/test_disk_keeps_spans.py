@@ -72,7 +72,7 @@ async def test_spans_that_no_reader_waits_for_stay_while_there_is_room(
 
     assert await spans(log) == [0, 1, 2, 3, 4, 5]
     assert await log.get(positions[3]) is not None
-    assert await log.value_range(positions[3], 6, 12) == b"000003"
+    assert await log.values_of(SPANS, [(0, positions[3].offset, 6, 12)]) == [b"000003"]
 
 
 async def test_spans_that_are_not_read_are_never_dropped(

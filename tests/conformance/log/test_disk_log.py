@@ -87,7 +87,9 @@ async def test_a_range_of_a_value_is_read_while_its_record_is_there(open_log: Op
     value = bytes(range(256)) * 80
     (position,) = await log.write([new(SPANS, value)])
 
-    assert await log.value_range(position, 5000, 9000) == value[5000:9000]
-    assert await log.value_range(position, 0, len(value)) == value
-    assert await log.value_range(position, 0, len(value) + 1) is None
-    assert await log.value_range(position._replace(offset=7), 0, 1) is None
+    places = [(0, 5000, 9000), (0, 0, len(value)), (0, 0, len(value) + 1), (7, 0, 1)]
+    read = await log.values_of(
+        SPANS, [(0, position.offset + at, start, end) for at, start, end in places]
+    )
+
+    assert read == [value[5000:9000], value, None, None]

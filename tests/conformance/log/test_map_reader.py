@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 
 from collector.base.errors import LogUnavailable
 from collector.log.disk.map_reader import MapReader
-from collector.log.port import SPANS
+from collector.log.port import SPANS, Range
 from tests.conformance.log.test_disk_damage import overwrite, value_of
 from tests.support.disk_log import Open
 from tests.support.log_steps import new
@@ -32,7 +32,6 @@ for line in sys.stdin:
         said = "unavailable"
     print(json.dumps(said), flush=True)
 """
-Ranges = list[tuple[int, int, int, int]]
 
 
 class Child:
@@ -41,7 +40,7 @@ class Child:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
 
-    async def read(self, ranges: Ranges) -> list[bytes | None] | str:
+    async def read(self, ranges: Sequence[Range]) -> list[bytes | None] | str:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(ranges).encode() + b"\n")
@@ -74,7 +73,7 @@ async def test_a_child_reads_ranges_of_what_is_written_while_it_runs(
 
         for number in range(1, 30):
             await log.write([new(SPANS, value_of(number))])
-        ranges: Ranges = [(0, 3, 5, 9000), (0, 3, 9000, 20_008), (0, 11, 0, 8), (0, 99, 0, 1)]
+        ranges = [(0, 3, 5, 9000), (0, 3, 9000, 20_008), (0, 11, 0, 8), (0, 99, 0, 1)]
         read = await child.read([*ranges, (0, 0, 0, 20_009)])
 
     assert read == [value_of(3)[5:9000], value_of(3)[9000:], value_of(11)[:8], None, None]

@@ -17,7 +17,7 @@ from collector.log.disk.frames import (
     footprint,
     piece_key,
     pieces,
-    read_ranges,
+    read_range,
     read_record,
 )
 from collector.log.port import Headers, Record
@@ -123,7 +123,7 @@ def test_a_head_of_another_form_is_damage(tmp_path: Path) -> None:
     with pytest.raises(Undecodable, match="form"):
         read(tmp_path, {piece_key(7): head + b"value"})
     with cursor_over(tmp_path, {piece_key(8): head}) as cursor, pytest.raises(Undecodable):
-        read_ranges(cursor, 8, [(0, 1)])
+        read_range(cursor, 8, 0, 1)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -136,10 +136,11 @@ def test_any_range_of_a_value_is_read(tmp_path: Path, size: int, headers: Header
     ranges = [(start, end) for start in edges for end in edges if start <= end]
 
     with cursor_over(tmp_path, stored(7, value, headers=headers) | stored(8, b"next")) as cursor:
-        assert read_ranges(cursor, 7, ranges) == [value[start:end] for start, end in ranges]
-        assert read_ranges(cursor, 6, ranges) is None
+        for start, end in ranges:
+            assert read_range(cursor, 7, start, end) == value[start:end]
+        assert read_range(cursor, 6, 0, 0) is None
         with pytest.raises(Undecodable, match="holds"):
-            read_ranges(cursor, 7, [(0, size + 1)])
+            read_range(cursor, 7, 0, size + 1)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
@@ -157,9 +158,9 @@ def test_a_range_is_read_unless_a_piece_that_it_needs_is_damaged(
             for needed, (start, end) in enumerate(places):
                 if number in (0, needed):
                     with pytest.raises(Undecodable, match="damaged"):
-                        read_ranges(cursor, 7, [(start, end)])
+                        read_range(cursor, 7, start, end)
                 else:
-                    assert read_ranges(cursor, 7, [(start, end)]) == [value[start:end]]
+                    assert read_range(cursor, 7, start, end) == value[start:end]
 
 
 def test_a_piece_of_another_record_is_no_part_of_a_range(tmp_path: Path) -> None:
@@ -170,4 +171,4 @@ def test_a_piece_of_another_record_is_no_part_of_a_range(tmp_path: Path) -> None
         cursor_over(tmp_path, content) as cursor,
         pytest.raises(Undecodable, match="CRC"),
     ):
-        read_ranges(cursor, 7, [(5000, 5010)])
+        read_range(cursor, 7, 5000, 5010)
