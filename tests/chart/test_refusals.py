@@ -152,6 +152,14 @@ REFUSED: dict[str, tuple[str, str]] = {
         "secrets: {forwardHeaders: {existingSecret: s, headers: {authorization: a}}}",
         "secrets.forwardHeaders: there is no config.forward",
     ),
+    "a share above all": (
+        "config: {forward: {endpoint: 'https://a:4317', keep: {share: 1.1}}}",
+        "at '/config/forward/keep/share'",
+    ),
+    "rules without a backend": (
+        "config: {forward: {keep: {share: 0.1}}}",
+        "missing property 'endpoint'",
+    ),
     "two monitors": (
         "serviceMonitor: {enabled: true}\npodMonitor: {enabled: true}",
         "at '/serviceMonitor/enabled': value must be false",

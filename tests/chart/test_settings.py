@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from collector.config.load import load
 from tests.chart.configuration import problems, written
 from tests.chart.examples import objects
 from tests.chart.support import render
@@ -34,3 +35,17 @@ def test_a_variable_that_is_no_setting_is_reported(tmp_path: Path) -> None:
     found = render("extraEnv: [{name: SPANWISE_WINDOWS__TRACE__IDEL, value: '3'}]")
 
     assert "idel" in "\n".join(problems(found, tmp_path))
+
+
+def test_rules_of_forwarding_over_tls_arrive_in_every_pod(tmp_path: Path) -> None:
+    keep = "{share: 0.05, slow: null, per_minute: 600, wait: 1m}"
+    found = render(f"config: {{forward: {{endpoint: 'https://a.example.com:4317', keep: {keep}}}}}")
+    file, environments = written(found, tmp_path)
+
+    for each in environments.values():
+        forward = load([file], each, []).forward
+        assert forward is not None
+        assert forward.endpoint == "https://a.example.com:4317"
+        assert forward.keep is not None
+        rules = forward.keep
+        assert (rules.share, rules.slow, rules.per_minute, rules.wait) == (0.05, None, 600, 60.0)
