@@ -1,22 +1,84 @@
-"""The real Codex, its log exporter pointed at the real process; only the model is a script on loopback."""
+"""The real Claude Code, Codex and Gemini CLI, pointed at the real process; only the model is a script on loopback."""
 
+import json
 import os
 import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.anthropic_server import AnthropicServer
+from tests.support.gemini_server import GeminiServer
 from tests.support.node_packages import installed
 from tests.support.responses_server import ResponsesServer
-from tests.support.scripted_model import ANSWER, INPUT_TOKENS, OUTPUT_TOKENS
+from tests.support.scripted_model import ANSWER, INPUT_TOKENS, OUTPUT_TOKENS, ScriptedModel
 from tests.support.service import Service
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 QUICK = ("windows.trace.root_grace=1s", "windows.trace.idle=8s", "windows.session.idle=10s")
 COMMAND = "cat notes.txt"
-SETTINGS = """
+ASKED = ("Which release is this?", "Are you sure?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodingAgent:
+    """How one of them is started. `{model}`, `{http}` and `{grpc}` are filled in: base addresses."""
+
+    package: str
+    """Its folder in tests/support."""
+    program: str
+    """A pattern below `node_modules`: the program itself, without the script that looks for it."""
+    model: type[ScriptedModel]
+    arguments: Callable[[str, bool], Sequence[str]]
+    """For a prompt that begins a session, or goes on with the last."""
+    environment: Mapping[str, str]
+    settings: tuple[str, str] | None = None
+    """A file below the home folder, and what is in it."""
+    tool: tuple[str, str]
+    """What it calls its shell, and the argument with the command."""
+    exports_texts: bool = True
+    """Whether its log records hold answers and results too."""
+
+
+CLAUDE_CODE = CodingAgent(
+    package="claude_code",
+    program="@anthropic-ai/claude-code-*/claude",
+    model=AnthropicServer,
+    arguments=lambda words, goes_on: (
+        *(("--continue",) if goes_on else ()),
+        *("-p", words, "--allowedTools", f"Bash({COMMAND})"),
+    ),
+    environment={
+        "ANTHROPIC_BASE_URL": "{model}",
+        "ANTHROPIC_API_KEY": "sk-ant-none",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_ENABLE_TELEMETRY": "1",
+        "OTEL_LOGS_EXPORTER": "otlp",
+        "OTEL_METRICS_EXPORTER": "none",
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "{http}",
+        "OTEL_LOGS_EXPORT_INTERVAL": "500",
+        "OTEL_LOG_USER_PROMPTS": "1",
+        "OTEL_LOG_TOOL_DETAILS": "1",
+        "OTEL_LOG_ASSISTANT_RESPONSES": "1",
+    },
+    tool=("Bash", "command"),
+    exports_texts=False,
+)
+CODEX = CodingAgent(
+    package="codex",
+    program="@openai/codex-*/vendor/*/bin/codex",
+    model=ResponsesServer,
+    arguments=lambda words, goes_on: (
+        *("exec", *(("resume", "--last") if goes_on else ()), "--skip-git-repo-check", words),
+    ),
+    environment={"MODEL_KEY": "none"},
+    settings=(
+        ".codex/config.toml",
+        """
 model = "gpt-5.5"
 model_provider = "scripted"
 approval_policy = "never"
@@ -25,7 +87,7 @@ check_for_update_on_startup = false
 
 [model_providers.scripted]
 name = "scripted"
-base_url = "{model}"
+base_url = "{model}/v1"
 wire_api = "responses"
 env_key = "MODEL_KEY"
 
@@ -36,75 +98,100 @@ enabled = false
 log_user_prompt = true
 log_agent_responses = true
 metrics_exporter = "none"
-exporter = {{ otlp-http = {{ endpoint = "{logs}", protocol = "binary" }} }}
-"""
+exporter = { otlp-http = { endpoint = "{http}/v1/logs", protocol = "binary" } }
+""",
+    ),
+    tool=("exec_command", "cmd"),
+)
+GEMINI_CLI = CodingAgent(
+    package="gemini_cli",
+    program="@google/gemini-cli/bundle/gemini.js",
+    model=GeminiServer,
+    arguments=lambda words, goes_on: (
+        *("--model", "gemini-2.5-pro", "--approval-mode", "yolo"),
+        *(("--resume", "latest") if goes_on else ()),
+        *("--prompt", words),
+    ),
+    environment={
+        "GEMINI_API_KEY": "none",
+        "GOOGLE_GEMINI_BASE_URL": "{model}",
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+    },
+    # As docs/agents/gemini-cli.md says; what would reach for the network is off.
+    settings=(
+        ".gemini/settings.json",
+        json.dumps(
+            {
+                "security": {"auth": {"selectedType": "gemini-api-key"}},
+                "general": {"enableAutoUpdate": False},
+                "privacy": {"usageStatisticsEnabled": False},
+                "telemetry": {
+                    "enabled": True,
+                    "target": "local",
+                    "otlpEndpoint": "{grpc}",
+                    "otlpProtocol": "grpc",
+                    "logPrompts": True,
+                },
+            }
+        ),
+    ),
+    tool=("run_shell_command", "command"),
+)
 
 
-@pytest.fixture(scope="module")
-def codex() -> Path:
-    """The program itself: its package for this machine, without the script that looks for it."""
-    folder = installed("codex", "the real Codex")
-    found = sorted(folder.glob("node_modules/@openai/codex-*/vendor/*/bin/codex"))
-    assert found, "npm installed no program for this machine"
-    return found[0]
-
-
-def prompt(codex: Path, words: str, *, folder: Path, resume: bool) -> str:
-    """What it prints to one prompt."""
-    ended = subprocess.run(
-        [
-            str(codex),
-            "exec",
-            *(("resume", "--last") if resume else ()),
-            "--skip-git-repo-check",
-            words,
-        ],
-        check=False,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder.parent / "home"), "MODEL_KEY": "none"},
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout.strip()
-
-
-def test_its_turns_are_traces_of_one_session(codex: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("agent", [CLAUDE_CODE, CODEX, GEMINI_CLI], ids=lambda agent: agent.package)
+def test_its_turns_are_traces_of_one_session(agent: CodingAgent, tmp_path: Path) -> None:
+    modules = installed(agent.package, f"the real {agent.package}") / "node_modules"
+    programs = sorted(modules.glob(agent.program))
+    assert programs, "npm installed no program for this machine"
+    start = ["node"] if programs[0].suffix == ".js" else []
     folder, home = tmp_path / "project", tmp_path / "home"
     folder.mkdir()
-    (home / ".codex").mkdir(parents=True)
+    home.mkdir()
     (folder / "notes.txt").write_text("release 4.2\n")
-    asked = ("Which release is this?", "Are you sure?")
-    with (
-        ResponsesServer(COMMAND) as model,
-        Service(tmp_path / "data", *QUICK) as service,
-    ):
-        logs = f"http://{urlsplit(service.http).netloc}/v1/logs"
-        settings = SETTINGS.format(model=f"{model.url}/v1", logs=logs)
-        (home / ".codex" / "config.toml").write_text(settings)
-        for number, words in enumerate(asked):
-            assert prompt(codex, words, folder=folder, resume=number > 0) == ANSWER
-        service.wait_for("both turns are scored", lambda: len(traces(service)) == 2, timeout=60)
+    with agent.model(COMMAND) as model, Service(tmp_path / "data", *QUICK) as service:
+
+        def filled(text: str) -> str:
+            text = text.replace("{model}", model.url).replace("{grpc}", f"http://{service.grpc}")
+            return text.replace("{http}", f"http://{urlsplit(service.http).netloc}")
+
+        if agent.settings is not None:
+            path, content = agent.settings
+            (home / path).parent.mkdir()
+            (home / path).write_text(filled(content))
+        given = {name: filled(value) for name, value in agent.environment.items()}
+        for number, words in enumerate(ASKED):
+            ended = subprocess.run(
+                [*start, str(programs[0]), *agent.arguments(words, number > 0)],
+                check=False,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                env={"PATH": os.environ["PATH"], "HOME": str(home), **given},
+            )
+            assert ended.returncode == 0, ended.stdout + ended.stderr
+            assert ended.stdout.strip() == ANSWER
+        service.wait_for("both turns are scored", lambda: len(traces(service)) == 2, timeout=120)
         found = [service.shown(each)["trace"] for each in traces(service)]
 
     found.sort(key=lambda each: each["start"])
-    assert [(each["input"], each["output"]) for each in found] == [(one, ANSWER) for one in asked]
+    assert [each["input"] for each in found] == list(ASKED)
+    if agent.exports_texts:
+        assert [each["output"] for each in found] == [ANSWER, ANSWER]
     assert len({each["session_id"] for each in found}) == 1
+    name, argument = agent.tool
     for trace in found:
         (call,) = trace["tool_calls"]
-        assert (call["name"], call["arguments"]) == ("exec_command", {"cmd": COMMAND})
-        assert (call["result"].strip(), call["error"], call["rejected"]) == (
-            "release 4.2",
-            None,
-            None,
-        )
+        assert (call["name"], call["arguments"][argument]) == (name, COMMAND)
+        assert (call["error"], call["rejected"]) == (None, None)
+        if agent.exports_texts:
+            assert "release 4.2" in call["result"]
         tokens = trace["tokens"]
         assert (tokens["input"], tokens["output"]) == (2 * INPUT_TOKENS, 2 * OUTPUT_TOKENS)
 
 
 def traces(service: Service) -> list[str]:
     """Ids of traces with signals of their own."""
-    signals: list[dict[str, Any]] = service.signals()
-    return sorted({each["trace_id"] for each in signals if each["scope"] == "trace"})
+    return sorted({each["trace_id"] for each in service.signals() if each["scope"] == "trace"})

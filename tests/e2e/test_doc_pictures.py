@@ -1,24 +1,16 @@
 """`python -m scripts.doc_pictures` takes the pictures of docs/pictures of recordings, over a running service."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from scripts.pictures import CHROMIUM
 from scripts.webp import SIZE
+from tests.support.browser import needs_chromium
 from tests.support.service import ROOT
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(
-        not Path(CHROMIUM).exists() and os.environ.get("SPANWISE_REQUIRE_CHROMIUM") != "1",
-        reason="/usr/bin/chromium is not installed (SPANWISE_REQUIRE_CHROMIUM=1 makes this a failure)",
-    ),
-]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), needs_chromium]
 
 
 @pytest.mark.parametrize("name", ["codex", "strands"])

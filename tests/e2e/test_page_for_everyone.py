@@ -2,25 +2,23 @@
 
 import itertools
 import json
-import os
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, Route, async_playwright, expect
+from playwright.async_api import Page, Route, expect
 
 from collector.config.strict_yaml import parse
 from evaluators.expectations import Expectations
-from scripts.pictures import ARGUMENTS, CHROMIUM, CONVERSATIONS, PAGES, SCHEMES, SIZES, filled
+from scripts.pictures import CONVERSATIONS, PAGES, SCHEMES, SIZES, filled
+from tests.support.browser import browsing, needs_chromium
 from tests.support.command import spanwise
 from tests.support.node_packages import installed
 from tests.support.service import Service
 
 WIDTHS = (390, 768, 1024, 1280)
 """Of a telephone, a tablet, and windows on a desk."""
-REQUIRED = os.environ.get("SPANWISE_REQUIRE_CHROMIUM") == "1"
 RULES = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
   return found.violations.flatMap(
@@ -31,15 +29,7 @@ WIDER = """() => [
   ...[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)]"""
 """By how many pixels the page is wider than the window, and each table than its place."""
 
-expect.set_options(timeout=30_000)
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(
-        not Path(CHROMIUM).exists() and not REQUIRED,
-        reason="/usr/bin/chromium is not installed (SPANWISE_REQUIRE_CHROMIUM=1 makes this a failure)",
-    ),
-]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), needs_chromium]
 Seen = tuple[Service, Mapping[str, str]]
 
 
@@ -55,14 +45,6 @@ def axe() -> str:
     """The program that is run in a page."""
     folder = installed("axe", "the accessibility of pages is")
     return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
-
-
-@asynccontextmanager
-async def browsing(**given: Any) -> AsyncGenerator[Page]:
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield await browser.new_page(**given)
-        await browser.close()
 
 
 async def test_axe_finds_nothing_on_any_page(seen: Seen, axe: str) -> None:

@@ -1,33 +1,20 @@
 """The page over a running service that the demo's agent talks to, in a real browser."""
 
-import os
 import re
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-from playwright.async_api import Request, async_playwright, expect
+from playwright.async_api import Request, expect
 
 from collector.commands.demo_agent import Agent
 from collector.commands.demo_story import GOOD, WORSE
+from tests.support.browser import browsing, needs_chromium
 from tests.support.service import Service
 
 EXEMPLAR = re.compile(r'outcome="fail".* # \{.*trace_id="([0-9a-f]{32})"')
-CHROMIUM = Path("/usr/bin/chromium")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-REQUIRED = os.environ.get("SPANWISE_REQUIRE_CHROMIUM") == "1"
-
-expect.set_options(timeout=30_000)
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(
-        not CHROMIUM.exists() and not REQUIRED,
-        reason="/usr/bin/chromium is not installed (SPANWISE_REQUIRE_CHROMIUM=1 makes this a failure)",
-    ),
-]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), needs_chromium]
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +45,7 @@ async def test_from_the_agents_to_a_bad_session_to_its_trace_without_a_complaint
     service: Service,
 ) -> None:
     complaints: list[str] = []
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
-        page = await browser.new_page(viewport={"width": 1100, "height": 800})
+    async with browsing(viewport={"width": 1100, "height": 800}) as page:
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("requestfailed", lambda failed: complaints.extend(failure(failed)))
@@ -77,7 +62,6 @@ async def test_from_the_agents_to_a_bad_session_to_its_trace_without_a_complaint
         await expect(page.locator("main")).to_contain_text("order service did not answer")
         await page.click("summary >> nth=1")
         await expect(page.locator(".tree details[open]")).to_contain_text("gen_ai.operation.name")
-        await browser.close()
 
     assert complaints == []
 
@@ -86,10 +70,7 @@ async def test_an_exemplar_leads_to_its_trace_and_from_there_to_its_session(
     service: Service,
 ) -> None:
     trace_id = service.wait_for("an exemplar of a fail", lambda: failing(service))
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
-        page = await browser.new_page()
-
+    async with browsing() as page:
         await page.goto(f"{service.admin}/trace?id={trace_id}")
         await expect(page.locator("h1")).to_have_text(f"Trace {trace_id}")
         await expect(page.locator("table.signals .passed .poor").first).to_have_text("no")
@@ -98,7 +79,6 @@ async def test_an_exemplar_leads_to_its_trace_and_from_there_to_its_session(
 
         await expect(page.locator("h1")).to_have_text(f"Session {named}")
         await expect(page.locator(f"article#trace-{trace_id}")).to_be_visible()
-        await browser.close()
 
 
 def failing(service: Service) -> str | None:

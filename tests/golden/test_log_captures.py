@@ -5,7 +5,7 @@ their vendors' prompts and are not kept here.
 """
 
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from scripts.research.carried_logs import EXPECTATION, Lack, Recording, correct, lacks, searched
-from tests.support.capture_score import Claim
+from tests.support.capture_score import Claim, assert_most_hold
 from tests.support.log_capture_score import score
 from tests.support.recordings import requests
 
@@ -47,36 +47,17 @@ def recordings() -> list[tuple[str, str, list[Lack], list[Claim]]]:
     return found
 
 
-def claims() -> dict[str, list[Claim]]:
-    by_stack: dict[str, list[Claim]] = defaultdict(list)
-    for stack, _, _, found in recordings():
-        by_stack[stack] += found
-    return by_stack
-
-
-def share(found: list[Claim]) -> float:
-    return sum(claim.held for claim in found) / len(found)
-
-
-def missed(found: list[Claim]) -> str:
-    return "\n".join(f"{c.field} {c.where} {c.detail}" for c in found if not c.held)
-
-
-def test_there_are_recordings_of_log_records() -> None:
-    assert STACKS, f"no recordings in {FOLDER}"
+def claims() -> list[Claim]:
+    return [claim for *_, found in recordings() for claim in found]
 
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack_that_speaks_in_logs_is_read_right(stack: str) -> None:
-    found = claims()[stack]
-
-    assert share(found) >= 0.9, missed(found)
+    assert_most_hold([each for each in claims() if each.stack == stack], 0.9)
 
 
 def test_all_stacks_that_speak_in_logs_are_read_right() -> None:
-    found = [claim for stack in claims().values() for claim in stack]
-
-    assert share(found) >= 0.97, missed(found)
+    assert_most_hold(claims(), 0.97)
 
 
 def test_what_is_said_to_be_carried_and_is_not_is_known() -> None:

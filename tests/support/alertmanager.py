@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import urllib.request
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pytest
@@ -68,12 +67,7 @@ class AlertmanagerServer:
         wait_until(self._is_ready, timeout=60)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ended."""
         assert self._process is not None
         self._process.kill()

@@ -7,7 +7,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -43,12 +42,7 @@ class Balancer:
             each.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the address."""
         self._over.set()
         for listener in self._listeners:

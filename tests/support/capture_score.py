@@ -33,6 +33,13 @@ class Claim:
     detail: str = ""
 
 
+def assert_most_hold(claims: Sequence[Claim], share: float) -> None:
+    """At least that share of them, and there are some."""
+    assert claims, "no recordings"
+    missed = [f"{c.field} {c.where} {c.detail}" for c in claims if not c.held]
+    assert len(missed) <= (1 - share) * len(claims), "\n".join(missed)
+
+
 def score(folder: Path) -> Iterator[Claim]:
     """All claims of all recordings with expectations in `folder`."""
     for path in sorted(folder.glob("*/*.expect.yaml")):

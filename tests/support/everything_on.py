@@ -6,7 +6,6 @@ spend, signals that wait.
 
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from tests.support.agents import Turn, request, spans
@@ -60,15 +59,10 @@ class EverythingOn:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Ended, both."""
-        self.service.__exit__(kind, error, trace)
-        self._judge.__exit__(kind, error, trace)
+        self.service.__exit__(kind)
+        self._judge.__exit__(None, None, None)
 
     def go_on(self) -> None:
         """One more session: a run of a task, every third one fails. The judge's first answers cannot be read.

@@ -195,11 +195,7 @@ GROUPS: Mapping[str, Group] = {
         ],
     ),
     "agents": Group(
-        tests=[
-            "tests/e2e/test_claude_code.py",
-            "tests/e2e/test_codex.py",
-            "tests/e2e/test_gemini_cli.py",
-        ],
+        tests=["tests/e2e/test_coding_agents.py"],
         guards=[
             *("docs/agents/*.md", "tests/support/claude_code/*", "tests/support/codex/*"),
             *("tests/support/gemini_cli/*", "collector/otlp/*.py", "collector/receiver/**/*.py"),

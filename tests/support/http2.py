@@ -3,7 +3,6 @@
 import socket
 import struct
 import time
-from types import TracebackType
 from typing import Self
 
 DATA, HEADERS, RESET, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
@@ -39,12 +38,7 @@ class RawGrpc:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def open(self, size: int, *headers: tuple[str, str], path: str = EXPORT) -> int:

@@ -12,7 +12,6 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from tests.support.warm import ROOT, Forked, can_fork, warm
@@ -154,12 +153,7 @@ class Service:
         """Started."""
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
         """Ended, one way or the other."""
         if self._process is not None and self._process.poll() is None:
             self.stop() if kind is None else self.kill()
