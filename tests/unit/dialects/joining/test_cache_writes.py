@@ -9,6 +9,7 @@ from evaluators.model import Tokens
 from evaluators.prices import cost
 from tests.support.conventions import CHAT
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 MODEL = {**CHAT, "gen_ai.request.model": "claude-sonnet-4-5", "gen_ai.usage.output_tokens": 1000}
 EXACT = 30 * 3e-6 + 100_000 * 3e-7 + 5_000 * 3.75e-6 + 1000 * 1.5e-5
@@ -19,10 +20,8 @@ def priced(**attributes: Any) -> float | None:
     return trace_of(SpanSpec(id=1, attributes={**MODEL, **attributes})).cost_usd
 
 
-@pytest.mark.parametrize(
-    "provider", [{}, {"gen_ai.system": "vertex_ai"}, {"gen_ai.provider.name": "anthropic"}]
-)
-@pytest.mark.parametrize("form", ["{}_input_tokens", "{}.input_tokens"])
+@for_each("provider", [{}, {"gen_ai.system": "vertex_ai"}, {"gen_ai.provider.name": "anthropic"}])
+@for_each("form", ["{}_input_tokens", "{}.input_tokens"])
 def test_beside_the_input(provider: dict[str, str], form: str) -> None:
     counts = {
         "gen_ai.usage.input_tokens": 30,
@@ -46,12 +45,10 @@ def test_within_the_input_as_the_conventions_count_for_anthropic() -> None:
 
 def test_in_a_usage_object() -> None:
     counts = {"cache_read_input_tokens": 100_000, "cache_creation_input_tokens": 5_000}
-    usage = json.dumps({"input_tokens": 30, "output_tokens": 1000, **counts})
-    attributes = {
-        "langfuse.observation.type": "generation",
-        "langfuse.observation.model.name": "claude-sonnet-4-5",
-        "langfuse.observation.usage_details": usage,
-    }
+    usage = {"input_tokens": 30, "output_tokens": 1000, **counts}
+    own = {"type": "generation", "model.name": MODEL["gen_ai.request.model"]}
+    attributes = {f"langfuse.observation.{key}": each for key, each in own.items()}
+    attributes["langfuse.observation.usage_details"] = json.dumps(usage)
 
     found = trace_of(SpanSpec(id=1, attributes=attributes)).cost_usd
 

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from evaluators.model import ToolCall
-from tests.support.conventions import AGENT, CHAT, ROOT, asked, asks, chat, said, says, tool
-from tests.support.dialect_spans import SpanSpec, trace_of
-from tests.support.weather import ARGUMENTS, dump
+from tests.support.conventions import AGENT, ROOT, asked, asks, made, model, ran, said, says
+from tests.support.dialect_spans import SpanSpec, span_id, trace_of
+from tests.support.table import for_each
+from tests.support.weather import ARGUMENTS, dump, one_call
 
 FUNCTION = "arguments='{\"city\": \"Paris\"}', name='get_weather'"
 CALL = f"{FUNCTION}, call_id='c1'"
@@ -18,54 +17,45 @@ ITEM = {
     "arguments": '{"city": "Paris"}',
 }
 OWN = '{"call_id": "c1", "name": "Ann"}'
-CALLED = {
-    "gen_ai.tool.call.id": "c1",
-    "gen_ai.tool.call.arguments": dump(ARGUMENTS),
-}
+SMOLAGENTS = "openinference.instrumentation.smolagents"
 
 
-def tried(span: int, start: int, end: int, **more: Any) -> SpanSpec:
-    attributes = {**tool("get_weather"), **CALLED, **more}
-    return SpanSpec(id=span, parent=1, name="tool", attributes=attributes, start=start, end=end)
+def tried(span: int, start: int, end: int, city: str = "Paris", **more: Any) -> SpanSpec:
+    arguments = dump({"city": city})
+    return ran(span, start, "get_weather", "c1", end=end, arguments=arguments, **more)
 
 
 def test_a_call_that_a_gateway_tried_again_ended_as_the_last_try_did() -> None:
-    failed = {"error.type": "TimeoutError"}
-    good = {"gen_ai.tool.call.result": "rainy"}
+    failed: dict[str, Any] = {"attributes": {"error.type": "TimeoutError"}}
+    good: dict[str, Any] = {"result": "rainy"}
 
     for first, last, error in ((failed, good, None), (good, failed, "TimeoutError")):
-        calls = trace_of(ROOT, tried(2, 1, 2, **first), tried(3, 3, 4, **last)).tool_calls
-        assert [(call.id, call.error) for call in calls] == [("c1", error)]
+        (call,) = trace_of(ROOT, tried(2, 1, 2, **first), tried(3, 3, 4, **last)).tool_calls
+        assert (call.id, call.error) == ("c1", error)
 
 
 def test_a_plug_in_that_records_a_call_once_more_changes_nothing_of_it() -> None:
-    calls = trace_of(
-        ROOT, tried(2, 1, 4, **{"gen_ai.tool.call.result": "rainy"}), tried(3, 5, 6)
-    ).tool_calls
+    (call,) = trace_of(ROOT, tried(2, 1, 4, result="rainy"), tried(3, 5, 6)).tool_calls
 
-    assert [(call.id, call.result, call.span_id) for call in calls] == [
-        ("c1", "rainy", calls[0].span_id)
-    ]
+    assert (call.id, call.result, call.span_id) == ("c1", "rainy", span_id(2))
 
 
 def test_ids_that_every_answer_has_or_other_arguments_are_of_several_calls() -> None:
-    answers = {"gen_ai.output.messages": asks("c1")}
-    chats = (chat(5, 0, 1, attributes=answers), chat(6, 3, 4, attributes=answers))
-    other = {"gen_ai.tool.call.arguments": '{"city": "Rome"}'}
+    chats = model(5, 0, answer=asks("c1")), model(6, 3, answer=asks("c1"))
 
     assert len(trace_of(ROOT, *chats, tried(2, 1, 2), tried(3, 4, 5)).tool_calls) == 2
-    assert len(trace_of(ROOT, tried(2, 1, 2), tried(3, 3, 4, **other)).tool_calls) == 2
+    assert len(trace_of(ROOT, tried(2, 1, 2), tried(3, 3, 4, "Rome")).tool_calls) == 2
 
 
-@pytest.mark.parametrize("name", ["execute_tool (merged)", "execute_tool get_weather"])
-def test_adks_span_around_parallel_calls_is_not_a_call(name: str) -> None:
+def test_adks_span_around_parallel_calls_is_not_a_call() -> None:
     attributes = {"openinference.span.kind": "TOOL", "output.value": "{}"}
 
-    calls = trace_of(ROOT, SpanSpec(id=2, parent=1, name=name, attributes=attributes)).tool_calls
-    assert [call.name for call in calls] == ([] if "(merged)" in name else ["get_weather"])
+    for name, calls in (("(merged)", []), ("get_weather", ["get_weather"])):
+        trace = trace_of(ROOT, made(2, 0, attributes, name=f"execute_tool {name}"))
+        assert [call.name for call in trace.tool_calls] == calls
 
 
-@pytest.mark.parametrize(
+@for_each(
     "shown",
     [
         f"ResponseFunctionToolCall({CALL}, type='function_call', id='fc_1', status='completed')",
@@ -81,28 +71,22 @@ def test_adks_span_around_parallel_calls_is_not_a_call(name: str) -> None:
 )
 def test_a_call_shown_by_python_is_a_call_and_not_the_answer(shown: str) -> None:
     for answer in (says(shown), dump([{"role": "assistant", "content": shown}])):
-        trace = trace_of(
-            SpanSpec(id=1, name="agent", attributes=AGENT, end=9),
-            chat(2, 1, 2, attributes={"gen_ai.output.messages": answer}),
-        )
+        trace = trace_of(SpanSpec(id=1, attributes=AGENT, end=9), model(2, 1, answer=answer))
+        (call,) = trace.tool_calls
         assert trace.output is None
-        assert [(c.name, c.id, c.arguments) for c in trace.tool_calls] == [
-            ("get_weather", "c1", {"city": "Paris"})
-        ]
+        assert (call.name, call.id, call.arguments) == ("get_weather", "c1", {"city": "Paris"})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["Call f(x=1)", "a='call_id' b='x'", "Order(id=3, name='x')", "Order(id=3, type='x')", OWN],
 )
 def test_an_answer_that_looks_a_little_like_one_stays_the_answer(text: str) -> None:
-    said_so = {"gen_ai.output.messages": says(text), "gen_ai.input.messages": asked("What?")}
-
-    assert trace_of(ROOT, chat(2, 1, 2, attributes=said_so)).output == text
+    assert trace_of(ROOT, model(2, 1, asked("What?"), says(text))).output == text
 
 
-@pytest.mark.parametrize(
-    ("scope", "result"),
+@for_each(
+    "scope,result",
     [
         ("opentelemetry.instrumentation.crewai", "Error executing tool: no answer"),
         ("openinference.instrumentation.crewai", "Error executing tool: no answer"),
@@ -110,8 +94,8 @@ def test_an_answer_that_looks_a_little_like_one_stays_the_answer(text: str) -> N
             "opentelemetry.instrumentation.openai_agents",
             "An error occurred while running the tool. Please try again. Error: no answer",
         ),
-        ("openinference.instrumentation.smolagents", "Error:\nno answer\nNow let's retry"),
-        ("openinference.instrumentation.smolagents", "Call id: c1\nError:\nno answer"),
+        (SMOLAGENTS, "Error:\nno answer\nNow let's retry"),
+        (SMOLAGENTS, "Call id: c1\nError:\nno answer"),
     ],
 )
 def test_words_tell_a_failure_only_of_a_framework_that_writes_them(scope: str, result: str) -> None:
@@ -119,9 +103,9 @@ def test_words_tell_a_failure_only_of_a_framework_that_writes_them(scope: str, r
     assert not told("agent", result).failed
 
 
-@pytest.mark.parametrize("text", ["Observation:\n12", "Call id: c1\nObservation:\n12"])
-def test_what_smolagents_tells_a_model_is_the_result_without_its_heading(text: str) -> None:
-    assert told("openinference.instrumentation.smolagents", text).result == "12"
+def test_what_smolagents_tells_a_model_is_the_result_without_its_heading() -> None:
+    for text in ("Observation:\n12", "Call id: c1\nObservation:\n12"):
+        assert told(SMOLAGENTS, text).result == "12"
     assert told("agent", "Observation:\n12").result == "Observation:\n12"
 
 
@@ -133,17 +117,16 @@ def told(scope: str, result: str) -> ToolCall:
         {"role": "tool", "tool_call_id": "c1", "content": result},
     ]
     first = said("", {"type": "tool_call", "id": "c1", "name": "count"})
-    later = {"gen_ai.input.messages": dump(history), "gen_ai.output.messages": says("Sorry.")}
-    trace = trace_of(
-        SpanSpec(id=1, name="agent", attributes=AGENT, end=9, scope=scope),
-        chat(2, 1, 2, attributes={**CHAT, "gen_ai.output.messages": first}),
-        chat(3, 3, 4, attributes={**CHAT, **later}),
+    return one_call(
+        trace_of(
+            SpanSpec(id=1, name="agent", attributes=AGENT, end=9, scope=scope),
+            model(2, 1, answer=first),
+            model(3, 3, dump(history), says("Sorry.")),
+        )
     )
-    (call,) = trace.tool_calls
-    return call
 
 
-@pytest.mark.parametrize(
+@for_each(
     "marks",
     [
         {"openinference.span.kind": "TOOL", "tool.name": "get_weather"},
@@ -154,12 +137,8 @@ def told(scope: str, result: str) -> ToolCall:
     ],
 )
 def test_the_conventions_id_makes_one_call_of_two_spans_in_every_dialect(marks: Any) -> None:
-    attributes = {**marks, "gen_ai.tool.call.id": "c1"}
-    spans = [
-        SpanSpec(id=n, parent=1, name="get_weather", attributes=attributes, start=n, end=n + 1)
-        for n in (2, 4)
-    ]
-    with_arguments = {**attributes, **CALLED}
+    again = made(4, 4, {**marks, "gen_ai.tool.call.id": "c1"}, name="get_weather")
+    called = {"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.arguments": dump(ARGUMENTS)}
+    first = SpanSpec(id=9, parent=1, attributes={**marks, **called})
 
-    one = trace_of(ROOT, SpanSpec(id=9, parent=1, attributes=with_arguments), *spans[1:])
-    assert [call.id for call in one.tool_calls] == ["c1"]
+    assert [call.id for call in trace_of(ROOT, first, again).tool_calls] == ["c1"]

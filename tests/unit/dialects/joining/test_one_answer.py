@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from evaluators.model import Tokens
-from tests.support.conventions import AGENT, CHAT, said
+from tests.support.conventions import AGENT, model, said
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 ID = "gen_ai.response.id"
 CACHED = "gen_ai.usage.cache_read.input_tokens"
@@ -14,9 +13,9 @@ CACHED = "gen_ai.usage.cache_read.input_tokens"
 
 def answer(number: int, parent: int, scope: str, text: str = "a", **more: Any) -> SpanSpec:
     counts = {"gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 10}
-    attributes = {**CHAT, **counts, "gen_ai.output.messages": said(text), **more}
-    return SpanSpec(
-        id=number, parent=parent, scope=scope, attributes=attributes, start=number, end=20 - number
+    end, own = 20 - number, counts | more
+    return model(
+        number, number, answer=said(text), parent=parent, scope=scope, attributes=own, end=end
     )
 
 
@@ -26,8 +25,8 @@ def counted(first: SpanSpec, later: SpanSpec) -> Tokens:
     ).tokens
 
 
-@pytest.mark.parametrize(
-    ("one", "two", "cached"),
+@for_each(
+    "one,two,cached",
     [
         ({ID: "r1"}, {}, None),
         ({}, {ID: "r1"}, None),

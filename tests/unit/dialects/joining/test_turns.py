@@ -1,13 +1,15 @@
 """Several turns in one trace: each has its question and answer, and those of the trace are the last turn's."""
 
 import json
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
 from evaluators.model import Trace
-from tests.support.conventions import AGENT, CHAT, answered, asked, call, said
+from tests.support import conventions
+from tests.support.conventions import AGENT, answered, asked, call, said
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 TURNS = [("hi", "hello"), ("what is 3+4?", "7"), ("and 5+5?", "10")]
 
@@ -21,18 +23,19 @@ def model(
     system: str | None = None,
     parent: int | None = None,
 ) -> SpanSpec:
-    attributes: dict[str, Any] = {
-        **CHAT,
-        "gen_ai.input.messages": sent,
-        "gen_ai.output.messages": answer,
-    }
-    if system is not None:
-        part = {"type": "text", "content": system}
-        attributes["gen_ai.system_instructions"] = json.dumps([part])
+    part = [{"type": "text", "content": system}]
+    attributes = {} if system is None else {"gen_ai.system_instructions": json.dumps(part)}
     above = number - 1 if parent is None else parent
-    return SpanSpec(
-        id=number, parent=above, attributes=attributes, start=at + 1, end=at + 8, name="chat"
+    return conventions.model(
+        number, at + 1, sent, answer, parent=above, attributes=attributes, end=at + 8
     )
+
+
+LOOKUP = said("", call("lookup", "c1", q="x"))
+LATER = json.dumps(
+    [each for side in (asked("one?"), LOOKUP, answered("c1", "1")) for each in json.loads(side)]
+)
+"""What a model is sent once its tool has answered."""
 
 
 def request(number: int, at: int, *, parent: int = 0, end: int = 9) -> SpanSpec:
@@ -62,16 +65,9 @@ def test_requests_at_the_top_of_a_trace_are_its_turns(parent: int) -> None:
 
 
 def test_model_calls_at_the_top_are_turns_where_a_user_spoke_last() -> None:
-    lookup = call("lookup", "c1", q="x")
     trace = trace_of(
-        model(1, 0, asked("one?"), said("", lookup), parent=0),
-        model(
-            2,
-            20,
-            _joined(asked("one?"), said("", lookup), answered("c1", "1")),
-            said("It is 1."),
-            parent=0,
-        ),
+        model(1, 0, asked("one?"), LOOKUP, parent=0),
+        model(2, 20, LATER, said("It is 1."), parent=0),
         model(3, 40, asked("one?", "two?"), said("It is 2."), parent=0),
     )
 
@@ -79,44 +75,21 @@ def test_model_calls_at_the_top_are_turns_where_a_user_spoke_last() -> None:
     assert exchanged(trace) == [("one?", "It is 1."), ("two?", "It is 2.")]
 
 
-def test_what_a_gateway_leaves_of_one_turn_is_one_turn() -> None:
-    lookup = call("lookup", "c1", q="x")
-    trace = trace_of(
-        request(1, 0),
-        model(2, 0, asked("one?"), said("", lookup)),
-        request(3, 20),
-        model(
-            4, 20, _joined(asked("one?"), said("", lookup), answered("c1", "1")), said("It is 1.")
-        ),
+def killed(number: int) -> SpanSpec:
+    """A step's span of an agent whose own span never came: it holds the question."""
+    attributes = {"openinference.span.kind": "CHAIN", "input.value": "one?"}
+    at = 10 * number
+    return SpanSpec(
+        id=number, parent=999, name="model", attributes=attributes, start=at, end=at + 9
     )
 
-    assert (trace.input, trace.output, trace.turns) == ("one?", "It is 1.", ())
 
-
-def test_steps_of_an_agent_whose_own_span_never_came_are_one_turn() -> None:
-    """It was killed: each step's span holds the whole conversation, the question at its beginning."""
-    lookup = call("lookup", "c1", q="x")
-    later = _joined(asked("one?"), said("", lookup), answered("c1", "1"))
-    trace = trace_of(
-        *(
-            span
-            for number, sent, answer in (
-                (1, asked("one?"), said("", lookup)),
-                (3, later, said("It is 1.")),
-            )
-            for span in (
-                SpanSpec(
-                    id=number,
-                    parent=999,
-                    name="model",
-                    attributes={"openinference.span.kind": "CHAIN", "input.value": "one?"},
-                    start=10 * number,
-                    end=10 * number + 9,
-                ),
-                model(number + 1, 10 * number, sent, answer),
-            )
-        )
-    )
+@for_each("first,second", [(request(1, 0), request(3, 30)), (killed(1), killed(3))])
+def test_what_a_gateway_or_a_killed_agent_leaves_of_one_turn_is_one_turn(
+    first: SpanSpec, second: SpanSpec
+) -> None:
+    asks = model(2, first.start, asked("one?"), LOOKUP)
+    trace = trace_of(first, asks, second, model(4, 30, LATER, said("It is 1.")))
 
     assert (trace.input, trace.output, trace.turns) == ("one?", "It is 1.", ())
 
@@ -138,42 +111,19 @@ def test_requests_of_one_turn_are_none_of_their_own(changed: list[SpanSpec]) -> 
 
 def test_agents_at_the_top_are_turns_with_what_they_say_themselves() -> None:
     """The words of the run go before those that its model was sent."""
-    spans = [
-        span
-        for number, (question, answer) in enumerate(TURNS)
-        for span in (
-            SpanSpec(
-                id=10 * number + 1,
-                attributes={
-                    **AGENT,
-                    "gen_ai.agent.name": "calc",
-                    "gen_ai.input.messages": asked(question),
-                    "gen_ai.output.messages": said(answer),
-                },
-                start=100 * number,
-                end=100 * number + 9,
-            ),
-            model(
-                10 * number + 2, 100 * number, asked(f"Task: {question}"), said("final_answer()")
-            ),
-        )
-    ]
-    beside = trace_of(*spans)
-    below = trace_of(
-        SpanSpec(id=99, name="run experiment", end=999),
-        *(_under(99, span) if not span.parent else span for span in spans),
-    )
+    agents: list[SpanSpec] = []
+    models: list[SpanSpec] = []
+    for number, (question, answer) in enumerate(TURNS):
+        sides = {"gen_ai.input.messages": asked(question), "gen_ai.output.messages": said(answer)}
+        own = {**AGENT, "gen_ai.agent.name": "calc", **sides}
+        id_, at = 10 * number + 1, 100 * number
+        agents.append(SpanSpec(id=id_, attributes=own, start=at, end=at + 9))
+        models.append(model(id_ + 1, at, asked(f"Task: {question}"), said("final_answer()")))
+    above = SpanSpec(id=99, name="run experiment", end=999)
 
-    for trace in (beside, below):
+    for trace in (
+        trace_of(*agents, *models),
+        trace_of(above, *(replace(each, parent=99) for each in agents), *models),
+    ):
         assert (trace.input, trace.output) == TURNS[-1]
         assert exchanged(trace) == TURNS
-
-
-def _under(parent: int, span: SpanSpec) -> SpanSpec:
-    return SpanSpec(
-        id=span.id, parent=parent, attributes=span.attributes, start=span.start, end=span.end
-    )
-
-
-def _joined(*messages: str) -> str:
-    return json.dumps([each for several in messages for each in json.loads(several)])
