@@ -15,6 +15,7 @@ import queue
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -59,23 +60,20 @@ class FeedbackCounts:
     def __init__(self, telemetry: Telemetry, families: ApiFamilies, joined: Joined) -> None:
         self._joined = joined
         self._telemetry = telemetry
-        self._total = families.feedback
-        self._unmatched = families.feedback_unmatched
-        self._external = families.external
-        self._external_unmatched = families.external_unmatched
+        self._families = families
         self._known: defaultdict[tuple[str, Hashable], set[str]] = defaultdict(set)
 
     def score(self, service: str, agent: str, evaluator: str) -> None:
         """A score of others became a signal."""
-        self._external.labels(*self._labels(service, agent, "evaluator", evaluator)).inc()
+        self._families.external.labels(*self._labels(service, agent, "evaluator", evaluator)).inc()
 
     def matched(self, found: Matching) -> None:
         for each in found.matched:
             labels = self._labels(each.service, each.agent, "name", each.name)
-            self._total.labels(*labels, each.kind, each.opinion).inc()
+            self._families.feedback.labels(*labels, each.kind, each.opinion).inc()
             self._joined(each.service, each.session_id, each.name)
-        self._unmatched.inc(found.given_up)
-        self._external_unmatched.inc(found.scores_given_up)
+        self._families.feedback_unmatched.inc(found.given_up)
+        self._families.external_unmatched.inc(found.scores_given_up)
 
     def _labels(self, service: str, agent: str, kind: str, name: str) -> Iterator[Hashable]:
         """The service, and what of it is told apart: so many agents, and so many names of each kind."""
@@ -131,99 +129,62 @@ COMMIT_EVERY = 1.0
 """Seconds."""
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Feed:
     """The readers, and the thread in which the index is written."""
 
-    def __init__(
-        self,
-        *,
-        log: Log,
-        index: Index,
-        stream: Stream,
-        telemetry: Telemetry,
-        clock: Clock,
-        feedback: FeedbackCounts,
-        max_age: float,
-        scores: EvaluationRules,
-    ) -> None:
-        """`feedback` counts what is joined; `max_age`: seconds after which nothing is joined with a session.
-
-        `scores`: how those of others are read.
-        """
-        # One thread: SQLite has one writer, and the event loop never waits for its disk.
-        self._thread = OwnThread("index")
-        self._stream = stream
-        reader = partial(
-            _TopicFeed,
-            log=log,
-            sync=index.sync,
-            thread=self._thread,
-            stream=stream,
-            telemetry=telemetry,
-            clock=clock,
-        )
-        self._readers = (
-            reader(group=TRACES_GROUP, topic=TRACES, index=index.take_traces),
-            reader(group=SIGNALS_GROUP, topic=SIGNALS, index=index.take_signals),
-            _FeedbackReader(
-                index,
-                feedback,
-                scores,
-                max_age,
-                log=log,
-                thread=self._thread,
-                stream=stream,
-                telemetry=telemetry,
-                clock=clock,
-            ),
-        )
+    log: Log
+    index: Index
+    stream: Stream
+    telemetry: Telemetry
+    clock: Clock
+    feedback: FeedbackCounts  # counts what is joined
+    max_age: float  # seconds after which nothing is joined with a session
+    scores: EvaluationRules  # how those of others are read
+    # One thread: SQLite has one writer, and the event loop never waits for its disk.
+    thread: OwnThread = field(default_factory=lambda: OwnThread("index"), init=False)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Fill the index; ends soon after `stopping`, with everything committed that was indexed."""
-        self._stream.begin()
+        readers = (
+            _TopicFeed(self, TRACES_GROUP, TRACES, self.index.take_traces),
+            _TopicFeed(self, SIGNALS_GROUP, SIGNALS, self.index.take_signals),
+            _FeedbackReader(self),
+        )
         try:
-            readers = (each.run(stopping) for each in self._readers)
-            await watch.together("indexing", stopping, *readers)
+            self.stream.begin()
+            await watch.together("indexing", stopping, *(each.run(stopping) for each in readers))
         finally:
-            await self._thread.close()
+            await self.thread.close()
 
 
 class _TopicFeed(Consumer):
     """Puts the records of one topic into the index."""
 
-    def __init__(  # noqa: PLR0913 - its collaborators, one by one
+    def __init__(
         self,
-        *,
-        log: Log,
+        feed: Feed,
         group: str,
         topic: str,
         index: Callable[[Sequence[Record]], IndexResult],
-        sync: Callable[[], None],
-        thread: OwnThread,
-        stream: Stream,
-        telemetry: Telemetry,
-        clock: Clock,
     ) -> None:
         super().__init__(
-            log=log,
+            log=feed.log,
             group=group,
             topic=topic,
             retry=Retry(f"The index's reader of {topic}"),
-            telemetry=telemetry,
+            telemetry=feed.telemetry,
             linger=BACKGROUND_LINGER,
         )
+        self._feed = feed
         self._index = index
-        self._sync = sync
-        self._thread = thread
-        self._stream = stream
-        self._clock = clock
-        self._committed_at = clock()
+        self._committed_at = feed.clock()
 
     async def take(self, batch: Batch) -> None:
         if not batch.records:
             return
-        taken = await self._thread.run(partial(self._index, batch.records))
-        self._stream.publish(taken.signals)
+        taken = await self._feed.thread.run(partial(self._index, batch.records))
+        self._feed.stream.publish(taken.signals)
         for position, error in taken.undecodable:
             self._poison.unprocessable(position, error)
         for record in batch.records:
@@ -231,17 +192,17 @@ class _TopicFeed(Consumer):
 
     async def commit(self) -> None:
         """At most once a second."""
-        is_due = abs(self._clock() - self._committed_at) >= COMMIT_EVERY
+        is_due = abs(self._feed.clock() - self._committed_at) >= COMMIT_EVERY
         if is_due and self._offsets.commits():
             await self._commit()
-            self._committed_at = self._clock()
+            self._committed_at = self._feed.clock()
 
     async def finish(self) -> None:
         await self._commit()
 
     async def _commit(self) -> None:
         """The index is on the disk before the log hears that its records need not be read again."""
-        await self._thread.run(self._sync)
+        await self._feed.thread.run(self._feed.index.sync)
         await super().commit()
 
 
@@ -251,25 +212,8 @@ class _FeedbackReader(_TopicFeed):
     Scores of others that were joined become signals here.
     """
 
-    def __init__(
-        self,
-        index: Index,
-        counts: FeedbackCounts,
-        scores: EvaluationRules,
-        max_age: float,
-        **reader: Any,
-    ) -> None:
-        super().__init__(
-            group=FEEDBACK_GROUP,
-            topic=FEEDBACK,
-            index=index.take_feedback,
-            sync=index.sync,
-            **reader,
-        )
-        self._match = partial(index.match, max_age=max_age, scores_max_age=scores.max_age)
-        self._due = partial(index.due_scores, scores)
-        self._published = index.published
-        self._counts = counts
+    def __init__(self, feed: Feed) -> None:
+        super().__init__(feed, FEEDBACK_GROUP, FEEDBACK, feed.index.take_feedback)
         self._joins = self._log_port.counts_offsets
         self._is_waiting = True  # whether any waits, as far as is known: after a start, perhaps
         self._matched_at = float("-inf")
@@ -277,16 +221,18 @@ class _FeedbackReader(_TopicFeed):
     async def take(self, batch: Batch) -> None:
         await super().take(batch)
         self._is_waiting |= bool(batch.records)
-        now = self._clock()
+        now = self._feed.clock()
         if self._is_waiting and abs(now - self._matched_at) >= COMMIT_EVERY:
             self._matched_at = now
-            found = await self._thread.run(partial(self._match, now=now))
+            feed, index = self._feed, self._feed.index
+            ages = {"max_age": feed.max_age, "scores_max_age": feed.scores.max_age}
+            found = await feed.thread.run(lambda: index.match(now=now, **ages))
             self._is_waiting = found.is_waiting
-            self._counts.matched(found)
+            feed.feedback.matched(found)
             # Of thousands some wait for the next look: what others say must be read meanwhile.
-            while (due := await self._thread.run(self._due)) is not None:
+            while (due := await feed.thread.run(lambda: index.due_scores(feed.scores))) is not None:
                 await self._publish(due)
-                if self._clock() - now >= COMMIT_EVERY:
+                if self._feed.clock() - now >= COMMIT_EVERY:
                     break
 
     async def _publish(self, due: Sequence[DueScore]) -> None:
@@ -295,6 +241,6 @@ class _FeedbackReader(_TopicFeed):
         for _, of_session in groupby(sorted(due, key=session), key=session):
             new += signal_records([each.ready for each in of_session], joined=self._joins)
         await self._retry.log("publish scores of others", lambda: self._log_port.write(new))
-        await self._thread.run(partial(self._published, due))
+        await self._feed.thread.run(lambda: self._feed.index.published(due))
         for each in due:
-            self._counts.score(each.signal.service, each.signal.agent, each.signal.evaluator)
+            self._feed.feedback.score(each.signal.service, each.signal.agent, each.signal.evaluator)

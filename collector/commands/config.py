@@ -3,13 +3,14 @@
 import json
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import typer
 import yaml
 from pydantic import SecretStr
 
 from collector.commands.options import Files, Overrides, loaded
+from collector.config.strict_yaml import mapped
 from collector.config.tree import Config
 
 MASK = "********"
@@ -35,7 +36,7 @@ def print_schema() -> None:
 def effective(config: Config) -> str:
     """The whole tree as YAML. Without secrets in it, loading it gives the same configuration."""
     return yaml.dump(
-        _written(config.model_dump()),
+        mapped(config.model_dump(), _written),
         Dumper=_ConfigDumper,
         sort_keys=False,
         allow_unicode=True,
@@ -82,8 +83,4 @@ def _written(value: Any) -> Any:
         return str(value)
     if isinstance(value, str):
         return _CREDENTIALS.sub(f"{MASK}@", value)
-    if isinstance(value, dict):
-        return {key: _written(child) for key, child in cast(dict[str, Any], value).items()}
-    if isinstance(value, (list, tuple)):
-        return [_written(child) for child in cast(list[Any], value)]
     return value

@@ -4,20 +4,18 @@ Mappings merge, everything else replaces.
 """
 
 import re
-import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
+from typing import Any, Literal, TypeAlias, cast, get_args, get_origin
 
-from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic import SecretStr, ValidationError
 
 from collector.base.errors import ConfigError
 from collector.base.files import read_regular
 from collector.base.printable import one_line
 from collector.config.crosscheck import crosscheck
-from collector.config.problems import problems, unknown, unusable
-from collector.config.strict_yaml import NotYaml, parse
+from collector.config.problems import kinds_at, problems, unknown, unusable
+from collector.config.strict_yaml import NotYaml, mapped, parse
 from collector.config.tree import Config
 
 # Values that are given as text (environment, `--set`, a lone `${env:NAME}`), read as the tree wants them.
@@ -42,48 +40,15 @@ def as_wanted(path: Sequence[str | int], text: str) -> Any:
     if wants_text(tuple(path)):
         return GivenText(stripped)
     try:
-        return _given(parse(text))
+        return mapped(parse(text), lambda each: GivenText(each) if isinstance(each, str) else each)
     except NotYaml:
         return GivenText(text)
 
 
-def _given(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _given(child) for key, child in cast(dict[Any, Any], value).items()}
-    if isinstance(value, list):
-        return [_given(child) for child in cast(list[Any], value)]
-    return GivenText(value) if isinstance(value, str) else value
-
-
-@lru_cache(maxsize=4096)
 def wants_text(path: tuple[str | int, ...]) -> bool:
     """Whether the tree wants a text at this path, or a text or null; false for what it does not know."""
-    wanted: tuple[Any, ...] = (Config,)
-    for step in path:
-        wanted = tuple(each for kind in wanted for each in _within(kind, step))
+    wanted = kinds_at(path)
     return bool(wanted) and all(map(_is_text, wanted))
-
-
-def _within(kind: Any, step: str | int) -> Iterator[Any]:
-    """The types that a member of this type may have; not the one of null."""
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        field = kind.model_fields.get(str(step))
-        if field is not None:
-            yield from _members(field.annotation)
-    elif get_origin(kind) is dict:
-        yield from _members(get_args(kind)[1])
-    elif get_origin(kind) in (tuple, list):
-        yield from _members(get_args(kind)[0])
-
-
-def _members(kind: Any) -> Iterator[Any]:
-    if get_origin(kind) is Annotated:
-        yield from _members(get_args(kind)[0])
-    elif get_origin(kind) in (Union, types.UnionType):
-        for each in get_args(kind):
-            yield from _members(each)
-    elif kind is not type(None):
-        yield kind
 
 
 def _is_text(kind: Any) -> bool:
@@ -157,22 +122,14 @@ def _no_such_variable(key: str) -> str:
 
 def _validated(tree: Tree) -> tuple[Config | None, list[str]]:
     """The tree as a `Config`, or what is wrong with it."""
-    plain = _plain(tree)
+    # Plain texts, and texts as keys: YAML's may be numbers.
+    plain = mapped(tree, lambda each: str(each) if isinstance(each, GivenText) else each, str)
     if wrong := unusable(plain):
         return None, wrong  # pydantic cannot even report on them
     try:
         return Config.model_validate(plain), []
     except ValidationError as error:
         return None, problems(error.errors(include_url=False), plain)
-
-
-def _plain(value: Any) -> Any:
-    """The value with plain texts, and texts as keys: YAML's may be numbers."""
-    if isinstance(value, dict):
-        return {str(key): _plain(child) for key, child in cast(dict[Any, Any], value).items()}
-    if isinstance(value, list):
-        return [_plain(child) for child in cast(list[Any], value)]
-    return str(value) if isinstance(value, GivenText) else value
 
 
 def _without_repeats(lines: Sequence[str]) -> list[str]:
@@ -238,16 +195,9 @@ def _parsed(text: str) -> Any:
         return shielded[number] if number < len(shielded) else match[0]
 
     def unshielded(value: Any) -> Any:
-        if isinstance(value, dict):
-            children = cast(dict[Any, Any], value).items()
-            return {unshielded(key): unshielded(child) for key, child in children}
-        if isinstance(value, list):
-            return [unshielded(child) for child in cast(list[Any], value)]
-        if isinstance(value, str):
-            return _SHIELD.sub(reference, value)
-        return value
+        return _SHIELD.sub(reference, value) if isinstance(value, str) else value
 
-    return unshielded(parse(_REFERENCE.sub(shield, text)))
+    return mapped(parse(_REFERENCE.sub(shield, text)), unshielded, unshielded)
 
 
 def from_environment(environ: Mapping[str, str]) -> Tree:

@@ -4,7 +4,7 @@ import base64
 import binascii
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, SecretStr
 
@@ -60,13 +60,7 @@ class Notify(Section):
     """See the module."""
 
     page: Url | None = None
-    alerts: tuple[LiveAlert, ...] = (
-        "AgentFault",
-        "AgentScoreDrop",
-        "AgentRunaway",
-        "AgentScoresStale",
-        "AgentSignalsNotDelivered",
-    )
+    alerts: tuple[LiveAlert, ...] = get_args(LiveAlert)
     to: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")], NotifyTarget] = {}
 
     def conflicts(self, path: str) -> Iterator[str]:

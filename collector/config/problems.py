@@ -2,9 +2,10 @@
 
 import re
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, TypeAlias, Union, cast, get_args, get_origin
+from functools import lru_cache
+from typing import Annotated, Any, TypeAlias, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, PlainSerializer, SecretStr
 
@@ -150,8 +151,7 @@ def _shower(path: Path) -> Callable[[Any], str]:
 
 def is_secret(path: Path) -> bool:
     """Whether the value at `path` must never be printed."""
-    annotation = _annotation(path)
-    return annotation is not None and _holds(annotation, SecretStr)
+    return any(_holds(each, SecretStr) for each in kinds_at(path))
 
 
 def _holds(annotation: Any, wanted: type) -> bool:
@@ -159,42 +159,38 @@ def _holds(annotation: Any, wanted: type) -> bool:
 
 
 def _section(path: Path) -> type[BaseModel] | None:
-    return _model(_annotation(path)) if path else Config
+    return next((each for each in kinds_at(path) if _is_model(each)), None)
 
 
-def _annotation(path: Path) -> Any:
-    """The type that the tree gives to `path`; None when it says nothing of it."""
-    annotation: Any = Config
-    for part in path:
-        section = _model(annotation)
-        if section is not None:
-            field = section.model_fields.get(str(part))
-            if field is None:
-                return None
-            annotation = field.annotation
-            continue
-        annotation = _element(annotation)
-    return annotation
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def _model(annotation: Any) -> type[BaseModel] | None:
-    for option in _options(annotation):
-        if isinstance(option, type) and issubclass(option, BaseModel):
-            return option
-    return None
+@lru_cache(maxsize=4096)
+def kinds_at(path: Path) -> tuple[Any, ...]:
+    """The types that the tree lets a value at this path have, but for null's; none for a path that it does not know."""
+    found: tuple[Any, ...] = (Config,)
+    for step in path:
+        found = tuple(each for kind in found for each in _within(kind, step))
+    return found
 
 
-def _element(annotation: Any) -> Any:
-    for option in _options(annotation):
-        if get_origin(option) in (dict, tuple):
-            return [part for part in get_args(option) if part is not Ellipsis][-1]
-    return None
+def _within(kind: Any, step: str | int) -> Iterator[Any]:
+    if _is_model(kind):
+        field = kind.model_fields.get(str(step))
+        if field is not None:
+            yield from _members(field.annotation)
+    elif get_origin(kind) is dict:
+        yield from _members(get_args(kind)[1])
+    elif get_origin(kind) in (tuple, list):
+        yield from _members(get_args(kind)[0])
 
 
-def _options(annotation: Any) -> tuple[Any, ...]:
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        return _options(get_args(annotation)[0])
-    if origin in (Union, types.UnionType):
-        return tuple(part for option in get_args(annotation) for part in _options(option))
-    return () if origin is Literal else (annotation,)
+def _members(kind: Any) -> Iterator[Any]:
+    if get_origin(kind) is Annotated:
+        yield from _members(get_args(kind)[0])
+    elif get_origin(kind) in (Union, types.UnionType):
+        for each in get_args(kind):
+            yield from _members(each)
+    elif kind is not type(None):
+        yield kind

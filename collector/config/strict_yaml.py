@@ -4,8 +4,8 @@ An alias stands for a whole node: ten lines of aliases to aliases are a thousand
 before anything is built of it.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
 
 import yaml
 
@@ -102,6 +102,18 @@ def _children(node: yaml.Node, path: str) -> Iterator[tuple[str, yaml.Node]]:
             yield at, value
     elif node.tag != _TEXT and len(node.value) > _LONGEST:
         raise NotYaml(f"{path}: a number or date of {len(node.value)} characters", node.start_mark)
+
+
+def mapped(
+    tree: Any, leaf: Callable[[Any], Any], key: Callable[[Any], Any] = lambda name: name
+) -> Any:
+    """The tree with `leaf` of each value that is neither a mapping nor a list, and `key` of each key."""
+    if isinstance(tree, dict):
+        children = cast(dict[Any, Any], tree).items()
+        return {key(name): mapped(child, leaf, key) for name, child in children}
+    if isinstance(tree, (list, tuple)):
+        return [mapped(child, leaf, key) for child in cast(list[Any], tree)]
+    return leaf(tree)
 
 
 def unique(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 import ipaddress
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -28,27 +28,31 @@ MAX_SIZE = 64 << 40
 """LMDB maps its file into memory, and an address has 47 bits."""
 
 
+def _quantity(
+    value: Any, numbers: tuple[type, ...], pattern: str, expected: str
+) -> re.Match[str] | None:
+    """The number and the unit that a text holds; None: the value is a number. Raises ValueError: it is neither."""
+    if isinstance(value, numbers) and not isinstance(value, bool):
+        return None
+    match = re.fullmatch(pattern, value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f'expected {expected}, got "{value}"')
+    return match
+
+
 def parse_duration(value: Any) -> Any:
     """Seconds out of `500ms 5s 30m 24h`; a number alone, quoted or not, is seconds already."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise ValueError(f'expected a duration such as 500ms, 5s, 30m or 24h, got "{value}"')
-    if not isinstance(value, str):
-        return value
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?", value.strip())
-    if match is None:
-        raise ValueError(f'expected a duration such as 500ms, 5s, 30m or 24h, got "{value}"')
-    return float(match[1]) * _DURATION[match[2] or "s"] / 1000
+    pattern, example = r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?", "a duration such as 500ms, 5s, 30m or 24h"
+    match = _quantity(value, (int, float), pattern, example)
+    return value if match is None else float(match[1]) * _DURATION[match[2] or "s"] / 1000
 
 
 def parse_size(value: Any) -> Any:
     """Bytes out of `64KiB 64MiB 4GiB`; numbers are bytes already."""
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError(f'expected a size such as 64KiB, 64MiB or 4GiB, got "{value}"')
-    if not isinstance(value, str):
-        return value
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|TiB)?", value.strip())
+    pattern = r"(\d+(?:\.\d+)?)\s*(B|KiB|MiB|GiB|TiB)?"
+    match = _quantity(value, (int,), pattern, "a size such as 64KiB, 64MiB or 4GiB")
     if match is None:
-        raise ValueError(f'expected a size such as 64KiB, 64MiB or 4GiB, got "{value}"')
+        return value
     size = float(match[1]) * _SIZE[match[2] or "B"]
     return int(size) if size < _BEYOND else _BEYOND
 
@@ -89,29 +93,26 @@ def _quoted(text: str) -> str:
     return "" if "@" in text else f', got "{text[:80]}{"..." if len(text) > 80 else ""}"'
 
 
-def check_endpoint(text: str) -> str:
-    if text.startswith("unix:/") or _is_address(text, port=True) or is_url(text):
-        return text
-    raise ValueError(f"expected host:port or http(s)://host:port{_quoted(text)}")
+def _checked(is_right: Callable[[str], bool], expected: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if is_right(text):
+            return text
+        raise ValueError(f"expected {expected}{_quoted(text)}")
+
+    return AfterValidator(check)
 
 
-def check_url(text: str) -> str:
-    if is_url(text):
-        return text
-    raise ValueError(f"expected a URL such as https://host:8000/v1{_quoted(text)}")
+def _is_endpoint(text: str) -> bool:
+    return text.startswith("unix:/") or _is_address(text, port=True) or is_url(text)
 
 
-def check_servers(text: str) -> str:
-    if all(_is_address(each.strip(), port=False) for each in text.split(",")):
-        return text
-    raise ValueError(f"expected servers such as broker-1:9092,broker-2:9092{_quoted(text)}")
+def _are_servers(text: str) -> bool:
+    return all(_is_address(each.strip(), port=False) for each in text.split(","))
 
 
-def check_origin(text: str) -> str:
-    """Accepts `scheme://host[:port]`, as browsers send it, and `*`."""
-    if text == "*" or re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s@]+", text):
-        return text
-    raise ValueError(f"expected an origin such as https://app.example, or *{_quoted(text)}")
+def _is_origin(text: str) -> bool:
+    """Whether this is `scheme://host[:port]`, as browsers send it, or `*`."""
+    return text == "*" or re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s@]+", text) is not None
 
 
 _SEGMENTS = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._~-]{1,100}){1,10}")
@@ -180,11 +181,11 @@ Port = Annotated[int, Field(ge=0, le=65535)]
 AttributeKey = Annotated[str, Field(max_length=64, pattern="^[^=]+$")]
 Token = Annotated[SecretStr, Field(min_length=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Endpoint = Annotated[str, AfterValidator(check_endpoint)]
-Origin = Annotated[str, AfterValidator(check_origin)]
-Url = Annotated[str, AfterValidator(check_url)]
+Endpoint = Annotated[str, _checked(_is_endpoint, "host:port or http(s)://host:port")]
+Origin = Annotated[str, _checked(_is_origin, "an origin such as https://app.example, or *")]
+Url = Annotated[str, _checked(is_url, "a URL such as https://host:8000/v1")]
 BasePath = Annotated[str, AfterValidator(check_base_path)]
-Servers = Annotated[str, AfterValidator(check_servers)]
+Servers = Annotated[str, _checked(_are_servers, "servers such as broker-1:9092,broker-2:9092")]
 
 
 def missing(path: str, file: Path | None) -> Iterator[str]:

@@ -17,27 +17,10 @@ from evaluators.dialects.dialect import LACKS, Advice, Lack
 from evaluators.model import Content
 from evaluators.plan import Plan
 
+_UNREAD: tuple[Lack, ...] = ("not_read", "no_content", "content_in_logs", "dropped_attributes")
 _LACKS: Mapping[Content, frozenset[Lack]] = {
-    "text": frozenset(
-        {
-            "not_read",
-            "no_content",
-            "no_question",
-            "content_in_logs",
-            "truncated",
-            "dropped_attributes",
-        }
-    ),
-    "tool_calls": frozenset(
-        {
-            "not_read",
-            "no_content",
-            "no_tool_arguments",
-            "no_tool_results",
-            "content_in_logs",
-            "dropped_attributes",
-        }
-    ),
+    "text": frozenset({*_UNREAD, "no_question", "truncated"}),
+    "tool_calls": frozenset({*_UNREAD, "no_tool_arguments", "no_tool_results"}),
     "tool_definitions": frozenset({"not_read", "no_content", "no_tool_definitions"}),
     "root": frozenset({"no_root"}),
     "session": frozenset({"no_session", "scrubbed"}),

@@ -1,8 +1,8 @@
 """A whole API over a log of the tests: records in, requests answered, no clock and no network."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx
 import msgspec
@@ -97,6 +97,10 @@ class Stand:
 
     def close(self) -> None:
         self.api.close()
+
+
+NewStand: TypeAlias = Callable[..., Stand]
+"""Settings and arguments of `Stand` in, one that is closed at the end of the test out."""
 
 
 def trace_signals(of: Trace, scores: Sequence[tuple[str, float]]) -> list[Signal]:

@@ -1,29 +1,25 @@
 """Agents are shown with the numbers of the gauges, and with what changed of them in plain words."""
 
-from collections.abc import Generator
-from pathlib import Path
-
 import pytest
 
 from collector.api.page.agent_rows import change
 from collector.records.standing import Standing
 from tests.support import api_records as make
-from tests.support.api_stand import Stand
+from tests.support.api_stand import NewStand, Stand
 from tests.support.standings import drop, standings
 
 AGENT = "/agent?service=support-bot&agent=planner"
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
+def stand(new_stand: NewStand) -> Stand:
     """An agent with two sessions, whose scores have a mean of their own."""
-    made = Stand(tmp_path)
+    made = new_stand()
     for number, score in ((1, 0.8), (2, 0.2)):
         of = make.trace(number, session_id=f"s-{number}")
         made.take_traces(make.trace_value(of))
         made.take_signals(make.session_signal(of, "agent_reliability", score))
-    yield made
-    made.close()
+    return made
 
 
 async def test_an_agents_numbers_are_those_of_the_gauges(stand: Stand) -> None:

@@ -1,8 +1,6 @@
 """Evaluators beside what people said: the endpoint, the gauges, the page, and a judge that is no better than chance."""
 
 import asyncio
-from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +9,7 @@ from collector.api.about import About
 from collector.records.feedback import Feedback, FeedbackRules
 from collector.records.given import Given
 from tests.support import api_records as make
-from tests.support.api_stand import Stand
+from tests.support.api_stand import NewStand, Stand
 
 RULES = FeedbackRules()
 CATALOGUE: list[dict[str, Any]] = [
@@ -28,12 +26,12 @@ def about_trace(number: int, value: bool, name: str = "thumb", **fields: Any) ->
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
+def stand(new_stand: NewStand) -> Stand:
     """40 traces in sessions of their own, every other one liked.
 
     `step_efficiency` says what people say but for trace 0; `coherence` is a judge that likes every fourth pair.
     """
-    made = Stand(tmp_path, about=About(catalogue=lambda: CATALOGUE))
+    made = new_stand(about=About(catalogue=lambda: CATALOGUE))
     for number in range(40):
         liked = number % 2 == 0
         of = make.trace(number, session_id=f"s-{number}", agent_version=f"1.{number % 2}")
@@ -47,8 +45,7 @@ def stand(tmp_path: Path) -> Generator[Stand]:
         )
         made.take_feedback(about_trace(number, liked))
     made.match()
-    yield made
-    made.close()
+    return made
 
 
 async def asked(stand: Stand, query: str = "") -> dict[str, Any]:
@@ -161,11 +158,10 @@ async def test_a_judge_that_contradicts_people_is_no_better_than_chance(stand: S
     assert "no better than chance" in (await stand.get("/agreement?evaluator=coherence")).text
 
 
-async def test_a_page_without_anything_says_how_to_begin(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
+async def test_a_page_without_anything_says_how_to_begin(new_stand: NewStand) -> None:
+    stand = new_stand()
 
     assert "POST /v1/feedback" in (await stand.get("/agreement")).text
-    stand.close()
 
 
 async def test_the_page_lists_who_people_agree_with_least_and_folds_the_rest(stand: Stand) -> None:

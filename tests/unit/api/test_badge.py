@@ -1,13 +1,12 @@
 """What the overview says of spans that lack what evaluators look at."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from collector.api.about import About
 from collector.api.answers import RequestRefused
 from collector.api.page.overview import Badge, badges
-from tests.support.api_stand import Stand, filled
+from tests.support.api_stand import NewStand, filled
 
 
 def finding(lack: str, *stops: str, setting: str | None = None) -> Mapping[str, Any]:
@@ -59,10 +58,12 @@ def test_a_library_that_is_not_read_is_named_and_nothing_is_there_to_set() -> No
     assert shown == {"desk": Badge(text="spans of x are not read: 1 evaluator blind", setting=None)}
 
 
-async def test_the_overview_shows_the_badge_of_the_agents_service_alone(tmp_path: Path) -> None:
+async def test_the_overview_shows_the_badge_of_the_agents_service_alone(
+    new_stand: NewStand,
+) -> None:
     lacking = found(stack("refunds", finding("no_content", "coherence", setting="CAPTURE=<all>")))
     about = About(examine=lambda trace, spans: trace, diagnose=lambda notes, sessions: lacking)
-    stand = filled(Stand(tmp_path, about=about))
+    stand = filled(new_stand(about=about))
 
     page = (await stand.get("/")).text
 
@@ -70,19 +71,17 @@ async def test_the_overview_shows_the_badge_of_the_agents_service_alone(tmp_path
     of_refunds = page[page.index(">clerk<") :]
     assert 'href="/health#doctor">no content: 1 evaluator blind</a>' in of_refunds
     assert "<code>CAPTURE=&lt;all&gt;</code>" in of_refunds
-    stand.close()
 
 
 async def test_the_overview_is_there_without_findings_where_traces_cannot_be_read_now(
-    tmp_path: Path,
+    new_stand: NewStand,
 ) -> None:
     def refuse(_notes: object, _sessions: object) -> Mapping[str, Any]:
         raise RequestRefused(503, "too many")
 
-    stand = filled(Stand(tmp_path, about=About(diagnose=refuse)))
+    stand = filled(new_stand(about=About(diagnose=refuse)))
 
     answer = await stand.get("/")
 
     assert answer.status_code == 200
     assert ">clerk<" in answer.text
-    stand.close()

@@ -3,7 +3,6 @@
 import html
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import httpx
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from collector.api.base_path import forwarded_prefix
 from collector.base.errors import ConfigError
 from collector.config.load import load
-from tests.support.api_stand import Stand, filled
+from tests.support.api_stand import NewStand, Stand, filled
 from tests.support.table import for_each
 
 LINK = re.compile(r'(?:href|action)="([^"#]*)')
@@ -70,11 +69,10 @@ async def crawled(stand: Stand, ask: Ask) -> set[str]:
     ],
 )
 async def test_every_link_stays_below_the_prefix_and_is_answered(
-    tmp_path: Path, setting: list[str], ask: Ask
+    new_stand: NewStand, setting: list[str], ask: Ask
 ) -> None:
-    stand = filled(Stand(tmp_path, *setting))
+    stand = filled(new_stand(*setting))
     links = await crawled(stand, ask)
-    stand.close()
 
     assert {each for each in links if not each.startswith(f"{PREFIX}/")} == set()
     parts = {each.removeprefix(PREFIX).partition("?")[0] for each in links}
@@ -82,39 +80,39 @@ async def test_every_link_stays_below_the_prefix_and_is_answered(
 
 
 @pytest.mark.parametrize("path", ["/sessions?agent=&service=shop", "/?service=shop&agent=helper"])
-async def test_where_a_page_leads_on_its_own_is_below_the_prefix(tmp_path: Path, path: str) -> None:
-    stand = Stand(tmp_path, BELOW)
+async def test_where_a_page_leads_on_its_own_is_below_the_prefix(
+    new_stand: NewStand, path: str
+) -> None:
+    stand = new_stand(BELOW)
     answer = await stand.get(PREFIX + path)
-    stand.close()
 
     assert answer.status_code in (303, 307)
     assert answer.headers["location"].startswith(f"{PREFIX}/")
 
 
-async def test_the_prefix_alone_leads_to_the_page(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, BELOW)
+async def test_the_prefix_alone_leads_to_the_page(new_stand: NewStand) -> None:
+    stand = new_stand(BELOW)
     answer = await stand.get(f"{PREFIX}?service=shop", **{"x-forwarded-prefix": "/outer"})
-    stand.close()
 
     assert answer.status_code == 307
     assert answer.headers["location"] == f"/outer{PREFIX}/?service=shop"
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/metrics"])
-async def test_probes_and_metrics_answer_at_the_root_and_below(tmp_path: Path, path: str) -> None:
-    stand = Stand(tmp_path, BELOW)
+async def test_probes_and_metrics_answer_at_the_root_and_below(
+    new_stand: NewStand, path: str
+) -> None:
+    stand = new_stand(BELOW)
     found = [
         (await stand.get(each)).status_code for each in (path, PREFIX + path, f"{PREFIX}x{path}")
     ]
-    stand.close()
 
     assert found == [200, 200, 404]
 
 
-async def test_a_path_below_the_prefix_needs_a_token_as_any_other(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, BELOW, "admin.bearer_tokens=[secret]")
+async def test_a_path_below_the_prefix_needs_a_token_as_any_other(new_stand: NewStand) -> None:
+    stand = new_stand(BELOW, "admin.bearer_tokens=[secret]")
     answer: httpx.Response = await stand.get(f"{PREFIX}/api/v1/agents")
-    stand.close()
 
     assert answer.status_code == 401
 

@@ -1,7 +1,6 @@
 """`/api/v1/compare` and the gate: verdicts from the windows of versions."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import pytest
@@ -14,7 +13,7 @@ from collector.watch.windows.version_looks import look_at
 from evaluators.formulas.fault_watch import FaultKind
 from evaluators.model import ToolCall
 from tests.support import api_records as make
-from tests.support.api_stand import EVALUATORS, Stand
+from tests.support.api_stand import EVALUATORS, NewStand, Stand
 
 Windows = dict[str, list[WindowEntry]]
 RELIABILITY = {"name": "agent_reliability", "scope": "session", "threshold": 0.5}
@@ -52,8 +51,8 @@ def judged() -> Windows:
 
 @pytest.fixture
 def stand(
-    tmp_path: Path, windows: Windows, judged: Windows, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Stand]:
+    new_stand: NewStand, windows: Windows, judged: Windows, monkeypatch: pytest.MonkeyPatch
+) -> Stand:
     monkeypatch.setattr("tests.support.api_stand.EVALUATORS", [RELIABILITY, *EVALUATORS])
     agents = (("shop", "clerk"), ("desk", "one"), ("desk", "two"))
 
@@ -65,13 +64,12 @@ def stand(
         looks = look_at(windows, {})
         return {name: VersionWindow(each, looks.get(name)) for name, each in windows.items()}
 
-    made = Stand(tmp_path, versions=versions)
+    made = new_stand(versions=versions)
     made.standings = {
         each: Standing(service=each[0], agent=each[1], judged_by="task_completion")
         for each in agents
     }
-    yield made
-    made.close()
+    return made
 
 
 async def compared(stand: Stand, **asked: str) -> tuple[int, dict[str, Any]]:

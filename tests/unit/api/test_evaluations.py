@@ -4,8 +4,6 @@ import asyncio
 import csv
 import io
 import json
-from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,13 +29,6 @@ def said(value: float = 0.4, *, now: float = make.START, **fields: Any) -> Feedb
     about = {} if "session_id" in fields else {"trace_id": ONE}
     given: dict[str, Any] = {"name": "Tone", "value": value, **about, **fields}
     return FeedbackRules().feedback(Evaluation(**given), now=now)
-
-
-@pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
-    made = Stand(tmp_path)
-    yield made
-    made.close()
 
 
 def published(stand: Stand) -> list[dict[str, Any]]:

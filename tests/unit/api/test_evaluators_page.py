@@ -1,6 +1,5 @@
 """The page of the evaluators: which there are, whether they run, and what the judge has spent."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from collector.records.moved import EvaluatorScores
 from evaluators.declare import Spec
 from evaluators.plan import make_plan
 from evaluators.registry import Registry
-from tests.support.api_stand import Stand
+from tests.support.api_stand import NewStand
 
 OURS: tuple[Spec, ...] = tuple(Registry.discover([]))
 
@@ -94,9 +93,11 @@ def test_what_of_the_budget_is_used(
     assert (view["used"], view["used_share"]) == (used, share)
 
 
-async def test_the_page_of_the_evaluators_names_one_that_is_switched_off(tmp_path: Path) -> None:
+async def test_the_page_of_the_evaluators_names_one_that_is_switched_off(
+    new_stand: NewStand,
+) -> None:
     off, plan = {"confidence"}, make_plan(Registry(OURS), {}, embedder=None)
-    stand = Stand(tmp_path, about=about(load([], {}, ()), OURS, plan, lambda: frozenset(off)))
+    stand = new_stand(about=about(load([], {}, ()), OURS, plan, lambda: frozenset(off)))
     said = "Switched off for ten minutes after three deaths or time-outs."
 
     rows = (await stand.get("/evaluators")).text.split("<tr id=")
@@ -104,12 +105,11 @@ async def test_the_page_of_the_evaluators_names_one_that_is_switched_off(tmp_pat
 
     assert [row[:12] for row in rows if said in row] == ['"confidence"']
     assert said not in (await stand.get("/evaluators")).text
-    stand.close()
 
 
-async def test_the_page_of_the_evaluators_shows_spend_and_budget(tmp_path: Path) -> None:
+async def test_the_page_of_the_evaluators_shows_spend_and_budget(new_stand: NewStand) -> None:
     setting = "judge.model=gpt-4o-mini"
-    stand = Stand(tmp_path, setting, about=known(setting))
+    stand = new_stand(setting, about=known(setting))
     judging = JudgingFamilies(stand.telemetry)
     judging.show_budget("day", lambda: 1.25, lambda: 5.0)
     judging.requests.labels("gpt-4o-mini", "ok").inc(1_200)
@@ -121,4 +121,3 @@ async def test_the_page_of_the_evaluators_shows_spend_and_budget(tmp_path: Path)
 
     for said in ("$3.75 of $5.00", "1,200 ok", "2 timeout", "34,000 input", "PandaProbe"):
         assert said in page
-    stand.close()

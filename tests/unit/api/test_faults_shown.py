@@ -1,8 +1,6 @@
 """What fails more often than before: on the overview, on the agent's page and in the API."""
 
 import dataclasses
-from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +10,7 @@ from collector.records.signal import rfc3339
 from collector.records.standing import FailingTool, Fault
 from evaluators.model import ToolCall
 from tests.support import api_records as make
-from tests.support.api_stand import Stand
+from tests.support.api_stand import NewStand, Stand
 from tests.support.standings import drop, standings
 
 AGENT = "/agent?service=support-bot&agent=planner"
@@ -20,13 +18,12 @@ KEY = ("support-bot", "planner")
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
-    made = Stand(tmp_path)
+def stand(new_stand: NewStand) -> Stand:
+    made = new_stand()
     of = make.trace(1, session_id="s-1", agent="planner")
     made.take_traces(make.trace_value(of))
     made.take_signals(make.session_signal(of, "agent_reliability", 0.8))
-    yield made
-    made.close()
+    return made
 
 
 def fault(**fields: Any) -> Fault:
@@ -127,12 +124,12 @@ async def test_a_hostile_tool_name_is_no_markup(stand: Stand) -> None:
 
 
 @pytest.fixture(params=[0, 40 * 365 * 86_400])
-def moved(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Stand]:
+def moved(new_stand: NewStand, request: pytest.FixtureRequest) -> Stand:
     """Forty sessions: from the 31st on they are of another tenant, on another model, with a tool that fails.
 
     Their senders' clock is right, or far behind, as that of recordings which are sent again.
     """
-    made = Stand(tmp_path)
+    made = new_stand()
     made.time = make.START + 5000
     for number in range(1, 41):
         is_new = number > 30
@@ -153,8 +150,7 @@ def moved(tmp_path: Path, request: pytest.FixtureRequest) -> Generator[Stand]:
         )
         made.take_traces(make.trace_value(of, seen=seen))
         made.take_signals(make.session_signal(of, "agent_reliability", 0.8, time=rfc3339(seen)))
-    yield made
-    made.close()
+    return made
 
 
 async def test_what_differs_since_then_is_listed_as_no_cause(moved: Stand) -> None:

@@ -1,9 +1,7 @@
 """Feedback in the index: before its trace, after, long after, twice, changed; and on the pages, with their thumbs."""
 
 import asyncio
-from collections.abc import Generator
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ from collector.log.port import FEEDBACK
 from collector.records.feedback import Feedback, FeedbackRules, decode_feedback
 from collector.records.given import Given
 from tests.support import api_records as make
-from tests.support.api_stand import Stand, filled
+from tests.support.api_stand import NewStand, Stand, filled
 
 RULES = FeedbackRules()
 ONE = f"{1:032x}"
@@ -30,13 +28,6 @@ def said(value: float | bool = False, *, now: float = make.START, **fields: Any)
     mine = {"name": "thumb", "value": value, "id": f"said-{next(_ids)}"}
     given: dict[str, Any] = {**mine, **about, **fields}
     return RULES.feedback(Given(**given), now=now)
-
-
-@pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
-    made = Stand(tmp_path)
-    yield made
-    made.close()
 
 
 def trace_of(number: int, **changes: Any) -> bytes:
@@ -183,12 +174,11 @@ def test_of_one_task_too_whether_or_not_it_was_joined(stand: Stand) -> None:
     assert kept == MOST_OF_A_SUBJECT
 
 
-async def test_no_comment_is_shown_where_no_content_is(tmp_path: Path) -> None:
-    stand = filled(Stand(tmp_path, "redaction.content=drop"))
+async def test_no_comment_is_shown_where_no_content_is(new_stand: NewStand) -> None:
+    stand = filled(new_stand("redaction.content=drop"))
     stand.take_feedback(said(comment="secret"))
 
     assert await shown(stand) == ("negative", ["thumb"])
-    stand.close()
 
 
 def test_what_is_no_feedback_is_named(stand: Stand) -> None:
@@ -336,9 +326,8 @@ async def test_a_case_expects_what_a_person_corrected(stand: Stand) -> None:
     ],
 )
 async def test_a_thumb_is_given_on_loopback_or_with_the_token(
-    tmp_path: Path, admin: str, header: dict[str, str], status: int
+    new_stand: NewStand, admin: str, header: dict[str, str], status: int
 ) -> None:
-    stand = filled(Stand(tmp_path, f"admin={admin}"))
+    stand = filled(new_stand(f"admin={admin}"))
 
     assert (await thumb(stand, f"/trace?id={ONE}", **header)).status_code == status
-    stand.close()

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from collector.api.about import About
@@ -13,7 +12,7 @@ from collector.api.query import Query
 from collector.api.traces import Traces
 from collector.base.telemetry import Telemetry
 from tests.support import api_records as make
-from tests.support.api_stand import Stand, filled
+from tests.support.api_stand import NewStand, filled
 
 NOTHING: Mapping[str, Any] = {"stacks": (), "unscored": (), "judge": None}
 
@@ -38,9 +37,9 @@ NEWEST = [make.trace(3).trace_id, make.trace(2).trace_id]
 """Of each agent of `filled`."""
 
 
-async def test_the_newest_trace_of_every_agent_is_looked_at_once(tmp_path: Path) -> None:
+async def test_the_newest_trace_of_every_agent_is_looked_at_once(new_stand: NewStand) -> None:
     looks = Looks()
-    stand = filled(Stand(tmp_path, about=looks.about))
+    stand = filled(new_stand(about=looks.about))
 
     first = await stand.get("/health")
     stand.time += 61
@@ -48,12 +47,11 @@ async def test_the_newest_trace_of_every_agent_is_looked_at_once(tmp_path: Path)
 
     assert first.status_code == 200
     assert sorted(looks.at) == sorted(NEWEST)
-    stand.close()
 
 
-async def test_what_a_request_has_no_time_for_the_next_one_looks_at(tmp_path: Path) -> None:
+async def test_what_a_request_has_no_time_for_the_next_one_looks_at(new_stand: NewStand) -> None:
     looks = Looks()
-    stand = filled(Stand(tmp_path, about=looks.about))
+    stand = filled(new_stand(about=looks.about))
     off_loop = OffLoop(ApiFamilies(Telemetry()))
     traces = Traces(log=stand.log, query=Query(stand.api._index), off_loop=off_loop, content=True)
     findings = Findings(
@@ -69,4 +67,3 @@ async def test_what_a_request_has_no_time_for_the_next_one_looks_at(tmp_path: Pa
 
     assert [(each["looked_at"], each["of"]) for each in answers] == [(1, 2), (2, 2), (2, 2)]
     assert sorted(looks.at) == sorted(NEWEST)
-    stand.close()

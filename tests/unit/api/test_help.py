@@ -1,8 +1,6 @@
 """The page explains the alerts by itself, and leads to the user's own backend where it is configured."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,14 +10,12 @@ from collector.slo.alerts import ALERTS
 from collector.slo.rules import rules
 from scripts.help_page import TEMPLATE, help_template
 from tests.support import api_records as make
-from tests.support.api_stand import Stand, filled
+from tests.support.api_stand import NewStand, Stand, filled
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Iterator[Stand]:
-    made = filled(Stand(tmp_path))
-    yield made
-    made.close()
+def stand(filled_stand: Stand) -> Stand:
+    return filled_stand
 
 
 def test_the_template_is_not_stale() -> None:
@@ -54,23 +50,21 @@ async def test_every_page_leads_to_it(stand: Stand) -> None:
         assert '<a href="/help">What alerts mean</a>' in (await stand.get(address)).text
 
 
-async def test_a_trace_leads_to_its_spans_in_the_users_backend(tmp_path: Path) -> None:
-    stand = filled(Stand(tmp_path, "links.trace=https://traces.example.com/t/{trace_id}?x=1"))
+async def test_a_trace_leads_to_its_spans_in_the_users_backend(new_stand: NewStand) -> None:
+    stand = filled(new_stand("links.trace=https://traces.example.com/t/{trace_id}?x=1"))
     trace_id = make.trace(1).trace_id
 
     page = (await stand.get(f"/trace?id={trace_id}")).text
-    stand.close()
 
     assert f'href="https://traces.example.com/t/{trace_id}?x=1" rel="noreferrer"' in page
 
 
-async def test_an_agent_leads_to_its_dashboard(tmp_path: Path) -> None:
+async def test_an_agent_leads_to_its_dashboard(new_stand: NewStand) -> None:
     template = "links.agent=https://grafana.example.com/d/x?var-service={service}&var-agent={agent}"
-    stand = filled(Stand(tmp_path, template))
+    stand = filled(new_stand(template))
     of = make.trace(1)
 
     page = (await stand.get(f"/agent?service={of.service}&agent={of.agent}")).text
-    stand.close()
 
     address = f"https://grafana.example.com/d/x?var-service={of.service}&amp;var-agent={of.agent}"
     assert f'href="{address}" rel="noreferrer">Dashboard</a>' in page

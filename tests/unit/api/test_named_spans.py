@@ -1,7 +1,5 @@
 """A trace whose record names its spans is shown as one whose record holds them, until they have expired."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,17 +9,15 @@ from collector.records.codec import encode
 from collector.records.span_refs import Piece, SpanRef
 from collector.records.traces import TraceRecord
 from tests.support import api_records as make
-from tests.support.api_stand import Stand
+from tests.support.api_stand import NewStand, Stand
 from tests.support.faulty_log import START
 from tests.support.keeping_log import KeepingLog
 from tests.support.ticking import SetClock
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Iterator[Stand]:
-    stand = Stand(tmp_path, log=KeepingLog(clock=SetClock(START)))
-    yield stand
-    stand.close()
+def stand(new_stand: NewStand) -> Stand:
+    return new_stand(log=KeepingLog(clock=SetClock(START)))
 
 
 async def shown(stand: Stand, *spans: Piece) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """What the overview puts first, how it says it, and what of it the page of an agent keeps."""
 
 import re
-from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -10,22 +8,21 @@ from msgspec.structs import replace
 from collector.api.page.agent import MOMENTS, Moment, nearest, offered
 from collector.records.standing import OpenRunaway, Standing, WatchedScores
 from tests.support import api_records as make
-from tests.support.api_stand import Stand
+from tests.support.api_stand import NewStand, Stand
 from tests.support.standings import drop, standings
 
 AGENT = "/agent?service=support-bot&agent=planner"
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
+def stand(new_stand: NewStand) -> Stand:
     """Three agents; planner was seen last, looper longest ago."""
-    made = Stand(tmp_path)
+    made = new_stand()
     for number, agent in enumerate(("looper", "writer", "planner"), 1):
         of = make.trace(number, session_id=f"s-{number}", agent=agent)
         made.take_traces(make.trace_value(of))
         made.take_signals(make.session_signal(of, "agent_reliability", 0.8))
-    yield made
-    made.close()
+    return made
 
 
 def looping() -> Standing:
@@ -41,15 +38,14 @@ def looping() -> Standing:
     return Standing(service="support-bot", agent="looper", runaways=(runaway,))
 
 
-async def test_the_empty_page_names_the_ports_that_were_bound(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, "receiver.grpc.port=0", "receiver.http.port=0")
+async def test_the_empty_page_names_the_ports_that_were_bound(new_stand: NewStand) -> None:
+    stand = new_stand("receiver.grpc.port=0", "receiver.http.port=0")
     stand.ports = (14317, 14318)
 
     page = (await stand.get("/")).text
 
     assert "://127.0.0.1:14317 " in page
     assert "://127.0.0.1:14318 " in page
-    stand.close()
 
 
 async def test_what_runs_away_comes_before_what_got_worse_and_both_before_the_rest(

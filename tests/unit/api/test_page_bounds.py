@@ -3,9 +3,7 @@
 import asyncio
 import re
 import threading
-from collections.abc import Generator
 from html import unescape
-from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -27,13 +25,6 @@ QUOTE = "'"
 LARGEST = PAGE + (256 << 10)
 """With the frame of the page and the words that say what is left out."""
 CUT = re.compile(r"more characters|not shown|left out|more services|\u2026")
-
-
-@pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
-    made = Stand(tmp_path)
-    yield made
-    made.close()
 
 
 def record(of: Trace, *spans: Span) -> bytes:

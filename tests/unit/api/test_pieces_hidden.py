@@ -1,6 +1,5 @@
 """A trace that is only a piece of another one's turn stands in no list, and never in the place of that turn."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,23 +14,20 @@ async def listed(stand: Stand) -> tuple[Any, Any]:
     return [each["session_id"] for each in sessions], [each["agent"] for each in agents]
 
 
-async def test_a_piece_makes_no_session_and_no_agent(tmp_path: Path) -> None:
-    stand = Stand(tmp_path)
+async def test_a_piece_makes_no_session_and_no_agent(stand: Stand) -> None:
     piece = make.trace(session_id="piece", agent="server", is_part=True)
     stand.take_traces(make.trace_value(piece))
     assert await listed(stand) == ([], [])
     stand.take_traces(make.trace_value(make.trace(2, session_id="turn", agent="bot")))
     assert await listed(stand) == (["turn"], ["bot"])
-    stand.close()
 
 
 @pytest.mark.parametrize("turn_first", [False, True])
 @pytest.mark.parametrize("is_part", [False, True])
 async def test_what_a_command_sent_does_not_take_the_place_of_the_turn_that_ran_it(
-    tmp_path: Path, turn_first: bool, is_part: bool
+    stand: Stand, turn_first: bool, is_part: bool
 ) -> None:
     """Both have one trace id: the turn began first, whichever arrives first."""
-    stand = Stand(tmp_path)
     turn = make.trace(1, session_id="turn", agent="bot")
     later = turn.start_time_unix_nano + 1
     command = make.trace(
@@ -44,4 +40,3 @@ async def test_what_a_command_sent_does_not_take_the_place_of_the_turn_that_ran_
     found = (await stand.get(f"/api/v1/traces/{turn.trace_id}")).json()
     assert found["trace"]["session_id"] == "turn"
     assert "turn" in (await listed(stand))[0]
-    stand.close()

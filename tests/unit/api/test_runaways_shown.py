@@ -1,6 +1,5 @@
 """What the API and the page show of a trace that is still open and runs away, and once it has closed."""
 
-from pathlib import Path
 from typing import Any
 
 from collector.records.signal import Signal
@@ -31,9 +30,8 @@ def open_standing(of: Trace) -> dict[tuple[str, str], Standing]:
     return {(of.service, of.agent): standing}
 
 
-async def test_an_open_trace_is_marked_wherever_it_stands(tmp_path: Path) -> None:
+async def test_an_open_trace_is_marked_wherever_it_stands(stand: Stand) -> None:
     of = make.trace(1)
-    stand = Stand(tmp_path)
     taken = stand.take_signals(found(of))
     stand.standings = open_standing(of)
 
@@ -42,7 +40,6 @@ async def test_an_open_trace_is_marked_wherever_it_stands(tmp_path: Path) -> Non
         for path in ("/", "/sessions", f"/session?id={of.session_id}", f"/trace?id={of.trace_id}")
     ]
     (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
-    stand.close()
 
     assert len(taken.signals) == 1, "the live stream has it"
     assert [MARK in page for page in pages] == [True] * 4
@@ -50,9 +47,10 @@ async def test_an_open_trace_is_marked_wherever_it_stands(tmp_path: Path) -> Non
     assert [each["trace_id"] for each in agent["runaways"]] == [of.trace_id]
 
 
-async def test_the_final_outcome_wins_at_its_revision_whichever_comes_last(tmp_path: Path) -> None:
+async def test_the_final_outcome_wins_at_its_revision_whichever_comes_last(
+    stand: Stand,
+) -> None:
     of = make.trace(1)
-    stand = Stand(tmp_path)
     final = found(of, final=True, closed="idle", id="f" * 32)
     stand.take_traces(make.trace_value(of))
 
@@ -61,24 +59,21 @@ async def test_the_final_outcome_wins_at_its_revision_whichever_comes_last(tmp_p
         for each in (found(of), final, found(of, id="e" * 32), found(of, revision=1, id="d" * 32))
     ]
     page = (await stand.get(f"/trace?id={of.trace_id}")).text
-    stand.close()
 
     assert taken == [1, 1, 0, 1]
     assert MARK in page, "late spans opened it again"
 
 
 async def test_a_trace_that_named_its_session_at_its_end_leaves_no_session_of_its_own(
-    tmp_path: Path,
+    stand: Stand,
 ) -> None:
     of = make.trace(1)
-    stand = Stand(tmp_path)
     stand.take_signals(found(of, session_id=of.trace_id, session_source="trace"))
     before = (await stand.get("/api/v1/sessions")).json()["items"]
 
     stand.take_traces(make.trace_value(of))
     after = (await stand.get("/api/v1/sessions")).json()["items"]
     (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
-    stand.close()
 
     assert [each["session_id"] for each in before] == [of.trace_id]
     assert [each["session_id"] for each in after] == [of.session_id]

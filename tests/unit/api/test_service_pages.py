@@ -1,8 +1,7 @@
 """What the pages say of the service: its evaluators, its health, and addresses that are none."""
 
 import re
-from collections.abc import Generator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ from evaluators.declare import Spec
 from evaluators.model import Trace
 from evaluators.registry import Registry
 from tests.support import api_records as make
-from tests.support.api_stand import Stand, filled
+from tests.support.api_stand import NewStand, Stand, filled
 from tests.support.table import for_each
 
 OURS: tuple[Spec, ...] = tuple(Registry.discover([]))
@@ -187,13 +186,6 @@ def test_only_the_families_of_the_page_are_collected() -> None:
     assert asked == []
 
 
-@pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
-    made = Stand(tmp_path)
-    yield made
-    made.close()
-
-
 @pytest.mark.parametrize("address", ["/nowhere", "/trace/", "/sessionz", "/a/b/c", "/%3Cb%3E"])
 async def test_an_unknown_address_is_a_page_for_browsers(stand: Stand, address: str) -> None:
     answer = await stand.get(address, accept="text/html,*/*;q=0.8")
@@ -262,9 +254,9 @@ async def test_a_trace_leads_to_those_beside_it_in_its_session(stand: Stand) -> 
     assert "rel=" not in other.partition("<main")[2]
 
 
-async def test_the_page_of_health_shows_everything_that_can_be_wrong(tmp_path: Path) -> None:
+async def test_the_page_of_health_shows_everything_that_can_be_wrong(new_stand: NewStand) -> None:
     about = About(diagnose=lambda notes, sessions: FOUND)
-    stand = Stand(tmp_path, about=about)
+    stand = new_stand(about=about)
     sinks, log = SinkFamilies(stand.telemetry), LogFamilies(stand.telemetry)
     sinks.signals.labels("otlp", "lost").inc(3)
     sinks.outbox_oldest.labels("otlp").set(stand.time - 120)
@@ -283,7 +275,6 @@ async def test_the_page_of_health_shows_everything_that_can_be_wrong(tmp_path: P
     ):
         assert said in page
     assert "Lost since the start: 1,234 expired." in page
-    stand.close()
 
 
 def decided(*numbers: int, at: float, reason: str = "", agent: str = "planner") -> bytes:

@@ -2,19 +2,17 @@
 
 import csv
 import io
-from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
 from evaluators.model import ToolCall
 from tests.support import api_records as make
-from tests.support.api_stand import Stand
+from tests.support.api_stand import NewStand, Stand
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
-    made = Stand(tmp_path)
+def stand(new_stand: NewStand) -> Stand:
+    made = new_stand()
     for number, cost in ((1, 0.02), (2, 1.5), (3, None)):
         of = make.trace(
             number,
@@ -25,8 +23,7 @@ def stand(tmp_path: Path) -> Generator[Stand]:
         )
         made.take_traces(make.trace_value(of))
         made.take_signals(make.session_signal(of, "agent_reliability", 0.5))
-    yield made
-    made.close()
+    return made
 
 
 async def chosen(stand: Stand, asked: str) -> set[str]:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from collector.api.page.sheet import LONG, OPENING, Sheet
 from collector.api.page.signal_rows import verdict
 from collector.api.page.trace_pages import talk
-from collector.api.page.views import MARKED, duration, prose, usd
+from collector.api.page.views import MARKED, duration, prose, standing, usd
 from evaluators.dialects.reading_order import Line
 from tests.support import api_records as make
 
@@ -140,3 +140,18 @@ def test_a_long_text_without_room_is_counted() -> None:
         sheet.long("x" * 3_000).missing == f"{3_000 - OPENING:,} more characters; the whole in /api"
     )
     assert sheet.long("y" * 50).missing == "50 characters are not shown; the whole in /api"
+
+
+@pytest.mark.parametrize(
+    ("value", "success", "colour"),
+    [
+        (0.0, True, "fair"),  # the same answer twice is not a loop yet
+        (0.8, True, "good"),
+        (0.9, False, "poor"),
+        (0.1, None, "unknown"),  # work_baseline neither passes nor fails
+    ],
+)
+def test_the_colour_of_an_outcome_is_whether_it_passed(
+    value: float, success: bool | None, colour: str
+) -> None:
+    assert standing(value, success) == colour

@@ -1,6 +1,5 @@
 """The files that the page of a trace offers are read back by what they are for."""
 
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -10,14 +9,7 @@ from collector.service.recordings import requests
 from evaluators.expectations import Expectations
 from evaluators.model import ToolCall, Trace
 from tests.support import api_records as make
-from tests.support.api_stand import Stand
-
-
-@pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
-    made = Stand(tmp_path)
-    yield made
-    made.close()
+from tests.support.api_stand import NewStand, Stand
 
 
 async def test_the_recording_holds_the_requests_as_they_came(stand: Stand, tmp_path: Path) -> None:
@@ -75,8 +67,10 @@ async def test_the_case_loads_and_fits_the_trace(
 
 
 @pytest.mark.parametrize("file", ["recording", "case"])
-async def test_there_is_no_file_where_no_content_is_to_be_shown(tmp_path: Path, file: str) -> None:
-    stand = Stand(tmp_path, "redaction.content=drop")
+async def test_there_is_no_file_where_no_content_is_to_be_shown(
+    new_stand: NewStand, file: str
+) -> None:
+    stand = new_stand("redaction.content=drop")
     of: Trace = make.trace(1)
     stand.take_traces(make.trace_value(of))
 
@@ -87,11 +81,12 @@ async def test_there_is_no_file_where_no_content_is_to_be_shown(tmp_path: Path, 
     assert "There is nothing to download" in answer.text
     assert "Oslo" not in answer.text + page.text
     assert "/trace/recording" not in page.text
-    stand.close()
 
 
-async def test_secrets_that_another_program_wrote_to_the_log_are_in_no_file(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, "redaction.patterns={rain: 'rain <b>soon'}")
+async def test_secrets_that_another_program_wrote_to_the_log_are_in_no_file(
+    new_stand: NewStand,
+) -> None:
+    stand = new_stand("redaction.patterns={rain: 'rain <b>soon'}")
     of = make.trace(1)
     stand.take_traces(make.trace_value(of))
 
@@ -102,7 +97,6 @@ async def test_secrets_that_another_program_wrote_to_the_log_are_in_no_file(tmp_
     assert b"execute_tool lookup" in recording.content
     assert b"soon" not in recording.content
     assert "soon" not in page.text
-    stand.close()
 
 
 @pytest.mark.parametrize("file", ["recording", "case"])

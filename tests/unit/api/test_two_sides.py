@@ -1,24 +1,22 @@
 """The page that puts two sides of an agent next to each other: versions, times, tools, sessions that asked alike."""
 
 import re
-from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
 from collector.records.signal import rfc3339
 from evaluators.model import ToolCall
 from tests.support import api_records as make
-from tests.support.api_stand import Stand
+from tests.support.api_stand import NewStand, Stand
 
 PAGE = "/compare?service=support-bot&agent=planner"
 EACH = 10
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
+def stand(new_stand: NewStand) -> Stand:
     """Ten sessions of 1.4.2, then ten of 1.5.0, whose tool fails; each asks about its own order."""
-    made = Stand(tmp_path)
+    made = new_stand()
     for number in range(1, 2 * EACH + 1):
         is_new = number > EACH
         of = make.trace(
@@ -35,8 +33,7 @@ def stand(tmp_path: Path) -> Generator[Stand]:
         score = 0.2 if is_new else 0.9
         made.take_signals(make.session_signal(of, "agent_reliability", score, time=rfc3339(seen)))
     made.time = make.START + 5000
-    yield made
-    made.close()
+    return made
 
 
 def table(page: str, name: str) -> list[list[str]]:

@@ -1,10 +1,5 @@
 """In the place of a score that a session does not have, the page says why."""
 
-from collections.abc import Generator
-from pathlib import Path
-
-import pytest
-
 from collector.api.session_news import LENGTH, why_unscored
 from collector.records.signal import Coverage, Signal, SignalError
 from tests.support import api_records as make
@@ -13,13 +8,6 @@ from tests.support.standings import standings
 
 OF = make.trace(1)
 LOW = "only 1 of the 4 scores that it needs: the spans carry no content (3)"
-
-
-@pytest.fixture
-def stand(tmp_path: Path) -> Generator[Stand]:
-    made = Stand(tmp_path)
-    yield made
-    made.close()
 
 
 def low(revision: int, explanation: str | None = LOW) -> Signal:

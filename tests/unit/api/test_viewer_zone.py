@@ -1,12 +1,11 @@
 """Times on the pages are those of who looks, everywhere on a page, and UTC without a word of the browser."""
 
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 
 from collector.api.viewer_zone import COOKIE
-from tests.support.api_stand import Stand, filled
+from tests.support.api_stand import NewStand, filled
 
 UTC_TIME, OSLO_TIME, NEPAL_TIME = (
     "2023-11-14 22:13:21",
@@ -32,15 +31,14 @@ SESSION = "/session?id=s-1"
     ],
 )
 async def test_a_page_is_in_the_zone_of_its_viewer(
-    tmp_path: Path, cookie: str, time: str, footer: str
+    new_stand: NewStand, cookie: str, time: str, footer: str
 ) -> None:
-    stand = filled(Stand(tmp_path))
+    stand = filled(new_stand())
 
     page = (await stand.get(SESSION, cookie=f"{COOKIE}={cookie}")).text
 
     assert f'title="{UTC_TIME} UTC">{time}</time>' in page
     assert footer in page
-    stand.close()
 
 
 @pytest.mark.parametrize(
@@ -48,20 +46,19 @@ async def test_a_page_is_in_the_zone_of_its_viewer(
     [(18, "18 s ago"), (150, "2 min ago"), (7300, "2 h ago"), (200_000, "2 d ago"), (-5, None)],
 )
 async def test_a_moment_has_how_long_ago_it_is_beside_it(
-    tmp_path: Path, age: int, words: str | None
+    new_stand: NewStand, age: int, words: str | None
 ) -> None:
-    stand = filled(Stand(tmp_path))
+    stand = filled(new_stand())
     stand.time = datetime.fromisoformat(f"{UTC_TIME}+00:00").timestamp() + age
 
     page = (await stand.get(SESSION)).text
 
     shown = f'title="{UTC_TIME} UTC">{UTC_TIME}</time>'
     assert (f'{shown} <small class="ago">{words}</small>' in page) == (words is not None)
-    stand.close()
 
 
-async def test_charts_and_sentences_are_in_the_same_zone(tmp_path: Path) -> None:
-    stand = filled(Stand(tmp_path))
+async def test_charts_and_sentences_are_in_the_same_zone(new_stand: NewStand) -> None:
+    stand = filled(new_stand())
     page = "/agent?service=support-bot&agent=planner&range=15m"
 
     utc = (await stand.get(page)).text
@@ -70,13 +67,11 @@ async def test_charts_and_sentences_are_in_the_same_zone(tmp_path: Path) -> None
     assert "22:13" in utc
     assert ">22:1" not in oslo
     assert ">23:1" in oslo
-    stand.close()
 
 
-async def test_the_api_and_files_are_utc_whoever_asks(tmp_path: Path) -> None:
-    stand = filled(Stand(tmp_path))
+async def test_the_api_and_files_are_utc_whoever_asks(new_stand: NewStand) -> None:
+    stand = filled(new_stand())
     cookie = f"{COOKIE}=Europe/Oslo"
 
     for path in ("/api/v1/sessions", "/api/v1/sessions?format=csv"):
         assert (await stand.get(path)).text == (await stand.get(path, cookie=cookie)).text
-    stand.close()
