@@ -9,6 +9,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,17 +63,16 @@ def _plain(secret: SecretStr | None) -> str | None:
     return None if secret is None else secret.get_secret_value()
 
 
+@dataclass(slots=True)
 class _Pending:
     """A job and the future that its caller waits for."""
 
-    __slots__ = ("attempts", "awaits_budget", "future", "job", "without")
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.attempts = 0
-        self.awaits_budget = 0  # calls that wait for budget now
-        self.without: dict[str, Failure] = {}  # third parties' evaluators that are not run
-        self.future: asyncio.Future[JobDone] = asyncio.get_running_loop().create_future()
+    job: Job
+    future: asyncio.Future[JobDone] = field(default_factory=asyncio.Future[JobDone])
+    attempts: int = 0
+    awaits_budget: int = 0  # calls that wait for budget now
+    without: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    """Third parties' evaluators that are not run."""
 
 
 class _Reservation(NamedTuple):

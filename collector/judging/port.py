@@ -42,30 +42,28 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     limits: dict[str, float]  # seconds that each may take where they are third parties'; else empty
 
 
-class TraceJob(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
+class _Job(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     owner: str  # the subject and its digest: an answer is paid once for it
     service: str  # whose share of the budget its calls use
     more: bool = False  # it is judged beyond `judge.sample`
+    without: tuple[str, ...] = ()  # evaluators that are not run
+
+
+class TraceJob(_Job, frozen=True, kw_only=True, tag="trace"):
     trace: msgspec.Raw
     turn: int | None = None  # its position in the session, 1-based; None = unknown
     history: tuple[Previous, ...] = ()
     """The turns before it, oldest first, for evaluators that compare hosted embeddings."""
-    without: tuple[str, ...] = ()  # evaluators that are not run
 
 
-class SessionJob(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
-    id: int
-    owner: str
-    service: str
-    more: bool = False
+class SessionJob(_Job, frozen=True, kw_only=True, tag="session"):
     session_id: str
     closed: SessionClosed
     traces: tuple[msgspec.Raw, ...]
     """None where no judge is asked about it."""
     turns: tuple[Turn, ...] = ()
     agent: str
-    without: tuple[str, ...] = ()
 
 
 class BudgetReply(msgspec.Struct, frozen=True, kw_only=True, tag="budget_reply"):

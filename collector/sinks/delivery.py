@@ -77,6 +77,10 @@ class Delivery(Consumer):
         """By partition, the offset of the newest record that was delivered or set aside."""
         self._firsts: dict[Position, int] = {}
         """By signal that is set aside, the first offset of its record."""
+        self._counted = (
+            0,
+            0,
+        )  # how many were set aside, and given up, when signals were last counted
         self._again_at = 0.0  # after a failure, when signals that were set aside are tried again, in the loop's time
         self._failures = RuntimeFamilies(telemetry).room_failures
         self._waiting = families.outbox_records.labels(sink.name)
@@ -138,6 +142,7 @@ class Delivery(Consumer):
         self._read.pop(partition, None)
         if self._aside is not None:
             self._aside.forget(partition)
+            self._counted = (len(self._aside.waiting), self._aside.unmatched)
             self._firsts = {
                 p: first for p, first in self._firsts.items() if p.partition != partition
             }
@@ -169,22 +174,18 @@ class Delivery(Consumer):
         now = asyncio.get_running_loop().time()
         if not aside.waiting or now < self._again_at:
             return
-        waited, unmatched = len(aside.waiting), aside.unmatched
         refused = 0
         try:
             async with asyncio.timeout_at(self._end):
                 await aside.again()
         except Refused as error:
-            refused = len(error.reasons)
-            self._note_refused(error)
+            refused = self._note_refused(error)
         except Retryable as error:
             self._note_failure(error, 0)
             self._again_at = now + (error.after or _AGAIN)
         except TimeoutError:
             return
-        gone = aside.unmatched - unmatched
-        self._unmatched.inc(gone)
-        self._acked.inc(waited - len(aside.waiting) - gone - refused)
+        self._note_taken(-refused)
         self._done()
 
     async def commit(self) -> None:
@@ -214,16 +215,6 @@ class Delivery(Consumer):
     async def _deliver(self, signals: PublishedSignals) -> bool:
         """Repeat until the sink has them; False if the stop came first."""
         self._backoff.reset()
-        aside = self._aside
-        waited, unmatched = (0, 0) if aside is None else (len(aside.waiting), aside.unmatched)
-
-        def note_taken(refused: int) -> None:
-            waiting, gone = 0, 0
-            if aside is not None:
-                waiting, gone = len(aside.waiting) - waited, aside.unmatched - unmatched
-                self._unmatched.inc(gone)
-            self._acked.inc(max(0, len(signals) - refused - waiting - gone))
-
         while True:
             await self._show(signals)
             after = 0.0
@@ -231,8 +222,7 @@ class Delivery(Consumer):
                 async with asyncio.timeout_at(self._end) as self._limit:
                     await self._sink.deliver(signals)
             except Refused as refused:
-                self._note_refused(refused)
-                note_taken(len(refused.reasons))
+                self._note_taken(len(signals) - self._note_refused(refused))
                 return True
             except Retryable as error:
                 self._note_failure(error, len(signals))
@@ -240,7 +230,7 @@ class Delivery(Consumer):
             except TimeoutError:
                 return False
             else:
-                note_taken(0)
+                self._note_taken(len(signals))
                 self._note_success()
                 return True
             finally:
@@ -252,7 +242,16 @@ class Delivery(Consumer):
             else:
                 return False
 
-    def _note_refused(self, refused: Refused) -> None:
+    def _note_taken(self, count: int) -> None:
+        """The sink has these beside what it set aside before; some of all may wait now, or be given up."""
+        waited, gone = self._counted
+        if self._aside is not None:
+            self._counted = (len(self._aside.waiting), self._aside.unmatched)
+        waiting, unmatched = self._counted
+        self._unmatched.inc(unmatched - gone)
+        self._acked.inc(max(0, count + waited - waiting - (unmatched - gone)))
+
+    def _note_refused(self, refused: Refused) -> int:
         self._lost.inc(len(refused.reasons))
         for position, reason in refused.reasons.items():
             _log.error(
@@ -261,6 +260,7 @@ class Delivery(Consumer):
                 position,
                 reason,
             )
+        return len(refused.reasons)
 
     def _note_failure(self, error: Retryable, count: int) -> None:
         self._retried.inc(count)

@@ -5,7 +5,7 @@ It is run once to learn which texts it embeds; those without a vector are reques
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -64,23 +64,21 @@ async def embed_trace(
         history: The traces before it in its session, oldest first; the newest three are looked at.
         expectation: What is expected of the trace; None when nothing is.
     """
-    states = [_EmbeddedEvaluator(configured=each, embedder=_KnownVectors(model)) for each in due]
     vectors: dict[str, Sequence[float]] = {}
+    states = [_EmbeddedEvaluator(configured=each, model=model, vectors=vectors) for each in due]
     answers: list[tuple[Embedded, tuple[str, ...]]] = []
     calls = 0
     while True:
         for state in states:
             if state.outcome is None:
-                state.run(trace, vectors, history, expectation)
+                state.run(trace, history, expectation)
         open_states = [state for state in states if state.outcome is None]
         if not open_states:
             break
         if calls >= MAX_ROUNDS:
             _end(open_states, Failure(type="overload", message=f"more than {MAX_ROUNDS} requests"))
             break
-        texts = tuple(
-            dict.fromkeys(text for state in open_states for text in state.embedder.missing)
-        )
+        texts = tuple(dict.fromkeys(text for state in open_states for text in state.missing))
         calls += 1
         try:
             answer = await client(texts)
@@ -93,38 +91,20 @@ async def embed_trace(
         vectors.update(zip(texts, answer.vectors, strict=True))
         answers.append((answer, tuple(state.name for state in open_states)))
     return Verdict(
-        outcomes=tuple(state.with_use(model, answers) for state in states),
+        outcomes=tuple(state.with_use(answers) for state in states),
         calls=calls,
         cost_usd=added((answer.cost_usd, 1) for answer, _ in answers),
     )
 
 
-class _KnownVectors:
-    """An embedder of texts that have a vector; it notes the others."""
-
-    def __init__(self, model: str) -> None:
-        self.model = model
-        self.missing: dict[str, None] = {}
-        self.vectors: Mapping[str, Sequence[float]] = {}
-
-    def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """The vectors.
-
-        Raises:
-            LookupError: some are not known yet.
-        """
-        self.missing |= dict.fromkeys(text for text in texts if text not in self.vectors)
-        if self.missing:
-            raise LookupError("not embedded yet")
-        return [self.vectors[text] for text in texts]
-
-
 @dataclass(slots=True, kw_only=True)
 class _EmbeddedEvaluator:
-    """One evaluator, and the texts that it still needs vectors of."""
+    """One evaluator, and the embedder that it is given: it knows some vectors and notes the texts of the others."""
 
     configured: Configured
-    embedder: _KnownVectors
+    model: str
+    vectors: Mapping[str, Sequence[float]]
+    missing: dict[str, None] = field(default_factory=dict[str, None])
     outcome: Outcome | None = None
     compared: tuple[str, ...] = ()
     expectation: str | None = None
@@ -133,33 +113,36 @@ class _EmbeddedEvaluator:
     def name(self) -> str:
         return self.configured.spec.name
 
+    def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """The vectors. Raises LookupError: some are not known yet."""
+        self.missing |= dict.fromkeys(text for text in texts if text not in self.vectors)
+        if self.missing:
+            raise LookupError("not embedded yet")
+        return [self.vectors[text] for text in texts]
+
     def run(
-        self,
-        trace: Trace,
-        vectors: Mapping[str, Sequence[float]],
-        history: Sequence[Previous],
-        expectation: Expectation | None,
+        self, trace: Trace, history: Sequence[Previous], expectation: Expectation | None
     ) -> None:
-        self.embedder.missing, self.embedder.vectors = {}, vectors
+        self.missing = {}
         (outcome,) = score_trace(
             Plan(trace=(self.configured,)),
             trace,
             history=history,
-            embedder=self.embedder,
+            embedder=self,
             expectation=expectation,
         )
         self.compared, self.expectation = outcome.compared, outcome.expectation
         # An outcome without all vectors does not count, even if the evaluator caught the LookupError.
-        if not self.embedder.missing:
+        if not self.missing:
             self.outcome = outcome
 
-    def with_use(self, model: str, answers: Sequence[tuple[Embedded, tuple[str, ...]]]) -> Outcome:
+    def with_use(self, answers: Sequence[tuple[Embedded, tuple[str, ...]]]) -> Outcome:
         assert self.outcome is not None  # noqa: S101 - every way out of the loop gives one
         mine = [(answer, owners) for answer, owners in answers if self.name in owners]
         if not mine:
             return self.outcome
         use = JudgeUse(
-            model=model,
+            model=self.model,
             calls=len(mine),
             input_tokens=sum(
                 share_of(answer.input_tokens, owners, self.name) for answer, owners in mine
