@@ -2,53 +2,42 @@
 
 from typing import Any
 
-import pytest
-
 from evaluators.model import Tokens
+from tests.support.conventions import CHAT
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 from tests.support.weather import dump
 
-CONVENTION = {
-    "gen_ai.operation.name": "chat",
-    "gen_ai.usage.input_tokens": "100",
-    "gen_ai.usage.output_tokens": 10,
-}
+CONVENTION = {**CHAT, "gen_ai.usage.input_tokens": "100", "gen_ai.usage.output_tokens": 10}
 OPENINFERENCE = {"openinference.span.kind": "LLM"}
 VERCEL = {"ai.operationId": "ai.generateText.doGenerate"}
 
 
-@pytest.mark.parametrize(
-    ("own", "cached", "reasoning"),
+COUNT = "llm.token_count"
+CACHED = '{"input_cache_read": 64}'
+LANGFUSE = {"langfuse.observation.type": "generation"}
+WHOLE = {**OPENINFERENCE, f"{COUNT}.prompt": 7, f"{COUNT}.completion": 3}
+
+
+@for_each(
+    "own,sent,came,cached,reasoning",
     [
-        ({**OPENINFERENCE, "llm.token_count.prompt_details.cache_read": 64}, 64, None),
-        ({**OPENINFERENCE, "llm.token_count.completion": 10}, None, None),
-        ({**OPENINFERENCE, "llm.token_count.prompt": 100}, None, None),
-        ({**OPENINFERENCE, "llm.token_count.completion_details.reasoning": "4"}, None, 4),
-        ({**VERCEL, "ai.usage.cachedInputTokens": 64}, 64, None),
-        ({**VERCEL, "ai.usage.reasoningTokens": 4, "ai.usage.outputTokens": 10}, None, 4),
-        (
-            {
-                "langfuse.observation.type": "generation",
-                "langfuse.observation.usage_details": '{"input_cache_read": 64}',
-            },
-            64,
-            None,
-        ),
+        ({**OPENINFERENCE, f"{COUNT}.prompt_details.cache_read": 64}, 100, 10, 64, None),
+        ({**OPENINFERENCE, f"{COUNT}.completion": 10}, 100, 10, None, None),
+        ({**OPENINFERENCE, f"{COUNT}.prompt": 100}, 100, 10, None, None),
+        ({**OPENINFERENCE, f"{COUNT}.completion_details.reasoning": "4"}, 100, 10, None, 4),
+        ({**VERCEL, "ai.usage.cachedInputTokens": 64}, 100, 10, 64, None),
+        ({**VERCEL, "ai.usage.reasoningTokens": 4, "ai.usage.outputTokens": 10}, 100, 10, None, 4),
+        ({**LANGFUSE, "langfuse.observation.usage_details": CACHED}, 100, 10, 64, None),
+        (WHOLE, 7, 3, None, None),  # a complete table stays as it is
     ],
 )
 def test_what_the_dialect_does_not_count_is_the_conventions(
-    own: dict[str, Any], cached: int | None, reasoning: int | None
+    own: dict[str, Any], sent: int, came: int, cached: int | None, reasoning: int | None
 ) -> None:
     trace = trace_of(SpanSpec(id=1, attributes={**CONVENTION, **own}))
 
-    assert trace.tokens == Tokens(input=100, output=10, cached=cached, reasoning=reasoning)
-
-
-def test_a_complete_table_stays_as_it_is() -> None:
-    own = {**OPENINFERENCE, "llm.token_count.prompt": 7, "llm.token_count.completion": 3}
-    trace = trace_of(SpanSpec(id=1, attributes={**CONVENTION, **own}))
-
-    assert trace.tokens == Tokens(input=7, output=3)
+    assert trace.tokens == Tokens(input=sent, output=came, cached=cached, reasoning=reasoning)
 
 
 USAGES = (
@@ -62,22 +51,17 @@ USAGES = (
 )
 
 
-@pytest.mark.parametrize("counted", USAGES)
+@for_each("counted", USAGES)
 def test_cached_tokens_are_read_in_every_providers_object(counted: dict[str, Any]) -> None:
     usage = dump(counted)
-    answer = f'{{"choices": [], "usage": {usage}}}'
-    recorded = (
+    typed = f'{{"type": "json", "value": {usage}}}'
+    for attributes in (
         {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.chat.tokenUsage": usage},
-        {"langfuse.observation.type": "generation", "langfuse.observation.usage_details": usage},
+        {**LANGFUSE, "langfuse.observation.usage_details": usage},
         {"langwatch.span.type": "llm", "langwatch.metrics": usage},
-        {
-            "langwatch.span.type": "llm",
-            "langwatch.metrics": f'{{"type": "json", "value": {usage}}}',
-        },
+        {"langwatch.span.type": "llm", "langwatch.metrics": typed},
         {"langsmith.span.kind": "llm", "gen_ai.completion": f'{{"usage_metadata": {usage}}}'},
-        {**OPENINFERENCE, "output.value": answer},
-    )
-
-    for attributes in recorded:
+        {**OPENINFERENCE, "output.value": f'{{"choices": [], "usage": {usage}}}'},
+    ):
         tokens = trace_of(SpanSpec(id=1, attributes=attributes)).tokens
         assert (tokens.input, tokens.output, tokens.cached) == (100, 12, 80), attributes

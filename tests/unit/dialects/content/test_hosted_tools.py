@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import pytest
-
+from evaluators.model import Trace
+from tests.support.conventions import model
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.table import for_each
 from tests.support.weather import dump, one_call
@@ -13,55 +13,22 @@ ANSWER = {
     "role": "assistant",
     "content": [{"type": "output_text", "text": "ok"}],
 }
+LOGS = [{"type": "logs", "logs": "2"}]
+FOUND = [{"file_id": "f"}]
 ITEMS: tuple[tuple[dict[str, Any], str, Any, Any, str | None], ...] = (
-    (
-        {"type": "web_search_call", "action": {"type": "search", "query": "news"}},
-        "web_search",
-        {"query": "news"},
-        None,
-        None,
-    ),
-    (
-        {"type": "file_search_call", "queries": ["x"], "results": [{"file_id": "f"}]},
-        "file_search",
-        {"queries": ["x"]},
-        [{"file_id": "f"}],
-        None,
-    ),
-    (
-        {
-            "type": "code_interpreter_call",
-            "code": "1+1",
-            "outputs": [{"type": "logs", "logs": "2"}],
-        },
-        "code_interpreter",
-        {"code": "1+1"},
-        [{"type": "logs", "logs": "2"}],
-        None,
-    ),
-    (
-        {"type": "mcp_call", "name": "get", "arguments": '{"id": 7}', "output": "seven"},
-        "get",
-        {"id": 7},
-        "seven",
-        None,
-    ),
-    (
-        {"type": "mcp_call", "name": "get", "arguments": "{}", "error": "not found"},
-        "get",
-        None,
-        "not found",
-        "not found",
-    ),
+    ({"type": "web_search_call", "action": {"type": "search", "query": "news"}},
+     "web_search", {"query": "news"}, None, None),
+    ({"type": "file_search_call", "queries": ["x"], "results": FOUND},
+     "file_search", {"queries": ["x"]}, FOUND, None),
+    ({"type": "code_interpreter_call", "code": "1+1", "outputs": LOGS},
+     "code_interpreter", {"code": "1+1"}, LOGS, None),
+    ({"type": "mcp_call", "name": "get", "arguments": '{"id": 7}', "output": "seven"},
+     "get", {"id": 7}, "seven", None),
+    ({"type": "mcp_call", "name": "get", "arguments": "{}", "error": "not found"},
+     "get", None, "not found", "not found"),
     ({"type": "web_search_call", "status": "failed"}, "web_search", None, None, "error"),
-    (
-        {"type": "image_generation_call", "result": "iVBORw0KGgo"},
-        "image_generation",
-        None,
-        None,
-        None,
-    ),
-)
+    ({"type": "image_generation_call", "result": "iVBORw0KGgo"}, "image_generation", None, None, None),
+)  # fmt: skip
 
 
 @for_each("item", ITEMS)
@@ -82,23 +49,17 @@ def test_items_of_openais_answers_are_calls(
         assert trace.output == (None if alone else "ok")
 
 
-def parts(*parts: dict[str, Any], key: str = "parts") -> dict[str, str]:
-    messages = [{"role": "assistant", key: [*parts]}]
-    return {"gen_ai.operation.name": "chat", "gen_ai.output.messages": dump(messages)}
+def answered(*parts: dict[str, Any], key: str = "parts") -> Trace:
+    return trace_of(model(1, answer=dump([{"role": "assistant", key: [*parts]}])))
 
 
 def test_the_conventions_parts_of_a_providers_tools() -> None:
     asked = {"type": "server_tool_call", "id": "s1", "name": "web_search"}
     came = {"type": "server_tool_call_response", "id": "s1"}
-    trace = trace_of(
-        SpanSpec(
-            id=1,
-            attributes=parts(
-                {**asked, "server_tool_call": {"type": "web_search", "query": "news"}},
-                {**came, "server_tool_call_response": {"type": "web_search", "results": [1]}},
-                {"type": "text", "content": "ok"},
-            ),
-        )
+    trace = answered(
+        {**asked, "server_tool_call": {"type": "web_search", "query": "news"}},
+        {**came, "server_tool_call_response": {"type": "web_search", "results": [1]}},
+        {"type": "text", "content": "ok"},
     )
 
     call = one_call(trace)
@@ -106,38 +67,26 @@ def test_the_conventions_parts_of_a_providers_tools() -> None:
     assert trace.output == "ok"
 
 
-@pytest.mark.parametrize("tool", ["web_search", "web_fetch", "code_execution", "new_tool"])
+@for_each("tool", ["web_search", "web_fetch", "code_execution", "new_tool"])
 def test_what_anthropics_tools_answer_is_the_result_of_their_calls(tool: str) -> None:
     kind = f"{tool}_tool_result"
+    use = {"type": "server_tool_use", "id": "s1", "name": tool, "input": {"q": 1}}
     for content, fails in (({"type": f"{tool}_result"}, False), ({"type": f"{kind}_error"}, True)):
-        trace = trace_of(
-            SpanSpec(
-                id=1,
-                attributes=parts(
-                    {"type": "server_tool_use", "id": "s1", "name": tool, "input": {"q": 1}},
-                    {"type": kind, "tool_use_id": "s1", "content": content},
-                    key="content",
-                ),
-            )
-        )
-
-        call = one_call(trace)
+        came = {"type": kind, "tool_use_id": "s1", "content": content}
+        call = one_call(answered(use, came, key="content"))
         assert (call.result, call.error is not None) == (content, fails)
 
 
-def test_a_tool_that_is_offered_by_its_type_is_offered() -> None:
+def test_a_tool_is_offered_by_its_type_and_where_others_are_known_by_what_the_provider_ran() -> (
+    None
+):
     tools = [{"type": "web_search_preview"}, {"type": "function", "name": "f"}, {"type": "mcp"}]
-    attributes = {"gen_ai.operation.name": "chat", "gen_ai.tool.definitions": dump(tools)}
+    known = {"gen_ai.tool.definitions": dump(tools)}
+    ran = dump([{"id": "m1", "type": "mcp_call", "name": "get", "arguments": "{}", "output": "7"}])
 
-    trace = trace_of(SpanSpec(id=1, attributes=attributes))
-    assert [tool.name for tool in trace.tools_offered] == ["web_search", "f"]
-
-
-def test_what_the_provider_ran_was_offered_where_the_other_tools_are_known() -> None:
-    ran = {"id": "m1", "type": "mcp_call", "name": "get", "arguments": "{}", "output": "7"}
-    said = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": dump([ran])}
-    known = {"gen_ai.tool.definitions": dump([{"type": "function", "name": "f"}, {"type": "mcp"}])}
-
-    for attributes, offered in (({**said, **known}, ["f", "get"]), (said, [])):
-        trace = trace_of(SpanSpec(id=1, attributes=attributes))
-        assert [tool.name for tool in trace.tools_offered] == offered
+    for span, offered in (
+        (model(1, attributes=known), ["web_search", "f"]),
+        (model(1, answer=ran, attributes=known), ["web_search", "f", "get"]),
+        (model(1, answer=ran), []),
+    ):
+        assert [tool.name for tool in trace_of(span).tools_offered] == offered

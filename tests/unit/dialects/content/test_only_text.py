@@ -39,14 +39,10 @@ def test_what_is_no_text_gives_a_word_where_there_is_no_text(kind: str, key: str
     assert asked(part) == kind.partition("]")[0] + "]"
 
 
-def test_a_picture_beside_the_answer_is_not_in_it() -> None:
-    parts = [{"type": "text", "content": "Here it is."}, MEDIA["[image]"]]
-    assert chat(output=[{"role": "assistant", "parts": parts}]).output == "Here it is."
-
-
-def test_a_compaction_is_not_the_answer() -> None:
-    parts = [{"type": "compaction", "content": "Earlier: x"}, {"type": "text", "content": "Seven."}]
-    assert chat(output=[{"role": "assistant", "parts": parts}]).output == "Seven."
+def test_a_picture_or_a_compaction_beside_the_answer_is_not_in_it() -> None:
+    for beside in (MEDIA["[image]"], {"type": "compaction", "content": "Earlier: x"}):
+        parts = [beside, {"type": "text", "content": "Seven."}]
+        assert chat(output=[{"role": "assistant", "parts": parts}]).output == "Seven."
 
 
 def test_parts_that_were_encoded_into_a_text_are_unpacked() -> None:

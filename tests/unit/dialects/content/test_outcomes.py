@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 
-import pytest
-
 from evaluators.dialects.content.outcomes import arguments_in, outcome_of
 from evaluators.model import JSON
+from tests.support.conventions import made
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.table import for_each
+from tests.support.weather import one_call
 
 NAME, ID = "count_pallets", "c1"
 TEXT = [{"type": "text", "text": "bay 4 is locked"}]
@@ -67,26 +67,22 @@ def test_a_failure_is_told_by_its_structure_however_it_is_spelled(result: JSON) 
 @for_each(
     "result",
     [
-        {"error": None},
-        {"error": ""},
-        {"error": "none"},
-        {"error": 0.02},
-        {"error": [], "result": "12"},
-        {"error": "low battery", "count": 12},
-        {"result": "12", "error": "low battery"},
-        {"status": "error", "lines": 12},
+        *({"error": None}, {"error": ""}, {"error": "none"}, {"error": 0.02}),
+        *({"error": [], "result": "12"}, {"error": "low battery", "count": 12}),
+        *({"result": "12", "error": "low battery"}, {"status": "error", "lines": 12}),
         {"id": "T-1", "name": "ticket", "content": "isError is a word here"},
-        {"isError": False, "rows": 12},
-        {"message": "done", "error": "one page was skipped"},
-        {"rows": [{"error": "x"}]},
-        'Order(id=3, error="late", name="x")',
+        *({"isError": False, "rows": 12}, {"message": "done", "error": "one page was skipped"}),
+        *({"rows": [{"error": "x"}]}, 'Order(id=3, error="late", name="x")'),
         {"status": "error", "message": "late", "host": "h1"},
-        {"status": "open", "message": "late"},
-        {"status": ["error"], "message": "late"},
-        {"state": "failed", "output": "log"},
-        {"status": "failed"},
-        "<tool_use_error>late</tool_use_error> stood in the log",
-        "Error: the tool's own words",
+        *({"status": "open", "message": "late"}, {"status": ["error"], "message": "late"}),
+        *({"state": "failed", "output": "log"}, {"status": "failed"}),
+        *("<tool_use_error>late</tool_use_error> stood in the log", "Error: the tool's own words"),
+        # an object of the tool is not opened
+        {"id": "T-1", "name": "ticket", "content": "late"},
+        *({"result": "12"}, {"id": 4, "status": "open", "result": "12"}),
+        *({"name": "Bay 4", "value": 12}, {"tool_call_id": "c9", "count": 3}),
+        json.dumps([{"role": "tool", "content": text} for text in ("first", "second")]),
+        [{"type": "text", "text": "a"}],
     ],
 )
 def test_a_result_with_an_error_among_others_is_no_failure_and_stays_as_it_is(result: JSON) -> None:
@@ -129,22 +125,6 @@ def test_what_is_of_the_call_is_not_of_the_result(envelope: JSON) -> None:
     assert outcome_of(recorded, NAME, ID).error is None
 
 
-@pytest.mark.parametrize(
-    "own",
-    [
-        {"id": "T-1", "name": "ticket", "content": "late"},
-        {"result": "12"},
-        {"id": 4, "status": "open", "result": "12"},
-        {"name": "Bay 4", "value": 12},
-        [{"role": "tool", "content": "first"}, {"role": "tool", "content": "second"}],
-        {"tool_call_id": "c9", "count": 3},
-        [{"type": "text", "text": "a"}],
-    ],
-)
-def test_an_object_of_the_tool_is_not_opened(own: JSON) -> None:
-    assert outcome_of(json.dumps(own), NAME, ID).result == json.dumps(own)
-
-
 def test_the_texts_of_a_tool_of_mcp_are_its_result_and_of_another_its_own() -> None:
     texts = json.dumps(TEXT)
 
@@ -152,7 +132,7 @@ def test_the_texts_of_a_tool_of_mcp_are_its_result_and_of_another_its_own() -> N
     assert outcome_of(texts, NAME, ID).result == texts
 
 
-@pytest.mark.parametrize(
+@for_each(
     "definition",
     [
         {"name": NAME, "description": "Counts.", "parameters": {"type": "object"}},
@@ -184,54 +164,38 @@ WORDS = (("bay 4 is locked", True), (True, True), ("", False), ("none", False), 
 STATE = (("error", True), ("failed", True), ("success", False))
 DONE = ((False, True), (True, False))
 CODE = ((-32602, True), ("Locked", True), (0, False), ("0", False))
+SPOKEN = """error tool.error gen_ai.tool.call.error tool.error.message error.message ai.toolCall.error
+exception.message"""
+MARKS: dict[str, Sequence[tuple[JSON, bool]]] = {
+    **dict.fromkeys(
+        ("mcp.tool.result.is_error", "mcp.isError", "tool.is_error", "lk.function_tool.is_error"),
+        FLAG,
+    ),
+    **dict.fromkeys(SPOKEN.split(), WORDS),
+    **dict.fromkeys(("gen_ai.tool.status", "mcp.tool.status", "tool.result.status"), STATE),
+    **dict.fromkeys(("success", "tool.success", "tool_success"), DONE),
+    **dict.fromkeys(("rpc.jsonrpc.error_code", "mcp.error.code", "tool.error.type"), CODE),
+    "exception.type": CODE,
+    "jsonrpc.error": [('{"code": -32602, "message": "bay 4 is locked"}', True)],
+    "http.error.code": [(5, False)],
+    "gen_ai.tool.call.arguments.status": [("error", False)],
+    "tool.parameters.error": [("late", False)],
+    "tool.output.status": [("error", False)],  # one of the fields that the tool returned
+    "order.status": [("error", False)],
+    "order.success": [(False, False)],
+    "order.error": [("late", False)],
+}
+TOOL: dict[str, JSON] = {"openinference.span.kind": "TOOL", "tool.name": NAME}
 
 
-@pytest.mark.parametrize(
-    ("key", "marks"),
-    [
-        ("mcp.tool.result.is_error", FLAG),
-        ("mcp.isError", FLAG),
-        ("tool.is_error", FLAG),
-        ("error", WORDS),
-        ("tool.error", WORDS),
-        ("gen_ai.tool.call.error", WORDS),
-        ("tool.error.message", WORDS),
-        ("error.message", WORDS),
-        ("gen_ai.tool.status", STATE),
-        ("mcp.tool.status", STATE),
-        ("success", DONE),
-        ("tool.success", DONE),
-        ("tool_success", DONE),
-        ("ai.toolCall.error", WORDS),
-        ("lk.function_tool.is_error", FLAG),
-        ("tool.result.status", STATE),
-        ("rpc.jsonrpc.error_code", CODE),
-        ("mcp.error.code", CODE),
-        ("tool.error.type", CODE),
-        ("jsonrpc.error", [('{"code": -32602, "message": "bay 4 is locked"}', True)]),
-        ("exception.message", WORDS),
-        ("exception.type", CODE),
-        ("http.error.code", [(5, False)]),
-        ("gen_ai.tool.call.arguments.status", [("error", False)]),
-        ("tool.parameters.error", [("late", False)]),
-        ("tool.output.status", [("error", False)]),  # one of the fields that the tool returned
-        ("order.status", [("error", False)]),
-        ("order.success", [(False, False)]),
-        ("order.error", [("late", False)]),
-    ],
-)
+@for_each("key,mark,failed", [(key, *mark) for key, marks in MARKS.items() for mark in marks])
 def test_an_attribute_that_says_so_makes_the_call_a_failed_one(
-    key: str, marks: Sequence[tuple[JSON, bool]]
+    key: str, mark: JSON, failed: bool
 ) -> None:
-    for mark, failed in marks:
-        attributes: dict[str, JSON] = {"openinference.span.kind": "TOOL", "tool.name": NAME}
-        attributes |= {"output.value": "bay 4 is locked", "tool.output.bays": 4, key: mark}
-        trace = trace_of(
-            SpanSpec(id=1, name="agent", end=9),
-            SpanSpec(id=2, parent=1, name=NAME, attributes=attributes, start=1, end=5),
-        )
+    returned = {"output.value": "bay 4 is locked", "tool.output.bays": 4}
+    span = made(2, 1, {**TOOL, **returned, key: mark}, name=NAME)
 
-        assert trace.tool_calls[0].failed is failed
+    assert one_call(trace_of(SpanSpec(id=1, name="agent", end=9), span)).failed is failed
 
 
 def test_a_hostile_result_costs_no_more_than_reading_it_once() -> None:
@@ -243,18 +207,11 @@ def test_a_hostile_result_costs_no_more_than_reading_it_once() -> None:
     for _ in range(400):
         nested = {"id": ID, "response": nested}
 
-    assert outcome_of(many, NAME, ID).error is None
-    assert outcome_of(other, NAME, ID).error is None
-    assert outcome_of(spelled, NAME, ID).error is None
+    assert [outcome_of(each, NAME, ID).error for each in (many, other, spelled)] == [None] * 3
     assert outcome_of(deep, NAME, ID).result == deep
     left = outcome_of(json.dumps(nested), NAME, ID).result
     assert json.dumps(left).count("response") == 400 - 8  # as many as are taken off
-    for others, failed in (
-        (20, True),
-        (200, False),
-    ):  # to look for a result's fields costs the square
-        attributes: dict[str, JSON] = {f"k{n}": n for n in range(others)}
-        attributes |= {"openinference.span.kind": "TOOL", "tool.name": NAME}
-        attributes["tool.result.status"] = "error"
-        trace = trace_of(SpanSpec(id=1, end=9), SpanSpec(id=2, parent=1, attributes=attributes))
-        assert trace.tool_calls[0].failed is failed
+    for others, failed in ((20, True), (200, False)):  # to look for its fields costs the square
+        more: dict[str, JSON] = {f"k{n}": n for n in range(others)}
+        span = made(2, 0, {**more, **TOOL, "tool.result.status": "error"})
+        assert one_call(trace_of(SpanSpec(id=1, end=9), span)).failed is failed

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.support.conventions import made, tool
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.table import for_each
 from tests.support.weather import dump, one_call
@@ -18,11 +19,7 @@ OWN: tuple[dict[str, Any], ...] = (
     {"input": {"kwargs": {"a": 1}}},
 )
 SPANS: dict[str, tuple[str, dict[str, str], str]] = {
-    "convention": (
-        "app",
-        {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "dispatch"},
-        "gen_ai.tool.call.arguments",
-    ),
+    "convention": ("app", tool("dispatch"), "gen_ai.tool.call.arguments"),
     "convention under OpenLLMetry": (
         "opentelemetry.instrumentation.langchain",
         {"traceloop.span.kind": "tool", "gen_ai.tool.name": "dispatch"},
@@ -51,43 +48,39 @@ SPANS: dict[str, tuple[str, dict[str, str], str]] = {
 @for_each("by", SPANS)
 def test_arguments_are_not_taken_out_of_the_tools_own_object(by: str, own: dict[str, Any]) -> None:
     scope, marks, key = SPANS[by]
-    attributes = {**marks, key: dump(own)}
-    tool = SpanSpec(id=2, parent=1, name="running tool", scope=scope, attributes=attributes)
+    span = made(2, 0, {**marks, key: dump(own)}, name="running tool", scope=scope)
 
-    assert one_call(trace_of(SpanSpec(id=1), tool)).arguments == own
+    assert one_call(trace_of(SpanSpec(id=1), span)).arguments == own
 
 
-def test_what_a_framework_puts_around_its_arguments_is_taken_off_once() -> None:
-    own = {"kwargs": {"a": 1}}
-    called: dict[str, Any] = {"args": [], "kwargs": own}
-    callback: dict[str, Any] = {"inputs": own, "input_str": str(own), "tags": []}
-    for scope, marks, key, sent in (
-        (
-            "traceloop.tracer",
-            {"traceloop.span.kind": "tool"},
-            "traceloop.entity.input",
-            called,
-        ),
-        (
-            "opentelemetry.instrumentation.langchain",
-            {"traceloop.span.kind": "tool"},
-            "traceloop.entity.input",
-            callback,
-        ),
+ARGUMENTS: dict[str, Any] = {"kwargs": {"a": 1}}
+CALLED: dict[str, Any] = {"args": [], "kwargs": ARGUMENTS}
+CALLBACK: dict[str, Any] = {"inputs": ARGUMENTS, "input_str": str(ARGUMENTS), "tags": []}
+KIND = {"traceloop.span.kind": "tool"}
+
+
+@for_each(
+    "scope,marks,key,sent",
+    [
+        ("traceloop.tracer", KIND, "traceloop.entity.input", CALLED),
+        ("opentelemetry.instrumentation.langchain", KIND, "traceloop.entity.input", CALLBACK),
         (
             "openinference.instrumentation.dspy",
             {"openinference.span.kind": "TOOL"},
             "input.value",
-            {"kwargs": own},
+            {"kwargs": ARGUMENTS},
         ),
         (
             "langfuse-sdk",
             {"langfuse.observation.type": "tool"},
             "langfuse.observation.input",
-            called,
+            CALLED,
         ),
-    ):
-        attributes = {**marks, key: dump(sent)}
-        tool = SpanSpec(id=2, parent=1, name="dispatch", scope=scope, attributes=attributes)
+    ],
+)
+def test_what_a_framework_puts_around_its_arguments_is_taken_off_once(
+    scope: str, marks: dict[str, str], key: str, sent: Any
+) -> None:
+    span = made(2, 0, {**marks, key: dump(sent)}, name="dispatch", scope=scope)
 
-        assert one_call(trace_of(SpanSpec(id=1), tool)).arguments == own
+    assert one_call(trace_of(SpanSpec(id=1), span)).arguments == ARGUMENTS

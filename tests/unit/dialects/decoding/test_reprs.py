@@ -1,63 +1,47 @@
 """Python reprs, read without evaluating them."""
 
-import pytest
-
 from evaluators.dialects.decoding.reprs import looks_like_object, read_fields, read_repr
+from evaluators.model import JSON
+from tests.support.table import for_each
 
 
-def test_an_object_is_its_keyword_arguments() -> None:
-    text = "ToolCall(tool_name='x', arguments={'n': -1.5, 'ok': True, 'all': [None, (1, 2)]}, _id=\"it's\")"
-
-    assert read_repr(text) == {
-        "tool_name": "x",
-        "arguments": {"n": -1.5, "ok": True, "all": [None, [1, 2]]},
-        "id": "it's",
-        "type": "tool_call",
-    }
-
-
-def test_members_are_their_values_and_the_unreadable_a_text() -> None:
-    text = "M(role=<Role.USER: 'user'>, f=<function a.<locals>.b at 0x7f>, t=datetime.timezone.utc)"
-
-    assert read_repr(text) == {
-        "role": "user",
-        "f": "<function a.<locals>.b at 0x7f>",
-        "t": "datetime.timezone.utc",
-        "type": "m",
-    }
-
-
-def test_an_object_keeps_the_type_that_it_states() -> None:
-    assert read_repr("TextBlock(block_type='text', text='a')") == {
-        "block_type": "text",
-        "text": "a",
-    }
-
-
-@pytest.mark.parametrize(
-    "text",
+@for_each(
+    "text,value",
     [
-        "",
-        "Hello(world)",
-        "M(a=1",
-        "M(a=1) and more",
-        "M(a=b c)",
-        "f(a=1)",
-        "M(a='\\x')",
-        "M(" * 200,
+        (
+            "ToolCall(tool_name='x', arguments={'n': -1.5, 'ok': True, 'all': [None, (1, 2)]}, _id=\"it's\")",
+            {
+                "tool_name": "x",
+                "arguments": {"n": -1.5, "ok": True, "all": [None, [1, 2]]},
+                "id": "it's",
+                "type": "tool_call",
+            },
+        ),
+        (
+            "M(role=<Role.USER: 'user'>, f=<function a.<locals>.b at 0x7f>, t=datetime.timezone.utc)",
+            {
+                "role": "user",
+                "f": "<function a.<locals>.b at 0x7f>",
+                "t": "datetime.timezone.utc",
+                "type": "m",
+            },
+        ),
+        ("TextBlock(block_type='text', text='a')", {"block_type": "text", "text": "a"}),
+        *((text, None) for text in ("", "Hello(world)", "M(a=1", "M(a=1) and more", "M(a=b c)")),
+        *((text, None) for text in ("f(a=1)", "M(a='\\x')", "M(" * 200)),
+        ("M(a=" + "[" * 50 + "]" * 50 + ")", None),  # nested too deep
     ],
 )
-def test_what_is_no_repr_is_none(text: str) -> None:
-    assert read_repr(text) is None
+def test_an_object_is_its_keyword_arguments_and_what_is_no_repr_none(
+    text: str, value: JSON
+) -> None:
+    """Members are their values, the unreadable a text; an object keeps the type that it states."""
+    assert read_repr(text) == value
 
 
 def test_the_beginning_of_a_repr_is_seen() -> None:
     assert looks_like_object("StopEvent(result=Age...")
     assert not looks_like_object("Call me (or don't) = fine")
-
-
-def test_nested_too_deep_is_none() -> None:
-    assert read_repr("M(a=" + "[" * 50 + "]" * 50 + ")") is None
 
 
 def test_fields_of_a_pydantic_model() -> None:
