@@ -1,10 +1,9 @@
 """What judging one outcome took."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeUse:
+class JudgeUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The judge calls behind one outcome, and their cost."""
 
     model: str
@@ -15,7 +14,7 @@ class JudgeUse:
     output_tokens: int
     cost_usd: float | None
     """None: the price is not known."""
-    cached: bool = False
+    cached: bool
     """Every one of those calls was answered from a cache."""
     again: float | None = None
     """The score of a second answer to the same question, where the judge was asked twice and gave one."""

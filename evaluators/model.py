@@ -356,8 +356,7 @@ class Score(msgspec.Struct, frozen=True):
         return cls(state="measured", metadata=metadata)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """Why an evaluator that was due gave no score."""
 
     type: str

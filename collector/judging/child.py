@@ -283,7 +283,7 @@ def _with_again(verdict: Verdict, second: Verdict) -> Verdict:
         if each.judge is None or other is None or other.judge is None:
             return each
         one, more = each.judge, other.judge
-        use = dataclasses.replace(
+        use = msgspec.structs.replace(
             one,
             calls=one.calls + more.calls,
             input_tokens=one.input_tokens + more.input_tokens,

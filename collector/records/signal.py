@@ -18,7 +18,8 @@ from collector.base.printable import escape_json_bytes
 from collector.otlp.names import is_shown, name_shown
 from collector.records.codec import decode
 from evaluators.digest import canonical
-from evaluators.model import Closed, Method, Outcome, Scope, SessionClosed, State
+from evaluators.judge_use import JudgeUse
+from evaluators.model import Closed, Failure, Method, Outcome, Scope, SessionClosed, State
 
 SCHEMA_VERSION = 1
 COMPARED = frozenset({"agent_reliability", "agent_consistency", "work_baseline", "task_agreement"})
@@ -47,23 +48,6 @@ class Sampling(NamedTuple):
 
 
 ALWAYS = Sampling("base", 1.0)
-
-
-class JudgeCost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """As `JudgeUse`."""
-
-    model: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
-    cached: bool
-    again: float | None = None
-
-
-class SignalError(msgspec.Struct, frozen=True, kw_only=True):
-    type: str
-    message: str
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,8 +100,8 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True):
     closed: Literal[Closed, SessionClosed] | None = None
     sample: Sample = "base"
     sample_probability: float = 1.0
-    judge: JudgeCost | None = None
-    error: SignalError | None = None
+    judge: JudgeUse | None = None
+    error: Failure | None = None
 
 
 def trace_input_digest(digest: str, compared: Iterable[str] = (), expectation: Any = None) -> str:
@@ -205,7 +189,7 @@ def redacted(signal: Signal) -> Signal:
 
     Keys of its metadata stay where they look like names: those of a tool's arguments come from the trace.
     """
-    error = signal.error and SignalError(type=signal.error.type, message="")
+    error = signal.error and Failure(type=signal.error.type, message="")
     metadata = cast(Mapping[str, Any], _without_texts(signal.metadata))
     return replace(signal, explanation=None, metadata=metadata, error=error)
 
@@ -263,7 +247,7 @@ def _shorter(value: Any, length: int) -> Any:
 
 
 def _rest(signal: Signal) -> Signal:
-    error = signal.error and SignalError(
+    error = signal.error and Failure(
         type=signal.error.type[:64], message=signal.error.message[:1024]
     )
     return replace(signal, error=error, evidence=signal.evidence[:64])

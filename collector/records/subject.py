@@ -7,7 +7,6 @@
 """
 
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Literal
@@ -20,11 +19,9 @@ from collector.records.signal import (
     MAX_BYTES,
     SCHEMA_VERSION,
     Coverage,
-    JudgeCost,
     Sampling,
     SessionTraces,
     Signal,
-    SignalError,
     rfc3339,
 )
 from collector.records.signal_batch import NewSignal, made, signal_header, subject_header
@@ -115,7 +112,7 @@ def _shared_values(subject: Subject) -> tuple[Any, ...]:
 
 
 def _own_values(subject: Subject, outcome: Outcome, sampling: Sampling) -> tuple[Any, ...]:
-    coverage, judge, error = outcome.coverage, outcome.judge, outcome.error
+    coverage = outcome.coverage
     return (
         outcome.evaluator,
         outcome.version,
@@ -136,8 +133,8 @@ def _own_values(subject: Subject, outcome: Outcome, sampling: Sampling) -> tuple
         None if coverage is None else Coverage(expected=coverage[0], present=coverage[1]),
         subject.closed,
         *sampling,
-        None if judge is None else JudgeCost(**asdict(judge)),
-        None if error is None else SignalError(type=error.type, message=error.message),
+        outcome.judge,
+        outcome.error,
     )
 
 

@@ -310,7 +310,7 @@ def latest(log: FaultyLog) -> dict[tuple[str, str, str], Signal]:
     return newest
 
 
-USE = JudgeUse(model="m", calls=2, input_tokens=30, output_tokens=4, cost_usd=0.5)
+USE = JudgeUse(model="m", calls=2, input_tokens=30, output_tokens=4, cost_usd=0.5, cached=False)
 
 
 def verdict_of(subject: TraceRecord | SessionRecord, *, salt: str = "") -> VerdictRecord:

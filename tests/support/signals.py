@@ -8,8 +8,9 @@ import msgspec
 
 from collector.log.port import SIGNALS, Headers, New, Record
 from collector.records.cloud_events import FIRST, START
-from collector.records.signal import Coverage, Signal, SignalError, decode_signal, rfc3339
+from collector.records.signal import Coverage, Signal, decode_signal, rfc3339
 from collector.records.signal_batch import Published, signals_in
+from evaluators.model import Failure
 
 BASE = 1_700_000_000.0
 
@@ -53,7 +54,7 @@ def signal(
 
 
 def failed(session: str = "s-1", trace: str | None = "t-1", **fields: Any) -> Signal:
-    error = SignalError(type="timeout", message="no verdict in 30 s")
+    error = Failure(type="timeout", message="no verdict in 30 s")
     return signal(session, trace, score=None, outcome="failed", success=None, error=error, **fields)
 
 

@@ -1,7 +1,8 @@
 """In the place of a score that a session does not have, the page says why."""
 
 from collector.api.session_news import LENGTH, why_unscored
-from collector.records.signal import Coverage, Signal, SignalError
+from collector.records.signal import Coverage, Signal
+from evaluators.model import Failure
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
 from tests.support.standings import standings
@@ -29,7 +30,7 @@ def test_the_explanation_is_the_reason_and_the_next_best_where_there_is_none() -
         "agent_reliability",
         None,
         outcome="failed",
-        error=SignalError(type="exception", message="a secret"),
+        error=Failure(type="exception", message="a secret"),
     )
     bare = make.session_signal(OF, "agent_reliability", None, explanation=None)
 

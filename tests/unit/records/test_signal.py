@@ -7,13 +7,13 @@ from collector.base.errors import Undecodable
 from collector.records.signal import (
     MAX_BYTES,
     Signal,
-    SignalError,
     decode_signal,
     encode_signal,
     redacted,
     rfc3339,
 )
 from collector.records.signal_batch import headers_of, made
+from evaluators.model import Failure
 
 
 def make_signal(**changed: Any) -> Signal:
@@ -86,7 +86,7 @@ def test_a_thousand_traces_of_numbers_fit_too() -> None:
     "changed",
     [
         {"evidence": tuple(f"{n:016x}" for n in range(9000))},
-        {"error": SignalError(type="t", message="m" * 2 * MAX_BYTES)},
+        {"error": Failure(type="t", message="m" * 2 * MAX_BYTES)},
         {"metadata": {f"key{n}": n for n in range(20_000)}},
     ],
 )
@@ -101,7 +101,7 @@ def test_redaction_leaves_numbers_and_drops_every_text() -> None:
     signal = make_signal(
         explanation="said",
         metadata={"task": "secret", "n": 1, "calls": [{"name": "secret", "score": 0.5}]},
-        error=SignalError(type="exception", message="secret"),
+        error=Failure(type="exception", message="secret"),
     )
 
     shown = redacted(signal)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from collector.base.errors import Undecodable
 from collector.log.port import SIGNALS, New, Position, Record
-from collector.records.signal import Coverage, SignalError, encode_signal
+from collector.records.signal import Coverage, encode_signal
 from collector.records.signal_batch import (
     MAX_LINES,
     NewSignal,
@@ -19,6 +19,7 @@ from collector.records.signal_batch import (
     signals_in,
     single_record,
 )
+from evaluators.model import Failure
 from tests.support.signals import signal
 
 LAST = 41
@@ -48,7 +49,7 @@ def some() -> list[NewSignal]:
         evaluator="groundedness",
         score=None,
         outcome="failed",
-        error=SignalError(type="TimeoutError", message="ünd\u2028 so"),
+        error=Failure(type="TimeoutError", message="ünd\u2028 so"),
     )
     session = signal(trace=None, coverage=Coverage(expected=4, present=3), explanation="a\nb")
     return [

@@ -9,8 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import collector
-from collector.records.signal import Coverage, JudgeCost, SessionTraces, Signal, SignalError
-from evaluators.model import Reason
+from collector.records.signal import Coverage, SessionTraces, Signal
+from evaluators.judge_use import JudgeUse
+from evaluators.model import Failure, Reason
 from tests.support.signals import covered, encode, failed, signal, skipped
 from tests.support.table import for_each
 
@@ -18,7 +19,7 @@ SCHEMA: dict[str, Any] = json.loads(
     (Path(collector.__file__).parent / "records" / "signal.schema.json").read_text()
 )
 VALIDATOR = Draft202012Validator(SCHEMA)
-JUDGE = JudgeCost(model="m", calls=1, input_tokens=10, output_tokens=2, cost_usd=None, cached=False)
+JUDGE = JudgeUse(model="m", calls=1, input_tokens=10, output_tokens=2, cost_usd=None, cached=False)
 
 ADDED = {"traces", "started", "again"}
 """Fields that signals of earlier versions lack."""
@@ -59,8 +60,8 @@ def test_a_signal_of_every_outcome_is_valid(name: str) -> None:
     [
         (Signal, SCHEMA),
         (Coverage, SCHEMA["$defs"]["coverage"]),
-        (JudgeCost, SCHEMA["$defs"]["judge"]),
-        (SignalError, SCHEMA["$defs"]["error"]),
+        (JudgeUse, SCHEMA["$defs"]["judge"]),
+        (Failure, SCHEMA["$defs"]["error"]),
         (SessionTraces, SCHEMA["$defs"]["traces"]),
     ],
 )

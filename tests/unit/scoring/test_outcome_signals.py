@@ -4,7 +4,7 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from collector.records.sessions import SessionAwaited, SessionTurn
-from collector.records.signal import Coverage, JudgeCost, Signal
+from collector.records.signal import Coverage, Signal
 from collector.scoring.effects import Publication
 from collector.scoring.outcome_signals import OutcomeSignals, Subject, closed_subject
 from collector.scoring.session_end import unscored_turn
@@ -15,7 +15,7 @@ from tests.support.scoring_fakes import judged_rules, make_record, rules, summar
 SCORED = Outcome(
     evaluator="confidence", version="1", method="deterministic", state="scored", score=0.5
 )
-USE = JudgeUse(model="m", calls=1, input_tokens=2, output_tokens=3, cost_usd=None)
+USE = JudgeUse(model="m", calls=1, input_tokens=2, output_tokens=3, cost_usd=None, cached=False)
 JUDGED = replace(SCORED, method="llm_judge", judge=USE)
 ENTRY: SessionTurn = unscored_turn(
     summarised(make_record("t1", seen=3.0, revision=2)), service="bot", session_id="s", offset=7
@@ -66,9 +66,7 @@ def test_a_signal_of_a_closed_session_names_no_trace() -> None:
     assert (signal.scope, signal.trace_id, signal.span_id) == ("session", None, None)
     assert (signal.agent, signal.agent_version, signal.closed) == ("planner", "2", "idle")
     assert (signal.revision, signal.coverage) == (11, Coverage(expected=3, present=2))
-    assert signal.judge == JudgeCost(
-        model="m", calls=1, input_tokens=2, output_tokens=3, cost_usd=None, cached=False
-    )
+    assert signal.judge == USE
 
 
 def test_only_judged_outcomes_were_sampled() -> None:

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from collector.base.errors import ConfigError, Retryable
 from collector.config.sinks import OtlpTarget
-from collector.records.signal import JudgeCost
 from collector.sinks.otlp import OtlpSink, event
 from collector.sinks.port import Refused
+from evaluators.judge_use import JudgeUse
 from tests.support.otlp_logs import LogsServer, grpc_server, http_server
 from tests.support.signals import BASE, covered, encode, failed, hex_of, signal
 from tests.support.sink_contract import published
@@ -61,7 +61,7 @@ def test_a_failure_has_an_error_and_no_score() -> None:
 
 
 def test_extras_stand_under_spanwise() -> None:
-    judge = JudgeCost(
+    judge = JudgeUse(
         model="m", calls=1, input_tokens=10, output_tokens=2, cost_usd=0.5, cached=False
     )
     what = signal(
