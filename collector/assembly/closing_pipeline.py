@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import InitVar, dataclass, field
 
 from collector.assembly.closing import Closing, late_revision, with_position
 from collector.assembly.families import AssemblyCounts
@@ -36,48 +37,39 @@ RESULT_BYTES = 32 << 20
 """Of normalised traces that wait to be written; nothing more is read before they are."""
 
 
+@dataclass(slots=True, kw_only=True)
 class ClosingPipeline:
-    """Owns every closing until the log has it.
+    """Owns every closing until the log has it."""
 
-    Args:
-        log: Read for late revisions, and written to.
-        share: Of the batches that are read at once, what one service may have; at least one.
-        counts: Called with each closing that is written.
-        retry: How to wait for the log and the workers.
-        commits: The commits to store with a write made now.
-        committed: Called with the commits that are stored.
-    """
+    log: Log  # read for late revisions, and written to
+    workers: InitVar[Workers]
+    windows: TraceWindow
+    share: InitVar[float]
+    """Of the batches that are read at once, what one service may have; at least one."""
+    counts: AssemblyCounts  # called with each closing that is written
+    retry: Retry  # how to wait for the log and the workers
+    commits: Callable[[], list[Commit]]  # those to store with a write made now
+    committed: Callable[[Sequence[Commit]], None]  # called with those that are stored
+    reading: TraceReading = field(init=False)
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _most: int = field(init=False)  # batches of one service that are read at once
+    _reading: Counter[str] = field(
+        default_factory=Counter[str]
+    )  # batches that are read now, by service
+    _pending: dict[str, deque[Closing]] = field(default_factory=dict[str, deque[Closing]])
+    """By service; without services that have no closing."""
+    _to_write: list[Closing] = field(default_factory=list[Closing])  # in this order
+    _in_flight: int = 0
+    _bytes: int = 0
+    _unwritten: int = 0
+    _commits_asked: int = 0
+    _commits_made: int = 0
+    _suspects: list[Suspect] = field(default_factory=list[Suspect])
+    _done: bool = False
 
-    def __init__(
-        self,
-        *,
-        log: Log,
-        workers: Workers,
-        windows: TraceWindow,
-        share: float,
-        counts: AssemblyCounts,
-        retry: Retry,
-        commits: Callable[[], list[Commit]],
-        committed: Callable[[Sequence[Commit]], None],
-    ) -> None:
-        self.reading = TraceReading(log, workers, retry)
-        self._log = log
-        self._windows = windows
-        self._counts = counts
-        self._retry = retry
-        self._commits = commits
-        self._committed = committed
-        self._changed = asyncio.Condition()
-        self._most = max(1, int(READERS * share))  # batches of one service that are read at once
-        self._reading: Counter[str] = Counter()  # batches that are read now, by service
-        self._pending: dict[str, deque[Closing]] = {}
-        """By service; without services that have no closing."""
-        self._to_write: list[Closing] = []  # what the writer takes, in this order
-        self._in_flight = 0
-        self._bytes = self._unwritten = 0
-        self._commits_asked = self._commits_made = 0
-        self._suspects: list[Suspect] = []
-        self._done = False
+    def __post_init__(self, workers: Workers, share: float) -> None:
+        self.reading = TraceReading(self.log, workers, self.retry)
+        self._most = max(1, int(READERS * share))
 
     # --- the assembler's side ------------------------------------------------------------------------------------
 
@@ -133,7 +125,7 @@ class ClosingPipeline:
         try:
             await self._append(records)
         except RecordTooLarge:
-            self._counts.glanced("too_large")
+            self.counts.glanced("too_large")
 
     # --- the readers ---------------------------------------------------------------------------------------------
 
@@ -218,7 +210,7 @@ class ClosingPipeline:
         late = await self.reading.each(closing.pieces)
         try:
             closing.revision = late_revision(
-                mark, old, closing, self._windows, raw_old=kept, raw_late=late
+                mark, old, closing, self.windows, raw_old=kept, raw_late=late
             )
         except Undecodable:
             return False
@@ -285,18 +277,18 @@ class ClosingPipeline:
     async def _append(self, records: Sequence[New]) -> Sequence[Position]:
         if not records:
             return ()
-        return await self._retry.log("write traces", lambda: self._log.write(records))
+        return await self.retry.log("write traces", lambda: self.log.write(records))
 
     async def _append_and_commit(self, records: Sequence[New]) -> Sequence[Position]:
         """Each attempt computes the commits again: a partition may be revoked while the log cannot be written to."""
 
         async def attempt() -> Sequence[Position]:
-            commits = self._commits()
-            positions = await self._log.write(records, commits) if records or commits else ()
-            self._committed(commits)
+            commits = self.commits()
+            positions = await self.log.write(records, commits) if records or commits else ()
+            self.committed(commits)
             return positions
 
-        return await self._retry.log("write traces", attempt)
+        return await self.retry.log("write traces", attempt)
 
     def _complete(self, batch: Sequence[Closing], positions: Sequence[Position]) -> None:
         remaining = iter(positions)
@@ -305,8 +297,8 @@ class ClosingPipeline:
             if mark is not None and each.trace is not None:
                 mark = with_position(mark, next(remaining))
             offset = 0 if mark is None else next(remaining).offset
-            self._log.release(each.owner.complete(each, mark, offset))
-            self._counts.closed(each)
+            self.log.release(each.owner.complete(each, mark, offset))
+            self.counts.closed(each)
 
     # --- waiting -------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import asyncio
 import math
 from bisect import bisect_left, insort
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -92,41 +92,26 @@ class Suspect:
         return New(topic=TRACES, key=key, value=encode(self.record))
 
 
+@dataclass(slots=True, kw_only=True)
 class Glances:
-    """What waits to be looked at, and the loop that does it.
+    """What waits to be looked at, and the loop that does it."""
 
-    Args:
-        counts: Called with what became of each.
-        prepare: Joins late spans with the record of the trace that they belong to; whether there is anything to read.
-        with_bytes: Fetches spans that the traces do not hold themselves.
-        is_busy: Whether so many closings are on their way that none is made.
-        found: Called with each trace that may run away.
-    """
-
-    def __init__(
-        self,
-        *,
-        workers: Workers,
-        counts: AssemblyCounts,
-        prepare: Callable[[Closing], Awaitable[bool]],
-        with_bytes: Callable[[Sequence[Piece]], Awaitable[tuple[bytes, ...]]],
-        is_busy: Callable[[], bool],
-        found: Callable[[Suspect], Awaitable[None]],
-    ) -> None:
-        self._workers = workers
-        self._counts = counts
-        self._prepare = prepare
-        self._with_bytes = with_bytes
-        self._is_busy = is_busy
-        self._found = found
-        self._waiting = GlanceQueue()
-        self._has_some = asyncio.Event()
+    workers: Workers
+    counts: AssemblyCounts  # called with what became of each
+    prepare: Callable[[Closing], Awaitable[bool]]
+    """Joins late spans with the record of the trace that they belong to; returns whether there is anything to read."""
+    with_bytes: Callable[[Sequence[Piece]], Awaitable[tuple[bytes, ...]]]
+    """Fetches spans that the traces do not hold themselves."""
+    is_busy: Callable[[], bool]  # whether so many closings are on their way that none is made
+    found: Callable[[Suspect], Awaitable[None]]  # called with each trace that may run away
+    _waiting: GlanceQueue = field(default_factory=GlanceQueue)
+    _has_some: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, open_traces: OpenTraces) -> None:
         for glance in open_traces.take_glances():
             least = self._waiting.put(glance)
             if least is not None:
-                self._counts.glanced(_passed_over(least))
+                self.counts.glanced(_passed_over(least))
             self._has_some.set()
 
     async def run(self) -> None:
@@ -134,14 +119,14 @@ class Glances:
         while True:
             await self._has_some.wait()
             if self._waiting:
-                self._counts.glanced(await self._look(self._waiting.pop()))
+                self.counts.glanced(await self._look(self._waiting.pop()))
             else:
                 self._has_some.clear()
 
     async def _look(self, glance: Glance) -> str:
         if not glance.trace.owner.is_open(glance.trace):
             return "closed"
-        if self._is_busy() and not glance.trace.must_be_seen:
+        if self.is_busy() and not glance.trace.must_be_seen:
             return _passed_over(glance)
         try:
             if glance.first and not await self._may_loop(glance):
@@ -153,15 +138,15 @@ class Glances:
 
     async def _may_loop(self, glance: Glance) -> bool:
         part = glance.trace.owner.as_closing(glance)
-        seen = await self._workers.glance(await self._job(part, is_part=True))
+        seen = await self.workers.glance(await self._job(part, is_part=True))
         glance.trace.was_seen(glance, seen.call_share)
         return glance.trace.came(seen.calls)
 
     async def _look_at_whole(self, glance: Glance) -> str:
         whole = glance.trace.owner.as_closing(glance)
-        if not await self._prepare(whole):
+        if not await self.prepare(whole):
             return "closed"
-        seen = await self._workers.glance(await self._job(whole))
+        seen = await self.workers.glance(await self._job(whole))
         glance.trace.was_seen(glance, seen.call_share)
         glance.trace.repeats_missing = seen.repeats_missing
         record = seen.record
@@ -169,14 +154,14 @@ class Glances:
             return "nothing"
         if whole.revision is not None:
             record = _in_its_session(record, whole.revision.old.trace)
-        await self._found(Suspect(trace=glance.trace, record=record))
+        await self.found(Suspect(trace=glance.trace, record=record))
         return "suspect"
 
     async def _job(self, closing: Closing, *, is_part: bool = False) -> GlanceJob:
         job = closing.job
         return GlanceJob(
             trace_id=job.trace_id,
-            pieces=await self._with_bytes(job.pieces),
+            pieces=await self.with_bytes(job.pieces),
             service=job.service,
             is_part=is_part,
             seen=closing.seen,

@@ -4,12 +4,14 @@ What is decided here is decided by `Turns`; `OpenTraces` does with made traces w
 marks, late spans.
 """
 
+from __future__ import annotations
+
 from array import array
 from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from collector.assembly.closing import Closing
 from collector.assembly.low_water import LowWater
@@ -22,7 +24,9 @@ from collector.log.port import Position, Record
 from collector.otlp.segment import Segment
 from collector.otlp.span_head import SpanHead
 from collector.records.span_refs import Piece, size_of
-from evaluators.model import Closed
+
+if TYPE_CHECKING:
+    from collector.assembly.open_traces import OpenTraces
 
 
 class Arrival(NamedTuple):
@@ -53,37 +57,6 @@ LOOKS = 32
 """Segments looked at again, because more is known, before the event loop may run other tasks."""
 
 
-class MakesTraces(Protocol):
-    """What is done with the open traces of the partition (open_traces.OpenTraces)."""
-
-    def opened(self, trace_id: bytes) -> OpenTrace | None: ...
-
-    def admit(self, trace_id: bytes, came: Arrival, result: TakeResult) -> OpenTrace | None:
-        """Open or re-open a trace; None if the record is re-read or too late."""
-        ...
-
-    def is_reread(self, trace_id: bytes, offset: int) -> bool: ...
-
-    def add(
-        self,
-        trace: OpenTrace,
-        new: Sequence[SpanHead],
-        piece: Piece,
-        at: Arrival,
-        result: TakeResult,
-    ) -> None: ...
-
-    def close(self, trace: OpenTrace, reason: Closed, *, at: float) -> Closing: ...
-
-    def drop(self, trace: OpenTrace) -> None: ...
-
-    def changed(self, trace: OpenTrace, before: int) -> None: ...
-
-    def arm(self, trace: OpenTrace) -> None:
-        """Its deadline may be earlier than it was."""
-        ...
-
-
 class MadeTraces:
     """The made traces of one partition.
 
@@ -92,7 +65,7 @@ class MadeTraces:
     """
 
     def __init__(
-        self, traces: MakesTraces, low_water: LowWater, windows: TraceWindow, turns: Turns
+        self, traces: OpenTraces, low_water: LowWater, windows: TraceWindow, turns: Turns
     ) -> None:
         self._traces = traces
         self._low_water = low_water
@@ -163,7 +136,8 @@ class MadeTraces:
                 self._move(owner, held, result)
                 self._end_if_over(owner, held.turn)
 
-    def closed(self, closing: Closing, *, until: int) -> Closing:
+    def closed(self, closing: Closing, *, until: int) -> None:
+        """Give a made trace that closes what its segments are and say."""
         turn = closing.trace_id
         owner_id = self._owner_of.pop(turn)
         owner = self._turns.owner(owner_id)
@@ -173,15 +147,12 @@ class MadeTraces:
         self._turns.remember(turn, facts)
         # A full trace closes within a record, which may hold more of it: read again, the record is not all of it.
         is_full = closing.reason in ("max_spans", "max_bytes")
-        return replace(
-            closing,
-            pieces=tuple(each.piece for each in held),
-            times=array("d", (each.time for each in held)),
-            offsets=array("q", (each.offset for each in held)),
-            turn=facts,
-            more_holds=tuple(each.hold for each in held),
-            last_offset=closing.last_offset - is_full,
-        )
+        closing.pieces = tuple(each.piece for each in held)
+        closing.times = array("d", (each.time for each in held))
+        closing.offsets = array("q", (each.offset for each in held))
+        closing.turn = facts
+        closing.more_holds = tuple(each.hold for each in held)
+        closing.last_offset -= is_full
 
     # --- one segment ---------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from collector.assembly.closing import Closing
@@ -47,7 +48,6 @@ class Glance(NamedTuple):
         return self._replace(first=0)
 
 
-NO_HOLDS: list[Hold] = []  # of every trace that is not made; never changed
 TRACE_COST, PIECE_COST, SPAN_COST = 1_250, 60, 170
 """Bytes that the objects of an open trace take besides the spans that it holds, rounded up from what tracemalloc says:
 once, for each piece, and for each span id with a parent that has not come."""
@@ -56,89 +56,52 @@ MOST_PASSES = 3
 REF_COST = 130  # bytes that say where a piece is in the log
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class OpenTrace:
-    """The spans of one trace since it was opened, or re-opened by a late span.
+    """The spans of one trace since it was opened, or re-opened by a late span."""
 
-    `reopened` says which root the trace had when it closed, None for one that is open for the first time: its missing
-    parents may stand in the part that closed, so only a parentless span changes what is known about its root.
-    """
-
-    __slots__ = (
-        "_local_missing",
-        "_missing",
-        "armed",
-        "call_share",
-        "first_time",
-        "glance_at",
-        "glanced",
-        "glanced_bytes",
-        "held",
-        "hold",
-        "ids",
-        "is_closed",
-        "is_made",
-        "is_named",
-        "last_offset",
-        "last_time",
-        "local_at",
-        "more_holds",
-        "offsets",
-        "owner",
-        "passes",
-        "pieces",
-        "reopened",
-        "repeats_missing",
-        "root_at",
-        "seen_spans",
-        "service",
-        "size",
-        "times",
-        "trace_id",
+    trace_id: bytes
+    owner: OpenTraces
+    service: str = ""  # that of its first piece, which its memory is charged to
+    hold: Hold
+    reopened: Root | None
+    """Which root it had when it closed, None for one that is open for the first time: its missing parents may stand in
+    the part that closed, so only a parentless span changes what is known about its root."""
+    first_time: float
+    last_time: float = field(init=False)
+    root_at: float | None = field(init=False)
+    local_at: float | None = field(init=False)
+    last_offset: int = field(init=False)
+    size: int = 0  # bytes of its spans, in memory or in the log
+    held: int = 0  # bytes of its pieces in memory, or of where they are
+    pieces: list[Piece] = field(default_factory=list[Piece])
+    times: array[float] = field(default_factory=lambda: array("d"))
+    offsets: array[int] = field(default_factory=lambda: array("q"))
+    ids: set[bytes] = field(default_factory=set[bytes])
+    armed: float = math.inf
+    glance_at: float = math.inf  # log time at which it is looked at next, if spans came since
+    glanced: int = 0  # pieces that it had when it was looked at last
+    glanced_bytes: int = 0  # that all looks at it have read
+    repeats_missing: int = 1
+    """Repeats that the call that was repeated most lacked at the last look at the whole, but those that came."""
+    passes: int = 0  # how often in a row it was to be looked at and was not
+    seen_spans: int = 0  # spans that it had when it was looked at last
+    call_share: float = 1.0
+    """How many of the spans that were looked at last were model calls; 1 before the first look."""
+    is_closed: bool = False
+    is_made: bool = (
+        False  # made of segments: it ends when its turn does, whatever its spans call their parents
     )
+    is_named: bool = False  # a signal has named it by its id, which it keeps
+    _missing: dict[bytes, bool] = field(default_factory=dict[bytes, bool])
+    """Parents that have not arrived, and whether every child calls its parent remote."""
+    _local_missing: int = 0
 
-    def __init__(
-        self,
-        trace_id: bytes,
-        owner: OpenTraces,
-        *,
-        time: float,
-        hold: Hold,
-        reopened: Root | None,
-        service: str = "",
-    ) -> None:
-        self.trace_id = trace_id
-        self.owner = owner
-        self.service = service  # that of its first piece, which its memory is charged to
-        self.hold = hold
-        self.reopened: Root | None = reopened
-        self.first_time = self.last_time = time
-        self.root_at: float | None = time if reopened == "parentless" else None
-        self.local_at: float | None = time if reopened == "local" else None
-        self.last_offset = hold.offset
-        self.size = 0  # bytes of its spans, in memory or in the log
-        self.held = 0  # bytes of its pieces in memory, or of where they are
-        self.pieces: list[Piece] = []
-        self.times = array("d")
-        self.offsets = array("q")
-        self.ids: set[bytes] = set()
-        self.armed = math.inf
-        self.glance_at = math.inf  # log time at which it is looked at next, if spans came since
-        self.glanced = 0  # pieces that it had when it was looked at last
-        self.glanced_bytes = 0  # that all looks at it have read
-        self.repeats_missing = 1
-        """Repeats that the call that was repeated most lacked at the last look at the whole, but those that came."""
-        self.passes = 0  # how often in a row it was to be looked at and was not
-        self.seen_spans = 0  # spans that it had when it was looked at last
-        self.call_share = 1.0
-        """How many of the spans that were looked at last were model calls; 1 before the first look."""
-        self.is_closed = False
-        self.is_made = False  # made of segments: it ends when its turn does, whatever its spans call their parents
-        self.is_named = False  # a signal has named it by its id, which it keeps
-        self.more_holds: list[Hold] = NO_HOLDS
-        """Of its segments, each of which may have come before it."""
-        self._missing: dict[bytes, bool] = {}
-        """Parents that have not arrived, and whether every child calls its parent remote."""
-        self._local_missing = 0
+    def __post_init__(self) -> None:
+        self.last_time = time = self.first_time
+        self.root_at = time if self.reopened == "parentless" else None
+        self.local_at = time if self.reopened == "local" else None
+        self.last_offset = self.hold.offset
 
     def end(self, time: float) -> None:
         """Of a made trace: nothing more of its turn is expected. Doing it again changes nothing."""

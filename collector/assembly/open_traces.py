@@ -281,9 +281,9 @@ class OpenTraces:
 
     def _open_trace(self, trace_id: bytes, came: Arrival, reopened: Root | None) -> OpenTrace:
         trace = OpenTrace(
-            trace_id,
-            self,
-            time=came.time,
+            trace_id=trace_id,
+            owner=self,
+            first_time=came.time,
             hold=self._low_water.hold(came.offset),
             reopened=reopened,
             service=came.service,
@@ -316,7 +316,7 @@ class OpenTraces:
         self._timers.sweep(len(self._open))
         closing = trace.as_closing(reason, at=at)
         if trace.is_made:
-            closing = self._made.closed(closing, until=self._next or 0)
+            self._made.closed(closing, until=self._next or 0)
         trace.let_go()
         self._closing.setdefault(trace.trace_id, []).append(closing)
         return closing

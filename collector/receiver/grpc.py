@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from socket import socket
 from typing import cast
@@ -67,56 +68,43 @@ def options(max_request: int) -> list[tuple[str, int]]:
     ]
 
 
+@dataclass(slots=True, kw_only=True)
 class GrpcServer:
-    def __init__(  # noqa: PLR0913 - its settings, one by one
-        self,
-        intake: Intake,
-        bearer: BearerTokens,
-        *,
-        signals: Sequence[OtlpSignal],
-        dropped: Sequence[DroppedSignal] = (),
-        host: str,
-        port: int,
-        max_request: int,
-        tls: Tls | None,
-        body_timeout: float = BODY_TIMEOUT,
-        extra_options: tuple[tuple[str, int], ...] = (),
-        closed: Callable[[Why], None] = lambda _: None,
-        http_port: Callable[[], int] = lambda: 4318,
-    ) -> None:
-        """`closed` counts connections that were closed here; `http_port` is named to who speaks HTTP/1."""
-        self._intake = intake
-        self._signals = signals
-        self._dropped = dropped
-        self._bearer = bearer
-        self._host = host
-        self._port = port
-        self._tls = tls
-        self._options = dict(options(max_request)) | dict(extra_options)
-        self._closed = closed
-        self._http_port = http_port
-        self._handover = Handover()
-        self._door: GrpcPort | None = None
-        self._slots = MessageSlots(body_timeout)
-        self._unread = MessageSlots(body_timeout, slots=DROPPED_SLOTS)
-        self._health: GrpcHealth | None = None
-        self._server: grpc.aio.Server | None = None
+    intake: Intake
+    bearer: BearerTokens
+    signals: Sequence[OtlpSignal]
+    dropped: Sequence[DroppedSignal] = ()
+    host: str
+    port: int  # once it is bound, the real one
+    max_request: int
+    tls: Tls | None
+    body_timeout: float = BODY_TIMEOUT
+    extra_options: tuple[tuple[str, int], ...] = ()
+    closed: Callable[[Why], None] = lambda _: None  # counts connections that were closed here
+    http_port: Callable[[], int] = lambda: 4318  # named to who speaks HTTP/1
+    _handover: Handover = field(default_factory=Handover)
+    _door: GrpcPort | None = None
+    _slots: MessageSlots = field(init=False)
+    _unread: MessageSlots = field(init=False)
+    _health: GrpcHealth | None = None
+    _server: grpc.aio.Server | None = None
 
-    @property
-    def port(self) -> int:
-        return self._port
+    def __post_init__(self) -> None:
+        self._slots = MessageSlots(self.body_timeout)
+        self._unread = MessageSlots(self.body_timeout, slots=DROPPED_SLOTS)
 
     async def start(self) -> None:
         """Bind and serve. Raises ConfigError: the port cannot be had."""
-        listener = bound(KEY, self._host, self._port, backlog=BACKLOG)
-        served = (*self._signals, *self._dropped)
+        listener = bound(KEY, self.host, self.port, backlog=BACKLOG)
+        served = (*self.signals, *self.dropped)
         self._health = GrpcHealth(*(signal.service.name for signal in served))
         exports = [self._handler(signal) for signal in served]
+        settings = dict(options(self.max_request)) | dict(self.extra_options)
         server = grpc.aio.server(
             handlers=[*exports, self._health.handler()],
-            options=[*self._options.items(), (PORT, self._handover)],
+            options=[*settings.items(), (PORT, self._handover)],
         )
-        self._port = listener.getsockname()[1]
+        self.port = listener.getsockname()[1]
         is_ours = is_known() and self._takes_connections(server)
         if not is_ours:
             _log.warning(
@@ -124,7 +112,7 @@ class GrpcServer:
                 grpc.__version__,
             )
             listener.close()
-            self._add_port(server, address(self._host, self._port))
+            self._add_port(server, address(self.host, self.port))
         await server.start()
         self._server = server
         if is_ours:
@@ -152,35 +140,35 @@ class GrpcServer:
 
     def _add_port(self, server: grpc.aio.Server, where: str) -> None:
         try:
-            if self._tls is None:
+            if self.tls is None:
                 server.add_insecure_port(where)
             else:
                 credentials = grpc.ssl_server_credentials(
-                    [(self._tls.key, self._tls.cert)],
-                    root_certificates=self._tls.client_ca,
-                    require_client_auth=self._tls.client_ca is not None,
+                    [(self.tls.key, self.tls.cert)],
+                    root_certificates=self.tls.client_ca,
+                    require_client_auth=self.tls.client_ca is not None,
                 )
                 server.add_secure_port(where, credentials)
         except RuntimeError as error:
-            raise cannot_listen(KEY, self._host, self._port, "grpc could not bind it") from error
+            raise cannot_listen(KEY, self.host, self.port, "grpc could not bind it") from error
 
     def _open(self, listener: socket) -> None:
         self._door = GrpcPort(
-            listener,
+            listener=listener,
             hand=partial(self._handover.hand, listener=listener),
             refusal=self._refusal,
-            closed=self._closed,
+            closed=self.closed,
             most=connections(WAITING, share=1 / 16),
         )
         self._door.open()
 
     def _refusal(self) -> str:
-        http = self._http_port()
+        http = self.http_port()
         over_grpc, over_http = exporter_settings(
-            host=self._host, grpc=self._port, http=http, tls=self._tls is not None
+            host=self.host, grpc=self.port, http=http, tls=self.tls is not None
         )
         return (
-            f"Port {self._port} takes OTLP over gRPC, and this request is HTTP/1. OTLP over HTTP goes to port {http}:"
+            f"Port {self.port} takes OTLP over gRPC, and this request is HTTP/1. OTLP over HTTP goes to port {http}:"
             f" {over_http}. An exporter that speaks gRPC to this port: {over_grpc}."
         )
 
@@ -199,14 +187,14 @@ class GrpcServer:
         )
 
     def _sender(self, context: grpc.aio.ServicerContext[bytes, bytes]) -> str | None:
-        authorization = _authorization(context) if self._bearer.required else None
-        return self._bearer.sender(authorization, _address(context.peer()))
+        authorization = _authorization(context) if self.bearer.required else None
+        return self.bearer.sender(authorization, _address(context.peer()))
 
     async def _drop(
         self, signal: DroppedSignal, context: grpc.aio.ServicerContext[bytes, bytes]
     ) -> bytes:
         who = self._sender(context)
-        answer = self._intake.drop(signal, "grpc", unauthenticated() if who is None else None)
+        answer = self.intake.drop(signal, "grpc", unauthenticated() if who is None else None)
         if who is None:
             await context.abort(answer.code, answer.message, trailers(answer))
         with suppress(Retryable):  # a call ends with its message; whether it came does not matter
@@ -220,9 +208,9 @@ class GrpcServer:
     ) -> bytes:
         who = self._sender(context)
         if who is None:
-            answer = self._intake.deny(signal, "grpc", unauthenticated())
+            answer = self.intake.deny(signal, "grpc", unauthenticated())
         else:
-            answer = await self._intake.take(
+            answer = await self.intake.take(
                 lambda: self._slots.read(who, partial(_message, context)),
                 sender=who,
                 signal=signal,

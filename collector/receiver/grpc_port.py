@@ -13,6 +13,7 @@ import sys
 from asyncio import TimerHandle
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
@@ -90,50 +91,36 @@ _METHODS = frozenset(
 _log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, kw_only=True)
 class GrpcPort:
-    """Accepts connections. Owned by the loop that opens it.
+    """Accepts connections. Owned by the loop that opens it."""
 
-    Args:
-        hand: Takes a connection whose bytes are unread. May raise OSError: it was closed.
-        refusal: The text that an HTTP/1 request is answered with.
-        closed: Called with the reason for each connection that is closed here.
-        most: Connections that may wait here; for one more, the oldest is closed.
-        wait: Seconds that each may.
-    """
-
-    def __init__(
-        self,
-        listener: socket.socket,
-        *,
-        hand: Callable[[socket.socket], None],
-        refusal: Callable[[], str],
-        closed: Callable[[Why], None],
-        most: int = WAITING,
-        wait: float = WAIT,
-    ) -> None:
-        self._listener = listener
-        self._hand = hand
-        self._refusal = refusal
-        self._closed = closed
-        self._most = most
-        self._wait = wait
-        self._waiting: dict[socket.socket, TimerHandle] = {}
-        """The oldest first, each with the end of its time."""
-        self._pause: TimerHandle | None = None
-        self._is_reported = False
+    listener: socket.socket
+    hand: Callable[[socket.socket], None]
+    """Takes a connection whose bytes are unread. May raise OSError: it was closed."""
+    refusal: Callable[[], str]  # the text that an HTTP/1 request is answered with
+    closed: Callable[[Why], None]  # called with the reason for each connection that is closed here
+    most: int = WAITING  # connections that may wait here; for one more, the oldest is closed
+    wait: float = WAIT  # seconds that each may
+    _waiting: dict[socket.socket, TimerHandle] = field(
+        default_factory=dict[socket.socket, TimerHandle]
+    )
+    """The oldest first, each with the end of its time."""
+    _pause: TimerHandle | None = None
+    _is_reported: bool = False
 
     def open(self) -> None:
-        self._listener.setblocking(False)
+        self.listener.setblocking(False)
         # Every connection inherits it: answers are small, and wait for nothing.
-        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        asyncio.get_running_loop().add_reader(self._listener, self._accept)
+        self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        asyncio.get_running_loop().add_reader(self.listener, self._accept)
 
     def close(self) -> None:
         """Stop listening, and close what grpc does not have yet."""
         if self._pause is not None:
             self._pause.cancel()
-        asyncio.get_running_loop().remove_reader(self._listener)
-        self._listener.close()
+        asyncio.get_running_loop().remove_reader(self.listener)
+        self.listener.close()
         for each in list(self._waiting):
             self._forget(each)
             each.close()
@@ -141,14 +128,14 @@ class GrpcPort:
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
             try:
-                connection, _ = self._listener.accept()
+                connection, _ = self.listener.accept()
             except BlockingIOError:
                 return
             except ConnectionAbortedError:
                 continue
             except OSError:  # no file is left: the connection stays where it is, and would be reported without end
                 loop = asyncio.get_running_loop()
-                loop.remove_reader(self._listener)
+                loop.remove_reader(self.listener)
                 self._pause = loop.call_later(_PAUSE, self.open)
                 return
             connection.setblocking(False)
@@ -158,9 +145,9 @@ class GrpcPort:
 
     def _keep(self, connection: socket.socket, readable: Callable[[socket.socket], None]) -> None:
         loop = asyncio.get_running_loop()
-        self._waiting[connection] = loop.call_later(self._wait, self._end, connection, "slow_head")
+        self._waiting[connection] = loop.call_later(self.wait, self._end, connection, "slow_head")
         loop.add_reader(connection, partial(readable, connection))
-        if len(self._waiting) > self._most:
+        if len(self._waiting) > self.most:
             self._end(next(iter(self._waiting)), "too_many")
 
     def _forget(self, connection: socket.socket) -> None:
@@ -168,7 +155,7 @@ class GrpcPort:
         asyncio.get_running_loop().remove_reader(connection)
 
     def _end(self, connection: socket.socket, why: Why) -> None:
-        self._closed(why)
+        self.closed(why)
         self._forget(connection)
         connection.close()
 
@@ -188,12 +175,12 @@ class GrpcPort:
             self._refuse(connection)
             return
         with suppress(OSError):
-            self._hand(connection)
+            self.hand(connection)
 
     def _refuse(self, connection: socket.socket) -> None:
         """Answer, and read on until the sender closes: what it sends afterwards must not take the answer from it."""
-        text = self._refusal()
-        self._closed("http1")
+        text = self.refusal()
+        self.closed("http1")
         if not self._is_reported:
             self._is_reported = True
             _log.warning("The gRPC port got an HTTP/1 request. It was answered: %s", text)

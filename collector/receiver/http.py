@@ -8,6 +8,7 @@ import asyncio
 import json
 from asyncio import Task
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from google.protobuf.json_format import MessageToJson
@@ -56,26 +57,19 @@ _FOREIGN = ReceiverReply(
 )
 
 
+@dataclass(slots=True, kw_only=True)
 class HttpApp:
-    def __init__(
-        self,
-        intake: Intake,
-        bearer: BearerTokens,
-        *,
-        wrong_door: WrongDoor,
-        paths: Mapping[str, OtlpSignal | DroppedSignal],
-        host: str,
-        origins: Sequence[str] = (),
-    ) -> None:
-        """`origins`: web pages that may send, beside those of this machine; "*" is all."""
-        self._intake = intake
-        self._bearer = bearer
-        self._wrong_door = wrong_door
-        self._paths = {_plain(path): signal for path, signal in paths.items()}
-        self._host = host
-        self._origins = frozenset(origins)
-        self.is_leaving = False
-        """Whether each answer ends its connection, so that the sender's next request finds another process."""
+    intake: Intake
+    bearer: BearerTokens
+    wrong_door: WrongDoor
+    paths: Mapping[str, OtlpSignal | DroppedSignal]
+    host: str
+    origins: Sequence[str] = ()  # web pages that may send, beside those of this machine; "*" is all
+    is_leaving: bool = False
+    """Whether each answer ends its connection, so that the sender's next request finds another process."""
+
+    def __post_init__(self) -> None:
+        self.paths = {_plain(path): signal for path, signal in self.paths.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -86,15 +80,15 @@ class HttpApp:
         await reply(scope, receive, send)
 
     def http2(self) -> str:
-        return self._wrong_door.http2()
+        return self.wrong_door.http2()
 
     async def _serve(self, request: Request) -> Response:
         media, path = _media(request), _plain(request.url.path)
-        signal = self._paths.get(path)
+        signal = self.paths.get(path)
         if signal is None and path not in FEEDBACK_PATHS:
-            return _error(self._wrong_door.no_path(request.url.path), media)
+            return _error(self.wrong_door.no_path(request.url.path), media)
         if request.method != "POST":
-            return _error(self._wrong_door.no_post(request.method), media)
+            return _error(self.wrong_door.no_post(request.method), media)
         if signal is None:
             return await self._feedback(request, scores=path == EVALUATIONS)
         return await self._answered(request, signal, media)
@@ -105,16 +99,16 @@ class HttpApp:
         sender = self._sender(request)
         denied = sender if isinstance(sender, ReceiverReply) else None
         if isinstance(signal, DroppedSignal):
-            answer = self._intake.drop(signal, "http", denied)
+            answer = self.intake.drop(signal, "http", denied)
             return _error(answer, media) if denied else _reply(signal.response(), answer, media)
         if isinstance(sender, ReceiverReply):
-            return _error(self._intake.deny(signal, "http", sender), media)
+            return _error(self.intake.deny(signal, "http", sender), media)
         encoding = request.headers.get("content-encoding", "").strip().lower()
         inflate = BY_NAME.get(encoding)
         if media is None or inflate is None:
             sent = request.headers.get("content-type", "")
-            return _error(self._wrong_door.unsupported(sent, encoding), media)
-        answer = await self._intake.take(
+            return _error(self.wrong_door.unsupported(sent, encoding), media)
+        answer = await self.intake.take(
             _chunks(request),
             sender=sender,
             signal=signal,
@@ -129,9 +123,9 @@ class HttpApp:
         encoding = request.headers.get("content-encoding", "").strip().lower()
         inflate = BY_NAME.get(encoding)
         if inflate is None:
-            answer, found = self._wrong_door.unsupported("", encoding), FoundFeedback()
+            answer, found = self.wrong_door.unsupported("", encoding), FoundFeedback()
         else:
-            answer, found = await self._intake.take_feedback(
+            answer, found = await self.intake.take_feedback(
                 _chunks(request), sender=self._sender(request), inflate=inflate, scores=scores
             )
         return Response(
@@ -145,17 +139,17 @@ class HttpApp:
         """Who sends, or the answer to whom may not."""
         headers = request.headers
         address = "" if request.client is None else request.client.host
-        sender = self._bearer.sender(headers.get("authorization"), address)
+        sender = self.bearer.sender(headers.get("authorization"), address)
         if sender is None:
             return unauthenticated()
-        return sender if self._bearer.required else self._foreign(headers) or sender
+        return sender if self.bearer.required else self._foreign(headers) or sender
 
     def _foreign(self, headers: Headers) -> ReceiverReply | None:
         origin = headers.get("origin", "http://localhost")
-        if not is_local_origin(origin) and self._origins.isdisjoint((origin, "*")):
+        if not is_local_origin(origin) and origin not in self.origins and "*" not in self.origins:
             return _FOREIGN
-        host = headers.get("host", self._host)
-        is_rebound = is_loopback(self._host) and not is_this_machine(host, self._host)
+        host = headers.get("host", self.host)
+        is_rebound = is_loopback(self.host) and not is_this_machine(host, self.host)
         return _FOREIGN if is_rebound else None
 
 
@@ -233,45 +227,30 @@ def _with_cors_preflight(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
     )
 
 
+@dataclass(slots=True, kw_only=True)
 class HttpServer:
-    def __init__(
-        self,
-        app: HttpApp,
-        *,
-        host: str,
-        port: int,
-        tls: Tls | None,
-        families: RuntimeFamilies,
-        limits: Limits | None = None,
-        origins: Sequence[str] = (),
-    ) -> None:
-        """`origins`: web pages whose scripts may read the answers; none of them may otherwise send more than a form."""
-        self._app = app
-        self._host = host
-        self._port = port
-        self._tls = tls
-        self._closed = families.closed("http")
-        self._limits = limits or Limits(
-            max_connections=connections(DEFAULT.max_connections, share=1 / 4), max_age=MAX_AGE
-        )
-        self._server: GuestServer | None = None
-        self._task: Task[None] | None = None
-        self._origins = origins
-
-    @property
-    def port(self) -> int:
-        return self._port
+    app: HttpApp
+    host: str
+    port: int  # once it is bound, the real one
+    tls: Tls | None
+    families: RuntimeFamilies
+    limits: Limits | None = None
+    origins: Sequence[str] = ()
+    """Web pages whose scripts may read the answers; none of them may otherwise send more than a form."""
+    _server: GuestServer | None = None
+    _task: Task[None] | None = None
 
     async def start(self) -> None:
         """Bind and serve. Raises ConfigError: the port cannot be had."""
-        sock = bound(KEY, self._host, self._port)
-        self._port = sock.getsockname()[1]
+        sock = bound(KEY, self.host, self.port)
+        self.port = sock.getsockname()[1]
+        most = connections(DEFAULT.max_connections, share=1 / 4)
         self._server = GuestServer(
-            _with_cors_preflight(self._app, self._origins),
-            limits=self._limits,
-            closed=self._closed,
-            tls=self._tls and self._tls.context,
-            http2=self._app.http2,
+            _with_cors_preflight(self.app, self.origins),
+            limits=self.limits or Limits(max_connections=most, max_age=MAX_AGE),
+            closed=self.families.closed("http"),
+            tls=self.tls and self.tls.context,
+            http2=self.app.http2,
         )
         self._task = asyncio.create_task(self._server.serve([sock]), name="receiver-http")
         await self._server.ready.wait()
@@ -282,7 +261,7 @@ class HttpServer:
 
     def leave(self) -> None:
         """Serve on, but keep no connection: the port closes soon."""
-        self._app.is_leaving = True
+        self.app.is_leaving = True
 
     async def stop(self, grace: float) -> None:
         if self._server is None or self._task is None:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias
 
@@ -51,58 +52,36 @@ BODY_TIMEOUT = 60.0
 _log = logging.getLogger(__name__)
 
 
+@dataclass(kw_only=True)
 class Intake:
-    """Takes requests in. Owned by one event loop.
+    """Takes requests in. Owned by one event loop."""
 
-    Args:
-        log: Where the pieces go.
-        max_request: The largest request in bytes, as sent and after decompression.
-        splitter: Makes records of requests.
-        clock: For the rate of log lines about own faults, and who was refused lately.
-        body_timeout: Seconds within which an HTTP body must arrive.
-        share: Of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
-        overload: Refuses what could not be scored in time; None: only what the log would refuse.
-    """
+    log: Log  # where the pieces go
+    max_request: int  # the largest request in bytes, as sent and after decompression
+    splitter: Splitter
+    families: ReceiverFamilies
+    clock: Clock  # for the rate of log lines about own faults, and who was refused lately
+    body_timeout: float = BODY_TIMEOUT  # seconds within which an HTTP body must arrive
+    share: float = (
+        0.5  # of the bytes in flight, what one sender may hold while others wait (`fairness.share`)
+    )
+    overload: Overload | None = None
+    """Refuses what could not be scored in time; None: only what the log would refuse."""
 
-    def __init__(
-        self,
-        *,
-        log: Log,
-        max_request: int,
-        splitter: Splitter,
-        families: ReceiverFamilies,
-        clock: Clock,
-        body_timeout: float = BODY_TIMEOUT,
-        share: float = 0.5,
-        overload: Overload | None = None,
-    ) -> None:
-        self._splitter = splitter
-        self._overload = overload or Overload(clock=clock)
-        self._log_port = log
-        self._max_request = max_request
-        self._body_timeout = body_timeout
+    def __post_init__(self) -> None:
+        self._overload = self.overload or Overload(clock=self.clock)
         # `labels` validates and locks, and these few children are needed for every request.
-        self._requests = cache(families.requests.labels)
-        self._received = cache(families.received_child)
-        self._dropped = families.dropped
-        self._refused = families.refused
-        self._requests_dropped = families.requests_dropped
-        self._feedback_received = families.feedback_received
-        self._repaired = families.strings_repaired
-        self._redacted = families.strings_redacted
+        self._requests = cache(self.families.requests.labels)
+        self._received = cache(self.families.received_child)
         self._admission = Admission(
-            limit=IN_FLIGHT * max_request,
-            share=share,
-            gauge=families.in_flight_bytes,
-            clock=clock,
+            limit=IN_FLIGHT * self.max_request,
+            share=self.share,
+            gauge=self.families.in_flight_bytes,
+            clock=self.clock,
         )
         self._large = asyncio.Semaphore(1)
         self._stopping = False
-        self._faults = Seldom(clock)
-
-    @property
-    def stopping(self) -> bool:
-        return self._stopping
+        self._faults = Seldom(self.clock)
 
     def stop_accepting(self) -> None:
         """Refuse every request from now on; those that were admitted finish."""
@@ -122,7 +101,7 @@ class Intake:
         """Count a request that is dropped unread, whatever the log has room for; `denied`: its sender may not send."""
         answer = denied or OK
         if answer is OK:
-            self._requests_dropped.labels(transport, signal.name).inc()
+            self.families.requests_dropped.labels(transport, signal.name).inc()
         self._requests(transport, answer.code.name).inc()
         return answer
 
@@ -162,18 +141,18 @@ class Intake:
             items = error.items if isinstance(error, TooLarge) else _items(split)
             self._count(signal, transport, result, items)
             if result == "refused":
-                self._refused.labels(transport, reason(error)).inc()
+                self.families.refused.labels(transport, reason(error)).inc()
             return answer
         self._count(signal, transport, "accepted", split.accepted)
         self._count(signal, transport, "invalid", split.invalid)
         self._count(signal, transport, "too_large", split.too_large)
         for why, items in split.dropped.items():
-            self._dropped[signal.items].labels(why).inc(items)
+            self.families.dropped[signal.items].labels(why).inc(items)
         if split.repaired:
-            self._repaired.labels(transport).inc(split.repaired)
+            self.families.strings_repaired.labels(transport).inc(split.repaired)
         for how, texts in (("marked", split.marked), ("whole", split.whole)):
             if texts:
-                self._redacted.labels(transport, how).inc(texts)
+                self.families.strings_redacted.labels(transport, how).inc(texts)
         self._count_feedback(said, transport)
         return taken(split, signal.items)
 
@@ -201,17 +180,17 @@ class Intake:
                 plain = await self._plain(body, protobuf(inflate), ticket)
                 found = await self._posted(plain, scores)
                 if found.records:
-                    await self._log_port.write(found.records)
+                    await self.log.write(found.records)
         except Exception as error:  # noqa: BLE001 - as for spans
             answer, result = self._fault(error)
             if result == "refused":
-                self._refused.labels("http", reason(error)).inc()
+                self.families.refused.labels("http", reason(error)).inc()
             return answer, FoundFeedback(results=Counter({result: len(found.records) or 1}))
         is_wrong = not found.records and found.results["invalid"] > 0
         return (undecodable(found.rejected[0][1]) if is_wrong else OK), found
 
     async def _posted(self, body: bytes, scores: bool) -> FoundFeedback:
-        reader = self._splitter.feedback
+        reader = self.splitter.feedback
         if reader is None:
             raise Undecodable("this process takes no feedback")
         if len(body) <= LARGE_TO_REDACT:
@@ -231,7 +210,7 @@ class Intake:
         else:
             body = await self._read(body, ticket)
         self._overload.before_splitting(body)
-        plain = decode.inflate(body, self._max_request)
+        plain = decode.inflate(body, self.max_request)
         ticket.grow(len(plain))
         return plain
 
@@ -239,9 +218,9 @@ class Intake:
         self, plain: bytes, decode: Decode, signal: OtlpSignal
     ) -> tuple[SplitRequest, FoundFeedback]:
         def split() -> tuple[SplitRequest, FoundFeedback]:
-            return self._splitter.split(decode.to_protobuf(plain), signal)
+            return self.splitter.split(decode.to_protobuf(plain), signal)
 
-        redacts = self._splitter.redact is not None
+        redacts = self.splitter.redact is not None
         if len(plain) <= (min(signal.large, LARGE_TO_REDACT) if redacts else signal.large):
             return split()
         async with self._large:
@@ -250,13 +229,13 @@ class Intake:
     async def _read(self, chunks: AsyncIterator[bytes], ticket: Ticket) -> bytes:
         whole = bytearray()
         loop = asyncio.get_running_loop()
-        pace = Pace.begin(loop.time(), timeout=self._body_timeout)
+        pace = Pace.begin(loop.time(), timeout=self.body_timeout)
         try:
             async with ending(pace):
                 async for chunk in chunks:
                     whole += chunk
-                    if len(whole) > self._max_request:
-                        raise TooLarge(f"the request is larger than {self._max_request} bytes")
+                    if len(whole) > self.max_request:
+                        raise TooLarge(f"the request is larger than {self.max_request} bytes")
                     ticket.grow(len(whole))
                     pace.took(len(chunk), loop.time())
         except TimeoutError as error:
@@ -270,7 +249,7 @@ class Intake:
             return
         pieces = [New(topic=topic, key=piece.key, value=piece.value) for piece in split.pieces]
         try:
-            await self._log_port.write([*pieces, *said])
+            await self.log.write([*pieces, *said])
         except LogFull:
             self._overload.full()
             raise
@@ -296,7 +275,7 @@ class Intake:
 
     def _count_feedback(self, found: FoundFeedback, transport: Transport) -> None:
         for result, items in found.results.items():
-            self._feedback_received.labels(transport, result).inc(items)
+            self.families.feedback_received.labels(transport, result).inc(items)
 
     def _log_fault(self, error: Exception) -> None:
         if self._faults.due():

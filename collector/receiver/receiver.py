@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from collector.base.clock import Clock
 from collector.base.families import RuntimeFamilies
@@ -25,68 +26,64 @@ from collector.records.otlp_signals import DROPPED_SIGNALS, OTLP_SIGNALS, TRACES
 _log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, kw_only=True)
 class Receiver:
-    """OTLP in, over gRPC and HTTP. Owned by the loop that starts it.
+    """OTLP in, over gRPC and HTTP. Owned by the loop that starts it."""
 
-    Args:
-        log: where spans go; OK is answered only after its `write` returned.
-        splitter: makes records of requests.
-        clock: for the rate of log lines about own faults, and who was refused lately.
-        share: of the bytes in flight, what one sender may hold while others wait (`fairness.share`).
-        signals: the OTLP signals that are served.
-        behind: seconds that the oldest closed trace has waited for its score; None: not known in this process.
-    """
+    log: Log  # where spans go; OK is answered only after its `write` returned
+    config: ReceiverConfig
+    splitter: Splitter
+    telemetry: Telemetry
+    clock: Clock  # for the rate of log lines about own faults, and who was refused lately
+    share: float = (
+        0.5  # of the bytes in flight, what one sender may hold while others wait (`fairness.share`)
+    )
+    signals: Sequence[OtlpSignal] = OTLP_SIGNALS
+    behind: Callable[[], float] | None = None
+    """Seconds that the oldest closed trace has waited for its score; None: not known in this process."""
+    _families: RuntimeFamilies = field(init=False)
+    _wrong_door: WrongDoor = field(init=False)
+    _intake: Intake = field(init=False)
+    _grpc: GrpcServer | None = None
+    _http: HttpServer | None = None
 
-    def __init__(
-        self,
-        *,
-        log: Log,
-        config: ReceiverConfig,
-        splitter: Splitter,
-        telemetry: Telemetry,
-        clock: Clock,
-        share: float = 0.5,
-        signals: Sequence[OtlpSignal] = OTLP_SIGNALS,
-        behind: Callable[[], float] | None = None,
-    ) -> None:
-        self._config = config
-        self._signals = signals
-        self._families = RuntimeFamilies(telemetry)
-        receiver_families = ReceiverFamilies(telemetry, signals)
-        self._wrong_door = WrongDoor(receiver_families, grpc_port=lambda: self.grpc_port)
+    def __post_init__(self) -> None:
+        self._families = RuntimeFamilies(self.telemetry)
+        families = ReceiverFamilies(self.telemetry, self.signals)
+        self._wrong_door = WrongDoor(families, grpc_port=lambda: self.grpc_port)
         self._intake = Intake(
-            log=log,
-            max_request=config.max_request,
-            splitter=splitter,
-            families=receiver_families,
-            clock=clock,
-            body_timeout=config.body_timeout,
-            share=share,
-            overload=Overload(clock=clock, limit=config.max_score_lag, behind=behind),
+            log=self.log,
+            max_request=self.config.max_request,
+            splitter=self.splitter,
+            families=families,
+            clock=self.clock,
+            body_timeout=self.config.body_timeout,
+            share=self.share,
+            overload=Overload(
+                clock=self.clock, limit=self.config.max_score_lag, behind=self.behind
+            ),
         )
-        self._grpc: GrpcServer | None = None
-        self._http: HttpServer | None = None
 
     @property
     def grpc_port(self) -> int:
-        return self._config.grpc.port if self._grpc is None else self._grpc.port
+        return self.config.grpc.port if self._grpc is None else self._grpc.port
 
     @property
     def http_port(self) -> int:
-        return self._config.http.port if self._http is None else self._http.port
+        return self.config.http.port if self._http is None else self._http.port
 
     async def start(self) -> None:
         """Bind both ports and serve; all or nothing.
 
         Raises ConfigError: a port is taken or a TLS file is not what it should be.
         """
-        tls = load(self._config.tls)
-        bearer = BearerTokens(self._config.bearer_tokens)
-        grpc, http = self._config.grpc, self._config.http
+        tls = load(self.config.tls)
+        bearer = BearerTokens(self.config.bearer_tokens)
+        grpc, http = self.config.grpc, self.config.http
         self._http = HttpServer(
-            HttpApp(
-                self._intake,
-                bearer,
+            app=HttpApp(
+                intake=self._intake,
+                bearer=bearer,
                 wrong_door=self._wrong_door,
                 paths=self._paths(),
                 host=http.host,
@@ -99,15 +96,15 @@ class Receiver:
             origins=http.cors,
         )
         self._grpc = GrpcServer(
-            self._intake,
-            bearer,
-            signals=self._signals,
+            intake=self._intake,
+            bearer=bearer,
+            signals=self.signals,
             dropped=DROPPED_SIGNALS,
             host=grpc.host,
             port=grpc.port,
-            max_request=self._config.max_request,
+            max_request=self.config.max_request,
             tls=tls,
-            body_timeout=self._config.body_timeout,
+            body_timeout=self.config.body_timeout,
             closed=self._families.closed("grpc"),
             http_port=lambda: self.http_port,
         )
@@ -119,9 +116,9 @@ class Receiver:
             raise
 
     def _paths(self) -> dict[str, OtlpSignal | DroppedSignal]:
-        served: tuple[OtlpSignal | DroppedSignal, ...] = (*self._signals, *DROPPED_SIGNALS)
+        served: tuple[OtlpSignal | DroppedSignal, ...] = (*self.signals, *DROPPED_SIGNALS)
         own = {each.service.path: each for each in served if each is not TRACES}
-        return own | dict.fromkeys(self._config.http.paths, TRACES)
+        return own | dict.fromkeys(self.config.http.paths, TRACES)
 
     async def watch(self) -> None:
         if self._http is not None:
@@ -134,7 +131,7 @@ class Receiver:
         """
         self._announce()
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._config.stop_delay or 0.0):
+            async with asyncio.timeout(self.config.stop_delay or 0.0):
                 await at_once.wait()
 
     def stop_accepting(self) -> None:

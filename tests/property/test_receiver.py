@@ -239,8 +239,8 @@ def test_any_bytes_over_http_get_an_allowed_status(
 ) -> None:
     door = WrongDoor(ReceiverFamilies(Telemetry()), grpc_port=lambda: 4317)
     app = HttpApp(
-        intake(ReceivedLog()),
-        BearerTokens(()),
+        intake=intake(ReceivedLog()),
+        bearer=BearerTokens(()),
         wrong_door=door,
         paths={"/v1/traces": TRACES},
         host="127.0.0.1",

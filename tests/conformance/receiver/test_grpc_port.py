@@ -118,7 +118,7 @@ async def test_silent_connections_are_bounded_in_time_and_number() -> None:
     reasons: list[str] = []
     listener = socket.create_server(("127.0.0.1", 0))
     port = GrpcPort(
-        listener,
+        listener=listener,
         hand=handed.append,
         refusal=str,
         closed=reasons.append,
@@ -158,7 +158,7 @@ async def test_without_a_free_file_it_rests_and_accepts_later(
     listener = FullOnce()
     listener.bind(("127.0.0.1", 0))
     listener.listen()
-    port = GrpcPort(listener, hand=handed.append, refusal=str, closed=lambda _: None)
+    port = GrpcPort(listener=listener, hand=handed.append, refusal=str, closed=lambda _: None)
     port.open()
     with socket.create_connection(listener.getsockname()) as made:
         made.sendall(PREFACE)

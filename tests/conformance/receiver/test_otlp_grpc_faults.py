@@ -207,8 +207,8 @@ async def test_g22_a_connection_that_ages_out_loses_no_batch() -> None:
         clock=lambda: 0.0,
     )
     server = GrpcServer(
-        intake,
-        BearerTokens(()),
+        intake=intake,
+        bearer=BearerTokens(()),
         signals=OTLP_SIGNALS,
         host="127.0.0.1",
         port=0,

@@ -126,14 +126,19 @@ async def _server(
     )
     door = WrongDoor(ReceiverFamilies(Telemetry()), grpc_port=lambda: 4317)
     app = HttpApp(
-        intake,
-        BearerTokens(()),
+        intake=intake,
+        bearer=BearerTokens(()),
         wrong_door=door,
         paths={"/v1/traces": TRACES},
         host="127.0.0.1",
     )
     server = HttpServer(
-        app, host="127.0.0.1", port=0, tls=None, families=RuntimeFamilies(telemetry), limits=limits
+        app=app,
+        host="127.0.0.1",
+        port=0,
+        tls=None,
+        families=RuntimeFamilies(telemetry),
+        limits=limits,
     )
     await server.start()
     yield server, telemetry
