@@ -13,6 +13,8 @@ from evaluators.dialects.read import read_trace
 from evaluators.model import Trace
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
+NAME = "name of the span"
+"""Among attributes that stand for a span."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +92,32 @@ def request(
     return made.SerializeToString()
 
 
-def trace_of(*spans: SpanSpec, keys: Keys | None = None) -> Trace:
-    """The trace of hand-made spans."""
-    return read_trace([request(*spans)], trace_id=TRACE_ID, closed="root_ended", keys=keys)
+def trace_of(
+    *spans: SpanSpec | Mapping[str, Any], scope: str = "", keys: Keys | None = None
+) -> Trace:
+    """The trace of hand-made spans.
+
+    Attributes alone stand for a span of this scope: the first is around the others, which follow each other.
+    """
+    made = (
+        each if isinstance(each, SpanSpec) else _span_of(number, each, scope)
+        for number, each in enumerate(spans, start=1)
+    )
+    return read_trace([request(*made)], trace_id=TRACE_ID, closed="root_ended", keys=keys)
+
+
+def _span_of(number: int, given: Mapping[str, Any], scope: str) -> SpanSpec:
+    start, end, parent = (2 * number - 3, 2 * number - 2, 1) if number > 1 else (0, 99, 0)
+    own = {key: value for key, value in given.items() if key != NAME}
+    return SpanSpec(
+        id=number,
+        parent=parent,
+        name=given.get(NAME, ""),
+        attributes=own,
+        start=start,
+        end=end,
+        scope=scope,
+    )
 
 
 def span_id(number: int) -> str:

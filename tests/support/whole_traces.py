@@ -1,9 +1,10 @@
 """One question, one tool call and its answer, in the spans of one dialect: what every dialect must say of them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from evaluators.model import Trace
-from tests.support.dialect_spans import SpanSpec, span_id, trace_of
+from tests.support.dialect_spans import NAME, span_id, trace_of
 from tests.support.openai_messages import CALL
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT
 
@@ -36,55 +37,6 @@ def flattened(prefix: str, messages: list[dict[str, Any]], nest: str = "") -> di
     return out
 
 
-def three_spans(
-    *,
-    scope: str,
-    root: dict[str, Any],
-    first: dict[str, Any],
-    tool: dict[str, Any],
-    last: dict[str, Any],
-    **names: str,
-) -> Trace:
-    """Root, model call, tool, model call."""
-    return trace_of(
-        SpanSpec(
-            id=1,
-            name=names.get("root_name", "helper"),
-            attributes=root,
-            start=0,
-            end=90,
-            scope=scope,
-        ),
-        SpanSpec(
-            id=2,
-            parent=1,
-            name=names.get("llm_name", "chat"),
-            attributes=first,
-            start=10,
-            end=20,
-            scope=scope,
-        ),
-        SpanSpec(
-            id=3,
-            parent=1,
-            name=names.get("tool_name", "get_weather"),
-            attributes=tool,
-            start=30,
-            end=40,
-            scope=scope,
-        ),
-        SpanSpec(
-            id=4,
-            parent=1,
-            name=names.get("llm_name", "chat"),
-            attributes=last,
-            start=50,
-            end=60,
-            scope=scope,
-        ),
-    )
-
-
 def usages(prefix: str, given: str, came: str) -> tuple[dict[str, int], dict[str, int]]:
     return {f"{prefix}{given}": 100, f"{prefix}{came}": 10}, {
         f"{prefix}{given}": 150,
@@ -113,7 +65,31 @@ def assert_says_what_happened(trace: Trace, *, agents: tuple[str, ...] = ("helpe
     assert call.span_id == span_id(3)
 
 
-def assert_says_what_was_offered(trace: Trace) -> None:
-    (tool,) = trace.tools_offered
-    assert (tool.name, tool.parameters) == ("get_weather", SCHEMA)
-    assert "no_tool_definitions" not in trace.gaps
+def assert_whole_turn(
+    *,
+    scope: str,
+    root: Mapping[str, Any],
+    first: Mapping[str, Any],
+    tool: Mapping[str, Any],
+    last: Mapping[str, Any],
+    offered: bool = True,
+    agents: tuple[str, ...] = ("helper",),
+    **names: str,
+) -> None:
+    """The attributes of an agent's span and of those in it, a call of the model, its tool, the next call, say it all.
+
+    `offered`: whether they say which tools were offered. `names`: of the spans, where they are not the usual ones.
+    """
+    model = {NAME: names.get("llm_name", "chat")}
+    trace = trace_of(
+        {NAME: names.get("root_name", "helper"), **root},
+        {**model, **first},
+        {NAME: names.get("tool_name", "get_weather"), **tool},
+        {**model, **last},
+        scope=scope,
+    )
+    assert_says_what_happened(trace, agents=agents)
+    if offered:
+        (described,) = trace.tools_offered
+        assert (described.name, described.parameters) == ("get_weather", SCHEMA)
+        assert "no_tool_definitions" not in trace.gaps

@@ -15,11 +15,7 @@ COMMAND = {"command": "rm -rf build"}
 HISTORY = [{"role": "user", "parts": [{"text": ASK}]}]
 CALLED = {"functionCall": {"id": "c1", "name": "run", "args": COMMAND}}
 RESULT = {"functionResponse": {"id": "c1", "name": "run", "response": {"output": "gone"}}}
-AGAIN = [
-    *HISTORY,
-    {"role": "model", "parts": [CALLED]},
-    {"role": "user", "parts": [RESULT]},
-]
+AGAIN = [*HISTORY, {"role": "model", "parts": [CALLED]}, {"role": "user", "parts": [RESULT]}]
 SPANS = (
     qwen_span(10, "interaction", 1_050, 2_200, gen_ai__operation__name="invoke_agent"),
     qwen_span(11, "llm_request", 1_100, 1_400, parent=10, gen_ai__operation__name="chat"),

@@ -6,7 +6,7 @@ from evaluators.dialects.turns.place import AgentEvent
 from evaluators.dialects.turns.registry import place_record
 from evaluators.model import Trace
 from tests.support.agent_records import words
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import trace_of
 from tests.support.weather import ANSWER, QUESTION
 
 CLIENT = "org.springframework.ai.chat.client.observation.ChatClient"
@@ -19,21 +19,15 @@ def logged(*records: tuple[str, str]) -> Trace:
     """A client's span, number 1, around a model call, number 2, and records of each by their loggers."""
     client = {"spring.ai.kind": "chat_client", "gen_ai.operation.name": "framework"}
     return trace_of(
-        SpanSpec(id=1, scope=SPRING, attributes=client, end=9),
-        SpanSpec(
-            id=2,
-            parent=1,
-            scope=SPRING,
-            attributes={"gen_ai.operation.name": "chat"},
-            start=1,
-            end=5,
-        ),
+        client,
+        {"gen_ai.operation.name": "chat"},
         *(
             words(
                 10 + i, "", 8, of=1 if CLIENT in scope else 2, scope=scope, body=f"Words:\n{body}"
             )
             for i, (scope, body) in enumerate(records)
         ),
+        scope=SPRING,
     )
 
 

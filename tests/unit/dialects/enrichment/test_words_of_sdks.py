@@ -33,10 +33,7 @@ BEDROCK: tuple[_Bodies, _Bodies] = (
     ],
 )
 GOOGLE_GENAI: tuple[_Bodies, _Bodies] = (
-    [
-        ("user.message", {"content": QUESTION}),
-        choice(content={"role": "model", "parts": [MADE]}),
-    ],
+    [("user.message", {"content": QUESTION}), choice(content={"role": "model", "parts": [MADE]})],
     [
         ("user.message", {"content": {"role": "user", "parts": [{"text": QUESTION}]}}),
         ("user.message", {"content": {"role": "model", "parts": [MADE]}}),

@@ -4,25 +4,15 @@ import pytest
 
 from evaluators.model import Trace
 from tests.support.conventions import ROOT, asks, chat, says
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import CALL
-from tests.support.weather import (
-    ANSWER,
-    ARGUMENTS,
-    QUESTION,
-    RESULT,
-    compact,
-    dump,
-    one_call,
-)
+from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact, dump, one_call
 from tests.support.whole_traces import (
     PARTS_CALL,
     PROMPT,
     SCHEMA,
-    assert_says_what_happened,
-    assert_says_what_was_offered,
+    assert_whole_turn,
     flattened,
-    three_spans,
     usages,
 )
 
@@ -30,7 +20,7 @@ from tests.support.whole_traces import (
 def test_tool_spans_that_state_an_error_without_a_status() -> None:
     for attributes in ({"tool.status": "error"}, {"error.type": "ExecutionError"}):
         named = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_weather"}
-        trace = trace_of(SpanSpec(id=1, attributes={**named, **attributes}))
+        trace = trace_of({**named, **attributes})
         assert one_call(trace).error
 
 
@@ -43,21 +33,15 @@ def test_an_mcp_call_seen_by_client_and_server_is_one_call() -> None:
     }
     content = dump({"content": [{"type": "text", "text": RESULT}], "isError": False})
     trace = trace_of(
-        SpanSpec(id=1, name="agent", end=9),
-        SpanSpec(
-            id=2,
-            parent=1,
-            name="execute_tool get_weather",
-            start=1,
-            end=8,
-            attributes={
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": "get_weather",
-                "gen_ai.tool.call.id": "c1",
-                "gen_ai.tool.call.arguments": dump(ARGUMENTS),
-                "gen_ai.tool.call.result": RESULT,
-            },
-        ),
+        {NAME: "agent"},
+        {
+            NAME: "execute_tool get_weather",
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "get_weather",
+            "gen_ai.tool.call.id": "c1",
+            "gen_ai.tool.call.arguments": dump(ARGUMENTS),
+            "gen_ai.tool.call.result": RESULT,
+        },
         SpanSpec(id=3, parent=2, name="tools/call get_weather", start=2, end=7, attributes=said),
         SpanSpec(
             id=4,
@@ -67,7 +51,7 @@ def test_an_mcp_call_seen_by_client_and_server_is_one_call() -> None:
             end=6,
             attributes={**said, "gen_ai.tool.call.result": content},
         ),
-        SpanSpec(id=5, parent=1, name="tools/list", attributes={"mcp.method.name": "tools/list"}),
+        {NAME: "tools/list", "mcp.method.name": "tools/list"},
     )
 
     call = one_call(trace)
@@ -95,7 +79,7 @@ def test_an_mcp_result_loses_its_envelope_and_says_when_it_failed() -> None:
             },
         )
 
-        call = one_call(trace_of(SpanSpec(id=1), tool))
+        call = one_call(trace_of({}, tool))
 
         assert (call.result, call.error) == (RESULT, RESULT if failed else None)
 
@@ -106,7 +90,7 @@ def anthropic(**usage: int) -> Trace:
         "gen_ai.provider.name": "anthropic",
         **{f"gen_ai.usage.{key.replace('__', '.')}": count for key, count in usage.items()},
     }
-    return trace_of(SpanSpec(id=1, attributes=attributes))
+    return trace_of(attributes)
 
 
 def test_anthropics_input_is_what_its_api_says_however_the_instrumentation_counts() -> None:
@@ -121,19 +105,16 @@ def test_anthropics_input_is_what_its_api_says_however_the_instrumentation_count
 
 def test_google_wrote_every_parameter_by_itself() -> None:
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="execute_tool get_weather",
-            attributes={
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": "get_weather",
-                "code.function.name": "get_weather",
-                "code.function.parameters.city.type": "str",
-                "code.function.parameters.city.value": "Paris",
-                "code.function.return.type": "str",
-                "code.function.return.value": RESULT,
-            },
-        )
+        {
+            NAME: "execute_tool get_weather",
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "get_weather",
+            "code.function.name": "get_weather",
+            "code.function.parameters.city.type": "str",
+            "code.function.parameters.city.value": "Paris",
+            "code.function.return.type": "str",
+            "code.function.return.value": RESULT,
+        }
     )
 
     call = one_call(trace)
@@ -162,14 +143,14 @@ def test_a_function_response_of_an_error(response: dict[str, str], error: str | 
     assert one_call(trace).error == error
 
 
-def whole_genai() -> Trace:
+def test_a_whole_trace_of_genai() -> None:
     one, two = usages("gen_ai.usage.", "input_tokens", "output_tokens")
     asked = [{"role": "user", "parts": [{"type": "text", "content": QUESTION}]}]
     common = {"gen_ai.operation.name": "chat", "gen_ai.response.model": "gpt-4o-mini"}
     common["gen_ai.tool.definitions"] = dump(
         [{"type": "function", "name": "get_weather", "parameters": SCHEMA}]
     )
-    return three_spans(
+    assert_whole_turn(
         scope="any",
         root={
             "gen_ai.operation.name": "invoke_agent",
@@ -200,7 +181,7 @@ def whole_genai() -> Trace:
     )
 
 
-def whole_anthropic_blocks() -> Trace:
+def test_a_whole_trace_of_anthropic_blocks() -> None:
     """OpenLLMetry for Anthropic: content is a JSON list of blocks inside the flattened key."""
     one, two = usages("gen_ai.usage.", "prompt_tokens", "completion_tokens")
     common = {"llm.request.type": "chat", "gen_ai.request.model": "claude-sonnet-4-5"}
@@ -220,7 +201,7 @@ def whole_anthropic_blocks() -> Trace:
         {"role": "user", "content": dump([result])},
     ]
     call = {"role": "assistant", "content": "", "tool_calls": [CALL]}
-    return three_spans(
+    assert_whole_turn(
         scope="opentelemetry.instrumentation.anthropic",
         root={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper"},
         first={
@@ -240,22 +221,6 @@ def whole_anthropic_blocks() -> Trace:
     )
 
 
-def test_a_whole_trace_of_genai_says_what_happened() -> None:
-    assert_says_what_happened(whole_genai())
-
-
-def test_a_whole_trace_of_genai_says_which_tools_were_offered() -> None:
-    assert_says_what_was_offered(whole_genai())
-
-
-def test_a_whole_trace_of_anthropic_blocks_says_what_happened() -> None:
-    assert_says_what_happened(whole_anthropic_blocks())
-
-
-def test_a_whole_trace_of_anthropic_blocks_says_which_tools_were_offered() -> None:
-    assert_says_what_was_offered(whole_anthropic_blocks())
-
-
 def test_sentry_writes_an_answers_texts_and_calls_apart() -> None:
     call = {"id": "c1", "function": {"name": "get_weather", "arguments": compact(ARGUMENTS)}}
     asks = {
@@ -266,11 +231,7 @@ def test_sentry_writes_an_answers_texts_and_calls_apart() -> None:
     }
     says = {"gen_ai.operation.name": "chat", "gen_ai.response.text": ANSWER}
 
-    trace = trace_of(
-        SpanSpec(id=1, end=100),
-        SpanSpec(id=2, parent=1, attributes=asks, start=10, end=20),
-        SpanSpec(id=3, parent=1, attributes=says, start=50, end=60),
-    )
+    trace = trace_of({}, asks, says)
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
     assert [(c.name, c.arguments) for c in trace.tool_calls] == [("get_weather", ARGUMENTS)]
@@ -279,4 +240,4 @@ def test_sentry_writes_an_answers_texts_and_calls_apart() -> None:
 def test_the_agent_of_a_step_is_the_one_it_names() -> None:
     step = {"gen_ai.operation.name": "agent_step", "gen_ai.agent.name": "clerk"}
 
-    assert trace_of(SpanSpec(id=1, name="step 1", attributes=step)).agent == "clerk"
+    assert trace_of({NAME: "step 1", **step}).agent == "clerk"

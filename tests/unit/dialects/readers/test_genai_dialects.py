@@ -3,27 +3,18 @@
 import json
 from typing import Any
 
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import CALL, assert_whole
-from tests.support.weather import (
-    ANSWER,
-    ARGUMENTS,
-    QUESTION,
-    RESULT,
-    compact,
-    dump,
-    one_call,
-)
+from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact, dump, one_call
 
 
 def test_semantic_kernel_names_the_functions_it_offers() -> None:
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="AutoFunctionInvocationLoop",
-            scope="semantic_kernel.connectors.ai.chat_completion_client_base",
-            attributes={"sk.available_functions": "Weather-get_weather,Travel-book"},
-        )
+        {
+            NAME: "AutoFunctionInvocationLoop",
+            "sk.available_functions": "Weather-get_weather,Travel-book",
+        },
+        scope="semantic_kernel.connectors.ai.chat_completion_client_base",
     )
 
     assert [tool.name for tool in trace.tools_offered] == ["get_weather", "book"]
@@ -67,29 +58,21 @@ def test_semantic_kernel_functions_lose_their_plugins_name() -> None:
     called = {"role": "assistant", "tool_calls": [KERNEL_CALL]}
     answered = {"role": "tool", "tool_call_id": "c1", "content": RESULT}
     trace = trace_of(
-        SpanSpec(
-            id=1, name="AutoFunctionInvocationLoop", scope="semantic_kernel.connectors.ai", end=9
-        ),
+        {NAME: "AutoFunctionInvocationLoop"},
         kernel_call(2, [asked], [{"message": called, "finish_reason": "tool_calls"}], start=1),
-        SpanSpec(
-            id=3,
-            parent=1,
-            name="execute_tool WeatherPlugin-get_weather",
-            scope="semantic_kernel.functions.kernel_function",
-            start=3,
-            end=4,
-            attributes={
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": "WeatherPlugin-get_weather",
-                "gen_ai.tool.call.id": "c1",
-            },
-        ),
+        {
+            NAME: "execute_tool WeatherPlugin-get_weather",
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "WeatherPlugin-get_weather",
+            "gen_ai.tool.call.id": "c1",
+        },
         kernel_call(
             4,
             [asked, called, answered],
             [{"message": {"role": "assistant", "content": ANSWER}}],
             start=5,
         ),
+        scope="semantic_kernel.functions.kernel_function",
     )
 
     assert_whole(trace)
@@ -108,20 +91,13 @@ def test_dotnet_kernel_names_with_an_underscore_lose_a_plugins_name_too() -> Non
         },
     )
 
-    assert one_call(trace_of(SpanSpec(id=1), tool)).name == "get_weather"
+    assert one_call(trace_of({}, tool)).name == "get_weather"
 
 
 def test_a_dash_in_another_frameworks_tool_is_part_of_its_name() -> None:
-    tool = SpanSpec(
-        id=2,
-        parent=1,
-        attributes={
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": "SearchPlugin-look-up",
-        },
-    )
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "SearchPlugin-look-up"}
 
-    assert one_call(trace_of(SpanSpec(id=1), tool)).name == "SearchPlugin-look-up"
+    assert one_call(trace_of({}, tool)).name == "SearchPlugin-look-up"
 
 
 def test_agent_core_spans_carry_their_session_as_an_attribute() -> None:
@@ -186,7 +162,7 @@ def test_microsoft_extensions_ai() -> None:
         start=20,
         end=30,
     )
-    root = SpanSpec(id=1, attributes={"gen_ai.operation.name": "orchestrate_tools"}, end=99)
+    root = {"gen_ai.operation.name": "orchestrate_tools"}
 
     trace = trace_of(root, *chats, tool)
 

@@ -2,14 +2,10 @@
 
 from typing import Any
 
-from evaluators.model import Trace
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import CALL, assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump
-from tests.support.whole_traces import (
-    assert_says_what_happened,
-    usages,
-)
+from tests.support.whole_traces import assert_says_what_happened, usages
 
 
 def event(name: str, **content: Any) -> tuple[str, dict[str, Any]]:
@@ -31,7 +27,7 @@ def test_an_azure_thread_run_is_read_from_its_events() -> None:
         "gen_ai.usage.output_tokens": 6,
     }
     trace = trace_of(
-        SpanSpec(id=1, name="my agent", end=9),
+        {NAME: "my agent"},
         SpanSpec(
             id=2,
             parent=1,
@@ -53,7 +49,7 @@ def test_an_azure_thread_run_is_read_from_its_events() -> None:
     assert (trace.session_id, trace.tokens.input) == ("thread_1", 12)
 
 
-def whole_azure_events() -> Trace:
+def test_a_whole_trace_of_azure_events() -> None:
     """Content in span events as whole JSON (Azure AI inference, Semantic Kernel)."""
     one, two = usages("gen_ai.usage.", "input_tokens", "output_tokens")
     kind = {"gen_ai.operation.name": "chat", "gen_ai.system": "az.ai.inference"}
@@ -73,12 +69,8 @@ def whole_azure_events() -> Trace:
         *asked,
         event("gen_ai.tool.message", {"role": "tool", "id": "c1", "content": RESULT}),
     ]
-    return trace_of(
-        SpanSpec(
-            id=1,
-            attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper"},
-            end=90,
-        ),
+    trace = trace_of(
+        {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper"},
         SpanSpec(
             id=2,
             parent=1,
@@ -87,17 +79,11 @@ def whole_azure_events() -> Trace:
             start=1,
             end=2,
         ),
-        SpanSpec(
-            id=3,
-            parent=1,
-            attributes={
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": "get_weather",
-                "gen_ai.tool.call.id": "c1",
-            },
-            start=3,
-            end=4,
-        ),
+        {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "get_weather",
+            "gen_ai.tool.call.id": "c1",
+        },
         SpanSpec(
             id=4,
             parent=1,
@@ -107,9 +93,10 @@ def whole_azure_events() -> Trace:
             end=6,
         ),
     )
+    assert_says_what_happened(trace)
 
 
-def whole_strands() -> Trace:
+def test_a_whole_trace_of_strands() -> None:
     one, two = usages("gen_ai.usage.", "input_tokens", "output_tokens")
     use = {"toolUse": {"toolUseId": "c1", "name": "get_weather", "input": ARGUMENTS}}
     back = {"toolResult": {"toolUseId": "c1", "status": "success", "content": [{"text": RESULT}]}}
@@ -131,7 +118,7 @@ def whole_strands() -> Trace:
         "gen_ai.agent.name": "helper",
         "gen_ai.usage.input_tokens": 250,
     }
-    return trace_of(
+    trace = trace_of(
         SpanSpec(id=1, attributes=root, end=90, scope=scope, events=[user, ("gen_ai.choice", {"message": ANSWER})]),
         SpanSpec(id=2, parent=1, attributes={**chat, **one}, scope=scope, start=1, end=2,
              events=[system, user, ("gen_ai.choice", {"message": dump([use])})]),
@@ -140,14 +127,7 @@ def whole_strands() -> Trace:
              events=[system, user, ("gen_ai.tool.message", {"content": dump([back])}),
                      ("gen_ai.choice", {"message": dump([{"text": ANSWER}])})]),
     )  # fmt: skip
-
-
-def test_a_whole_trace_of_azure_events_says_what_happened() -> None:
-    assert_says_what_happened(whole_azure_events())
-
-
-def test_a_whole_trace_of_strands_says_what_happened() -> None:
-    assert_says_what_happened(whole_strands())
+    assert_says_what_happened(trace)
 
 
 def test_a_score_among_a_spans_events_is_no_message() -> None:

@@ -56,7 +56,7 @@ def test_the_input_of_the_outermost_flow_may_name_the_session() -> None:
         "genkit:isRoot": True,
         "genkit:input": compact({"question": QUESTION, "sessionId": "s-1"}),
     }
-    trace = trace_of(SpanSpec(id=1, attributes=given))
+    trace = trace_of(given)
 
     assert (trace.session_id, trace.session_source, trace.input) == ("s-1", "genkit", QUESTION)
 
@@ -64,4 +64,4 @@ def test_the_input_of_the_outermost_flow_may_name_the_session() -> None:
 def test_an_attribute_says_the_session_before_the_flows_input() -> None:
     given = {"genkit:type": "action", "genkit:metadata:subtype": "flow", "genkit:isRoot": True}
     given |= {"genkit:input": compact({"sessionId": "s-1"}), "session.id": "s-2"}
-    assert trace_of(SpanSpec(id=1, attributes=given)).session_id == "s-2"
+    assert trace_of(given).session_id == "s-2"

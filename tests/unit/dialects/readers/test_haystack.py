@@ -3,7 +3,7 @@
 from typing import Any
 
 from evaluators.model import Trace
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact
 
@@ -41,12 +41,10 @@ def haystack(*, failed: bool, underscore: bool = False) -> Trace:
     if underscore:
         answer, asked = ({f"_{k}": v for k, v in m.items()} for m in (answer, asked))
     return trace_of(
-        SpanSpec(
-            id=1,
-            name="haystack.pipeline.run",
-            attributes={"haystack.pipeline.input_data": compact({"agent": {"messages": [asked]}})},
-            end=9,
-        ),
+        {
+            NAME: "haystack.pipeline.run",
+            "haystack.pipeline.input_data": compact({"agent": {"messages": [asked]}}),
+        },
         component(2, "OpenAIChatGenerator", {"messages": [asked]}, {"replies": [HAYSTACK_ASKED]}),
         component(3, "ToolInvoker", {}, {"tool_messages": [{"role": "tool", **returned}]}),
         component(4, "OpenAIChatGenerator", {"messages": [asked]}, {"replies": [answer]}),

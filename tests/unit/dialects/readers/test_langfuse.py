@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from evaluators.model import Trace
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import ASKED, CALL, FUNCTION, TOLD, assert_whole
 from tests.support.weather import (
     ANSWER,
@@ -16,14 +15,7 @@ from tests.support.weather import (
     dump,
     one_call,
 )
-from tests.support.whole_traces import (
-    HISTORY,
-    OPENAI_TOOL,
-    PROMPT,
-    assert_says_what_happened,
-    assert_says_what_was_offered,
-    three_spans,
-)
+from tests.support.whole_traces import HISTORY, OPENAI_TOOL, PROMPT, assert_whole_turn
 
 
 def langfuse(id_: int, kind: str, *, name: str, start: int, **more: Any) -> SpanSpec:
@@ -48,7 +40,7 @@ def generation(id_: int, given: list[Any], came: Any, *, start: int) -> SpanSpec
 def test_a_span_named_as_a_requested_tool_is_its_execution() -> None:
     failed = {"level": "ERROR", "status_message": "timed out"}
     trace = trace_of(
-        SpanSpec(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        {NAME: "turn"},
         generation(2, [USER], ASKED, start=1),
         langfuse(
             3,
@@ -59,6 +51,7 @@ def test_a_span_named_as_a_requested_tool_is_its_execution() -> None:
             **failed,
         ),
         generation(4, [USER, ASKED, TOLD], SAID, start=5),
+        scope="langfuse-sdk",
     )
 
     call = one_call(trace)
@@ -71,10 +64,11 @@ def test_parallel_calls_take_the_spans_of_their_own_arguments() -> None:
     rome = {"input": compact({"args": [], "kwargs": {"city": "Rome"}}), "output": "sunny"}
     paris = {"input": compact({"args": [], "kwargs": ARGUMENTS}), "output": RESULT}
     trace = trace_of(
-        SpanSpec(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        {NAME: "turn"},
         generation(2, [USER], both, start=1),
         langfuse(3, "span", name="get_weather", start=3, **rome),
         langfuse(4, "span", name="get_weather", start=4, **paris),
+        scope="langfuse-sdk",
     )
 
     found = {compact(call.arguments): call.result for call in trace.tool_calls}
@@ -84,7 +78,7 @@ def test_parallel_calls_take_the_spans_of_their_own_arguments() -> None:
 def test_a_streamed_call_without_its_id_is_found_once_and_has_its_result() -> None:
     nameless = {"role": "assistant", "tool_calls": [{"function": FUNCTION}]}
     trace = trace_of(
-        SpanSpec(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        {NAME: "turn"},
         generation(2, [USER], nameless, start=1),
         langfuse(
             3,
@@ -94,6 +88,7 @@ def test_a_streamed_call_without_its_id_is_found_once_and_has_its_result() -> No
             input=compact([USER, ASKED, TOLD]),
             output=ANSWER,
         ),
+        scope="langfuse-sdk",
     )
 
     assert_whole(trace)
@@ -107,9 +102,10 @@ def silent(id_: int, given: list[Any], *, start: int) -> SpanSpec:
 def test_a_nameless_call_is_found_once_though_another_answer_is_missing() -> None:
     nameless = {"role": "assistant", "tool_calls": [{"function": FUNCTION}]}
     trace = trace_of(
-        SpanSpec(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        {NAME: "turn"},
         generation(2, [USER], nameless, start=1),
         silent(3, [USER, ASKED, TOLD], start=5),
+        scope="langfuse-sdk",
     )
 
     assert one_call(trace).result == RESULT
@@ -119,9 +115,10 @@ def test_a_plain_text_is_an_answer_so_no_history_is_searched_for_its_calls() -> 
     first = langfuse(2, "generation", name="OpenAI", start=1, input=compact([USER]), output="Wait.")
     history = [USER, ASKED, TOLD]
     trace = trace_of(
-        SpanSpec(id=1, name="turn", end=9, scope="langfuse-sdk"),
+        {NAME: "turn"},
         first,
         langfuse(3, "generation", name="OpenAI", start=5, input=compact(history), output=ANSWER),
+        scope="langfuse-sdk",
     )
 
     assert trace.tool_calls == ()
@@ -136,40 +133,29 @@ def test_langfuse_3_keeps_the_session_of_its_langchain_handler_in_metadata() -> 
 
 def test_langfuse_3_with_inputs_on_the_trace_and_a_tool_observation() -> None:
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="agent",
-            scope="langfuse-sdk",
-            end=9,
-            attributes={
-                "langfuse.observation.type": "span",
-                "langfuse.trace.name": "agent",
-                "langfuse.trace.input": dump({"question": QUESTION}),
-                "langfuse.trace.output": dump({"answer": ANSWER}),
-                "session.id": "s-1",
-                "user.id": "u-1",
-            },
-        ),
-        SpanSpec(
-            id=2,
-            parent=1,
-            name="get_weather",
-            scope="langfuse-sdk",
-            start=1,
-            end=2,
-            attributes={
-                "langfuse.observation.type": "tool",
-                "langfuse.observation.input": dump({"args": [], "kwargs": ARGUMENTS}),
-                "langfuse.observation.output": RESULT,
-            },
-        ),
+        {
+            NAME: "agent",
+            "langfuse.observation.type": "span",
+            "langfuse.trace.name": "agent",
+            "langfuse.trace.input": dump({"question": QUESTION}),
+            "langfuse.trace.output": dump({"answer": ANSWER}),
+            "session.id": "s-1",
+            "user.id": "u-1",
+        },
+        {
+            NAME: "get_weather",
+            "langfuse.observation.type": "tool",
+            "langfuse.observation.input": dump({"args": [], "kwargs": ARGUMENTS}),
+            "langfuse.observation.output": RESULT,
+        },
+        scope="langfuse-sdk",
     )
 
     assert_whole(trace)
     assert (trace.session_id, trace.user_id) == ("s-1", "u-1")
 
 
-def whole_langfuse() -> Trace:
+def test_a_whole_trace_of_langfuse() -> None:
     def generation(messages: Any, output: Any, given: int, came: int) -> dict[str, Any]:
         return {
             "langfuse.observation.type": "generation",
@@ -181,7 +167,7 @@ def whole_langfuse() -> Trace:
         }
 
     call = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-    return three_spans(
+    assert_whole_turn(
         scope="langfuse-sdk",
         root={
             "langfuse.observation.type": "agent",
@@ -195,11 +181,3 @@ def whole_langfuse() -> Trace:
         },
         last=generation(HISTORY, {"role": "assistant", "content": ANSWER}, 150, 20),
     )
-
-
-def test_a_whole_trace_of_langfuse_says_what_happened() -> None:
-    assert_says_what_happened(whole_langfuse())
-
-
-def test_a_whole_trace_of_langfuse_says_which_tools_were_offered() -> None:
-    assert_says_what_was_offered(whole_langfuse())

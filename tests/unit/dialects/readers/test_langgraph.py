@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 
 Run = dict[str, str]
 """LangChain's metadata of a run."""
@@ -95,10 +95,7 @@ def test_a_span_around_an_agent_under_its_runs_name_is_no_agent() -> None:
     inner = made(traceloop, "workflow", 2, 1, "nightly run.workflow", {"lc_agent_name": "bot"})
 
     trace = trace_of(
-        SpanSpec(id=1, name="invoke_agent nightly run", attributes=run, end=99),
-        SpanSpec(
-            id=2, parent=1, name=inner.name, attributes={**inner.attributes, **run}, start=1, end=9
-        ),
+        {NAME: "invoke_agent nightly run", **run}, {NAME: inner.name, **inner.attributes, **run}
     )
 
     assert (trace.agent, trace.agents) == ("bot", ("bot",))

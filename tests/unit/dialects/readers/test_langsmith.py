@@ -2,52 +2,36 @@
 
 from typing import Any
 
-from evaluators.model import Trace
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, trace_of
 from tests.support.openai_messages import assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump
-from tests.support.whole_traces import (
-    OPENAI_TOOL,
-    assert_says_what_happened,
-    three_spans,
-    usages,
-)
+from tests.support.whole_traces import OPENAI_TOOL, assert_whole_turn, usages
 
 
 def test_langsmith_exports_its_runs() -> None:
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="AgentExecutor",
-            scope="langsmith",
-            end=9,
-            attributes={
-                "langsmith.span.kind": "chain",
-                "langsmith.trace.name": "AgentExecutor",
-                "langsmith.metadata.session_id": "s-1",
-                "gen_ai.prompt": dump({"input": QUESTION}),
-                "gen_ai.completion": dump({"output": ANSWER}),
-            },
-        ),
-        SpanSpec(
-            id=2,
-            parent=1,
-            name="get_weather",
-            start=1,
-            end=2,
-            attributes={
-                "langsmith.span.kind": "tool",
-                "gen_ai.prompt": dump({"input": "{'city': 'Paris'}"}),
-                "gen_ai.completion": dump({"output": RESULT}),
-            },
-        ),
+        {
+            NAME: "AgentExecutor",
+            "langsmith.span.kind": "chain",
+            "langsmith.trace.name": "AgentExecutor",
+            "langsmith.metadata.session_id": "s-1",
+            "gen_ai.prompt": dump({"input": QUESTION}),
+            "gen_ai.completion": dump({"output": ANSWER}),
+        },
+        {
+            NAME: "get_weather",
+            "langsmith.span.kind": "tool",
+            "gen_ai.prompt": dump({"input": "{'city': 'Paris'}"}),
+            "gen_ai.completion": dump({"output": RESULT}),
+        },
+        scope="langsmith",
     )
 
     assert_whole(trace)
     assert trace.session_id == "s-1"
 
 
-def whole_langsmith() -> Trace:
+def test_a_whole_trace_of_langsmith() -> None:
     one, two = usages("gen_ai.usage.", "input_tokens", "output_tokens")
     call = {"name": "get_weather", "args": ARGUMENTS, "id": "c1", "type": "tool_call"}
     asking = {
@@ -88,7 +72,9 @@ def whole_langsmith() -> Trace:
         }
     )
     kind = {"langsmith.span.kind": "llm", "tools": dump([OPENAI_TOOL])}
-    return three_spans(
+    assert_whole_turn(
+        agents=(),
+        offered=False,
         scope="langsmith",
         root={
             "langsmith.span.kind": "chain",
@@ -109,7 +95,3 @@ def whole_langsmith() -> Trace:
         },
         last={**kind, **two, "gen_ai.completion": generations({"content": ANSWER})},
     )
-
-
-def test_a_whole_trace_of_langsmith_says_what_happened() -> None:
-    assert_says_what_happened(whole_langsmith(), agents=())

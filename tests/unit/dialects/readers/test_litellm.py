@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import ASKED, CALL, TOLD, assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, SAID, USER, dump, one_call
 
@@ -33,17 +33,8 @@ def litellm(call_type: str) -> dict[str, Any]:
 def test_litellm_calls_of_every_type_are_model_calls_and_counted_once() -> None:
     for call_type in ("completion", "acompletion", "responses", "aresponses", "anthropic_messages"):
         trace = trace_of(
-            SpanSpec(
-                id=1, name="Received Proxy Server Request", attributes=litellm(call_type), end=9
-            ),
-            SpanSpec(
-                id=2,
-                parent=1,
-                name="litellm_request",
-                attributes=litellm(call_type),
-                start=1,
-                end=8,
-            ),
+            {NAME: "Received Proxy Server Request", **litellm(call_type)},
+            {NAME: "litellm_request", **litellm(call_type)},
             SpanSpec(id=3, parent=2, name="raw_gen_ai_request", attributes={"llm.openai.id": "x"}),
         )
 
@@ -64,20 +55,14 @@ def test_a_litellm_tool_answer_in_parts_is_its_text() -> None:
     ]
     said = [{"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}]
     trace = trace_of(
-        SpanSpec(id=1, end=9),
-        SpanSpec(id=2, parent=1, attributes=litellm("acompletion"), start=1, end=2),
-        SpanSpec(
-            id=3,
-            parent=1,
-            start=3,
-            end=4,
-            attributes={
-                **litellm("acompletion"),
-                "gen_ai.response.id": "chatcmpl-2",
-                "gen_ai.input.messages": dump(history),
-                "gen_ai.output.messages": dump(said),
-            },
-        ),
+        {},
+        litellm("acompletion"),
+        {
+            **litellm("acompletion"),
+            "gen_ai.response.id": "chatcmpl-2",
+            "gen_ai.input.messages": dump(history),
+            "gen_ai.output.messages": dump(said),
+        },
     )
 
     assert_whole(trace)
@@ -106,11 +91,7 @@ def test_litellms_raw_request_has_the_calls_that_its_own_span_loses() -> None:
             ),
         )
 
-    trace = trace_of(
-        SpanSpec(id=1, name="turn", end=9),
-        *pair(2, [USER], ASKED),
-        *pair(4, [USER, ASKED, TOLD], SAID),
-    )
+    trace = trace_of({NAME: "turn"}, *pair(2, [USER], ASKED), *pair(4, [USER, ASKED, TOLD], SAID))
 
     assert_whole(trace)
     assert (trace.tokens.input, len(trace.model_calls)) == (14, 2)
@@ -136,7 +117,7 @@ def test_what_litellm_hides_is_no_content() -> None:
         "llm.openai.choices": repr(said),
     }
 
-    trace = trace_of(SpanSpec(id=1, scope="litellm", attributes=attributes))
+    trace = trace_of(attributes, scope="litellm")
 
     assert (trace.input, trace.output) == (None, None)
     assert "no_content" in trace.gaps

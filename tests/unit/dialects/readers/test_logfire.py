@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import ASKED, TOLD, assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, SAID, USER, compact, one_call
 
@@ -65,11 +65,7 @@ def test_logfires_anthropic_calls_have_their_arguments_one_level_down() -> None:
     wrapped = {"function": {"name": "get_weather", "arguments": compact({"input": ARGUMENTS})}}
     use = {"type": "tool_use", "id": "t1", "name": "get_weather", "input": ARGUMENTS}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": RESULT}
-    history = [
-        USER,
-        {"role": "assistant", "content": [use]},
-        {"role": "user", "content": [result]},
-    ]
+    history = [USER, {"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
     trace = trace_of(
         logfire(1, "turn", scope="logfire"),
         logfire(
@@ -143,6 +139,6 @@ def test_logfires_spans_of_the_agents_sdk() -> None:
 
 
 def test_a_group_of_another_instrumentation_is_no_session() -> None:
-    trace = trace_of(SpanSpec(id=1, name="consume", attributes={"group_id": "billing"}))
+    trace = trace_of({NAME: "consume", "group_id": "billing"})
 
     assert trace.session_source == "trace"

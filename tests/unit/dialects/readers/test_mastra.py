@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact, dump, one_call
 
@@ -19,38 +19,27 @@ def test_mastra_agent_model_and_tool() -> None:
     }
     said = [{"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}]
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="invoke_agent weather-agent",
-            scope="@mastra/otel-exporter",
-            attributes={
-                **mastra("agent_run"),
-                "gen_ai.operation.name": "invoke_agent",
-                "gen_ai.agent.name": "weather-agent",
-                "gen_ai.conversation.id": "thread-7",
-                "gen_ai.tool.definitions": dump(["get_weather"]),
-                "gen_ai.system_instructions": "Be brief.",
-                "mastra.agent_run.input": dump([{"role": "user", "content": QUESTION}]),
-                "mastra.agent_run.output": dump({"text": ANSWER}),
-            },
-            end=9,
-        ),
-        SpanSpec(
-            id=2,
-            parent=1,
-            name="chat gpt-4o",
-            start=1,
-            end=2,
-            attributes={
-                **mastra("model_generation"),
-                "gen_ai.operation.name": "chat",
-                "gen_ai.request.model": "gpt-4o",
-                "gen_ai.input.messages": dump(parts_in),
-                "gen_ai.output.messages": dump([asked]),
-                "gen_ai.usage.input_tokens": 10,
-                "gen_ai.usage.output_tokens": 2,
-            },
-        ),
+        {
+            NAME: "invoke_agent weather-agent",
+            **mastra("agent_run"),
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": "weather-agent",
+            "gen_ai.conversation.id": "thread-7",
+            "gen_ai.tool.definitions": dump(["get_weather"]),
+            "gen_ai.system_instructions": "Be brief.",
+            "mastra.agent_run.input": dump([{"role": "user", "content": QUESTION}]),
+            "mastra.agent_run.output": dump({"text": ANSWER}),
+        },
+        {
+            NAME: "chat gpt-4o",
+            **mastra("model_generation"),
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": "gpt-4o",
+            "gen_ai.input.messages": dump(parts_in),
+            "gen_ai.output.messages": dump([asked]),
+            "gen_ai.usage.input_tokens": 10,
+            "gen_ai.usage.output_tokens": 2,
+        },
         SpanSpec(
             id=3,
             parent=2,
@@ -59,37 +48,26 @@ def test_mastra_agent_model_and_tool() -> None:
             end=2,
             attributes={**mastra("model_step"), "gen_ai.operation.name": "model_step"},
         ),
-        SpanSpec(
-            id=4,
-            parent=1,
-            name="execute_tool get_weather",
-            start=3,
-            end=4,
-            attributes={
-                **mastra("tool_call"),
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": "get_weather",
-                "gen_ai.tool.call.id": "c1",
-                "gen_ai.tool.call.arguments": dump(ARGUMENTS),
-                "gen_ai.tool.call.result": RESULT,
-            },
-        ),
-        SpanSpec(
-            id=5,
-            parent=1,
-            name="chat gpt-4o",
-            start=5,
-            end=6,
-            attributes={
-                **mastra("model_generation"),
-                "gen_ai.operation.name": "chat",
-                "gen_ai.request.model": "gpt-4o",
-                "gen_ai.input.messages": dump(parts_in),
-                "gen_ai.output.messages": dump(said),
-                "gen_ai.usage.input_tokens": 20,
-                "gen_ai.usage.output_tokens": 3,
-            },
-        ),
+        {
+            NAME: "execute_tool get_weather",
+            **mastra("tool_call"),
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "get_weather",
+            "gen_ai.tool.call.id": "c1",
+            "gen_ai.tool.call.arguments": dump(ARGUMENTS),
+            "gen_ai.tool.call.result": RESULT,
+        },
+        {
+            NAME: "chat gpt-4o",
+            **mastra("model_generation"),
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": "gpt-4o",
+            "gen_ai.input.messages": dump(parts_in),
+            "gen_ai.output.messages": dump(said),
+            "gen_ai.usage.input_tokens": 20,
+            "gen_ai.usage.output_tokens": 3,
+        },
+        scope="@mastra/otel-exporter",
     )
 
     assert_whole(trace)
@@ -104,15 +82,12 @@ def test_mastra_agent_model_and_tool() -> None:
 
 def test_a_mastra_run_whose_model_calls_are_not_exported_still_has_question_and_answer() -> None:
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            attributes={
-                **mastra("agent_run"),
-                "gen_ai.operation.name": "invoke_agent",
-                "mastra.agent_run.input": dump([{"role": "user", "content": QUESTION}]),
-                "mastra.agent_run.output": dump({"text": ANSWER}),
-            },
-        )
+        {
+            **mastra("agent_run"),
+            "gen_ai.operation.name": "invoke_agent",
+            "mastra.agent_run.input": dump([{"role": "user", "content": QUESTION}]),
+            "mastra.agent_run.output": dump({"text": ANSWER}),
+        }
     )
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
@@ -131,7 +106,7 @@ def test_a_mastra_error_is_read_from_its_attribute_where_the_status_has_no_words
         },
     )
 
-    assert one_call(trace_of(SpanSpec(id=1), tool)).error == "no such city"
+    assert one_call(trace_of({}, tool)).error == "no such city"
 
 
 def test_mastra_before_1_0() -> None:
@@ -184,6 +159,6 @@ def test_a_models_step_of_mastra_1_0_has_the_request_as_it_was_sent() -> None:
         "mastra.model_step.input": compact(body),
     }
 
-    trace = trace_of(SpanSpec(id=1, attributes=step, scope="@mastra/otel-exporter"))
+    trace = trace_of(step, scope="@mastra/otel-exporter")
 
     assert [tool.name for tool in trace.tools_offered] == ["get_weather"]

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from evaluators.model import Trace
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import ASKED, CALL, assert_whole
 from tests.support.weather import (
     ANSWER,
@@ -16,14 +15,7 @@ from tests.support.weather import (
     dump,
     one_call,
 )
-from tests.support.whole_traces import (
-    HISTORY,
-    OPENAI_TOOL,
-    PROMPT,
-    assert_says_what_happened,
-    assert_says_what_was_offered,
-    three_spans,
-)
+from tests.support.whole_traces import HISTORY, OPENAI_TOOL, PROMPT, assert_whole_turn
 
 
 def mlflow(id_: int, kind: str, *, parent: int = 1, events: Any = (), **more: Any) -> SpanSpec:
@@ -71,7 +63,7 @@ def test_an_untyped_mlflow_span_named_as_a_requested_tool_is_its_execution() -> 
 def test_a_dspy_tool_under_mlflow_says_its_name_and_parameters_apart() -> None:
     said = {"name": compact("get_weather"), "description": compact("Weather."), "args": "{}"}
     own = {"mlflow.spanType": compact("TOOL"), "mlflow.spanInputs": compact(ARGUMENTS)}
-    trace = trace_of(SpanSpec(id=1, name="Tool.get_weather", attributes={**own, **said}))
+    trace = trace_of({NAME: "Tool.get_weather", **own, **said})
 
     assert one_call(trace).name == "get_weather"
     assert [tool.name for tool in trace.tools_offered] == ["get_weather"]
@@ -128,7 +120,7 @@ def test_pydantic_ai_under_mlflow_has_spans_named_for_its_methods() -> None:
     assert (one_call(trace).id, one_call(trace).span_id) == ("c1", f"{3:016x}")
 
 
-def whole_mlflow() -> Trace:
+def test_a_whole_trace_of_mlflow() -> None:
     def call(messages: Any, message: Any, given: int, came: int) -> dict[str, Any]:
         return {
             "mlflow.spanType": dump("CHAT_MODEL"),
@@ -138,7 +130,7 @@ def whole_mlflow() -> Trace:
         }
 
     asked = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-    return three_spans(
+    assert_whole_turn(
         scope="mlflow.tracing.provider",
         root={"mlflow.spanType": dump("AGENT"), "mlflow.spanInputs": dump({"question": QUESTION})},
         first=call(PROMPT, asked, 100, 10),
@@ -149,11 +141,3 @@ def whole_mlflow() -> Trace:
         },
         last=call(HISTORY, {"role": "assistant", "content": ANSWER}, 150, 20),
     )
-
-
-def test_a_whole_trace_of_mlflow_says_what_happened() -> None:
-    assert_says_what_happened(whole_mlflow())
-
-
-def test_a_whole_trace_of_mlflow_says_which_tools_were_offered() -> None:
-    assert_says_what_was_offered(whole_mlflow())

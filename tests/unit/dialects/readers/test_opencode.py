@@ -17,11 +17,7 @@ def span(id_: int, operation: str, **attributes: Any) -> SpanSpec:
         start=id_,
         end=id_ + 1,
         scope="opencode",
-        attributes={
-            "ai.operationId": operation,
-            "ai.telemetry.functionId": "session.llm",
-            **given,
-        },
+        attributes={"ai.operationId": operation, "ai.telemetry.functionId": "session.llm", **given},
     )
 
 

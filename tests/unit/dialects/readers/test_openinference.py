@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from evaluators.model import Trace
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.openai_messages import CALL
 from tests.support.openinference import asked, calls, chain, flat, llm
@@ -11,10 +10,8 @@ from tests.support.whole_traces import (
     HISTORY,
     OPENAI_TOOL,
     PROMPT,
-    assert_says_what_happened,
-    assert_says_what_was_offered,
+    assert_whole_turn,
     flattened,
-    three_spans,
     usages,
 )
 
@@ -176,11 +173,11 @@ def test_functions_that_gemini_called_by_itself_are_calls() -> None:
     assert calls(trace) == [("get_weather", ARGUMENTS, {"result": RESULT}, False)]
 
 
-def whole_openinference() -> Trace:
+def test_a_whole_trace_of_openinference() -> None:
     one, two = usages("llm.token_count.", "prompt", "completion")
     common = {"openinference.span.kind": "LLM", "llm.tools.0.tool.json_schema": dump(OPENAI_TOOL)}
     call = {"role": "assistant", "tool_calls": [CALL]}
-    return three_spans(
+    assert_whole_turn(
         scope="openinference.instrumentation.agno",
         root={"openinference.span.kind": "AGENT", "agent.name": "helper"},
         first={
@@ -206,7 +203,7 @@ def whole_openinference() -> Trace:
     )
 
 
-def whole_openinference_unflattened() -> Trace:
+def test_a_whole_trace_of_openinference_unflattened() -> None:
     """An instrumentation that only records the request and the answer (instructor, portkey, older ones)."""
     one, two = usages("llm.token_count.", "prompt", "completion")
     request = {"model": "gpt-4o-mini", "messages": PROMPT, "tools": [OPENAI_TOOL]}
@@ -215,7 +212,7 @@ def whole_openinference_unflattened() -> Trace:
     }
     done = {"choices": [{"message": {"role": "assistant", "content": ANSWER}}]}
     kind = {"openinference.span.kind": "LLM"}
-    return three_spans(
+    assert_whole_turn(
         scope="openinference.instrumentation.portkey",
         root={"openinference.span.kind": "AGENT", "agent.name": "helper"},
         first={**kind, **one, "input.value": dump(request), "output.value": dump(answer)},
@@ -242,28 +239,13 @@ def test_what_openinference_hides_is_no_content() -> None:
     trace = trace_of(
         chain("langchain", input__value="__REDACTED__", output__value="__REDACTED__"),
         llm(1, "langchain", flat("input", masked), flat("output", masked), **hidden),
-        SpanSpec(id=3, parent=1, scope="openinference.instrumentation.langchain", attributes=tool),
+        tool,
+        scope="openinference.instrumentation.langchain",
     )
 
     assert (trace.input, trace.output) == (None, None)
     assert "no_content" in trace.gaps
     assert calls(trace) == [("get_weather", None, None, False)]
-
-
-def test_a_whole_trace_of_openinference_says_what_happened() -> None:
-    assert_says_what_happened(whole_openinference())
-
-
-def test_a_whole_trace_of_openinference_says_which_tools_were_offered() -> None:
-    assert_says_what_was_offered(whole_openinference())
-
-
-def test_a_whole_trace_of_openinference_unflattened_says_what_happened() -> None:
-    assert_says_what_happened(whole_openinference_unflattened())
-
-
-def test_a_whole_trace_of_openinference_unflattened_says_which_tools_were_offered() -> None:
-    assert_says_what_was_offered(whole_openinference_unflattened())
 
 
 def test_a_call_without_arguments_is_one_of_a_tool_that_takes_none() -> None:
@@ -276,7 +258,7 @@ def test_a_call_without_arguments_is_one_of_a_tool_that_takes_none() -> None:
         f"{message}.tool_calls.0.tool_call.function.name": "now",
     }
 
-    (whole,) = trace_of(SpanSpec(id=1, attributes=attributes)).tool_calls
+    (whole,) = trace_of(attributes).tool_calls
     (cut,) = trace_of(SpanSpec(id=1, attributes=attributes, dropped=1)).tool_calls
 
     assert (whole.arguments, cut.arguments) == ({}, None)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
 
@@ -12,34 +12,24 @@ from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one
 @pytest.mark.parametrize("key", ["graph.node.name", "agent_name"])
 def test_an_agent_has_its_own_name_not_its_random_id(key: str) -> None:
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="Weather_Agent.run",
-            end=9,
-            attributes={
-                "openinference.span.kind": "AGENT",
-                "graph.node.id": "4f1c0de51a7b99aa",
-                key: "Weather Agent",
-                "session.id": "s-1",
-                "input.value": QUESTION,
-                "output.value": ANSWER,
-            },
-        ),
-        SpanSpec(
-            id=2,
-            parent=1,
-            name="get_weather",
-            start=1,
-            end=2,
-            attributes={
-                "openinference.span.kind": "TOOL",
-                "tool.name": "get_weather",
-                "tool.description": "The weather.",
-                "tool.parameters": dump(ARGUMENTS),
-                "input.value": dump(ARGUMENTS),
-                "output.value": RESULT,
-            },
-        ),
+        {
+            NAME: "Weather_Agent.run",
+            "openinference.span.kind": "AGENT",
+            "graph.node.id": "4f1c0de51a7b99aa",
+            key: "Weather Agent",
+            "session.id": "s-1",
+            "input.value": QUESTION,
+            "output.value": ANSWER,
+        },
+        {
+            NAME: "get_weather",
+            "openinference.span.kind": "TOOL",
+            "tool.name": "get_weather",
+            "tool.description": "The weather.",
+            "tool.parameters": dump(ARGUMENTS),
+            "input.value": dump(ARGUMENTS),
+            "output.value": RESULT,
+        },
     )
 
     assert_whole(trace)
@@ -62,7 +52,7 @@ def test_a_beeai_tool_has_its_own_arguments() -> None:
         },
     )
 
-    trace = trace_of(SpanSpec(id=1), tool)
+    trace = trace_of({}, tool)
 
     call = one_call(trace)
     assert (call.arguments, call.result) == (ARGUMENTS, RESULT)
@@ -72,32 +62,22 @@ def test_a_beeai_tool_has_its_own_arguments() -> None:
 
 def test_a_llama_index_agent_under_openinference() -> None:
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="FunctionAgent.run",
-            end=9,
-            attributes={
-                "openinference.span.kind": "AGENT",
-                "input.value": dump({"user_msg": QUESTION}),
-                "output.value": ANSWER,
-            },
-        ),
-        SpanSpec(
-            id=2,
-            parent=1,
-            name="FunctionTool.acall",
-            scope="openinference.instrumentation.llama_index",
-            start=1,
-            end=2,
-            attributes={
-                "openinference.span.kind": "TOOL",
-                "tool.name": "get_weather",
-                "tool.description": "get_weather(city: str)",
-                "tool.parameters": dump({"properties": {"city": {"type": "string"}}}),
-                "input.value": dump({"kwargs": ARGUMENTS}),
-                "output.value": RESULT,
-            },
-        ),
+        {
+            NAME: "FunctionAgent.run",
+            "openinference.span.kind": "AGENT",
+            "input.value": dump({"user_msg": QUESTION}),
+            "output.value": ANSWER,
+        },
+        {
+            NAME: "FunctionTool.acall",
+            "openinference.span.kind": "TOOL",
+            "tool.name": "get_weather",
+            "tool.description": "get_weather(city: str)",
+            "tool.parameters": dump({"properties": {"city": {"type": "string"}}}),
+            "input.value": dump({"kwargs": ARGUMENTS}),
+            "output.value": RESULT,
+        },
+        scope="openinference.instrumentation.llama_index",
     )
 
     assert_whole(trace)
@@ -130,7 +110,7 @@ def test_a_llama_index_tool_says_its_name_and_result_in_its_output() -> None:
             id=2, parent=1, name="FunctionTool.tool", scope=scope, attributes=attributes
         )
 
-        call = one_call(trace_of(SpanSpec(id=1), tool))
+        call = one_call(trace_of({}, tool))
 
         assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
 
@@ -139,32 +119,22 @@ def test_a_haystack_pipeline_under_openinference() -> None:
     said = {"openinference.span.kind": "LLM", "llm.model_name": "gpt-4o"}
     messages = "llm.input_messages"
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="Pipeline.run",
-            end=9,
-            attributes={
-                "openinference.span.kind": "CHAIN",
-                "input.value": dump({"data": {"llm": {"messages": "..."}}, "include": None}),
-                "output.value": dump({"llm": {"replies": ["ChatMessage(...)"]}}),
-            },
-        ),
-        SpanSpec(
-            id=2,
-            parent=1,
-            name="OpenAIChatGenerator.run",
-            start=1,
-            end=2,
-            attributes={
-                **said,
-                f"{messages}.0.message.role": "user",
-                f"{messages}.0.message.content": QUESTION,
-                "llm.output_messages.0.message.role": "assistant",
-                "llm.output_messages.0.message.content": ANSWER,
-                "llm.token_count.prompt": 3,
-                "llm.token_count.completion": 4,
-            },
-        ),
+        {
+            NAME: "Pipeline.run",
+            "openinference.span.kind": "CHAIN",
+            "input.value": dump({"data": {"llm": {"messages": "..."}}, "include": None}),
+            "output.value": dump({"llm": {"replies": ["ChatMessage(...)"]}}),
+        },
+        {
+            NAME: "OpenAIChatGenerator.run",
+            **said,
+            f"{messages}.0.message.role": "user",
+            f"{messages}.0.message.content": QUESTION,
+            "llm.output_messages.0.message.role": "assistant",
+            "llm.output_messages.0.message.content": ANSWER,
+            "llm.token_count.prompt": 3,
+            "llm.token_count.completion": 4,
+        },
     )
 
     assert (trace.tokens.input, trace.tokens.output) == (3, 4)
@@ -173,15 +143,15 @@ def test_a_haystack_pipeline_under_openinference() -> None:
 
 def test_the_frameworks_own_name_of_an_agent_is_before_the_instrumentations() -> None:
     named = {"openinference.span.kind": "AGENT", "agent.name": "strands_agent"}
-    trace = trace_of(SpanSpec(id=1, attributes={**named, "gen_ai.agent.name": "clerk"}))
+    trace = trace_of({**named, "gen_ai.agent.name": "clerk"})
 
     assert trace.agent == "clerk"
 
 
 def test_a_workflow_around_an_agent_is_not_the_agent() -> None:
     agent = {"openinference.span.kind": "AGENT"}
-    outer = SpanSpec(id=1, attributes={**agent, "agent.name": "Support workflow"}, end=9)
-    inner = SpanSpec(id=2, parent=1, attributes={**agent, "agent.name": "clerk"}, end=8)
+    outer = {**agent, "agent.name": "Support workflow"}
+    inner = {**agent, "agent.name": "clerk"}
 
     assert trace_of(outer, inner).agent == "clerk"
     assert trace_of(outer).agent == "Support workflow"

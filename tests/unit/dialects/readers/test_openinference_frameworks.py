@@ -188,7 +188,7 @@ def test_the_repr_of_a_stream_is_no_answer_so_the_history_tells_its_calls() -> N
     said = {"output.value": "<groq.Stream object at 0x7f6d55fc3750>"}
     sent = {"role": "tool", "tool_call_id": "c1", "content": RESULT}
     trace = trace_of(
-        SpanSpec(id=1, end=99),
+        {},
         llm(1, "groq", flat("input", USER), said),
         llm(2, "groq", flat("input", USER, asked("Paris", ids=("c1",)), sent), said),
     )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.support.conventions import ROOT, asks, chat
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
 
 
@@ -75,14 +75,11 @@ def test_a_traced_function_whose_result_was_sent_to_a_model_is_a_tool() -> None:
 
 
 def test_a_traced_function_inside_a_tools_span_is_that_call() -> None:
-    tool = SpanSpec(
-        id=3,
-        parent=1,
-        name="execute_tool get_weather",
-        start=3,
-        end=6,
-        attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_weather"},
-    )
+    tool = {
+        NAME: "execute_tool get_weather",
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "get_weather",
+    }
     inner = function(4, "get_weather", parent=3, start=4, end=5, attributes=GIVEN)
     asked = chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")})
 

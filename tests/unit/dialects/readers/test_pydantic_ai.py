@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from evaluators.model import Trace
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.openai_messages import ASKED, CALL
 from tests.support.openinference import calls
@@ -17,13 +16,7 @@ from tests.support.weather import (
     dump,
     one_call,
 )
-from tests.support.whole_traces import (
-    SCHEMA,
-    assert_says_what_happened,
-    assert_says_what_was_offered,
-    three_spans,
-    usages,
-)
+from tests.support.whole_traces import SCHEMA, assert_whole_turn, usages
 
 
 def test_pydantic_ai_before_0_1_tells_a_failed_tool_by_its_retry_prompt() -> None:
@@ -81,7 +74,7 @@ def test_a_pydantic_ai_span_with_openinference_notes_is_read_as_its_own() -> Non
     assert calls(trace) == [("get_weather", ARGUMENTS, RESULT, False)]
 
 
-def whole_pydantic_ai_events() -> Trace:
+def test_a_whole_trace_of_pydantic_ai_events() -> None:
     """pydantic-ai before its messages became attributes: `events` and `all_messages_events`."""
     one, two = usages("gen_ai.usage.", "input_tokens", "output_tokens")
     system = {"event.name": "gen_ai.system.message", "role": "system", "content": "Be brief."}
@@ -103,7 +96,7 @@ def whole_pydantic_ai_events() -> Trace:
     again = {"event.name": "gen_ai.assistant.message", **asked}
     parameters = {"function_tools": [{"name": "get_weather", "parameters_json_schema": SCHEMA}]}
     common = {"gen_ai.operation.name": "chat", "model_request_parameters": dump(parameters)}
-    return three_spans(
+    assert_whole_turn(
         scope="pydantic-ai",
         root_name="agent run",
         root={
@@ -121,11 +114,3 @@ def whole_pydantic_ai_events() -> Trace:
         },
         last={**common, **two, "events": dump([system, user, again, result, done])},
     )
-
-
-def test_a_whole_trace_of_pydantic_ai_events_says_what_happened() -> None:
-    assert_says_what_happened(whole_pydantic_ai_events())
-
-
-def test_a_whole_trace_of_pydantic_ai_events_says_which_tools_were_offered() -> None:
-    assert_says_what_was_offered(whole_pydantic_ai_events())

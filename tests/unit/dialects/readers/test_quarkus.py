@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.conventions import tool
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, dump, one_call
 
 SCOPE = "io.quarkus.opentelemetry"
@@ -25,7 +25,7 @@ def test_a_question_is_read_only_where_nothing_but_a_system_prompt_was_sent_too(
     given = {"gen_ai.request.model": "gpt-4o-mini", "gen_ai.response.id": "r"}
     given |= {"gen_ai.prompt": prompt, "gen_ai.completion": ANSWER}
     given |= {"gen_ai.response.model": "gpt-4o-mini"}
-    trace = trace_of(SpanSpec(id=1, name="completion", scope=SCOPE, attributes=given))
+    trace = trace_of({NAME: "completion", **given}, scope=SCOPE)
 
     assert (trace.input, trace.output, trace.dialects) == (question, ANSWER, ("quarkus",))
     assert len(trace.model_calls) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from evaluators.model import Trace
 from tests.support.conventions import CHAT, tool
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.weather import ANSWER, QUESTION
 
 COUNTS = {"gen_ai.usage.input_tokens": "5", "gen_ai.usage.output_tokens": "3"}
@@ -41,7 +41,7 @@ def test_a_step_alone_is_no_turn(step: dict[str, Any]) -> None:
 
 def test_steps_under_a_span_of_the_application_are_a_turn() -> None:
     step = span("rig::agent_chat", {**CHAT, **COUNTS}, parent=1)
-    trace = trace_of(SpanSpec(id=1, name="turn", end=9), step)
+    trace = trace_of({NAME: "turn"}, step)
 
     assert trace.is_turn
     assert trace.tokens.input == 5

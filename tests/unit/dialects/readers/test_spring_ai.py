@@ -5,25 +5,21 @@ from typing import Any
 import pytest
 
 from evaluators.model import Trace
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact, one_call
 
 
 def test_spring_ai() -> None:
     chat = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": "5"}
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="spring_ai chat_client",
-            attributes={
-                "spring.ai.kind": "chat_client",
-                "gen_ai.operation.name": "framework",
-                "gen_ai.system": "spring_ai",
-                "spring.ai.chat.client.conversation.id": "s-1",
-                "spring.ai.chat.client.tool.names": compact(["get_weather"]),
-            },
-            end=99,
-        ),
+        {
+            NAME: "spring_ai chat_client",
+            "spring.ai.kind": "chat_client",
+            "gen_ai.operation.name": "framework",
+            "gen_ai.system": "spring_ai",
+            "spring.ai.chat.client.conversation.id": "s-1",
+            "spring.ai.chat.client.tool.names": compact(["get_weather"]),
+        },
         SpanSpec(
             id=2,
             parent=1,
@@ -83,7 +79,7 @@ def called(number: int, name: str = "tool_call get_weather", result: str = '"rai
 
 
 def in_loop(*steps: SpanSpec) -> Trace:
-    return trace_of(SpanSpec(id=1, name="call", end=99), *steps)
+    return trace_of({NAME: "call"}, *steps)
 
 
 def counts(trace: Trace) -> list[tuple[int | None, int | None]]:
@@ -122,5 +118,5 @@ def test_a_filter_of_the_users_own_writes_the_conventions_words() -> None:
     words = compact([{"role": "user", "content": QUESTION}])
     said = compact([{"role": "assistant", "content": ANSWER}])
     given = {"spring.ai.kind": "chat_client", "gen_ai.input.messages": words}
-    trace = trace_of(SpanSpec(id=1, attributes={**given, "gen_ai.output.messages": said}))
+    trace = trace_of({**given, "gen_ai.output.messages": said})
     assert (trace.input, trace.output) == (QUESTION, ANSWER)

@@ -1,17 +1,9 @@
 """The Vercel AI SDK."""
 
-from evaluators.model import Trace
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, trace_of
 from tests.support.openai_messages import assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact, dump
-from tests.support.whole_traces import (
-    PROMPT,
-    SCHEMA,
-    assert_says_what_happened,
-    assert_says_what_was_offered,
-    three_spans,
-    usages,
-)
+from tests.support.whole_traces import PROMPT, SCHEMA, assert_whole_turn, usages
 
 
 def test_vercel_version_4_names() -> None:
@@ -19,61 +11,39 @@ def test_vercel_version_4_names() -> None:
     usage = {"ai.usage.promptTokens": 7, "ai.usage.completionTokens": 2}
     ask = dump([{"role": "user", "content": [{"type": "text", "text": QUESTION}]}])
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="ai.generateText",
-            end=9,
-            attributes={
-                "ai.operationId": "ai.generateText",
-                "ai.telemetry.functionId": "weather-agent",
-                "ai.telemetry.metadata.sessionId": "s-1",
-                "ai.prompt": dump({"prompt": QUESTION}),
-                "ai.response.text": ANSWER,
-                "ai.usage.promptTokens": 14,
-                "ai.usage.completionTokens": 4,
-            },
-        ),
-        SpanSpec(
-            id=2,
-            parent=1,
-            start=1,
-            end=2,
-            attributes={
-                "ai.operationId": "ai.generateText.doGenerate",
-                "ai.prompt.format": "prompt",
-                "ai.prompt.messages": ask,
-                "ai.prompt.tools": [
-                    dump({"type": "function", "name": "get_weather", "parameters": {}})
-                ],
-                "ai.response.toolCalls": dump([{**call, "args": dump(ARGUMENTS)}]),
-                **usage,
-            },
-        ),
-        SpanSpec(
-            id=3,
-            parent=1,
-            start=3,
-            end=4,
-            attributes={
-                "ai.operationId": "ai.toolCall",
-                "ai.toolCall.name": "get_weather",
-                "ai.toolCall.id": "c1",
-                "ai.toolCall.args": dump(ARGUMENTS),
-                "ai.toolCall.result": dump(RESULT),
-            },
-        ),
-        SpanSpec(
-            id=4,
-            parent=1,
-            start=5,
-            end=6,
-            attributes={
-                "ai.operationId": "ai.generateText.doGenerate",
-                "ai.prompt.messages": ask,
-                "ai.response.text": ANSWER,
-                **usage,
-            },
-        ),
+        {
+            NAME: "ai.generateText",
+            "ai.operationId": "ai.generateText",
+            "ai.telemetry.functionId": "weather-agent",
+            "ai.telemetry.metadata.sessionId": "s-1",
+            "ai.prompt": dump({"prompt": QUESTION}),
+            "ai.response.text": ANSWER,
+            "ai.usage.promptTokens": 14,
+            "ai.usage.completionTokens": 4,
+        },
+        {
+            "ai.operationId": "ai.generateText.doGenerate",
+            "ai.prompt.format": "prompt",
+            "ai.prompt.messages": ask,
+            "ai.prompt.tools": [
+                dump({"type": "function", "name": "get_weather", "parameters": {}})
+            ],
+            "ai.response.toolCalls": dump([{**call, "args": dump(ARGUMENTS)}]),
+            **usage,
+        },
+        {
+            "ai.operationId": "ai.toolCall",
+            "ai.toolCall.name": "get_weather",
+            "ai.toolCall.id": "c1",
+            "ai.toolCall.args": dump(ARGUMENTS),
+            "ai.toolCall.result": dump(RESULT),
+        },
+        {
+            "ai.operationId": "ai.generateText.doGenerate",
+            "ai.prompt.messages": ask,
+            "ai.response.text": ANSWER,
+            **usage,
+        },
     )
 
     assert_whole(trace)
@@ -81,7 +51,7 @@ def test_vercel_version_4_names() -> None:
     assert (trace.tokens.input, trace.tokens.output) == (14, 4)
 
 
-def whole_vercel_v4() -> Trace:
+def test_a_whole_trace_of_vercel_v4() -> None:
     one, two = usages("ai.usage.", "promptTokens", "completionTokens")
     tool = {"type": "function", "name": "get_weather", "parameters": SCHEMA}
     call = {
@@ -90,7 +60,7 @@ def whole_vercel_v4() -> Trace:
         "toolName": "get_weather",
         "args": dump(ARGUMENTS),
     }
-    return three_spans(
+    assert_whole_turn(
         scope="ai",
         root={
             "ai.operationId": "ai.generateText",
@@ -116,14 +86,6 @@ def whole_vercel_v4() -> Trace:
     )
 
 
-def test_a_whole_trace_of_vercel_v4_says_what_happened() -> None:
-    assert_says_what_happened(whole_vercel_v4())
-
-
-def test_a_whole_trace_of_vercel_v4_says_which_tools_were_offered() -> None:
-    assert_says_what_was_offered(whole_vercel_v4())
-
-
 def test_what_it_renames_in_the_ai_sdks_spans() -> None:
     chat = {
         "ai.operationId": "ai.generateText.doGenerate",
@@ -136,11 +98,7 @@ def test_what_it_renames_in_the_ai_sdks_spans() -> None:
         "traceloop.entity.output": compact(RESULT),
     }
 
-    trace = trace_of(
-        SpanSpec(id=1, end=9),
-        SpanSpec(id=2, parent=1, attributes=chat),
-        SpanSpec(id=3, parent=1, attributes=tool),
-    )
+    trace = trace_of({}, chat, tool)
 
     assert [offered.name for offered in trace.tools_offered] == ["get_weather"]
     assert [(c.arguments, c.result) for c in trace.tool_calls] == [(ARGUMENTS, RESULT)]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
 
 INVOKED = {"gen_ai.operation.name": "invoke_agent"}
@@ -36,15 +36,10 @@ def test_pipecat_has_calls_in_the_messages_of_the_next_call() -> None:
         {"role": "tool", "tool_call_id": "c1", "content": RESULT},
     ]
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="conversation",
-            scope="pipecat.turn",
-            attributes={"conversation.id": "s-1", "conversation.type": "voice"},
-            end=99,
-        ),
+        {NAME: "conversation", "conversation.id": "s-1", "conversation.type": "voice"},
         llm(2, asked),
         llm(3, sent, output=ANSWER),
+        scope="pipecat.turn",
     )
 
     assert (trace.input, trace.output, trace.session_id) == (QUESTION, ANSWER, "s-1")
@@ -63,9 +58,7 @@ def test_pipecat_has_spans_for_the_tools_of_a_model_that_speaks() -> None:
         "tool.result": RESULT,
         "tool.result_status": "error",
     }
-    call = one_call(
-        trace_of(SpanSpec(id=1, name="llm_tool_call", scope="pipecat", attributes=given))
-    )
+    call = one_call(trace_of({NAME: "llm_tool_call", **given}, scope="pipecat"))
     assert (call.name, call.id, call.arguments) == ("get_weather", "c1", ARGUMENTS)
     assert call.error == RESULT
 
@@ -74,26 +67,16 @@ def test_pipecat_has_spans_for_the_tools_of_a_model_that_speaks() -> None:
 @pytest.mark.parametrize("failed", [False, True])
 def test_livekit_names_tools_by_keys_of_its_own(pii: str, failed: bool) -> None:
     trace = trace_of(
-        SpanSpec(
-            id=1,
-            name="agent_turn",
-            scope="livekit-agents",
-            attributes={f"lk.{pii}user_input": QUESTION, f"lk.{pii}response.text": ANSWER},
-            end=99,
-        ),
-        SpanSpec(
-            id=2,
-            parent=1,
-            name="function_tool",
-            scope="livekit-agents",
-            attributes={
-                "lk.function_tool.id": "c1",
-                "lk.function_tool.name": "get_weather",
-                f"lk.{pii}function_tool.arguments": dump(ARGUMENTS),
-                f"lk.{pii}function_tool.output": RESULT,
-                "lk.function_tool.is_error": failed,
-            },
-        ),
+        {NAME: "agent_turn", f"lk.{pii}user_input": QUESTION, f"lk.{pii}response.text": ANSWER},
+        {
+            NAME: "function_tool",
+            "lk.function_tool.id": "c1",
+            "lk.function_tool.name": "get_weather",
+            f"lk.{pii}function_tool.arguments": dump(ARGUMENTS),
+            f"lk.{pii}function_tool.output": RESULT,
+            "lk.function_tool.is_error": failed,
+        },
+        scope="livekit-agents",
     )
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
