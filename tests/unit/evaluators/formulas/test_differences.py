@@ -4,6 +4,7 @@ import random
 from collections.abc import Collection
 
 from evaluators.formulas.differences import LEAST, MOST, Difference, Fact, differences, facts
+from tests.support.table import for_each
 
 
 def of(user: str = "acme", question: str = "where is my order", **changed: str) -> frozenset[Fact]:
@@ -17,18 +18,19 @@ def of(user: str = "acme", question: str = "where is my order", **changed: str) 
     )
 
 
-def test_a_user_of_whom_many_more_sessions_are_is_listed_with_both_shares() -> None:
-    before = [of("acme")] * 20 + [of("globex")] * 80
-    since = [of("acme")] * 30 + [of("globex")] * 10
+@for_each(
+    "usual,risen,difference",
+    [
+        (of("globex"), of("acme"), Difference("user", "acme", 0.2, 0.75)),
+        (of(), of(plan="pro"), Difference("attribute", "plan=pro", 0.2, 0.75)),
+    ],
+)
+def test_what_many_more_sessions_have_is_listed_with_both_shares(
+    usual: frozenset[Fact], risen: frozenset[Fact], difference: Difference
+) -> None:
+    before, since = [risen] * 20 + [usual] * 80, [risen] * 30 + [usual] * 10
 
-    assert differences(before, since) == [Difference("user", "acme", 0.2, 0.75)]
-
-
-def test_so_is_the_value_of_an_attribute() -> None:
-    before = [of(plan="pro")] * 20 + [of()] * 80
-    since = [of(plan="pro")] * 30 + [of()] * 10
-
-    assert differences(before, since) == [Difference("attribute", "plan=pro", 0.2, 0.75)]
+    assert differences(before, since) == [difference]
 
 
 def test_what_fewer_have_is_listed_where_nothing_stands_in_its_place() -> None:

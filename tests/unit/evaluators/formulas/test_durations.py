@@ -16,18 +16,12 @@ def test_too_few_calls_tell_nothing() -> None:
     assert learned(*[1.0] * LEAST).is_slow(99.0) is True
 
 
-def test_a_slow_call_is_above_twice_the_median() -> None:
-    durations = learned(*[1.0] * 100)
+def test_a_slow_call_is_above_twice_the_median_and_above_98_of_100_earlier_ones() -> None:
+    steady, mixed = learned(*[1.0] * 100), learned(*[1.0] * 95, *[30.0] * 5)
 
-    assert durations.is_slow(2.5) is True
-    assert durations.is_slow(1.9) is False
-
-
-def test_and_above_98_of_100_earlier_ones() -> None:
-    durations = learned(*[1.0] * 95, *[30.0] * 5)
-
-    assert durations.is_slow(20.0) is False
-    assert durations.is_slow(40.0) is True
+    assert [steady.is_slow(seconds) for seconds in (2.5, 1.9)] == [True, False]
+    assert [mixed.is_slow(seconds) for seconds in (20.0, 40.0)] == [False, True]
+    assert learned(*[0.0, 1e300] * 20).is_slow(1.0) is False, "any length has a bucket"
 
 
 def test_what_waits_is_not_learned_until_it_may_be_and_is_bounded() -> None:
@@ -49,7 +43,3 @@ def test_old_calls_count_less_and_the_size_is_bounded() -> None:
     assert sum(durations.counts.values()) <= MOST
     assert durations.is_slow(15.0) is False
     assert Durations(durations.counts).is_slow(15.0) is False
-
-
-def test_any_length_has_a_bucket() -> None:
-    assert learned(*[0.0, 1e300] * 20).is_slow(1.0) is False

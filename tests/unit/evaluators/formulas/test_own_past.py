@@ -1,6 +1,7 @@
 """What an alarm about a label set's own past says, what it freezes, and what ends it."""
 
 import random
+from typing import Self
 
 import msgspec
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from evaluators.formulas.own_history import MOST_JOURNAL
 from evaluators.formulas.own_past import OwnPast
 from evaluators.formulas.past_limits import DAY, PastLimits
+from tests.support.table import for_each
 
 START = 20_000 * DAY
 """A midnight."""
@@ -15,13 +17,14 @@ MINUTE = 60.0
 
 
 class Agent:
-    """An agent with a session every minute; its scores are uniform, minus a fall, plus a rise."""
+    """An agent with a session every minute, 400 of them so far; its scores are uniform, minus a fall, plus a rise."""
 
-    def __init__(self, limits: PastLimits | None = None) -> None:
+    def __init__(self, limits: PastLimits | None = None, sessions: int = 400) -> None:
         self.past = OwnPast(limits)
         self.time = START
         self.sessions = 0
         self._random = random.Random(12)
+        self.run(sessions)
 
     def run(self, sessions: int, by: float = 0.0, version: str = "1") -> None:
         """Feed sessions whose scores are uniform, and then moved towards 0 or 1 by a share."""
@@ -32,17 +35,25 @@ class Agent:
             score = score * (1 + by) if by < 0 else 1 - (1 - score) * (1 - by)
             self.past.feed(str(self.sessions), score, self.time, version)
 
-    def run_until_worse(self, version: str = "2") -> None:
+    def run_until_worse(self, version: str = "2") -> Self:
         for _ in range(500):
             self.run(1, -0.5, version)
             if self.past.worse:
-                return
+                return self
         raise AssertionError("the drop was not noticed")
+
+    def restored(self) -> OwnPast:
+        """What comes back of what is stored now."""
+        state = self.past.state()
+        strata = self.past.due()
+        self.past.written(strata)
+        return OwnPast(
+            state=msgspec.convert(msgspec.to_builtins(state), type(state)), strata=strata
+        )
 
 
 def test_a_drop_is_noticed_with_its_beginning_and_its_depth() -> None:
     agent = Agent()
-    agent.run(400)
     assert agent.past.worse is None
     assert agent.past.progress < 1
 
@@ -61,7 +72,6 @@ def test_a_drop_is_noticed_with_its_beginning_and_its_depth() -> None:
 
 def test_a_rise_is_another_alarm() -> None:
     agent = Agent()
-    agent.run(400)
 
     agent.run(100, 0.5)
 
@@ -72,10 +82,9 @@ def test_a_rise_is_another_alarm() -> None:
     assert agent.past.progress < 1
 
 
-@pytest.mark.parametrize("by", [-0.5, 0.5])
+@for_each("by", [-0.5, 0.5])
 def test_an_alarm_in_either_direction_freezes_the_history(by: float) -> None:
     agent = Agent()
-    agent.run(400)
     agent.run(100, by)
     held = agent.past.history_samples
 
@@ -85,10 +94,7 @@ def test_an_alarm_in_either_direction_freezes_the_history(by: float) -> None:
 
 
 def test_a_frozen_history_does_not_expire() -> None:
-    limits = PastLimits(age=DAY / 4, hour_age=DAY / 4, week_age=DAY / 4)
-    agent = Agent(limits)
-    agent.run(400)
-    agent.run_until_worse()
+    agent = Agent(PastLimits(age=DAY / 4, hour_age=DAY / 4, week_age=DAY / 4)).run_until_worse()
     held = agent.past.history_samples
 
     agent.run(24 * 60, -0.5, "2")
@@ -99,45 +105,28 @@ def test_a_frozen_history_does_not_expire() -> None:
     assert agent.past.worse.mean_rank == pytest.approx(0.25, abs=0.06)
 
 
-def test_the_newest_scores_end_an_alarm() -> None:
-    agent = Agent()
-    agent.run(400)
-    agent.run_until_worse()
+@for_each(
+    "bad,by,version,most",
+    [
+        (0, 0.0, "2", 349),  # the newest scores end it
+        (30, 0.3, "3", 20),  # a fixed version ends it within few sessions
+        (0, 0.3, "1", 20),  # and so does going back to the version before the drop
+    ],
+)
+def test_what_ends_an_alarm(bad: int, by: float, version: str, most: int) -> None:
+    agent = Agent().run_until_worse()
+    agent.run(bad, -0.5, "2")
 
-    agent.run(199, version="2")
+    agent.run(19, by, version)
     assert agent.past.worse is not None
-    agent.run(150, version="2")
+    agent.run(most - 19, by, version)
 
     assert agent.past.worse is None
     assert agent.past.progress < 1
 
 
-def test_a_fixed_version_ends_an_alarm_within_few_sessions() -> None:
-    agent = Agent()
-    agent.run(400)
-    agent.run_until_worse()
-    agent.run(30, -0.5, "2")
-
-    agent.run(19, 0.3, "3")
-    assert agent.past.worse is not None
-    agent.run(1, 0.3, "3")
-
-    assert agent.past.worse is None
-
-
-def test_going_back_to_the_version_before_the_drop_ends_an_alarm() -> None:
-    agent = Agent()
-    agent.run(400)
-    agent.run_until_worse()
-
-    agent.run(20, 0.3, "1")
-
-    assert agent.past.worse is None
-
-
 def test_a_version_that_ran_beside_the_drop_does_not_end_an_alarm() -> None:
     agent = Agent()
-    agent.run(400)
     for _ in range(500):
         agent.run(3, -0.6, "2")
         agent.run(1, 0.0, "1")
@@ -150,9 +139,7 @@ def test_a_version_that_ran_beside_the_drop_does_not_end_an_alarm() -> None:
 
 
 def test_after_a_week_the_alarm_is_the_new_normal_and_the_history_begins_again() -> None:
-    agent = Agent()
-    agent.run(400)
-    agent.run_until_worse()
+    agent = Agent().run_until_worse()
     worse = agent.past.worse
     assert worse is not None
 
@@ -169,9 +156,7 @@ def test_after_a_week_the_alarm_is_the_new_normal_and_the_history_begins_again()
 
 def test_strata_from_before_the_new_normal_are_not_read_back() -> None:
     """They stay stored until they are written again."""
-    agent = Agent()
-    agent.run(400)
-    agent.run_until_worse()
+    agent = Agent().run_until_worse()
     strata = agent.past.due()
     agent.past.written(strata)
     agent.past.expire(agent.time + 8 * DAY)
@@ -182,18 +167,14 @@ def test_strata_from_before_the_new_normal_are_not_read_back() -> None:
     restored = OwnPast(state=state, strata=strata)
 
     assert strata
-    assert agent.past.history_samples == 30
-    assert restored.history_samples == 30
+    assert agent.past.history_samples == restored.history_samples == 30
 
 
 def test_more_scores_than_the_journal_holds_are_stored_all_the_same() -> None:
-    agent = Agent()
-    agent.run(MOST_JOURNAL + 3000)
-    state = msgspec.convert(msgspec.to_builtins(agent.past.state()), type(agent.past.state()))
-    strata = agent.past.due()
-    agent.past.written(strata)
+    agent = Agent(sessions=MOST_JOURNAL + 3000)
+    state = agent.past.state()
 
-    restored = OwnPast(state=state, strata=strata)
+    restored = agent.restored()
 
     assert len(state.history.journal) == 8 * MOST_JOURNAL
     assert restored.history_samples == agent.past.history_samples == MOST_JOURNAL + 3000
@@ -201,8 +182,7 @@ def test_more_scores_than_the_journal_holds_are_stored_all_the_same() -> None:
 
 
 def test_an_older_time_counts_as_the_newest() -> None:
-    agent = Agent()
-    agent.run(100)
+    agent = Agent(sessions=100)
 
     agent.past.feed("late", 0.5, START - 300 * DAY, "1")
 
@@ -211,7 +191,7 @@ def test_an_older_time_counts_as_the_newest() -> None:
 
 
 def test_versions_are_bounded() -> None:
-    agent = Agent()
+    agent = Agent(sessions=0)
     for number in range(300):
         agent.run(1, version=str(number))
     agent.run_until_worse(version="bad")
@@ -224,7 +204,7 @@ def test_versions_are_bounded() -> None:
     assert len(state.worse.alarm.versions) == PastLimits().versions
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_a_drop_begins_with_the_first_worse_session_not_with_a_good_one_of_before(
     seed: int,
 ) -> None:

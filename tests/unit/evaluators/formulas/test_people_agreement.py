@@ -5,6 +5,7 @@ import random
 import pytest
 
 from evaluators.formulas.people_agreement import Agreement, Pair, agreement, kappa
+from tests.support.table import for_each
 
 
 def pairs(count: int, *, liked: int, score: float, otherwise: float) -> list[Pair]:
@@ -15,21 +16,24 @@ def pairs(count: int, *, liked: int, score: float, otherwise: float) -> list[Pai
     ]
 
 
-def test_who_says_the_same_agrees_wholly() -> None:
-    found = agreement(pairs(40, liked=20, score=0.9, otherwise=0.1))
+@for_each(
+    "score,otherwise,found_kappa,rank,chance",
+    [
+        (0.9, 0.1, 1.0, 1.0, False),  # who says the same agrees wholly
+        (0.1, 0.9, -1.0, 0.0, True),  # who says the opposite is worse than chance
+        (0.9, 0.9, 0.0, 0.5, True),  # an evaluator that passes everything agrees by chance alone
+    ],
+)
+def test_kappa_and_rank(
+    score: float, otherwise: float, found_kappa: float, rank: float, chance: bool
+) -> None:
+    found = agreement(pairs(40, liked=20, score=score, otherwise=otherwise))
 
-    assert (found.samples, found.liked, found.kappa, found.rank) == (40, 20, 1.0, 1.0)
-    assert not found.is_chance
+    assert (found.samples, found.liked) == (40, 20)
+    assert (found.kappa, found.rank, found.is_chance) == (found_kappa, rank, chance)
 
 
-def test_who_says_the_opposite_is_worse_than_chance() -> None:
-    found = agreement(pairs(40, liked=20, score=0.1, otherwise=0.9))
-
-    assert (found.kappa, found.rank) == (-1.0, 0.0)
-    assert found.is_chance
-
-
-@pytest.mark.parametrize(("count", "liked"), [(29, 15), (40, 9), (40, 31)])
+@for_each("count,liked", [(29, 15), (40, 9), (40, 31)])
 def test_few_pairs_say_nothing(count: int, liked: int) -> None:
     found = agreement(pairs(count, liked=liked, score=0.9, otherwise=0.1))
 
@@ -44,12 +48,6 @@ def test_kappa_is_cohens() -> None:
     )
 
     assert kappa(table) == pytest.approx((0.70 - 0.52) / (1 - 0.52))
-
-
-def test_an_evaluator_that_passes_everything_agrees_by_chance_alone() -> None:
-    found = agreement(pairs(60, liked=30, score=0.9, otherwise=0.9))
-
-    assert (found.kappa, found.rank) == (0.0, 0.5)
 
 
 def test_ranks_alone_where_nothing_passes_or_fails() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from evaluators.formulas.connexity import VerdictError, outcomes, resolve_weights, verdict
 from evaluators.matching.tool_match import Use, match_tools
+from tests.support.table import for_each
 
 ONE = resolve_weights([("tool_routing", 1.0)])
 
@@ -14,29 +15,23 @@ def _answer(**fields: Any) -> Any:
     return {"tool_routing": {"score": 4, "justification": "j", **fields}}
 
 
-@pytest.mark.parametrize("empty", [None, "", 0, False, [], {}])
+@for_each("empty", [None, "", 0, False, [], {}])
 def test_an_empty_failure_code_or_list_of_turns_is_none(empty: Any) -> None:
     (score,) = verdict(_answer(failure_code=empty, turns=empty), ONE).metric_scores
 
     assert (score.failure_code, score.turns) == (None, ())
 
 
-def test_turns_are_whole_numbers_or_their_text() -> None:
+def test_turns_are_whole_numbers_or_their_text_and_others_break_the_verdict() -> None:
     (score,) = verdict(_answer(turns=[1, 2.0, "3", "4.0", " 5 "]), ONE).metric_scores
 
     assert score.turns == (1, 2, 3, 4, 5)
-
-
-@pytest.mark.parametrize("turns", [[2.7], ["x"], [True], [None], "12", {"a": 1}, 5])
-def test_other_turns_break_the_verdict(turns: Any) -> None:
-    with pytest.raises(VerdictError, match="turns"):
-        verdict(_answer(turns=turns), ONE)
-
-
-@pytest.mark.parametrize("threshold", [-1, 100.01, float("nan")])
-def test_a_threshold_outside_0_to_100_is_an_error(threshold: float) -> None:
-    with pytest.raises(VerdictError, match="pass_threshold"):
-        verdict(_answer(), ONE, pass_threshold=threshold)
+    for turns in ([2.7], ["x"], [True], [None], "12", {"a": 1}, 5):
+        with pytest.raises(VerdictError, match="turns"):
+            verdict(_answer(turns=turns), ONE)
+    for threshold in (-1, 100.01, float("nan")):
+        with pytest.raises(VerdictError, match="pass_threshold"):
+            verdict(_answer(), ONE, pass_threshold=threshold)
 
 
 def test_a_tie_of_the_overall_score_is_rounded_as_the_reference_rounds_it() -> None:
