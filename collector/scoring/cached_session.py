@@ -25,7 +25,7 @@ from evaluators.uses import CallCount, Work
 
 AWAKE = 32 << 20
 """Bytes that the sessions take which are awake; the others are packed, but for those of more than LONGEST traces."""
-_BRIEF = struct.Struct("<dqqqq??")
+_BRIEF = struct.Struct("<dqqq??")
 State: TypeAlias = tuple[
     SessionHead, tuple[SessionTurn, ...], tuple[str, ...], Mapping[str, Sketches]
 ]
@@ -55,7 +55,7 @@ class Packer:
     def pack(self, session: OpenSession) -> bytes:
         head = session.head
         waits = bool(session.pending), session.waits_for_ours
-        brief = _BRIEF.pack(head.last, head.offset, head.since, head.cost, session.seen, *waits)
+        brief = _BRIEF.pack(head.last, head.since, head.cost, session.seen, *waits)
         sketches = session.sketches.kept if self._keeps_sketches else _NO_SKETCHES
         state: State = (head, session.traces, tuple(session.pending), sketches)
         return brief + self._compress.compress(_encode(state))
@@ -65,7 +65,7 @@ class Packer:
         session = self.session(key, head, traces)
         for trace_id, each in sketches.items():
             session.sketches.put(trace_id, each)
-        session.seen = _BRIEF.unpack_from(packed)[4]
+        session.seen = _BRIEF.unpack_from(packed)[3]
         session.pending = {trace_id: session.pending[trace_id] for trace_id in pending}
         return session
 
@@ -101,30 +101,25 @@ class CachedSession:
         return _BRIEF.unpack_from(held)[0] if isinstance(held, bytes) else held.head.last
 
     @property
-    def offset(self) -> int:
-        held = self._held
-        return _BRIEF.unpack_from(held)[1] if isinstance(held, bytes) else held.head.offset
-
-    @property
     def since(self) -> int:
         held = self._held
-        return _BRIEF.unpack_from(held)[2] if isinstance(held, bytes) else held.head.since
+        return _BRIEF.unpack_from(held)[1] if isinstance(held, bytes) else held.head.since
 
     @property
     def cost(self) -> int:
         held = self._held
-        return _BRIEF.unpack_from(held)[3] if isinstance(held, bytes) else held.cost
+        return _BRIEF.unpack_from(held)[2] if isinstance(held, bytes) else held.cost
 
     @property
     def waits(self) -> bool:
         """Whether a trace of it waits for a verdict."""
         held = self._held
-        return _BRIEF.unpack_from(held)[5] if isinstance(held, bytes) else bool(held.pending)
+        return _BRIEF.unpack_from(held)[4] if isinstance(held, bytes) else bool(held.pending)
 
     @property
     def waits_for_ours(self) -> bool:
         held = self._held
-        return _BRIEF.unpack_from(held)[6] if isinstance(held, bytes) else held.waits_for_ours
+        return _BRIEF.unpack_from(held)[5] if isinstance(held, bytes) else held.waits_for_ours
 
     @property
     def is_packed(self) -> bool:

@@ -5,6 +5,7 @@ state; the commits follow (rule 4).
 """
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import msgspec
@@ -99,21 +100,16 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
         return () if self.entry.revision == 0 else None
 
 
+@dataclass(slots=True, kw_only=True)
 class WriteBatch:
     """Filled by effects in order, emptied only by a write that succeeded."""
 
-    def __init__(self, *, joined: bool, redact: bool = False) -> None:
-        """Begin empty.
-
-        `joined`: all signals of a step are one record; the log `counts_offsets`. `redact`: signals
-        leave without texts (`redaction.content: drop`).
-        """
-        self._joined = joined
-        self._redact = redact
-        self._signals: list[New] = []
-        self._work: list[New] = []
-        self._changes: list[New] = []
-        self._size = 0
+    joined: bool  # all signals of a step are one record; the log `counts_offsets`
+    redact: bool = False  # signals leave without texts (`redaction.content: drop`)
+    _signals: list[New] = field(default_factory=list[New])
+    _work: list[New] = field(default_factory=list[New])
+    _changes: list[New] = field(default_factory=list[New])
+    _size: int = 0
 
     @property
     def is_large(self) -> bool:
@@ -121,8 +117,8 @@ class WriteBatch:
         return count >= LARGE or self._size >= LARGE_BYTES
 
     def add(self, effects: Effects, *, partition: int) -> None:
-        signals = publishable(effects.publish, redact=self._redact)
-        for each in signal_records(signals, joined=self._joined):
+        signals = publishable(effects.publish, redact=self.redact)
+        for each in signal_records(signals, joined=self.joined):
             self._append(self._signals, each)
         for each in effects.work:
             self._append(self._work, work_record(each))

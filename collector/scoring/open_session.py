@@ -1,6 +1,7 @@
 """One open session: its head, its window, its running scores. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 
 from msgspec.structs import replace
 
@@ -38,40 +39,30 @@ from evaluators.run import SessionScorer
 from evaluators.trace.runaway import LEAST_MODEL_CALLS, is_found, may_be_found
 
 
+@dataclass(slots=True, eq=False)
 class OpenSession:
     """Takes one trace record at a time: `take`, then `finish`."""
 
-    __slots__ = (
-        "_costs",
-        "_judged",
-        "_rules",
-        "_scorer",
-        "_signals",
-        "_window",
-        "head",
-        "key",
-        "pending",
-        "seen",
-        "sketches",
-    )
+    key: bytes
+    head: SessionHead
+    _: KW_ONLY
+    rules: Rules
+    limits: InitVar[SessionWindow]
+    costs: SessionCosts
+    seen: int = field(init=False)  # the newest of its offsets that was looked at
+    pending: dict[str, float] = field(default_factory=dict[str, float])
+    """Traces that wait for a verdict, and the log time of their records; the session closes after them."""
+    sketches: TurnSketches = field(init=False)
+    _judged: tuple[str, ...] = field(init=False)
+    _scorer: SessionScorer = field(init=False)
+    _signals: OutcomeSignals = field(init=False)
+    _window: SlidingWindow = field(init=False)
 
-    def __init__(
-        self,
-        key: bytes,
-        head: SessionHead,
-        *,
-        rules: Rules,
-        limits: SessionWindow,
-        costs: SessionCosts,
-    ) -> None:
-        self.key = key
-        self.head = head
-        self.seen = head.offset  # the newest of its offsets that was looked at
-        self.pending: dict[str, float] = {}
-        """Traces that wait for a verdict, and the log time of their records; the session closes after them."""
-        self._rules = rules
+    def __post_init__(self, limits: SessionWindow) -> None:
+        rules = self.rules
+        self.seen = self.head.offset
         self._signals = OutcomeSignals(rules=rules)
-        self._scorer: SessionScorer = rules.new_scorer()
+        self._scorer = rules.new_scorer()
         self._window = SlidingWindow(
             max_traces=limits.max_traces,
             max_age=limits.max_age,
@@ -79,7 +70,6 @@ class OpenSession:
             used={(), *rules.used.values()},
         )
         self.sketches = TurnSketches(self._window, rules.sketched)
-        self._costs = costs
         judged = rules.judged
         self._judged = tuple(each.spec.name for each in (*judged.trace, *judged.plugins))
 
@@ -100,11 +90,11 @@ class OpenSession:
         return len(self._window)
 
     def _cost(self, claims: TaskClaims | None) -> int:
-        return self._costs.charged(self.key, self.head, claims, self._window)
+        return self.costs.charged(self.key, self.head, claims, self._window)
 
     @property
     def awake_cost(self) -> int:
-        return self.sketches.size + self._costs.awake(
+        return self.sketches.size + self.costs.awake(
             self.key, self.head, self.head.task, self._window
         )
 
@@ -205,7 +195,7 @@ class OpenSession:
         if placed.number is not None:
             known |= {each.evaluator: each for each in read.by_turn.get(placed.number, ())}
         known |= {each.evaluator: each for each in self.sketches.compared(placed.entry)}
-        return tuple([known.get(each.spec.name) or not_read(each) for each in self._rules.trace])
+        return tuple([known.get(each.spec.name) or not_read(each) for each in self.rules.trace])
 
     def on_verdict(self, record: VerdictRecord, *, offset: int) -> Effects | None:
         """Final outcomes of a trace in place of its stand-ins; None when it waits for none of them (rule 6).
@@ -218,7 +208,7 @@ class OpenSession:
         outcomes = [each for each in record.outcomes if each.evaluator in entry.due and each.final]
         if not outcomes:
             return None
-        inputs = {name: self._window.input_digest(used) for name, used in self._rules.used.items()}
+        inputs = {name: self._window.input_digest(used) for name, used in self.rules.used.items()}
         known = {*entry.counted, *entry.signal_ids}
         publish, judged = self._signals.of_trace(entry, outcomes, known)
         self._replace(judged)
@@ -246,7 +236,7 @@ class OpenSession:
         """
         publish = self._give_up("overload" if reason == "memory" else "judge_lag")
         end = session_end(
-            self.key, self.head, self._window, rules=self._rules, reason=reason, now=now
+            self.key, self.head, self._window, rules=self.rules, reason=reason, now=now
         )
         is_scored = not self._window.is_piece
         if is_scored:
@@ -271,7 +261,7 @@ class OpenSession:
         That of `runaway` is left out where the model calls of other traces decide it.
         """
         known = task.known
-        unasked, due = self._rules.judged.judgement(
+        unasked, due = self.rules.judged.judgement(
             task.trace.summary, self.key, inside=task.placement.inside, more=self.head.more
         )
         counted = self._judged if known is None else tuple(n for n in self._judged if n in known)
@@ -285,7 +275,7 @@ class OpenSession:
         # A revision may be no turn any more though its earlier one was.
         if task.earlier is not None and not is_turn(entry):
             self._scorer.drop(entry.turn.trace_id)
-        if not self._rules.counts_calls:
+        if not self.rules.counts_calls:
             return publish, ()
         return without_possible_runaway(entry, outcomes, publish)
 
@@ -324,7 +314,7 @@ class OpenSession:
     def _work(
         self, subject: Subject, outcomes: Iterable[Outcome], placed: Placed | None = None
     ) -> tuple[WorkRecord, ...]:
-        return ranked_work(self._rules, self._window, self.head.task, subject, outcomes, placed)
+        return ranked_work(self.rules, self._window, self.head.task, subject, outcomes, placed)
 
     def _replace(self, entry: SessionTurn) -> None:
         self._window.replace(entry)
@@ -366,7 +356,7 @@ class OpenSession:
 
     def _is_asked_more(self, entry: SessionTurn) -> bool:
         """Whether the judge must be told of the trace: by its sample it would not be asked."""
-        judged = self._rules.judged
+        judged = self.rules.judged
         if not self.head.more or judged.samples(self.key):
             return False
         return any(each.spec.name in entry.due for each in judged.trace)

@@ -6,6 +6,7 @@ log, where the first verdict about a subject wins (rule 6).
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -23,20 +24,22 @@ FindTrace: TypeAlias = Callable[[bytes, str], SessionTurn | None]
 """(session key, trace id) -> the trace, if it still waits for a verdict."""
 
 
+@dataclass(slots=True, kw_only=True)
 class PendingVerdicts:
-    """Subjects in the order of their records' log times.
+    """Subjects in the order of their records' log times."""
 
-    `max_sessions`: closed sessions that may wait; the verdicts of older ones are given up.
-    """
+    rules: Rules
+    max_sessions: int  # closed sessions that may wait; the verdicts of older ones are given up
+    _signals: OutcomeSignals = field(init=False)
+    _traces: dict[tuple[bytes, str], float] = field(default_factory=dict[tuple[bytes, str], float])
+    _sessions: dict[tuple[bytes, str], SessionAwaited] = field(
+        default_factory=dict[tuple[bytes, str], SessionAwaited]
+    )
+    _timed_out: set[tuple[bytes, str]] = field(default_factory=set[tuple[bytes, str]])
+    """Sessions whose skipped verdict is in the log, or on its way there."""
 
-    def __init__(self, *, rules: Rules, max_sessions: int) -> None:
-        self._rules = rules
-        self._signals = OutcomeSignals(rules=rules)
-        self._max_sessions = max_sessions
-        self._traces: dict[tuple[bytes, str], float] = {}
-        self._sessions: dict[tuple[bytes, str], SessionAwaited] = {}
-        self._timed_out: set[tuple[bytes, str]] = set()
-        """Sessions whose skipped verdict is in the log, or on its way there."""
+    def __post_init__(self) -> None:
+        self._signals = OutcomeSignals(rules=self.rules)
 
     def add_trace(self, key: bytes, trace_id: str, time: float) -> None:
         """Wait for a verdict about a trace whose record has this log time."""
@@ -59,7 +62,7 @@ class PendingVerdicts:
 
         If all the evaluators that it waits for are off since then, it waits no longer: the changes end it.
         """
-        judged = self._rules.judged
+        judged = self.rules.judged
         names = {each.spec.name for each in (*judged.session, *judged.session_plugins)}
         due = tuple(name for name in session.due if name in names)
         if due:
@@ -75,7 +78,7 @@ class PendingVerdicts:
 
     def expired(self, now: float, find: FindTrace) -> Iterator[VerdictRecord]:
         """The skipped verdicts that must be given now, because no other came in time."""
-        limit = now - self._rules.judged.max_lag
+        limit = now - self.rules.judged.max_lag
         while self._traces:
             (key, trace_id), time = next(iter(self._traces.items()))
             if time > limit:
@@ -92,7 +95,7 @@ class PendingVerdicts:
         yield from self._expired_sessions(limit)
 
     def _expired_sessions(self, limit: float) -> Iterator[VerdictRecord]:
-        surplus = len(self._sessions) - len(self._timed_out) - self._max_sessions
+        surplus = len(self._sessions) - len(self._timed_out) - self.max_sessions
         for subject, session in self._sessions.items():
             if session.closed_at > limit and surplus <= 0:
                 break
@@ -112,7 +115,7 @@ class PendingVerdicts:
         subject = closed_subject(session, offset)
         publish = tuple(self._signals.of_session_input(subject, outcomes, session.digest))
         changes: list[Change] = []
-        if self._rules.task_evaluator in names:
+        if self.rules.task_evaluator in names:
             changes += self._decided_run(session, subject, outcomes)
         if due := tuple(name for name in session.due if name not in names):
             session = self._sessions[key, session.digest] = replace(session, due=due)
@@ -126,7 +129,7 @@ class PendingVerdicts:
     def _decided_run(
         self, session: SessionAwaited, subject: Subject, outcomes: Iterable[Outcome]
     ) -> Iterator[RunRecord]:
-        evaluator = self._rules.task_evaluator
+        evaluator = self.rules.task_evaluator
         if is_undecided(session, evaluator):
             run = task_run(session.task, subject, outcomes, evaluator=evaluator)
             if run is not None:
@@ -146,5 +149,5 @@ class PendingVerdicts:
             session_id=state.session_id,
             subject=subject,
             digest=digest,
-            outcomes=self._rules.judged.skipped(scope, reason, state.due),
+            outcomes=self.rules.judged.skipped(scope, reason, state.due),
         )

@@ -5,6 +5,7 @@ It depends on the set of turns, never on the order in which turns come, are revi
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -18,16 +19,14 @@ from evaluators.uses import SessionUses, Work
 WRITE_COST = 150  # bytes of one write of a turn, here and in its state
 
 
+@dataclass(slots=True, eq=False)
 class RunningWork:
     """The sums over the turns that were added and not removed."""
 
-    __slots__ = ("_made", "cancelled", "total", "with_text")
-
-    def __init__(self) -> None:
-        self.total = Work()
-        self.with_text = 0  # turns whose spans carry content
-        self.cancelled = 0  # turns that somebody stopped
-        self._made: Counter[int] = Counter()
+    total: Work = field(default_factory=Work)
+    with_text: int = 0  # turns whose spans carry content
+    cancelled: int = 0  # turns that somebody stopped
+    _made: Counter[int] = field(default_factory=Counter[int])
 
     @property
     def writes(self) -> tuple[int, ...]:

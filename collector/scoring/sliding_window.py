@@ -11,6 +11,7 @@ with the same limits. They never evict a turn, so a set of turns never recurs an
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import InitVar, dataclass, field
 from heapq import merge
 from typing import overload
 
@@ -48,43 +49,28 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """Turns whose predecessors changed, in order, without the placed one."""
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class SlidingWindow:
     """The traces of one session, in the order of (start, trace id)."""
 
-    __slots__ = (
-        "_entries",
-        "_input",
-        "_max_age",
-        "_max_traces",
-        "_other_ages",
-        "_others",
-        "_reach",
-        "_turn_ages",
-        "_turns",
-        "cost",
-        "resting",
-        "uses",
-        "work",
-    )
+    max_traces: int
+    max_age: float  # seconds
+    history: int  # how many earlier turns an evaluator sees
+    used: InitVar[Iterable[Used]]
+    _entries: dict[str, SessionTurn] = field(default_factory=dict[str, SessionTurn])
+    _turns: list[Key] = field(default_factory=list[Key])
+    _others: list[Key] = field(default_factory=list[Key])
+    _turn_ages: list[Age] = field(default_factory=list[Age])
+    _other_ages: list[Age] = field(default_factory=list[Age])
+    _input: RunningInput = field(init=False)
+    work: RunningWork = field(default_factory=RunningWork)  # of the turns
+    uses: RunningUses = field(default_factory=RunningUses)  # of the turns
+    cost: int = 0
+    """Bytes of memory that its traces take, their outcomes apart: a function of what the log holds of them."""
+    resting: int = 0  # the same while the session rests
 
-    def __init__(
-        self, *, max_traces: int, max_age: float, history: int, used: Iterable[Used]
-    ) -> None:
-        """`max_age` in seconds; `history` is how many earlier turns an evaluator sees."""
-        self._max_traces = max_traces
-        self._max_age = max_age
-        self._reach = history
-        self._entries: dict[str, SessionTurn] = {}
-        self._turns: list[Key] = []
-        self._others: list[Key] = []
-        self._turn_ages: list[Age] = []
-        self._other_ages: list[Age] = []
+    def __post_init__(self, used: Iterable[Used]) -> None:
         self._input = RunningInput(used)
-        self.work = RunningWork()  # of the turns
-        self.uses = RunningUses()  # of the turns
-        self.cost = 0
-        """Bytes of memory that its traces take, their outcomes apart: a function of what the log holds of them."""
-        self.resting = 0  # the same while the session rests
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -138,7 +124,7 @@ class SlidingWindow:
         index = bisect_left(self._turns, _key(entry))
         return tuple(
             self._entries[trace_id]
-            for _start, trace_id in self._turns[max(0, index - self._reach) : index]
+            for _start, trace_id in self._turns[max(0, index - self.history) : index]
         )
 
     def number_of(self, entry: SessionTurn) -> int | None:
@@ -220,19 +206,19 @@ class SlidingWindow:
 
     def _slide(self) -> Iterator[SessionTurn]:
         for ages in (self._turn_ages, self._other_ages):
-            while len(ages) > self._max_traces or self._is_too_old(ages):
+            while len(ages) > self.max_traces or self._is_too_old(ages):
                 _seen, (_start, trace_id) = ages[0]
                 entry = self._entries[trace_id]
                 self._remove(entry)
                 yield entry
 
     def _is_too_old(self, ages: Sequence[Age]) -> bool:
-        return bool(ages) and ages[0][0] < ages[-1][0] - self._max_age
+        return bool(ages) and ages[0][0] < ages[-1][0] - self.max_age
 
     def _after(self, key: Key) -> list[str]:
         index = bisect_left(self._turns, key)
         index += index < len(self._turns) and self._turns[index] == key  # not itself
-        return [trace_id for _start, trace_id in self._turns[index : index + self._reach]]
+        return [trace_id for _start, trace_id in self._turns[index : index + self.history]]
 
     def _in_order(self, trace_ids: Iterable[str]) -> tuple[str, ...]:
         inside = (self._entries[each] for each in trace_ids if each in self._entries)

@@ -5,6 +5,7 @@ log is quick to read, stand in the records of their traces, which are read when 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from collector.records.sessions import SessionTurn
@@ -24,13 +25,11 @@ def sketches_in(record: SummarisedTrace) -> Sketches:
     return {} if record.outcomes is None else record.outcomes.sketches
 
 
+@dataclass(slots=True, eq=False)
 class TurnSketches:
-    __slots__ = ("_due", "_kept", "_window")
-
-    def __init__(self, window: SlidingWindow, due: Sequence[Configured]) -> None:
-        self._window = window
-        self._due = due
-        self._kept: dict[str, Sketches] = {}
+    window: SlidingWindow
+    due: Sequence[Configured]
+    _kept: dict[str, Sketches] = field(default_factory=dict[str, Sketches])
 
     @property
     def kept(self) -> Mapping[str, Sketches]:
@@ -41,19 +40,19 @@ class TurnSketches:
         return sum(len(each) for sketches in self._kept.values() for each in sketches.values())
 
     def put(self, trace_id: str, sketches: Sketches) -> None:
-        if self._due:
+        if self.due:
             self._kept[trace_id] = sketches
 
     def lacking(self, entry: SessionTurn, affected: Iterable[str]) -> tuple[SessionTurn, ...]:
         """The turns that a turn, and those after it whose predecessors changed, are compared by, and are not kept."""
-        if not self._due:
+        if not self.due:
             return ()
         asked: dict[str, SessionTurn] = {}
         if self._kept[entry.turn.trace_id]:
-            asked |= {each.turn.trace_id: each for each in self._window.before(entry)}
+            asked |= {each.turn.trace_id: each for each in self.window.before(entry)}
         for trace_id in affected:
-            if (after := self._window.get(trace_id)) is not None:
-                asked |= {each.turn.trace_id: each for each in self._window.before(after)}
+            if (after := self.window.get(trace_id)) is not None:
+                asked |= {each.turn.trace_id: each for each in self.window.before(after)}
                 asked[trace_id] = after
         return tuple(each for trace_id, each in asked.items() if trace_id not in self._kept)
 
@@ -63,13 +62,13 @@ class TurnSketches:
             return
         before = [
             Before(each.turn.digest, self._kept.get(each.turn.trace_id, {}))
-            for each in self._window.before(entry)
+            for each in self.window.before(entry)
         ]
-        for each in self._due:
+        for each in self.due:
             if (sketch := own.get(each.spec.name)) is not None:
                 yield compare(each, sketch, before)
 
     def let_go(self) -> None:
         if len(self._kept) > KEPT:
-            newest = self._window.newest_turns(KEPT)
+            newest = self.window.newest_turns(KEPT)
             self._kept = {each: self._kept[each] for each in newest if each in self._kept}

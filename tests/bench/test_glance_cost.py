@@ -57,7 +57,7 @@ def ratio(pace: float, *, length: float, loops: bool = False) -> float:
         return seen.calls, seen.repeats_missing
 
     while now < length:
-        driver.send(1_000 + now, value=turn(number, loops))
+        driver.send(1_000 + now, turn(number, loops))
         number, now = number + 1, now + pace
         driver.open_traces.tick(1_000 + now)
         for glance in driver.open_traces.take_glances():

@@ -28,8 +28,10 @@ class OpenTracesDriver:
         )
         self.next = 0
 
-    def send(self, time: float, *spans: Made, value: bytes | None = None) -> TakeResult:
-        raw = request(*spans) if value is None else value
+    def send(self, time: float, *spans: Made | bytes) -> TakeResult:
+        """Take one request: of these spans, or a raw one."""
+        made = [each for each in spans if isinstance(each, Made)]
+        raw = next((each for each in spans if isinstance(each, bytes)), None) or request(*made)
         position = Position(SPANS, 0, self.next)
         self.next += 1
         return self.open_traces.take(Record(position=position, key=b"", value=raw, time=time))

@@ -33,7 +33,7 @@ def exported(*, is_remote: bool, **marks: bool) -> list[bytes]:
 def test_a_remote_parent_that_never_comes_makes_a_local_root() -> None:
     driver = OpenTracesDriver()
     for time, value in enumerate(exported(is_remote=True), 100):
-        driver.send(time, value=value)
+        driver.send(time, value)
 
     assert driver.open_traces.tick(131.9).closings == []
     (closing,) = driver.open_traces.tick(132).closings
@@ -43,7 +43,7 @@ def test_a_remote_parent_that_never_comes_makes_a_local_root() -> None:
 def test_a_parent_of_the_same_process_is_awaited() -> None:
     driver = OpenTracesDriver()
     for time, value in enumerate(exported(is_remote=False), 100):
-        driver.send(time, value=value)
+        driver.send(time, value)
 
     assert [each.reason for each in driver.open_traces.tick(1000).closings] == ["idle"]
 
@@ -54,7 +54,7 @@ def test_a_span_that_its_sdk_marks_as_the_root_is_the_root(mark: str, is_remote:
     """Its trace waited for the parent until it was idle: for five minutes."""
     driver = OpenTracesDriver()
     for time, value in enumerate(exported(is_remote=is_remote, **{mark: True}), 100):
-        driver.send(time, value=value)
+        driver.send(time, value)
 
     assert driver.open_traces.tick(107.9).closings == []
     (closing,) = driver.open_traces.tick(108).closings
@@ -64,7 +64,7 @@ def test_a_span_that_its_sdk_marks_as_the_root_is_the_root(mark: str, is_remote:
 def test_a_mark_that_says_no_is_none() -> None:
     driver = OpenTracesDriver()
     for time, value in enumerate(exported(is_remote=False, as_root=False), 100):
-        driver.send(time, value=value)
+        driver.send(time, value)
 
     assert [each.reason for each in driver.open_traces.tick(1000).closings] == ["idle"]
 

@@ -2,68 +2,142 @@
 
 from collector.assembly.open_trace import Closing
 from collector.config.tree import TraceWindow
-from collector.log.port import SPANS, Position
 from collector.otlp.span_head import parse
 from tests.support.open_traces_driver import WINDOW, OpenTracesDriver
-from tests.support.spans import child, remote, request, root, trace_id
+from tests.support.spans import Made, child, remote, request, root, trace_id
+from tests.support.table import for_each
 
 
 def facts(closings: list[Closing]) -> list[tuple[str, float, int]]:
     return [(each.reason, each.closed_at, each.spans) for each in closings]
 
 
-def test_a_trace_closes_root_grace_after_its_root() -> None:
+Facts = tuple[str, float, int]
+"""Why a trace closed, the log time at which it was due, and its spans."""
+ZEROED = request(child(1, parent=0x1122334455667788)).replace(
+    b"\x11\x22\x33\x44\x55\x66\x77\x88", bytes(8)
+)
+_broken = parse(request(child(3)))
+_broken.resource_spans[0].scope_spans[0].spans.append(b"\xff\xff\xff")
+BROKEN = _broken.SerializeToString(deterministic=True)
+CLOSES: dict[
+    str, tuple[dict[str, int], list[tuple[float, *tuple[Made | bytes, ...]]], list[Facts]]
+] = {
+    "root_grace after its root": ({}, [(100, child(2)), (101, root())], [("root_ended", 107, 2)]),
+    "spans after the root extend nothing": (
+        {},
+        [(100, root()), (105, child(2)), (105.5, root(span=3))],
+        [("root_ended", 106, 3)],
+    ),
+    "eight zero bytes are no parent": ({}, [(100, ZEROED)], [("root_ended", 106, 1)]),
+    "without a root: idle after its last span": (
+        {},
+        [(100, child(2)), (300, child(3))],
+        [("idle", 600, 2)],
+    ),
+    "a second copy extends nothing": (
+        {},
+        [(100, child(2)), (300, child(2), child(2))],
+        [("idle", 400, 1)],
+    ),
+    "one that never rests": (
+        {},
+        [(100 + 200 * number, child(2 + number)) for number in range(18)],
+        [("max_age", 3700, 18)],
+    ),
+    "max_spans": (
+        {"max_spans": 3},
+        [(100, child(2), child(3)), (101, child(4))],
+        [("max_spans", 101, 3)],
+    ),
+    "a request above max_bytes": ({"max_bytes": 10}, [(100, child(2))], [("max_bytes", 100, 1)]),
+    "a local root has its own grace": (
+        {},
+        [(100, child(3, parent=2)), (110, remote(2)), (120, child(4, parent=2))],
+        [("root_ended", 140, 3)],
+    ),
+    "a local parent that is missing disarms it": (
+        {},
+        [(100, remote(2)), (110, child(4, parent=3)), (160, child(3, parent=2))],
+        [("root_ended", 190, 3)],
+    ),
+    "a parentless root takes over from a local one": (
+        {},
+        [(100, remote(2, parent=1)), (101, root())],
+        [("root_ended", 107, 2)],
+    ),
+    "a parent not known to be remote is awaited": (
+        {},
+        [
+            (100, child(2, parent=99, flags=0)),
+            (100, child(2, parent=99, flags=0x200, trace=2)),
+        ],
+        [("idle", 400, 1), ("idle", 400, 1)],
+    ),
+    "what was due closes before the record is taken": (
+        {},
+        [(100, root()), (106, child(2))],
+        [("root_ended", 106, 1), ("root_ended", 112, 1)],
+    ),
+}
+
+
+@for_each("case", CLOSES)
+def test_when_a_trace_closes_and_why(case: str) -> None:
+    window, sent, expected = CLOSES[case]
+    driver = OpenTracesDriver(WINDOW.model_copy(update=window))
+    closings: list[Closing] = []
+    for time, *spans in sent:
+        closings += driver.send(time, *spans).closings
+    due = expected[-1][1]
+    closings += driver.open_traces.tick(due - 0.1).closings
+    assert len(closings) < len(expected) or expected[-1][0] in {"max_spans", "max_bytes"}
+    closings += driver.open_traces.tick(due).closings
+
+    assert facts(closings) == expected
+
+
+PIECES: dict[str, tuple[list[tuple[Made | bytes, ...]], list[tuple[bytes, ...]], int, int]] = {
+    "only what is new of a record is kept": (
+        [(child(2),), (child(2), child(3), child(3))],
+        [(request(child(2)), request(child(3)))],
+        2,
+        0,
+    ),
+    "the first copy wins": ([(child(2),), (child(2, parent=77),)], [(request(child(2)),)], 1, 0),
+    "a record may hold several traces": (
+        [(root(1), child(2, trace=2), child(3, trace=1)), (root(2),)],
+        [(request(root(1), child(3, trace=1)),), (request(child(2, trace=2)), request(root(2)))],
+        0,
+        0,
+    ),
+    "the traces of one record close in its order": (
+        [(root(7), root(3), root(5))],
+        [(request(root(7)),), (request(root(3)),), (request(root(5)),)],
+        0,
+        0,
+    ),
+    "spans without valid ids are left out": (
+        [(child(0), child(2, trace=0), child(3))],
+        [(request(child(3)),)],
+        0,
+        2,
+    ),
+    "a broken span does not cost the others": ([(BROKEN,)], [(request(child(3)),)], 0, 1),
+}
+"""What is sent, the pieces of each trace, and how many spans are duplicates and invalid."""
+
+
+@for_each("case", PIECES)
+def test_what_of_a_record_is_kept_and_counted(case: str) -> None:
+    sent, pieces, duplicates, invalid = PIECES[case]
     driver = OpenTracesDriver()
-    driver.send(100, child(2))
-    driver.send(101, root())
 
-    assert driver.open_traces.tick(106.9).closings == []
-    assert facts(driver.open_traces.tick(107).closings) == [("root_ended", 107, 2)]
+    results = [driver.send(100, *spans) for spans in sent]
 
-
-def test_spans_after_the_root_extend_nothing() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, root())
-    driver.send(105, child(2))
-    driver.send(105.5, root(span=3))
-
-    assert facts(driver.open_traces.tick(106).closings) == [("root_ended", 106, 3)]
-
-
-def test_eight_zero_bytes_are_no_parent() -> None:
-    driver = OpenTracesDriver()
-    value = request(child(1, parent=0x1122334455667788)).replace(
-        bytes.fromhex("1122334455667788"), bytes(8)
-    )
-    driver.send(100, value=value)
-
-    assert facts(driver.open_traces.tick(106).closings) == [("root_ended", 106, 1)]
-
-
-def test_without_a_root_it_closes_idle_after_its_last_span() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, child(2))
-    driver.send(300, child(3))
-
-    assert driver.open_traces.tick(599).closings == []
-    assert facts(driver.open_traces.tick(600).closings) == [("idle", 600, 2)]
-
-
-def test_a_trace_that_never_rests_closes_at_max_age() -> None:
-    driver = OpenTracesDriver()
-    for number in range(18):
-        driver.send(100 + 200 * number, child(2 + number))
-
-    assert facts(driver.open_traces.tick(3700).closings) == [("max_age", 3700, 18)]
-
-
-def test_a_trace_closes_when_it_has_max_spans() -> None:
-    driver = OpenTracesDriver(WINDOW.model_copy(update={"max_spans": 3}))
-    driver.send(100, child(2), child(3))
-
-    result = driver.send(101, child(4))
-
-    assert facts(result.closings) == [("max_spans", 101, 3)]
+    assert [each.pieces for each in driver.open_traces.tick(500).closings] == pieces
+    assert sum(each.duplicates for each in results) == duplicates
+    assert sum(each.invalid for each in results) == invalid
 
 
 def test_a_trace_never_grows_beyond_max_bytes() -> None:
@@ -77,12 +151,6 @@ def test_a_trace_never_grows_beyond_max_bytes() -> None:
     assert facts(result.closings) == [("max_bytes", 102, 2)]
     assert result.closings[0].size <= 2 * size + 1
     assert len(driver.open_traces) == 1, "what came on top is late"
-
-
-def test_a_single_request_above_max_bytes_closes_at_once() -> None:
-    driver = OpenTracesDriver(WINDOW.model_copy(update={"max_bytes": 10}))
-
-    assert facts(driver.send(100, child(2)).closings) == [("max_bytes", 100, 1)]
 
 
 def test_memory_pressure_closes_the_oldest_first() -> None:
@@ -100,47 +168,6 @@ def test_memory_pressure_closes_the_oldest_first() -> None:
     assert driver.open_traces.size == 0
 
 
-def test_a_local_root_arms_its_own_grace() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, child(3, parent=2))
-    driver.send(110, remote(2))
-    driver.send(120, child(4, parent=2))
-
-    assert driver.open_traces.tick(139.9).closings == []
-    (closing,) = driver.open_traces.tick(140).closings
-    assert facts([closing]) == [("root_ended", 140, 3)]
-    assert closing.root == "local"
-
-
-def test_a_local_parent_still_missing_disarms_the_local_root() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, remote(2))
-    driver.send(110, child(4, parent=3))
-
-    assert driver.open_traces.tick(150).closings == []
-
-    driver.send(160, child(3, parent=2))
-
-    assert facts(driver.open_traces.tick(190).closings) == [("root_ended", 190, 3)]
-
-
-def test_a_parentless_root_takes_over_from_a_local_one() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, remote(2, parent=1))
-    driver.send(101, root())
-
-    assert facts(driver.open_traces.tick(107).closings) == [("root_ended", 107, 2)]
-
-
-def test_a_parent_not_known_to_be_remote_is_awaited() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, child(2, parent=99, flags=0))
-    driver.send(100, child(2, parent=99, flags=0x200, trace=2))
-
-    assert driver.open_traces.tick(399).closings == []
-    assert [each.reason for each in driver.open_traces.tick(400).closings] == ["idle", "idle"]
-
-
 def test_a_second_copy_extends_nothing_and_costs_nothing() -> None:
     driver = OpenTracesDriver()
     driver.send(100, child(2))
@@ -152,39 +179,6 @@ def test_a_second_copy_extends_nothing_and_costs_nothing() -> None:
     assert not result.needed
     assert driver.open_traces.size == size
     assert facts(driver.open_traces.tick(400).closings) == [("idle", 400, 1)]
-
-
-def test_only_what_is_new_of_a_record_is_kept() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, child(2))
-
-    result = driver.send(101, child(2), child(3), child(3))
-
-    assert result.duplicates == 2
-    assert result.needed
-    (closing,) = driver.open_traces.tick(500).closings
-    assert closing.pieces == (request(child(2)), request(child(3)))
-
-
-def test_the_first_copy_wins() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, child(2))
-    driver.send(101, child(2, parent=77))
-
-    (closing,) = driver.open_traces.tick(500).closings
-
-    assert closing.pieces == (request(child(2)),)
-
-
-def test_a_record_may_hold_several_traces() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, root(trace=1), child(2, trace=2), child(3, trace=1))
-    driver.send(101, root(trace=2))
-
-    first, second = driver.open_traces.tick(200).closings
-
-    assert first.pieces == (request(root(trace=1), child(3, trace=1)),)
-    assert second.pieces == (request(child(2, trace=2)), request(root(trace=2)))
 
 
 def test_a_shared_record_is_needed_until_all_its_traces_are_written() -> None:
@@ -204,47 +198,16 @@ def test_a_shared_record_is_needed_until_all_its_traces_are_written() -> None:
     assert driver.open_traces.low_water == 2
 
 
-def test_spans_without_valid_ids_are_counted_and_left_out() -> None:
-    driver = OpenTracesDriver()
-
-    result = driver.send(100, child(0), child(2, trace=0), child(3))
-
-    assert result.invalid == 2
-    (closing,) = driver.open_traces.tick(500).closings
-    assert closing.pieces == (request(child(3)),)
-
-
-def test_one_broken_span_does_not_cost_the_others() -> None:
-    driver = OpenTracesDriver()
-    broken = parse(request(child(3)))
-    broken.resource_spans[0].scope_spans[0].spans.append(b"\xff\xff\xff")
-
-    result = driver.send(100, value=broken.SerializeToString(deterministic=True))
-
-    assert result.invalid == 1
-    (closing,) = driver.open_traces.tick(500).closings
-    assert closing.pieces == (request(child(3)),)
-
-
 def test_a_record_that_cannot_be_decoded_is_passed_over() -> None:
     driver = OpenTracesDriver()
     driver.send(100, child(2))
 
-    result = driver.send(101, value=b"\xff\xff\xff")
+    result = driver.send(101, b"\xff\xff\xff")
 
     assert result.poison
     assert not result.needed
     assert len(driver.open_traces) == 1
     assert driver.open_traces.low_water == 0
-
-
-def test_what_was_due_closes_before_the_record_is_taken() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, root())
-
-    result = driver.send(106, child(2))
-
-    assert facts(result.closings) == [("root_ended", 106, 1)]
 
 
 def test_closings_come_in_the_order_in_which_they_were_due() -> None:
@@ -316,23 +279,3 @@ def test_a_closed_trace_holds_no_spans_while_its_entry_stays_in_the_timers() -> 
     ((_, _, trace),) = driver.open_traces._timers._heap
     assert trace.is_closed
     assert (trace.pieces, trace.ids) == ([], set())
-
-
-def test_the_traces_of_one_record_close_in_its_order() -> None:
-    driver = OpenTracesDriver()
-    driver.send(0, root(7), root(3), root(5))
-
-    closings = driver.open_traces.tick(6).closings
-
-    assert [each.trace_id for each in closings] == [trace_id(7), trace_id(3), trace_id(5)]
-
-
-def test_a_record_is_free_once_its_last_trace_is_written() -> None:
-    driver = OpenTracesDriver()
-    driver.send(0, root(1), child(2, trace=2), root(3, 3))
-    rooted = driver.open_traces.tick(6).closings
-    (idle,) = driver.open_traces.tick(300).closings
-
-    freed = [driver.complete(each) for each in (*rooted, idle)]
-
-    assert freed == [[], [], [Position(SPANS, 0, 0)]]

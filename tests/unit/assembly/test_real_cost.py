@@ -35,7 +35,7 @@ def test_the_charge_is_what_tracemalloc_measures(
     tracemalloc.start()
     try:
         for each in sent:
-            driver.send(100, value=each)
+            driver.send(100, each)
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -51,7 +51,7 @@ def take(received: Sequence[Sequence[bytes]]) -> None:
     driver = OpenTracesDriver(WIDE)
     for number, values in enumerate(received):
         for value in values:
-            driver.send(100 + number / 1000, value=value)
+            driver.send(100 + number / 1000, value)
     driver.open_traces.tick(1e6)
 
 
