@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.scripted_model import Reply, ScriptedModel
+from tests.support.loopback import LoopbackServer, Reply
 from tests.support.service import ROOT, Service
 from tests.support.tools.tool import EVALUATORS, PROMPTFOO, VENVS, python_of
 
@@ -37,11 +37,10 @@ SHOWN = {
 """Of each tool its program, the name of its signals and their scores."""
 
 
-class Judge(ScriptedModel):
+class Judge(LoopbackServer):
     """Answers as the prompt of `GroundednessEvaluator` asks for it."""
 
     def reply(self, path: str, asked: dict[str, Any]) -> Reply:
-        """See `ScriptedModel`."""
         said = json.dumps({"score": 4, "reason": "nearly all of it", "status": "completed"})
         message = {"role": "assistant", "content": said}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
@@ -68,7 +67,7 @@ def test_a_tool_and_its_block(service: Service, tool: str, tmp_path: Path) -> No
     parts = ("from shop import *", SEND.replace("http://127.0.0.1:4318", url), program)
     (tmp_path / "app.py").write_text("\n".join((*parts, BLOCKS.get(tool, ""))))
     promptfoo = VENVS / PROMPTFOO / "node_modules"
-    with Judge("") as judge:
+    with Judge() as judge:
         done = subprocess.run(
             [python, "app.py"],
             cwd=tmp_path,

@@ -2,27 +2,16 @@
 
 import json
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
-from tests.support.scripted_model import (
-    ANSWER,
-    INPUT_TOKENS,
-    OUTPUT_TOKENS,
-    Reply,
-    ScriptedModel,
-)
+from tests.support.loopback import Reply
+from tests.support.scripted_model import ANSWER, INPUT_TOKENS, OUTPUT_TOKENS, ScriptedModel
 
 
 class AnthropicServer(ScriptedModel):
     """For ANTHROPIC_BASE_URL."""
 
-    def __init__(self, command: str) -> None:
-        super().__init__(command)
-        self._calls = count(1)
-
     def reply(self, path: str, asked: dict[str, Any]) -> Reply:
-        """See `ScriptedModel`."""
         if "count_tokens" in path:
             return Reply.of({"input_tokens": INPUT_TOKENS})
         message = self._message(asked)
@@ -31,7 +20,7 @@ class AnthropicServer(ScriptedModel):
         )
 
     def _message(self, asked: dict[str, Any]) -> dict[str, Any]:
-        number = next(self._calls)
+        number = next(self.calls)
         uses_tool = bool(asked.get("tools")) and not _has_result(asked)
         block: dict[str, Any] = (
             {

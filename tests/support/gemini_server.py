@@ -1,27 +1,16 @@
 """A scripted model that speaks Gemini's `generateContent`."""
 
 import json
-from itertools import count
 from typing import Any
 
-from tests.support.scripted_model import (
-    ANSWER,
-    INPUT_TOKENS,
-    OUTPUT_TOKENS,
-    Reply,
-    ScriptedModel,
-)
+from tests.support.loopback import Reply
+from tests.support.scripted_model import ANSWER, INPUT_TOKENS, OUTPUT_TOKENS, ScriptedModel
 
 
 class GeminiServer(ScriptedModel):
     """For GOOGLE_GEMINI_BASE_URL."""
 
-    def __init__(self, command: str) -> None:
-        super().__init__(command)
-        self._calls = count(1)
-
     def reply(self, path: str, asked: dict[str, Any]) -> Reply:
-        """See `ScriptedModel`."""
         if "countTokens" in path:
             return Reply.of({"totalTokens": INPUT_TOKENS})
         answer = self._content_for(asked)
@@ -30,7 +19,7 @@ class GeminiServer(ScriptedModel):
         return Reply.of(answer)
 
     def _content_for(self, asked: dict[str, Any]) -> dict[str, Any]:
-        number = next(self._calls)
+        number = next(self.calls)
         part: dict[str, Any] = {"text": ANSWER}
         if asked.get("tools") and not _has_result(asked):
             arguments = {"command": self.command}

@@ -5,9 +5,9 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, cast
+
+from tests.support.loopback import Body, LoopbackServer, Reply
 
 Mode = Literal[
     "good", "slow", "429", "500", "400", "garbage", "half", "wrong_types", "nan", "out_of_range"
@@ -15,7 +15,7 @@ Mode = Literal[
 STATUS: Mapping[str, int] = {"429": 429, "500": 500, "400": 400}
 
 
-class OpenAiServer:
+class OpenAiServer(LoopbackServer):
     """Answers by the schema it is given, or badly by `mode`; counts what it was asked and what it answered.
 
     `slow` waits `delay` seconds before each good answer.
@@ -24,6 +24,7 @@ class OpenAiServer:
     def __init__(
         self, mode: Mode = "good", *, delay: float = 0.0, embeddings: Mode = "good"
     ) -> None:
+        super().__init__()
         self.mode: Mode = mode
         self.embeddings: Mode = embeddings
         self.headers: dict[str, str] = {}
@@ -40,32 +41,21 @@ class OpenAiServer:
         """Chat answers that were sent: what a provider would bill."""
         self.embedded: list[str] = []
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=lambda: self._server.serve_forever(poll_interval=0.05), daemon=True
-        )
 
     @property
     def url(self) -> str:
         """For `judge.base_url`."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{super().url}/v1"
 
-    def __enter__(self) -> Self:
-        """Serving."""
-        self._thread.start()
-        return self
+    def reply(self, path: str, asked: Body) -> Reply:
+        chat = path.endswith("/chat/completions")
+        status, answer = self.chat(asked) if chat else self.embed(asked)
+        return Reply(status, answer, self.headers)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Ended."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
+    def was_sent(self, path: str, reply: Reply) -> None:
+        if path.endswith("/chat/completions") and reply.status == 200:
+            with self._lock:
+                self.answered += 1
 
     def asked_about(self, text: str) -> int:
         """How many chat requests hold the text."""
@@ -116,37 +106,6 @@ class OpenAiServer:
         ]
         usage = {"prompt_tokens": 1, "total_tokens": 1}
         return 200, {"object": "list", "data": rows, "model": body["model"], "usage": usage}
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                length = int(self.headers["content-length"])
-                body = json.loads(self.rfile.read(length))
-                chat = self.path.endswith("/chat/completions")
-                status, answer = server.chat(body) if chat else server.embed(body)
-                payload = json.dumps(answer).encode()
-                try:
-                    self.send_response(status)
-                    self.send_header("content-type", "application/json")
-                    for name, value in server.headers.items():
-                        self.send_header(name, value)
-                    self.send_header("content-length", str(len(payload)))
-                    self.end_headers()
-                    self.wfile.write(payload)
-                except OSError:
-                    return  # the asker is gone
-                if chat and status == 200:
-                    with server._lock:
-                        server.answered += 1
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-                pass
-
-        return Handler
 
 
 def vector(text: str) -> list[float]:

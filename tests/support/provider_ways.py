@@ -2,22 +2,10 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from tests.support.loopback import Body, Reply
 from tests.support.openai_server import filled
-
-Body: TypeAlias = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An HTTP response; a status of 0 closes the connection instead."""
-
-    status: int
-    body: Body | bytes
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-
 
 Way: TypeAlias = Callable[[int, Body], Reply]
 """From the number of the request (1 is the first) and its body."""

@@ -2,33 +2,22 @@
 
 import json
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
-from tests.support.scripted_model import (
-    ANSWER,
-    INPUT_TOKENS,
-    OUTPUT_TOKENS,
-    Reply,
-    ScriptedModel,
-)
+from tests.support.loopback import Reply
+from tests.support.scripted_model import ANSWER, INPUT_TOKENS, OUTPUT_TOKENS, ScriptedModel
 
 
 class ResponsesServer(ScriptedModel):
     """For the `base_url` of a provider, with `/v1` behind it."""
 
-    def __init__(self, command: str) -> None:
-        super().__init__(command)
-        self._calls = count(1)
-
     def reply(self, path: str, asked: dict[str, Any]) -> Reply:
-        """See `ScriptedModel`."""
         if not path.endswith("/responses"):
             return Reply.of({"data": [], "models": []})
         return Reply.streamed("".join(self._events(asked)))
 
     def _events(self, asked: dict[str, Any]) -> Iterator[str]:
-        number = next(self._calls)
+        number = next(self.calls)
         item = self._item(asked, number)
         response = {"id": f"resp_{number}"}
         usage = {

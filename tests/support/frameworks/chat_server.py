@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
-from tests.support.scripted_model import INPUT_TOKENS, OUTPUT_TOKENS, Reply, ScriptedModel
+from tests.support.loopback import Reply
+from tests.support.scripted_model import INPUT_TOKENS, OUTPUT_TOKENS, ScriptedModel
 
 ORDER_ANSWER = "Order A-1001 is on its way."
 
@@ -15,13 +15,11 @@ class ChatServer(ScriptedModel):
 
     def __init__(self) -> None:
         super().__init__("find_order")
-        self._calls = count(1)
 
     def reply(self, path: str, asked: dict[str, Any]) -> Reply:
-        """See `ScriptedModel`."""
         if not path.endswith("/chat/completions"):
             return Reply.of({"data": []})
-        number = next(self._calls)
+        number = next(self.calls)
         message, reason = self._message(asked, number)
         if asked.get("stream"):
             return Reply.streamed("".join(_chunks(asked, number, message, reason)))
