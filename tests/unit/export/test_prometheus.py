@@ -1,7 +1,8 @@
 """Counters, windows and headline gauges: what counts once, what is left out, what survives a restart."""
 
 import asyncio
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -24,98 +25,110 @@ def session(name: str, score: float | None, **fields: Any) -> Signal:
     return signal(name, None, score=score, **fields)
 
 
-async def test_each_subject_counts_once_by_its_outcome() -> None:
+Exported: TypeAlias = tuple[Sequence[Sequence[Signal]], Mapping[str, float | None]]
+EXPORTED: Mapping[str, Exported] = {
+    "each subject counts once by its outcome": (
+        [
+            [
+                signal(trace="a", score=0.9),
+                signal(trace="b", score=0.2),
+                failed(trace="c"),
+                signal(trace="d", score=None, outcome="not_applicable", success=None, assumed=1.0),
+                skipped(trace="e"),
+                signal(
+                    trace="f", score=None, outcome="measured", success=None, evaluator="latency"
+                ),
+            ]
+        ],
+        {
+            **{f"evaluations_total outcome={each}": 1 for each in ("pass", "fail", "error")},
+            "evaluations_total outcome=not_applicable": 1,
+            "evaluations_skipped_total reason=budget": 1,
+            "evaluations_total evaluator=latency": None,
+            "score_ratio_count": 2,
+        },
+    ),
+    "a repeat counts nowhere": (
+        [[signal(), signal()], [signal()]],
+        {"evaluations_total": 1, "revisions_total": None},
+    ),
+    "a stand-in counts nowhere and enters no window": (
+        [[signal(final=False)]],
+        {"evaluations_total": None, "window_mean_ratio": None},
+    ),
+    "an open session counts nowhere but stands in the headline": (
+        [[session("s-1", 0.4, final=False), session("s-2", 0.8)]],
+        {
+            "evaluations_total": 1,
+            "agent_reliability_ratio service=support-bot agent=planner agent_version=1.4.2": 0.6,
+            "window_samples": 2,
+        },
+    ),
+    "a session counts with its latest score": (
+        [
+            [
+                session("s-1", 0.9, final=False, revision=7, at=BASE + 5),
+                session("s-1", 0.1, final=False, revision=3, at=BASE),
+            ]
+        ],
+        {"agent_reliability_ratio": 0.9},
+    ),
+    "the newest sessions are the window": (
+        [[session(f"s-{n}", n / 200, at=BASE + n) for n in range(201)]],
+        {"agent_reliability_ratio": 0.5025, "window_samples": 200},
+    ),
+    "sessions of low coverage are left out": (
+        [[session(f"s-{n}", n / 10, coverage=covered(10, n)) for n in (4, 5)]],
+        {"agent_reliability_ratio": 0.5},
+    ),
+    "a session that is seen too little from the start has no series": (
+        [[session("s-1", None, coverage=covered(3, 0), outcome="skipped")]],
+        dict.fromkeys(
+            ("agent_reliability_ratio", "window_mean_ratio", "last_score_timestamp_seconds")
+        ),
+    ),
+    "the cap on agents folds and counts": (
+        [[signal(trace=f"t{n}", agent=f"a{n}") for n in range(66)]],
+        {
+            "evaluations_total agent=a63": 1,
+            "evaluations_total agent=a64": None,
+            "evaluations_total service=_other agent=_other": 2,
+            "label_overflow_total label=agent": 2,
+        },
+    ),
+    "the cap on evaluators folds and counts": (
+        [[signal(trace=f"t{n}", evaluator=f"e{n}") for n in range(65)]],
+        {"evaluations_total evaluator=_other": 1, "label_overflow_total label=evaluator": 1},
+    ),
+}
+"""Signals, in the order in which they are published, and what is exported of them then."""
+
+
+@pytest.mark.parametrize("exported", EXPORTED.values(), ids=EXPORTED)
+async def test_of_signals_is_exported(exported: Exported) -> None:
+    batches, wanted = exported
     publisher = Publisher()
 
-    await publisher.publish(
-        signal(trace="a", score=0.9),
-        signal(trace="b", score=0.2),
-        failed(trace="c"),
-        signal(trace="d", score=None, outcome="not_applicable", success=None, assumed=1.0),
-        skipped(trace="e"),
-        signal(trace="f", score=None, outcome="measured", success=None, evaluator="latency"),
-    )
+    for batch in batches:
+        await publisher.publish(*batch)
 
-    def count(outcome: str) -> float | None:
-        return publisher.value("evaluations_total", outcome=outcome)
-
-    assert [count(each) for each in ("pass", "fail", "error", "not_applicable")] == [1, 1, 1, 1]
-    assert publisher.value("evaluations_skipped_total", reason="budget") == 1
-    assert publisher.value("evaluations_total", evaluator="latency") is None
-    assert publisher.value("score_ratio_count") == 2
+    for series, value in wanted.items():
+        family, *labels = series.split()
+        found = publisher.value(family, **dict(each.split("=", 1) for each in labels))
+        assert found == (value if value is None else pytest.approx(value)), series
 
 
-async def test_a_repeat_of_a_signal_counts_nowhere() -> None:
+async def test_a_later_outcome_counts_as_a_revision_and_a_repeat_of_a_restart_nowhere() -> None:
     publisher = Publisher()
-
-    await publisher.publish(signal(), signal())
     await publisher.publish(signal())
+
     await publisher.publish(signal(), first=False)
-
-    assert publisher.value("evaluations_total") == 1
     assert publisher.value("revisions_total") is None
-
-
-async def test_a_later_outcome_counts_as_a_revision_only() -> None:
-    publisher = Publisher()
-    await publisher.publish(signal())
-
     await publisher.publish(signal(revision=1, score=0.1), first=False)
 
-    assert publisher.value("evaluations_total", outcome="pass") == 1
+    assert publisher.value("evaluations_total") == 1
     assert publisher.value("evaluations_total", outcome="fail") is None
     assert publisher.value("revisions_total") == 1
-
-
-async def test_stand_ins_count_nowhere_and_enter_no_window() -> None:
-    publisher = Publisher()
-
-    await publisher.publish(signal(final=False))
-
-    assert publisher.value("evaluations_total") is None
-    assert publisher.value("window_mean_ratio") is None
-
-
-async def test_an_open_session_counts_nowhere_but_stands_in_the_headline() -> None:
-    publisher = Publisher()
-
-    await publisher.publish(session("s-1", 0.4, final=False), session("s-2", 0.8))
-
-    assert publisher.value("evaluations_total") == 1
-    assert publisher.value(
-        "agent_reliability_ratio", service="support-bot", agent="planner", agent_version="1.4.2"
-    ) == pytest.approx(0.6)
-    assert publisher.value("window_samples") == 2
-
-
-async def test_a_session_counts_with_its_latest_score() -> None:
-    publisher = Publisher()
-
-    await publisher.publish(
-        session("s-1", 0.9, final=False, revision=7, at=BASE + 5),
-        session("s-1", 0.1, final=False, revision=3, at=BASE),
-    )
-
-    assert publisher.value("agent_reliability_ratio") == pytest.approx(0.9)
-
-
-async def test_the_newest_sessions_are_the_window() -> None:
-    publisher = Publisher(limits=AgentWindow(sessions=2))
-
-    await publisher.publish(*(session(f"s-{n}", n / 10, at=BASE + n) for n in range(1, 6)))
-
-    assert publisher.value("agent_reliability_ratio") == pytest.approx(0.45)
-    assert publisher.value("window_samples") == 2
-
-
-async def test_sessions_of_low_coverage_are_left_out() -> None:
-    publisher = Publisher()
-
-    await publisher.publish(
-        session("s-1", 0.2, coverage=covered(10, 4)), session("s-2", 0.8, coverage=covered(10, 5))
-    )
-
-    assert publisher.value("agent_reliability_ratio") == pytest.approx(0.8)
 
 
 async def test_a_session_that_is_seen_too_little_loses_the_score_that_it_had() -> None:
@@ -130,16 +143,6 @@ async def test_a_session_that_is_seen_too_little_loses_the_score_that_it_had() -
 
     assert (before_restart, publisher.value("agent_reliability_ratio")) == (0.5, 0.5)
     assert publisher.value("window_samples") == 1
-
-
-async def test_a_session_that_is_seen_too_little_from_the_start_has_no_series() -> None:
-    publisher = Publisher()
-
-    await publisher.publish(session("s-1", None, coverage=covered(3, 0), outcome="skipped"))
-
-    assert publisher.value("agent_reliability_ratio") is None
-    assert publisher.value("window_mean_ratio") is None
-    assert publisher.value("last_score_timestamp_seconds") is None
 
 
 async def test_when_no_session_is_left_the_series_is_removed() -> None:
@@ -239,26 +242,6 @@ async def test_a_record_that_is_no_signal_is_counted_and_passed_over() -> None:
 
     assert publisher.value("poison_records_total", topic="signals") == 2
     assert publisher.value("evaluations_total") == 1
-
-
-async def test_the_cap_on_agents_folds_and_counts() -> None:
-    publisher = Publisher()
-
-    await publisher.publish(*(signal(trace=f"t{n}", agent=f"a{n}") for n in range(66)))
-
-    assert publisher.value("evaluations_total", agent="a63") == 1
-    assert publisher.value("evaluations_total", agent="a64") is None
-    assert publisher.value("evaluations_total", service="_other", agent="_other") == 2
-    assert publisher.value("label_overflow_total", label="agent") == 2
-
-
-async def test_the_cap_on_evaluators_folds_and_counts() -> None:
-    publisher = Publisher()
-
-    await publisher.publish(*(signal(trace=f"t{n}", evaluator=f"e{n}") for n in range(65)))
-
-    assert publisher.value("evaluations_total", evaluator="_other") == 1
-    assert publisher.value("label_overflow_total", label="evaluator") == 1
 
 
 async def test_a_fail_carries_an_exemplar_in_openmetrics() -> None:

@@ -1,14 +1,53 @@
 """Each target is sent each alert once, whatever comes between."""
 
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
 import pytest
 
 from collector.notices.alarms import LONGEST, MOST_WAITING, Alarms
-from collector.notices.conditions import EARLY, OPINION
+from collector.notices.conditions import EARLY, OPINION, FoundAlert
 from collector.notices.series import GAP, SeriesSample
 from collector.records.notices import Labels, decode_alarm
 from tests.support.notices import BROKEN, DROPPED, PLACE, SLOW, Looked
 
 FIRES, ENDS = ("AgentFault", "firing"), ("AgentFault", "resolved")
+DROPS, RECOVERS = ("AgentScoreDrop", "firing"), ("AgentScoreDrop", "resolved")
+BESIDE = DROPPED._replace(only_goes_on=True)
+Story: TypeAlias = Sequence[tuple[float, Sequence[FoundAlert], Sequence[tuple[str, str]]]]
+"""A second, what holds then, and what the target is sent."""
+
+
+def began(second: float) -> FoundAlert:
+    return BROKEN._replace(since=second)
+
+
+STORIES: Mapping[str, Story] = {
+    "a fault is sent once, and its end once": [
+        *((0, [BROKEN], [FIRES]), (15, [BROKEN], []), (30, [], [ENDS]), (45, [], [])),
+    ],
+    "a drop is sent when it has held for a minute": [
+        *((second, [DROPPED], []) for second in (0, 15, 30, 45)),
+        (60, [DROPPED], [DROPS]),
+    ],
+    "a drop does not begin to fire beside a fault that will": [
+        *((0, [DROPPED], []), (45, [BESIDE, began(20)], []), (60, [BESIDE, began(20)], [])),
+        (80, [began(20)], [FIRES]),
+    ],
+    "a drop that fires goes on until its fault is sent": [
+        *((0, [DROPPED], []), (60, [DROPPED], [DROPS]), (65, [BESIDE, began(40)], [])),
+        (100, [began(40)], [FIRES, RECOVERS]),
+    ],
+    "a fault that is over within a minute wakes nobody": [
+        *((0, [began(-30)], []), (20, [], []), (60, [], [])),
+    ],
+    "what ends before its time is not sent": [
+        *((0, [DROPPED], []), (45, [], []), (60, [DROPPED], []), (90, [DROPPED], [])),
+    ],
+    "a fault that comes again is another notice": [
+        *((0, [BROKEN], [FIRES]), (15, [], [ENDS]), (30, [BROKEN], [FIRES]), (45, [], [ENDS])),
+    ],
+}
 
 
 def pages_only(labels: Labels) -> bool:
@@ -19,37 +58,25 @@ def stand(*names: str) -> Looked:
     return Looked(Alarms({name: lambda _: True for name in names or ("chat",)}))
 
 
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
+def test_a_target_is_sent(story: Story) -> None:
+    chat, stored, said = stand(), dict[bytes, bytes | None](), list[tuple[str, str]]()
+
+    for second, holds, sent in story:
+        chat.look(second, *holds)
+        assert chat.sent_to("chat") == sent, second
+        said += sent
+        stored |= chat.alarms.pending()
+
+    assert bool(stored) == bool(said), "what has not fired is not kept"
+
+
 def restarted(before: Looked, *names: str) -> Looked:
     """What another process reads back."""
     after = stand(*names)
     records = [value for value in before.alarms.pending().values() if value is not None]
     after.alarms.restore(decode_alarm(each) for each in records)
     return after
-
-
-def test_a_fault_is_sent_once_and_its_end_once() -> None:
-    chat = stand()
-
-    chat.look(0, BROKEN)
-    assert chat.sent_to("chat") == [FIRES]
-    chat.look(15, BROKEN)
-    assert chat.sent_to("chat") == []
-    chat.look(30)
-    assert chat.sent_to("chat") == [ENDS]
-    chat.look(45)
-    assert chat.sent_to("chat") == []
-    assert dict(chat.alarms.counts) == {("chat", "sent"): 2}
-
-
-def test_a_drop_is_sent_when_it_has_held_for_a_minute() -> None:
-    chat = stand()
-
-    for second in (0, 15, 30, 45):
-        chat.look(second, DROPPED)
-        assert chat.sent_to("chat") == []
-    chat.look(60, DROPPED)
-
-    assert chat.sent_to("chat") == [("AgentScoreDrop", "firing")]
 
 
 def test_a_fault_is_sent_within_the_minute_that_begins_with_its_first_session() -> None:
@@ -65,47 +92,11 @@ def test_a_fault_is_sent_within_the_minute_that_begins_with_its_first_session() 
     assert chat.sent_to("chat") == [FIRES]
 
 
-def test_a_drop_does_not_begin_to_fire_beside_a_fault_that_will() -> None:
-    chat = stand()
-    beside = DROPPED._replace(only_goes_on=True)
-
-    chat.look(0, DROPPED)
-    chat.look(45, beside, BROKEN._replace(since=20.0))
-    chat.look(60, beside, BROKEN._replace(since=20.0))
-    assert chat.sent_to("chat") == []
-    chat.look(80, BROKEN._replace(since=20.0))
-
-    assert chat.sent_to("chat") == [FIRES]
-
-
-def test_a_drop_that_fires_goes_on_until_its_fault_is_sent() -> None:
-    chat = stand()
-    chat.look(0, DROPPED)
-    chat.look(60, DROPPED)
-    chat.sent_to("chat")
-
-    chat.look(65, DROPPED._replace(only_goes_on=True), BROKEN._replace(since=40.0))
-    assert chat.sent_to("chat") == []
-    chat.look(100, BROKEN._replace(since=40.0))
-
-    assert chat.sent_to("chat") == [FIRES, ("AgentScoreDrop", "resolved")]
-
-
-def test_a_fault_that_is_over_within_a_minute_wakes_nobody() -> None:
-    chat = stand()
-
-    chat.look(0, BROKEN._replace(since=-30.0))
-    chat.look(20)
-    chat.look(60)
-
-    assert chat.sent_to("chat") == []
-
-
 def test_a_drop_that_gives_way_ends_after_its_fault_was_sent_and_names_it() -> None:
     chat = stand()
     chat.look(0, DROPPED)
     chat.look(60, DROPPED)
-    assert chat.sent_to("chat") == [("AgentScoreDrop", "firing")]
+    assert chat.sent_to("chat") == [DROPS]
 
     chat.look(75, BROKEN)
     assert [dict(each.labels)["alertname"] for each in chat.alarms.due("chat")] == [
@@ -122,7 +113,7 @@ def test_a_drop_in_which_the_judge_sees_no_loss_ends_and_says_so() -> None:
     chat = stand()
     chat.look(0, DROPPED)
     chat.look(60, DROPPED)
-    assert chat.sent_to("chat") == [("AgentScoreDrop", "firing")]
+    assert chat.sent_to("chat") == [DROPS]
 
     opinion = SeriesSample("spanwise_drop_second_opinion", PLACE, 0.0)
     chat.series.take([opinion], 75)
@@ -155,18 +146,6 @@ def test_a_drop_says_what_the_judge_says_or_how_to_get_one(
     assert ("No judge" in begun.description) is (opinion is None)
 
 
-def test_what_ends_before_its_time_is_not_sent() -> None:
-    chat = stand()
-
-    chat.look(0, DROPPED)
-    chat.look(45)
-    chat.look(60, DROPPED)
-    chat.look(90, DROPPED)
-
-    assert chat.sent_to("chat") == []
-    assert chat.alarms.pending() == {}
-
-
 def test_what_began_and_ended_while_a_target_was_away_is_superseded() -> None:
     chat = stand("chat", "oncall")
 
@@ -190,18 +169,6 @@ def test_an_end_that_was_not_sent_to_a_target_is_dropped_when_the_alert_goes_on(
     assert chat.sent_to("chat") == []
     chat.look(45)
     assert chat.sent_to("chat") == [ENDS]
-
-
-def test_a_fault_that_comes_again_is_another_notice() -> None:
-    chat = stand()
-    said: list[tuple[str, str]] = []
-
-    for second, holds in ((0, True), (15, False), (30, True), (45, False)):
-        chat.look(second, *[BROKEN] * holds)
-        said += chat.sent_to("chat")
-        chat.alarms.pending()
-
-    assert said == [FIRES, ENDS, FIRES, ENDS]
 
 
 def test_a_target_is_sent_what_it_asked_for() -> None:
