@@ -34,17 +34,6 @@ def test_every_value_has_a_row_with_its_default() -> None:
         assert any(key == name or key.startswith(f"{name}.") for key in found), name
 
 
-def test_a_comment_goes_on_until_its_key() -> None:
-    (row,) = rows("# of the section\n\n# -- One\n# and two.\na: 1\n")
-
-    assert row.meaning == "One and two."
-
-
-def test_a_value_without_a_meaning_is_named() -> None:
-    with pytest.raises(ValueError, match=r"no comment `# --` above a\.b"):
-        rows("a:\n  # no meaning\n  b: 1\n")
-
-
 def test_links_lead_to_files() -> None:
     for path, text in readme().items():
         for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):

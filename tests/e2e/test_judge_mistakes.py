@@ -4,14 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import spanwise
+from tests.support.command import settings, spanwise
 from tests.support.openai_server import OpenAiServer
 
 pytestmark = [pytest.mark.e2e]
-
-
-def settings(*given: str) -> list[str]:
-    return [part for each in given for part in ("--set", each)]
 
 
 def assert_one_line(given: list[str], *words: str) -> None:

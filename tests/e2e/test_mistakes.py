@@ -5,25 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Ended, spanwise
+from tests.support.command import settings, spanwise
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e]
 
 RECORDINGS = str(Path(__file__).parents[1] / "data" / "captures" / "strands" / "session.otlp")
 FREE_PORTS = ("receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0")
-
-
-def settings(*given: str) -> list[str]:
-    return [part for each in given for part in ("--set", each)]
-
-
-def assert_one_line(ended: Ended, *words: str) -> None:
-    assert ended.code in (1, 2), ended.err
-    assert len(ended.complaints) == 1, ended.err
-    assert "Traceback" not in ended.err
-    for word in words:
-        assert word in ended.err
 
 
 def test_two_misspelt_keys_name_both_paths(tmp_path: Path) -> None:
@@ -63,13 +51,13 @@ def test_an_evaluator_without_what_it_needs_says_what() -> None:
         "validate", *settings("embedder.kind=none", "evaluators.coherence.enabled=true")
     )
 
-    assert_one_line(ended, "evaluators.coherence", "embedder")
+    ended.assert_one_line("evaluators.coherence", "embedder")
 
 
 def test_an_unknown_evaluator_on_the_command_line(tmp_path: Path) -> None:
     ended = spanwise("evaluate", RECORDINGS, "--evaluators", "loop_detection,coherense")
 
-    assert_one_line(ended, "coherense", "did you mean coherence?")
+    ended.assert_one_line("coherense", "did you mean coherence?")
 
 
 @pytest.mark.parametrize(
@@ -89,21 +77,21 @@ def test_an_unknown_evaluator_on_the_command_line(tmp_path: Path) -> None:
     ],
 )
 def test_each_is_one_line(arguments: list[str], words: list[str]) -> None:
-    assert_one_line(spanwise(*arguments), *words)
+    spanwise(*arguments).assert_one_line(*words)
 
 
 def test_bad_yaml_says_file_and_line(tmp_path: Path) -> None:
     file = tmp_path / "broken.yaml"
     file.write_text("admin:\n  port: 5\n bad\n")
 
-    assert_one_line(spanwise("run", "--config", str(file)), f"{file}:3:")
+    spanwise("run", "--config", str(file)).assert_one_line(f"{file}:3:")
 
 
 def test_a_truncated_recording_says_where(tmp_path: Path) -> None:
     recording = tmp_path / "cut.otlp"
     recording.write_bytes(Path(RECORDINGS).read_bytes()[:-7])
 
-    assert_one_line(spanwise("evaluate", str(recording)), str(recording))
+    spanwise("evaluate", str(recording)).assert_one_line(str(recording))
 
 
 def test_a_port_that_is_taken_is_named_with_its_setting(tmp_path: Path) -> None:
@@ -117,7 +105,7 @@ def test_a_port_that_is_taken_is_named_with_its_setting(tmp_path: Path) -> None:
                 "run", *settings(f"data_dir={tmp_path / 'data'}", *free, f"{name}={port}")
             )
 
-            assert_one_line(ended, str(port), name)
+            ended.assert_one_line(str(port), name)
 
 
 def test_a_second_run_on_the_same_data_folder_is_one_line(tmp_path: Path) -> None:
@@ -125,7 +113,7 @@ def test_a_second_run_on_the_same_data_folder_is_one_line(tmp_path: Path) -> Non
         ended = spanwise("run", *settings(f"data_dir={service.data}", *FREE_PORTS))
 
         assert ended.code == 1
-        assert_one_line(ended, str(service.data))
+        ended.assert_one_line(str(service.data))
         assert service.get("/healthz") is not None
 
 

@@ -1,4 +1,4 @@
-"""Traces that were made of log records, scored again from the log: the ids and scores that were given live."""
+"""Traces scored again from the log: the ids and scores that were given live, `revision` apart."""
 
 import json
 import random
@@ -9,7 +9,9 @@ import grpc
 import pytest
 
 from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE
-from tests.support.command import spanwise
+from tests.support import sender
+from tests.support.asking import asked
+from tests.support.command import settings, spanwise
 from tests.support.recordings import requests
 from tests.support.service import Service
 
@@ -55,6 +57,26 @@ def without_revision(lines: list[str]) -> dict[str, dict[str, Any]]:
     return {each["id"]: {k: v for k, v in each.items() if k != "revision"} for each in kept}
 
 
+def replayed(data: Path, *given: str) -> dict[str, dict[str, Any]]:
+    again = spanwise("replay", *settings(f"data_dir={data}", *given))
+    assert again.code == 0, again.err
+    return without_revision(again.out.splitlines())
+
+
+def test_traces_of_spans_are_scored_again_as_they_were(tmp_path: Path) -> None:
+    quick = ("windows.trace.root_grace=200ms", "embedder.kind=none")
+    with Service(tmp_path / "data", *quick) as service:
+        sender.send(service.grpc, *(asked(f"s{n % 3}", "Where is it?", number=n) for n in range(9)))
+        service.wait_for("all are scored", lambda: len(scored(service)) == 9)
+        live = without_revision(service.signal_lines())
+
+    assert replayed(tmp_path / "data", *quick) == live
+
+
+def scored(service: Service) -> set[str]:
+    return {each["trace_id"] for each in service.signals()} - {None}
+
+
 def test_made_traces_are_scored_again_as_they_were(tmp_path: Path) -> None:
     with Service(tmp_path / "data", *SETTINGS) as service:
         send(service.grpc)
@@ -72,12 +94,6 @@ def test_made_traces_are_scored_again_as_they_were(tmp_path: Path) -> None:
         service.wait_for("every session closed", closed, timeout=60)
         live = without_revision(service.signal_lines())
 
-    arguments = [
-        part for each in (f"data_dir={tmp_path / 'data'}", *SETTINGS) for part in ("--set", each)
-    ]
-    again = spanwise("replay", *arguments)
-
-    assert again.code == 0, again.err
     turns = {each["trace_id"] for each in live.values()}
     assert len(turns) >= 1 + 3 + 1 + 3, "a turn for each prompt"
-    assert without_revision(again.out.splitlines()) == live
+    assert replayed(tmp_path / "data", *SETTINGS) == live

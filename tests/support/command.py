@@ -27,6 +27,17 @@ class Ended:
         """The lines on stderr."""
         return self.err.splitlines()
 
+    def assert_one_line(self, *words: str) -> None:
+        """It failed as a user's mistake does: with one line, which has these words."""
+        assert self.code in (1, 2), (self.code, self.err[-2000:])
+        assert len(self.complaints) == 1, self.err[-2000:]
+        assert [word for word in words if word not in self.err] == [], self.err
+
+
+def settings(*given: str) -> list[str]:
+    """`path=value` each, as arguments."""
+    return [part for each in given for part in ("--set", each)]
+
 
 def spanwise(
     *arguments: str,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.asking import asked
-from tests.support.service import Service, children
+from tests.support.service import Service
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 PROTOBUF = {"content-type": "application/x-protobuf"}
@@ -111,13 +111,6 @@ def cpu_seconds(pid: int) -> float:
     """User and system time of one process so far."""
     values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(values[11]) + int(values[12])) / _TICKS
-
-
-def family_cpu_seconds(pid: int) -> float:
-    """The same with the children that live, and those that were waited for."""
-    values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    own = sum(map(int, values[11:15])) / _TICKS
-    return own + sum(cpu_seconds(each) for each in children(pid))
 
 
 def resident(pid: int) -> int:

@@ -17,7 +17,7 @@ from collector.watch.ranking.ranker import Ranker
 from collector.watch.ranking.ranking_room import RankingRoom
 from evaluators.uses import Work
 from tests.support.faulty_log import FaultyLog
-from tests.support.signals import decoded_in, published_in
+from tests.support.signals import decoded_in
 
 RANKED = plan_from(Config()).ranked
 
@@ -68,8 +68,3 @@ def make_room(log: FaultyLog, telemetry: Telemetry | None = None) -> RankingRoom
 def published(log: FaultyLog) -> list[Signal]:
     """Every signal that was ever written, repeats included."""
     return decoded_in(log.history(SIGNALS))
-
-
-def firsts(log: FaultyLog) -> list[bool]:
-    """Of every signal, whether counters count it."""
-    return [each.header.first for each in published_in(log.history(SIGNALS))]

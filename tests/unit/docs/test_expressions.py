@@ -52,21 +52,6 @@ def test_what_a_page_computes_is_part_of_a_rule(page: Path) -> None:
     assert foreign == [], "show an expression of `spanwise slo`, or say it in words"
 
 
-def test_an_expression_in_a_page_is_found(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(
-        "`spanwise_traces_active` and `spanwise_signals_total{sink,result}` are names, "
-        '`spanwise_signals_total{result="lost"}` a selector, `rate(spanwise_traces_active[5m])` and '
-        "`spanwise_drift_detected == 1` expressions.\n```yaml\nexpr: agent:error_budget:ratio * 2  # of\n```\n"
-    )
-
-    assert expressions(page) == [
-        "rate(spanwise_traces_active[5m])",
-        "spanwise_drift_detected == 1",
-        "agent:error_budget:ratio * 2",
-    ]
-
-
 @pytest.mark.process
 def test_every_selector_and_expression_parses(tmp_path: Path) -> None:
     found = {each for page in PAGES for each in expressions(page)} | {
@@ -75,6 +60,7 @@ def test_every_selector_and_expression_parses(tmp_path: Path) -> None:
         for text in code(page)
         if FAMILY.match(text) and SELECTS.search(text) and "\n" not in text
     }
+    assert len(found) > 20
     file: list[dict[str, Any]] = [
         {"record": f"page:expr:{number}", "expr": expr} for number, expr in enumerate(sorted(found))
     ]

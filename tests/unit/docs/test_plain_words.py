@@ -87,9 +87,3 @@ def sentences(text: str) -> list[str]:
     plain = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "x", plain))
     paragraphs = re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.)\s", plain)
     return [each for text in paragraphs for each in re.split(r"(?<=[.!?:])\s", text)]
-
-
-def test_a_sentence_goes_on_in_the_next_line_and_ends_with_its_item() -> None:
-    text = "# Head\nOne `a b`\ntwo. Three\n- four\n- [five](x y)"
-
-    assert sentences(text) == ["\nOne x\ntwo.", "Three", "four", "[five]"]

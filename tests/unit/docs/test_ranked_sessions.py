@@ -4,24 +4,8 @@ import json
 import struct
 from pathlib import Path
 
-import pytest
-
 from scripts.research.ranked_sessions import auroc, runs, table
 from tests.support import agents
-
-
-@pytest.mark.parametrize(
-    ("scored", "value"),
-    [
-        ([(0.1, False), (0.9, True)], 1.0),
-        ([(0.9, False), (0.1, True)], 0.0),
-        ([(0.5, False), (0.5, True)], 0.5),
-        ([(0.5, False), (0.5, True), (0.9, True), (0.1, True)], 0.5),
-        ([(0.5, True)], None),
-    ],
-)
-def test_auroc_counts_ties_half(scored: list[tuple[float, bool]], value: float | None) -> None:
-    assert auroc(scored) == value
 
 
 def test_sessions_that_loop_rank_below_those_that_do_not(tmp_path: Path) -> None:

@@ -60,13 +60,3 @@ def test_every_number_says_why() -> None:
     }
 
     assert found == set()
-
-
-def test_a_number_without_a_word_is_found() -> None:
-    explained = 'A = 1\n"""Why."""\n\nB = 2  # why\n\n# Why.\nC = 3\n'
-
-    assert list(bare_numbers(explained)) == []
-    assert list(bare_numbers(explained + "\n_D = 1 << 4\n_E = (1, 2)\n\n\ndef f(): ...\n")) == [
-        "_D",
-        "_E",
-    ]

@@ -102,18 +102,3 @@ def test_the_pythons_that_are_classified_are_those_that_the_page_names() -> None
 
     assert versions == ["3.11", "3.12", "3.13"]
     assert f"Python {versions[0]} to {versions[-1]}" in PAGE
-
-
-def test_a_lock_file_is_read_with_what_asks_for_each() -> None:
-    text = """\
-one==1 \\
-    --hash=sha256:0
-    # via
-    #   spanwise (pyproject.toml)
-    #   two
-two==2 ; python_version < '3.12' \\
-    --hash=sha256:1
-    # via three
-"""
-
-    assert locked(text) == {"one": ("spanwise", "two"), "two": ("three",)}
