@@ -253,7 +253,7 @@ def drift(detectors: DriftDetectors, *, is_detailed: bool) -> Iterator[GaugeSamp
     for watch in detectors:
         labels, samples = watch.labels, watch.past.history_samples
         alarm, progress = watch.alarm, watch.progress
-        is_compared = detectors.is_compared(watch)
+        is_compared = watch.is_compared
         is_shown = is_detailed or progress >= NEAR
         if samples and (is_shown or not is_compared):
             yield GaugeSample("drift_history_samples", labels, samples)

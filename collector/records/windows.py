@@ -103,23 +103,33 @@ class RankedBatch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Digests of the newest closed sessions with their revisions: another record of one of them is a repeat."""
 
 
-class SettlingScore(msgspec.Struct, frozen=True, array_like=True):
-    """The latest score of a subject (session or trace) that has not settled. Stored by order: append only."""
+class SettlingSubject(msgspec.Struct, frozen=True, array_like=True):
+    """The latest of what is said of a subject that has not settled. Stored by order: append only."""
 
     subject: str
-    due: float  # log time at which it has settled, unless a later score comes before
+    due: float  # log time at which it has settled, unless something later comes before
     revision: int
     final: bool
-    score: float
-    version: str  # of the agent
-    seen: float = 0.0
-    """Log time at which the subject's newest span was first seen: a change begins then, not when its sessions settled
-    minutes later. 0 where an older version stored it."""
 
     @property
     def rank(self) -> tuple[int, bool]:
-        """Total order of a subject's scores: the highest is the latest, in whatever order they arrive."""
+        """Total order of what is said of a subject: the highest is the latest, in whatever order it arrives."""
         return (self.revision, self.final)
+
+    @property
+    def size(self) -> int:
+        """What it counts towards the most that may settle at the same time."""
+        return 1
+
+
+class SettlingScore(SettlingSubject, frozen=True, array_like=True):
+    """The score of a session or trace."""
+
+    score: float
+    version: str  # of the agent
+    seen: float
+    """Log time at which the subject's newest span was first seen: a change begins then, not when its sessions settled
+    minutes later."""
 
 
 class DriftState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -134,13 +144,9 @@ class DriftState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How near an alarm it was, when: (log time in seconds, thousandths)."""
 
 
-class SettlingUses(msgspec.Struct, frozen=True, array_like=True):
-    """A turn whose uses have not entered. Stored by order: append only."""
+class SettlingUses(SettlingSubject, frozen=True, array_like=True):
+    """A turn whose uses have not entered."""
 
-    subject: str
-    due: float  # log time at which they enter
-    revision: int
-    closed: bool
     seen: float  # log time at which its newest span was first seen
     uses: SessionUses
     is_named: bool = True  # whether `session` is its id; False: a digest, as the id is long
@@ -149,13 +155,8 @@ class SettlingUses(msgspec.Struct, frozen=True, array_like=True):
     version: str = ""  # of the agent; empty: it names none
 
     @property
-    def rank(self) -> tuple[int, bool]:
-        """Total order of what is said of the subject, in whatever order it arrives."""
-        return (self.revision, self.closed)
-
-    @property
     def size(self) -> int:
-        """What it counts towards the most that may settle at the same time: at most 150 bytes each."""
+        """At most 150 bytes each."""
         return 2 + len(self.uses.tools)
 
 

@@ -54,7 +54,23 @@ class OpenRunaways:
             return None
         if signal.revision <= self._closed.get(trace_id, -1):
             return None
-        return self._find(signal, trace_id)
+        seen = unix_seconds(signal.time)
+        until = seen + self._max_age
+        earlier = self._open.get(trace_id)
+        self.table.change(trace_id)
+        self._open[trace_id] = OpenRunaway(
+            trace_id=trace_id,
+            service=signal.service,
+            agent=signal.agent,
+            session_id=signal.session_id,
+            reason="model_calls" if USUAL in signal.metadata else "repeated_calls",
+            since=seen if earlier is None else min(earlier.since, seen),
+            until=until if earlier is None else max(earlier.until, until),
+        )
+        if len(self._open) <= MAX_TRACES:
+            return None
+        self._forget(min(self._open.values(), key=lambda each: each.since).trace_id)
+        return "max_traces"
 
     def close(self, trace_id: str, revision: int) -> None:
         """The final outcome of a trace is here: it is open no longer."""
@@ -91,22 +107,3 @@ class OpenRunaways:
     def _forget(self, trace_id: str) -> None:
         if self._open.pop(trace_id, None) is not None:
             self.table.forget(trace_id)
-
-    def _find(self, signal: Signal, trace_id: str) -> str | None:
-        seen = unix_seconds(signal.time)
-        until = seen + self._max_age
-        earlier = self._open.get(trace_id)
-        self.table.change(trace_id)
-        self._open[trace_id] = OpenRunaway(
-            trace_id=trace_id,
-            service=signal.service,
-            agent=signal.agent,
-            session_id=signal.session_id,
-            reason="model_calls" if USUAL in signal.metadata else "repeated_calls",
-            since=seen if earlier is None else min(earlier.since, seen),
-            until=until if earlier is None else max(earlier.until, until),
-        )
-        if len(self._open) <= MAX_TRACES:
-            return None
-        self._forget(min(self._open.values(), key=lambda each: each.since).trace_id)
-        return "max_traces"

@@ -6,42 +6,26 @@ changes nothing.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from collector.base.telemetry import LONGEST_LABEL
+from collector.records.windows import SettlingSubject
 from collector.watch.entered import Entered
 
 MAX_SETTLING = 4096  # size of what may settle at the same time
 FEW = 64  # stale dues that are never worth a sweep
 
 
-class Held(Protocol):
-    """The latest of what is said of a subject."""
-
-    @property
-    def subject(self) -> str: ...
-
-    @property
-    def due(self) -> float:
-        """Log time at which it has settled, unless something later comes before."""
-        ...
-
-    @property
-    def rank(self) -> tuple[int, bool]:
-        """(revision, final): total order of what is said of a subject, in whatever order it arrives."""
-        ...
-
-
-H = TypeVar("H", bound=Held)
+H = TypeVar("H", bound=SettlingSubject)
 
 
 class Update(NamedTuple):
     subject: str
     digest: int
-    rank: tuple[int, bool]  # as `Held.rank`
+    rank: tuple[int, bool]  # as `SettlingSubject.rank`
     time: float  # the record's log time
     seen: float  # log time at which the subject's newest span was first seen
     partition: int
@@ -58,16 +42,14 @@ class Settling(Generic[H]):
         entered: Entered | None = None,
         *,
         most: int = MAX_SETTLING,
-        size_of: Callable[[H], int] | None = None,
     ) -> None:
-        """As they were stored. `size_of`: what each counts towards the `most` that may settle at once; None: 1."""
+        """As they were stored. `most`: the size of what may settle at once."""
         self._held = {each.subject: each for each in held}
         self.next_offsets = dict(next_offsets or {})
         """By partition, the offset below which every record is taken in."""
         self.entered = entered or Entered()
         self._most = most
-        self._size_of = size_of
-        self._size = sum(self._measured(each) for each in self._held.values())
+        self._size = sum(each.size for each in self._held.values())
         self._dues: list[tuple[float, str]] = []
         """A heap of (log time, subject) at which subjects settle, also of some that have changed or gone since."""
         self._note_dues()
@@ -94,9 +76,9 @@ class Settling(Generic[H]):
         ):  # taken in before, perhaps before a restart
             return False
         before = self._held.get(subject)
-        size = self._size + (1 if self._size_of is None else self._size_of(held))
+        size = self._size + held.size
         if before is not None:
-            size -= self._measured(before)
+            size -= before.size
         if size > self._most and size > self._size:
             return None
         self.next_offsets[partition] = update.offset + 1
@@ -114,7 +96,7 @@ class Settling(Generic[H]):
         if update.offset < self.next_offsets.get(update.partition, 0):
             return False
         self.next_offsets[update.partition] = update.offset + 1
-        self._size -= self._measured(self._held.pop(update.subject))
+        self._size -= self._held.pop(update.subject).size
         return True
 
     def entering(self, passed: float) -> Iterator[H]:
@@ -129,12 +111,9 @@ class Settling(Generic[H]):
             if each is None or each.due != due:
                 continue  # something later took its place, or it was withdrawn
             del held[subject]
-            self._size -= self._measured(each)
+            self._size -= each.size
             self.entered.add(digest_of(subject))
             yield each
-
-    def _measured(self, held: H) -> int:
-        return 1 if self._size_of is None else self._size_of(held)
 
     def _note_dues(self) -> None:
         self._dues = [(each.due, each.subject) for each in self._held.values()]

@@ -9,7 +9,7 @@ Source: Spanwise, measured on recordings with known faults (docs/alerting.md).
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from math import sqrt
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -50,13 +50,8 @@ def facts(
     for each in attributes:
         found |= {("attribute", f"{key}={value}"[:LONGEST]) for key, value in each.items()}
     found |= {("tool", each[:LONGEST]) for each in tools if each}
-    words: set[str] = set()
-    for question in questions:
-        for word in words_of(question):
-            if len(words) == WORDS:
-                break
-            words.add(word)
-    found |= {("word", each) for each in words}
+    words = dict.fromkeys(chain.from_iterable(map(words_of, questions)))
+    found |= {("word", each) for each in islice(words, WORDS)}
     return frozenset(found)
 
 

@@ -55,22 +55,19 @@ class OwnPast:
         version: str,
         *,
         seen: float | None = None,
-        tie: float | None = None,
     ) -> None:
         """Take in the score of a session (or trace) that was not fed before.
 
         `session` orders equal scores. `score` is in [0, 1], higher is better. `time` is log time in seconds; one older
         than the newest counts as the newest. `version` is that of the agent, "" when it is not known. `seen`: log time
-        at which the session's newest span was first seen, which a change begins with; by default `time`. `tie`: of the
-        session, where the caller knows its `tie_break`.
+        at which the session's newest span was first seen, which a change begins with; by default `time`.
         """
         state = self._state
         seen = time if seen is None else seen
         time = state.time = max(time, state.time)
         self.expire(time)
         frozen = state.worse.alarm is not None or state.better.alarm is not None
-        tie = tie_break(session) if tie is None else tie
-        rank = self._history.rank(score, tie, time, frozen=frozen)
+        rank = self._history.rank(score, tie_break(session), time, frozen=frozen)
         middle = self._history.rank(score, MIDDLE, time, frozen=True)
         if not frozen:
             self._history.insert(score, time)

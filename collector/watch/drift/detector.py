@@ -4,16 +4,18 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from collector.log.state_table import Parts
-from collector.records.standing import LookedAt
+from collector.records.standing import Drop, LookedAt, WatchedScores
 from collector.records.windows import DriftState, SettlingScore
 from collector.watch.comparisons import Comparison
 from collector.watch.entered import Entered
-from collector.watch.settling import Settling, Update, digest_of
+from collector.watch.second_opinions import NearAlarm
+from collector.watch.settling import Settling, Update
 from collector.watch.windows.target import Labels
 from evaluators.formulas.drift import Change
 from evaluators.formulas.own_history import OTHER
 from evaluators.formulas.own_past import OwnPast
 from evaluators.formulas.past_limits import PastLimits
+from evaluators.model import Scope
 
 MOST = 64  # points: at most 600 bytes in the stored state
 AGE = 30 * 86_400  # seconds of log time that are remembered
@@ -58,7 +60,6 @@ BOTH = frozenset({"work_baseline"})
 """Evaluators whose scores should neither fall nor rise: what an agent gives up early is less work."""
 TICKETS = frozenset({"work_baseline", "task_agreement"})
 """Session evaluators whose falls never wake anybody."""
-_DIGESTS = 2**64  # a digest as a number below 1 breaks the ties between equal scores
 
 
 class DriftDetector(Comparison):
@@ -87,11 +88,11 @@ class DriftDetector(Comparison):
                 Entered(state.entered, state.newest, entered),
             )
         )
+        self._least = limits.least
         self.past = OwnPast(limits, state.past if state else None, parts)
         self.trail = Trail(state.trail if state else ())
-        self.looked_at: LookedAt | None = (
-            None  # of the fall that stands, while its cause is not known
-        )
+        self.looked_at: LookedAt | None = None
+        """Of the fall that stands, while its cause is not known."""
 
     # --- scores ------------------------------------------------------------------------------------------------------
 
@@ -103,21 +104,59 @@ class DriftDetector(Comparison):
     def entering(self, passed: float) -> Iterator[None]:
         """Let the scores enter that have settled before log time `passed`, one with each step."""
         for each in self.settling.entering(passed):
-            due, subject = each.due, each.subject
-            tie = digest_of(subject) / _DIGESTS
-            self.past.feed(subject, each.score, due, each.version, seen=each.seen or due, tie=tie)
-            self.trail.note(due, self.progress)
+            self.past.feed(each.subject, each.score, each.due, each.version, seen=each.seen)
+            self.trail.note(each.due, self.progress)
             yield
 
     def expire(self, now: float) -> bool:
         """End alarms that are old at log time `now`; whether there was one."""
         return self.past.expire(now)
 
-    def alarms(self) -> Iterator[tuple[Literal["worse", "better"], Change]]:
-        if self.past.worse is not None:
-            yield "worse", self.past.worse
-        if self.past.better is not None:
-            yield "better", self.past.better
+    def drops(self) -> Iterator[Drop]:
+        """Its alarms."""
+        alarms: dict[Literal["worse", "better"], Change | None]
+        alarms = {"worse": self.past.worse, "better": self.past.better}
+        for direction, alarm in alarms.items():
+            if alarm is not None:
+                is_worse = direction == "worse"
+                yield Drop(
+                    evaluator=self.labels.evaluator,
+                    scope=self.scope,
+                    direction=direction,
+                    since=alarm.since,
+                    mean_rank=alarm.mean_rank,
+                    sessions=alarm.sessions,
+                    strong=is_worse and self.is_strong,
+                    cause=self.past.cause if is_worse else None,
+                    looked_at=self.looked_at if is_worse else None,
+                )
+
+    def near_alarm(self) -> NearAlarm:
+        alarm = self.alarm
+        return NearAlarm(
+            evaluator=f"{self.labels.evaluator}/{self.labels.scope}",
+            progress=self.progress,
+            entered=self.settling.entered.count,
+            since=None if alarm is None else alarm.since,
+            fall=0.0 if alarm is None else abs(0.5 - alarm.mean_rank),
+        )
+
+    def watched(self) -> WatchedScores:
+        return WatchedScores(
+            evaluator=self.labels.evaluator,
+            scope=self.scope,
+            progress=self.progress if self.is_compared else None,
+            samples=self.past.history_samples,
+            trail=self.trail.packed,
+        )
+
+    @property
+    def scope(self) -> Scope:
+        return "trace" if self.labels.scope == "trace" else "session"
+
+    @property
+    def is_compared(self) -> bool:
+        return self.alarm is not None or self.past.history_samples >= self._least
 
     @property
     def alarm(self) -> Change | None:

@@ -4,7 +4,9 @@ A session's score enters once: when the session has been quiet for `windows.agen
 enters at its first final outcome.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import TypeVar
 
 from collector.base.telemetry import OTHER, short
 from collector.log.state_table import Parts
@@ -28,6 +30,9 @@ TRACES = frozenset({"tool_correctness", "confidence", "task_completion"})
 """Trace evaluators that are fed."""
 
 
+T = TypeVar("T")
+
+
 class DriftDetectors(Comparisons[Labels, DriftDetector]):
     def __init__(self, limits: PastLimits, *, settle: float) -> None:
         """`settle` is in seconds of log time."""
@@ -42,48 +47,21 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
         return DriftDetector(key, self._limits, state, parts)
 
     def by_agent(self) -> dict[AgentLabels, tuple[Drop, ...]]:
-        found: dict[AgentLabels, tuple[Drop, ...]] = {}
-        for (service, agent, evaluator, scope), watch in sorted(self._watches.items()):
-            for direction, alarm in watch.alarms():
-                drop = Drop(
-                    evaluator=evaluator,
-                    scope="trace" if scope == "trace" else "session",
-                    direction=direction,
-                    since=alarm.since,
-                    mean_rank=alarm.mean_rank,
-                    sessions=alarm.sessions,
-                    strong=direction == "worse" and watch.is_strong,
-                    cause=watch.past.cause if direction == "worse" else None,
-                    looked_at=watch.looked_at if direction == "worse" else None,
-                )
-                found[service, agent] = (*found.get((service, agent), ()), drop)
-        return found
+        found = self._of_agents(lambda watch: tuple(watch.drops()))
+        drops = {agent: tuple(chain.from_iterable(each)) for agent, each in found.items()}
+        return {agent: each for agent, each in drops.items() if each}
 
-    def near_alarms(self) -> dict[AgentLabels, list[NearAlarm]]:
-        found: dict[AgentLabels, list[NearAlarm]] = {}
-        for labels, watch in self._watches.items():
-            alarm = watch.alarm
-            each = NearAlarm(
-                evaluator=f"{labels.evaluator}/{labels.scope}",
-                progress=watch.progress,
-                entered=watch.settling.entered.count,
-                since=None if alarm is None else alarm.since,
-                fall=0.0 if alarm is None else abs(0.5 - alarm.mean_rank),
-            )
-            found.setdefault(labels[:2], []).append(each)
-        return found
+    def near_alarms(self) -> dict[AgentLabels, tuple[NearAlarm, ...]]:
+        return self._of_agents(DriftDetector.near_alarm)
 
     def watched(self) -> dict[AgentLabels, tuple[WatchedScores, ...]]:
-        found: dict[AgentLabels, tuple[WatchedScores, ...]] = {}
-        for (service, agent, evaluator, scope), watch in sorted(self._watches.items()):
-            each = WatchedScores(
-                evaluator=evaluator,
-                scope="trace" if scope == "trace" else "session",
-                progress=watch.progress if self.is_compared(watch) else None,
-                samples=watch.past.history_samples,
-                trail=watch.trail.packed,
-            )
-            found[service, agent] = (*found.get((service, agent), ()), each)
+        return self._of_agents(DriftDetector.watched)
+
+    def _of_agents(self, said: Callable[[DriftDetector], T]) -> dict[AgentLabels, tuple[T, ...]]:
+        """What is said of each of an agent's label sets, in order of their labels."""
+        found: dict[AgentLabels, tuple[T, ...]] = {}
+        for labels, watch in sorted(self._watches.items()):
+            found[labels[:2]] = (*found.get(labels[:2], ()), said(watch))
         return found
 
     def explain(self, faults: Faults) -> Iterator[None]:
@@ -117,9 +95,6 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
             if watch.alarm is not None and not isinstance(known, tuple):
                 found[labels[:2]] = watch.past.cause or watch.looked_at or known
         return found
-
-    def is_compared(self, watch: DriftDetector) -> bool:
-        return watch.alarm is not None or watch.past.history_samples >= self._limits.least
 
     # --- scores ------------------------------------------------------------------------------------------------------
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from operator import attrgetter
-from typing import get_args
+from typing import Any, get_args
 
 from collector.base.slots import Slots
 from collector.base.telemetry import OTHER, short
@@ -45,6 +44,15 @@ TOLD = 30.0
 ERRORS = 16  # newest failures whose class of error is remembered
 SESSIONS = 8
 """Newest failed sessions among which the worst are named: of every watch together at most 280 kB of the state."""
+OF_AGENT: tuple[FaultKind, ...] = (
+    "model_failed",
+    "no_answer",
+    "gave_up",
+    "answer_cut",
+    "answer_blocked",
+    "cancelled",
+)
+"""Fields of `SessionUses`: None where the turn does not tell."""
 SEEN = 10  # uses of a tool from which on it is said that it always fails
 MAX_VERSIONS = 8
 """Versions of which a watch counts sessions, those used last: as many as have gauges; 30 bytes each."""
@@ -77,7 +85,6 @@ class AgentFaults(Comparison):
             state.next_offsets,
             Entered(state.entered, state.newest, entered),
             most=MAX_SETTLING,
-            size_of=attrgetter("size"),
         )
         self.watches_dropped = 0
         """Watches of tools that gave way to one that is used more, since this was read."""
@@ -223,16 +230,8 @@ class AgentFaults(Comparison):
             self._feed("repeated_calls", tool, turn, failed=use.repeated)
             if use.slowest >= 0:
                 self._feed_duration(tool, use.slowest, turn)
-        of_agent: dict[FaultKind, bool | None] = {
-            "model_failed": uses.model_failed,
-            "no_answer": uses.no_answer,
-            "gave_up": uses.gave_up,
-            "answer_cut": uses.answer_cut,
-            "answer_blocked": uses.answer_blocked,
-            "cancelled": uses.cancelled,
-        }
-        for fault, failed in of_agent.items():
-            if failed is not None:
+        for fault in OF_AGENT:
+            if (failed := getattr(uses, fault)) is not None:
                 self._feed(fault, "", turn, failed=failed)
 
     def _feed(
@@ -375,14 +374,7 @@ def _plain(tool: str) -> str:
 
 
 def _both(one: ToolUse, other: ToolUse) -> ToolUse:
-    return ToolUse(
-        tool=one.tool,
-        calls=one.calls + other.calls,
-        failed=one.failed or other.failed,
-        returned=one.returned or other.returned,
-        empty=one.empty or other.empty,
-        slowest=max(one.slowest, other.slowest),
-        error=one.error or other.error,
-        repeated=one.repeated or other.repeated,
-        server=one.server or other.server,
+    either: Sequence[Any] = [mine or theirs for mine, theirs in zip(one, other, strict=True)]
+    return ToolUse._make(either)._replace(
+        calls=one.calls + other.calls, slowest=max(one.slowest, other.slowest)
     )

@@ -45,30 +45,27 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
 
     def counts(self, labels: AgentLabels) -> tuple[VersionCount, ...]:
         """Of each version; empty where the agent is not watched."""
-        watches = self._watches.get(labels)
-        return () if watches is None else tuple(watches.by_version())
+        return tuple(self._of(labels).by_version())
 
     def cause(self, labels: AgentLabels, since: float) -> Cause | None:
         """What explains best that the agent's scores dropped at log time `since`; None: nothing does."""
-        watches = self._watches.get(labels)
-        return None if watches is None else watches.cause(since)
+        return self._of(labels).cause(since)
 
     def looked_at(self, labels: AgentLabels, since: float) -> LookedAt | None:
-        watches = self._watches.get(labels)
-        if watches is None or self.log_time.passed - since >= LOOKED_AT_LEAST:
-            return None
-        return watches.looked_at(since)
+        is_late = self.log_time.passed - since >= LOOKED_AT_LEAST
+        return None if is_late else self._of(labels).looked_at(since)
 
     def is_over(self, labels: AgentLabels, cause: Cause, alarm: float) -> bool:
         """Whether a fault that had begun by log time `alarm` is over."""
-        watches = self._watches.get(labels)
-        return watches is not None and watches.is_over(*cause, alarm)
+        return self._of(labels).is_over(*cause, alarm)
 
     def since(self, labels: AgentLabels) -> float | None:
         """When the oldest fault began that is shown of the agent; None: there is none."""
-        watches = self._watches.get(labels)
-        shown = () if watches is None else watches.faults()
-        return min((each.since for each in shown), default=None)
+        return min((each.since for each in self._of(labels).faults()), default=None)
+
+    def _of(self, labels: AgentLabels) -> AgentFaults:
+        """Its watches; without any where the agent is not watched."""
+        return self._watches.get(labels) or AgentFaults(labels, self._settle)
 
     def offer(
         self, labels: AgentLabels, work: WorkRecord, time: float, partition: int, offset: int

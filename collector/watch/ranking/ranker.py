@@ -18,8 +18,9 @@ from collector.log.state_table import StateTable
 from collector.records.signal import Signal, signal_id
 from collector.records.subject import Subject, shared_fields, signal_of
 from collector.records.traces import RunawayRecord, WorkRecord
+from collector.watch.ranking import runaways
 from collector.watch.ranking.histories import Histories, digest_of
-from collector.watch.ranking.runaways import ModelCallCount, Runaways
+from collector.watch.ranking.runaways import ModelCallCount
 from evaluators.formulas.agreement import TaskRunsHistory
 from evaluators.formulas.trace_calls import TraceCallsHistory
 from evaluators.formulas.work import WorkHistory
@@ -65,7 +66,6 @@ class Ranker:
         self._calls = Histories(
             "calls", max_agents, bytes, TraceCallsHistory.pack, TraceCallsHistory
         )
-        self._runaways = Runaways(self._calls)
         self._recent: dict[str, None] = {}
 
     @property
@@ -88,11 +88,11 @@ class Ranker:
         return self._take_session(record)._replace(call=call)
 
     def _take_runaway(self, record: RunawayRecord) -> RankedSession:
-        mark = self._runaways.mark(record)
+        mark = runaways.mark(record)
         if mark in self._recent:  # a crash made assembly or scoring look at it once more
             return RankedSession()
         self._remember(mark)
-        signal = self._runaways.signal(record)
+        signal = runaways.runaway_signal(self._calls, record)
         return RankedSession(
             () if signal is None else (signal,),
             is_first=record.is_first,
@@ -100,7 +100,7 @@ class Ranker:
         )
 
     def put_call(self, call: ModelCallCount) -> None:
-        self._runaways.put(call)
+        runaways.put(self._calls, call)
 
     def _take_session(self, record: WorkRecord) -> RankedSession:
         mark = _mark(record)

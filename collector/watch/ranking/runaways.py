@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from collector.records.signal import Signal, signal_id, trace_input_digest
 from collector.records.subject import signal_of
@@ -10,6 +10,9 @@ from collector.records.traces import RunawayRecord, TraceCalls
 from collector.watch.ranking.histories import Histories, digest_of
 from evaluators.formulas.trace_calls import TraceCallsHistory
 from evaluators.trace.runaway import is_found, with_usual_calls
+
+CallHistories: TypeAlias = Histories[TraceCallsHistory]
+"""By service and name, bounded."""
 
 
 class ModelCallCount(NamedTuple):
@@ -26,46 +29,37 @@ class ModelCallCount(NamedTuple):
         return cls(service, name, _number(service, trace.trace_id), trace.model_calls)
 
 
-class Runaways:
-    """The histories of model calls, and the signals that depend on them. `histories`: by service and name, bounded."""
+def put(histories: CallHistories, call: ModelCallCount) -> None:
+    history = histories.get(call.service, call.name) or TraceCallsHistory()
+    history.put(call.trace, (call.model_calls,))
+    histories.put(call.service, call.name, history)
 
-    def __init__(self, histories: Histories[TraceCallsHistory]) -> None:
-        self.histories = histories
 
-    def put(self, call: ModelCallCount) -> None:
-        history = self.histories.get(call.service, call.name) or TraceCallsHistory()
-        history.put(call.trace, (call.model_calls,))
-        self.histories.put(call.service, call.name, history)
+def runaway_signal(histories: CallHistories, record: RunawayRecord) -> Signal | None:
+    """The signal; None for an open trace that does not run away: a healthy one says nothing."""
+    subject, outcome, among = record.subject, record.outcome, ""
+    trace_id = subject.trace_id or ""
+    history = histories.get(subject.service, _name(subject.service, subject.agent, record.model))
+    if history is not None:
+        number = _number(subject.service, trace_id)
+        outcome = with_usual_calls(outcome, record.model_calls, history, number)
+        among = "" if outcome is record.outcome else history.digest(number)
+    if subject.closed is None and not is_found(outcome):
+        return None
+    id_ = signal_id(
+        scope="trace",
+        service=subject.service,
+        subject=trace_id,
+        outcome=outcome,
+        input_digest=trace_input_digest(record.digest, (among,) if among else ()),
+    )
+    return signal_of(subject, outcome, id_)
 
-    def signal(self, record: RunawayRecord) -> Signal | None:
-        """The signal; None for an open trace that does not run away: a healthy one says nothing."""
-        subject, outcome, among = record.subject, record.outcome, ""
-        trace_id = subject.trace_id or ""
-        history = self.histories.get(
-            subject.service, _name(subject.service, subject.agent, record.model)
-        )
-        if history is not None:
-            number = _number(subject.service, trace_id)
-            outcome = with_usual_calls(outcome, record.model_calls, history, number)
-            among = "" if outcome is record.outcome else history.digest(number)
-        if subject.closed is None and not is_found(outcome):
-            return None
-        id_ = signal_id(
-            scope="trace",
-            service=subject.service,
-            subject=trace_id,
-            outcome=outcome,
-            input_digest=trace_input_digest(record.digest, (among,) if among else ()),
-        )
-        return signal_of(subject, outcome, id_)
 
-    @staticmethod
-    def mark(record: RunawayRecord) -> str:
-        subject = record.subject
-        closed, revision = str(subject.closed), str(subject.revision)
-        return digest_of(
-            "runaway", subject.service, subject.trace_id or "", closed, revision, record.digest
-        )
+def mark(record: RunawayRecord) -> str:
+    subject = record.subject
+    parts = subject.service, subject.trace_id or "", str(subject.closed), str(subject.revision)
+    return digest_of("runaway", *parts, record.digest)
 
 
 def _name(service: str, agent: str, model: str) -> str:

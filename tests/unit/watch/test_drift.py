@@ -55,26 +55,40 @@ class Stand:
         return sum(each.settling.entered.count for each in self.drops)
 
 
-def test_a_session_enters_when_it_has_been_quiet() -> None:
-    stand = Stand()
-    stand.say(session(revision=1), 0)
-    stand.say(session(revision=2), 200)
+OPEN, AGAIN = session(revision=1), session(revision=2)
+LOW = session(score=None, outcome="skipped", reason="low_coverage", revision=2)
+SAYS: dict[str, tuple[list[tuple[Signal, float]], list[tuple[float, int]]]] = {
+    # At the very moment at which it has settled a record could still come.
+    "has been quiet": (
+        [(OPEN, 0), (AGAIN, 200)],
+        [(SETTLE + 1, 0), (200 + SETTLE, 0), (200 + SETTLE + 0.001, 1)],
+    ),
+    "closes": ([(session(final=True), 0)], [(0.001, 1)]),
+    "is repeated": ([(OPEN, 0), (OPEN, 200)], [(SETTLE + 1, 1)]),
+    "is too little seen": ([(OPEN, 0), (LOW, 10)], [(9 * SETTLE, 0)]),
+    "has a score of a part": (
+        [(OPEN, 0), (session(score=0.9, coverage=covered(4, 1), revision=2), 10)],
+        [(9 * SETTLE, 0)],
+    ),
+    "has failed": (
+        [(OPEN, 0), (failed("s-1", None, final=False, revision=2), 10)],
+        [(9 * SETTLE, 0)],
+    ),
+}
 
-    assert stand.entered(SETTLE + 1) == 0
-    assert stand.entered(200 + SETTLE) == 0  # a record of this very moment could still come
-    assert stand.entered(200 + SETTLE + 0.001) == 1
 
+@for_each("name", SAYS)
+def test_a_session_enters_once_it_has_settled_with_a_score(name: str) -> None:
+    stand, (said, entered) = Stand(), SAYS[name]
+    for each, at in said:
+        stand.say(each, at)
 
-def test_a_session_that_closes_enters_at_once() -> None:
-    stand = Stand()
-    stand.say(session(final=True), 0)
-
-    assert stand.entered(0.001) == 1
+    assert [(at, stand.entered(at)) for at, _ in entered] == entered
 
 
 def test_a_session_enters_once() -> None:
     stand = Stand()
-    stand.say(session(revision=1), 0)
+    stand.say(OPEN, 0)
     assert stand.entered(SETTLE + 1) == 1
 
     stand.say(session(revision=2, final=True), 2 * SETTLE)  # it closes
@@ -106,30 +120,6 @@ def test_a_session_counts_for_the_agent_of_its_latest_score() -> None:
         "planner": 0,
         "writer": 2,
     }
-
-
-def test_a_repeat_does_not_keep_a_session_open() -> None:
-    stand = Stand()
-    stand.say(session(revision=1), 0)
-    stand.say(session(revision=1), 200)
-
-    assert stand.entered(SETTLE + 1) == 1
-
-
-@pytest.mark.parametrize(
-    "then",
-    [
-        session(score=None, outcome="skipped", reason="low_coverage", revision=2),
-        session(score=0.9, coverage=covered(4, 1), revision=2),
-        failed("s-1", None, final=False, revision=2),
-    ],
-)
-def test_a_session_whose_latest_score_is_none_does_not_enter(then: Signal) -> None:
-    stand = Stand()
-    stand.say(session(revision=1), 0)
-    stand.say(then, 10)
-
-    assert stand.entered(9 * SETTLE) == 0
 
 
 FED = [

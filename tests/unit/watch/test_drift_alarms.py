@@ -1,16 +1,10 @@
 """When scores have dropped: the alarm, since when, what ends it, and what is stored of it."""
 
-from collections import deque
 from typing import Any
 
-import msgspec
 import pytest
 
 from collector.records.signal import rfc3339
-from collector.records.windows import DriftState, SettlingScore
-from collector.watch.drift.detector import DriftDetector
-from collector.watch.windows.target import Labels
-from evaluators.formulas.own_past import PastState
 from tests.support.drift import held, same
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.publisher import SHORT, Publisher, closed_trace
@@ -42,19 +36,6 @@ def test_a_drop_began_when_its_first_session_was_seen_not_when_it_settled() -> N
 
     assert drop.direction == "worse"
     assert drop.since == BASE + 60 * len(GOOD)
-
-
-def test_a_drop_of_scores_that_an_older_version_stored_began_when_they_settled() -> None:
-    stored = [(f"s-{at}", 60.0 * at, 1, True, each, "1") for at, each in enumerate([*GOOD, *BAD])]
-    settling = msgspec.convert(stored, tuple[SettlingScore, ...])
-    labels = Labels("support-bot", "planner", "agent_reliability", "session")
-    state = DriftState(past=PastState(), settling=settling)
-    watch = DriftDetector(labels, SHORT, state)
-
-    deque(watch.entering(60.0 * len(settling)), maxlen=0)
-
-    ((_, alarm),) = watch.alarms()
-    assert alarm.since == 60 * len(GOOD)
 
 
 GOOD = [0.8, 0.85, 0.9, 0.95] * 3

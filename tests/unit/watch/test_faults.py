@@ -38,6 +38,7 @@ async def test_a_tool_that_begins_to_fail_is_named_with_its_numbers() -> None:
     assert (fault.uses_before, fault.failures_before) == (40, 0)
     assert fault.since == began
     assert fault.pages
+    assert watcher.faults.facts()["failing_always"] == {}
     assert fault.sessions == tuple(f"s-{number}" for number in range(51, 43, -1))
     labels = {"service": "bot", "agent": "planner", "fault": "tool_failed", "tool": "find_order"}
     assert watcher.value("detected", **labels) == 1
@@ -68,29 +69,6 @@ async def test_it_says_0_for_an_hour_after_it_is_over_and_then_nothing() -> None
 
     await watcher.live(*[FINE] * int(ENDED_SHOWN / 60), begin=200)
     assert watcher.value("detected", fault="tool_failed") is None
-
-
-async def test_a_fault_survives_a_kill_with_all_that_is_said_of_it() -> None:
-    watcher = Watcher()
-    await watcher.live(*PAST, *[FAILED] * 12)
-    before = watcher.shown()
-
-    restarted = watcher.successor()
-    await restarted.step()
-    await restarted.step()
-
-    assert restarted.shown() == before != {}
-
-
-async def test_a_use_enters_when_its_trace_closes_and_is_shown_with_the_ninth_failure() -> None:
-    watcher = Watcher()
-    await watcher.live(*PAST, every=2)
-    began = watcher.log.clock.now
-
-    await watcher.live(*[FAILED] * 10, every=2, begin=40)
-
-    (fault,) = watcher.shown().values()
-    assert (fault.since, fault.uses, fault.uses_before) == (began, 10, 40)
 
 
 async def entered(*turns: tuple[float, SessionUses]) -> list[tuple[int, int]]:
@@ -386,12 +364,4 @@ async def test_a_tool_that_fails_from_its_first_use_is_no_fault_and_is_listed_ap
     assert of_agent == (FailingTool(tool="find_order", uses=10, failures=9),)
 
     await watcher.live(*[FINE] * 20, begin=100)
-    assert watcher.faults.facts()["failing_always"] == {}
-
-
-async def test_a_tool_that_began_to_fail_is_a_fault_and_stands_there_alone() -> None:
-    watcher = Watcher()
-    await watcher.live(*PAST, *[FAILED] * 12)
-
-    assert len(watcher.shown()) == 1
     assert watcher.faults.facts()["failing_always"] == {}

@@ -2,14 +2,12 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from collector.base.telemetry import OTHER
 from collector.config.tree import AgentWindow
 from collector.records.comparison import VersionWindow
 from collector.records.signal import Signal
-from collector.records.windows import WindowEntry
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, signal
 
@@ -128,12 +126,6 @@ async def test_sessions_without_a_score_are_sessions_of_their_version() -> None:
 
     assert publisher.value("version_sessions") == 2
     assert publisher.value("window_samples") == 1
-
-
-def test_an_entry_of_an_older_record_has_no_version() -> None:
-    old = msgspec.msgpack.encode(["s-1", 5.0, 1, True, "id", 0.5, True, 0, "", False])
-
-    assert msgspec.msgpack.decode(old, type=WindowEntry).version is None
 
 
 def looked(window: VersionWindow) -> tuple[str | None, list[int]]:
