@@ -227,7 +227,7 @@ def _rejected(answer: bytes) -> tuple[int, str]:
 def transport_to(
     target: OtlpTarget, service: OtlpService, *, section: str, timeout: float
 ) -> Transport:
-    """The way to the endpoint of a section, which may name the path of traces. Raises ConfigError: it is none."""
+    """The way to the endpoint of a section, which may name the path of traces. Raises ConfigError: it is not one."""
     kind = GrpcTransport if target.protocol == "grpc" else HttpTransport
     headers = {key: value.get_secret_value() for key, value in target.headers.items()}
     endpoint = target.endpoint.rstrip("/").removesuffix(TRACE_SERVICE.path)
