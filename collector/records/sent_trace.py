@@ -34,7 +34,7 @@ class SentTrace(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
     """A `TraceRecord` with what decides, and its spans."""
 
     trace: KeptFields
-    spans: tuple[Piece, ...]
+    spans: tuple[Piece, ...] = ()  # without them where recordings are read
     randomness: int | None = None
 
     def closed(self, *, key: bytes, offset: int, failed: bool) -> ClosedTrace:

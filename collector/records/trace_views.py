@@ -59,10 +59,11 @@ class SummarisedTrace(msgspec.Struct, frozen=True, kw_only=True):
     seen: float
 
 
-class _WithPacked(msgspec.Struct, frozen=True, kw_only=True, tag="trace"):
+class _WithPacked(msgspec.Struct, frozen=True, kw_only=True, tag="trace", omit_defaults=True):
     trace: msgspec.Raw
     revision: int
     seen: float
+    randomness: int | None = None
 
 
 _scored = view(_WithPacked, VerdictRecord, MoreRecord)
