@@ -15,7 +15,7 @@ import errno
 import gzip
 import logging
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
@@ -47,46 +47,29 @@ ErrorPage: TypeAlias = Callable[[int, str], Response]
 """The page of a status and a message."""
 
 
-class Errors:
-    """Handlers for everything that a route may raise. `page`: makes pages; None: there are only errors in JSON."""
+def error_handlers(page: ErrorPage | None) -> dict[Any, Callable[[Request, Exception], Any]]:
+    """For everything that a route may raise. `page`: makes pages; None: there are only errors in JSON."""
 
-    def __init__(self, page: ErrorPage | None) -> None:
-        self._page = page
-
-    def handlers(self) -> dict[Any, Callable[[Request, Exception], Any]]:
-        return {
-            HTTPException: self._http,
-            RequestRefused: self._refused,
-            Exception: self._unexpected,
-        }
-
-    async def _refused(self, request: Request, refused: Exception) -> Response:
-        if not isinstance(refused, RequestRefused):
-            raise refused
-        return self._answer(request, refused.status, refused.message, refused.headers)
-
-    async def _http(self, request: Request, raised: Exception) -> Response:
-        if not isinstance(raised, HTTPException):
-            raise raised
-        message = {
-            404: f"there is nothing at {request.url.path[:200]}",
-            405: f"{request.method} is not possible here",
-        }.get(raised.status_code, HTTPStatus(raised.status_code).phrase)
-        return self._answer(request, raised.status_code, message, raised.headers)
-
-    async def _unexpected(self, request: Request, raised: Exception) -> Response:
-        _log.error("A request for %s failed", request.url.path, exc_info=raised)
+    async def answered(request: Request, raised: Exception) -> Response:
+        status, headers = 500, None
         message = "this request failed inside Spanwise; the log of the service says why"
-        return self._answer(request, 500, message)
-
-    def _answer(
-        self, request: Request, status: int, message: str, headers: Mapping[str, str] | None = None
-    ) -> Response:
-        if self._page is None or not _is_read_by_a_person(request):
+        if isinstance(raised, RequestRefused):
+            status, message, headers = raised.status, raised.message, raised.headers
+        elif isinstance(raised, HTTPException):
+            status, headers = raised.status_code, raised.headers
+            message = {
+                404: f"there is nothing at {request.url.path[:200]}",
+                405: f"{request.method} is not possible here",
+            }.get(status, HTTPStatus(status).phrase)
+        else:
+            _log.error("A request for %s failed", request.url.path, exc_info=raised)
+        if page is None or not _is_read_by_a_person(request):
             return error(status, message, headers=headers)
-        page = self._page(status, message)
-        page.headers.update(headers or {})
-        return page
+        made = page(status, message)
+        made.headers.update(headers or {})
+        return made
+
+    return dict.fromkeys((HTTPException, RequestRefused, Exception), answered)
 
 
 def _is_read_by_a_person(request: Request) -> bool:
@@ -148,7 +131,7 @@ def build_app(
             Middleware(BasePath, base_path=config.admin.base_path),
             Middleware(Guard, admin=config.admin),
         ],
-        exception_handlers=Errors(error_page).handlers(),
+        exception_handlers=error_handlers(error_page),
     )
     app.router.redirect_slashes = False
     return app

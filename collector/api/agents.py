@@ -19,7 +19,6 @@ from collector.records.standing import (
     OpenRunaway,
     Standing,
     Standings,
-    VersionStanding,
     WatchedScores,
     WindowMean,
 )
@@ -45,7 +44,9 @@ def agent_shown(
     `drops`, `detectors` and `runaways` are of all its current versions together.
     """
     standing = standing_of(agent, standings)
-    version = _version(standing, short(agent.agent_version or ""))
+    known = standing or Standing(service=agent.service, agent=agent.agent)
+    name = short(agent.agent_version or "")
+    version = next((each for each in known.versions if each.agent_version == name), None)
     opinion = standing and standing.second_opinion
     return {
         "service": agent.service,
@@ -63,15 +64,13 @@ def agent_shown(
             name: _mean(getattr(standing, f"window_{name}") or getattr(standing, name))
             for name in HEADLINES.values()
         },
-        "faults": [] if standing is None else [_dated(each) for each in standing.faults],
-        "failing_always": []
-        if standing is None
-        else [msgspec.to_builtins(each) for each in standing.failing_always],
-        "drops": [] if standing is None else [_dated(each) for each in standing.drops],
+        "faults": [_dated(each) for each in known.faults],
+        "failing_always": [msgspec.to_builtins(each) for each in known.failing_always],
+        "drops": [_dated(each) for each in known.drops],
         "second_opinion": opinion and {**msgspec.to_builtins(opinion), "words": opinion.words},
         "differs": None if differs is None else [each._asdict() for each in differs],
-        "detectors": [] if standing is None else [_watched(each) for each in standing.watched],
-        "runaways": [] if standing is None else [_runaway(each) for each in standing.runaways],
+        "detectors": [_watched(each) for each in known.watched],
+        "runaways": [_runaway(each) for each in known.runaways],
     }
 
 
@@ -82,11 +81,6 @@ def _mean(mean: WindowMean | None, *, since: bool = False) -> dict[str, Any] | N
     if since:
         shown["since"] = None if mean.since is None else time_shown(micros(mean.since))
     return shown
-
-
-def _version(standing: Standing | None, name: str) -> VersionStanding | None:
-    versions = () if standing is None else standing.versions
-    return next((each for each in versions if each.agent_version == name), None)
 
 
 def _watched(each: WatchedScores) -> dict[str, Any]:

@@ -90,6 +90,16 @@ def cursor_or_top(request: Request) -> bytes | None:
         return None
 
 
+async def body_of(request: Request, most: int) -> bytes:
+    """The body of a request. Raises Refused: it has more bytes."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            raise RequestRefused(413, f"a request has at most {most} bytes")
+    return bytes(body)
+
+
 def text_of(request: Request, name: str) -> str | None:
     """A parameter that filters; empty means not given."""
     return request.query_params.get(name) or None

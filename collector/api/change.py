@@ -22,8 +22,9 @@ from collector.api.rows import (
     NEW_TRACE,
     SUMS,
     AgentSums,
-    TextIndex,
     columns,
+    forget_texts,
+    put_texts,
     taken,
 )
 from collector.api.session_news import (
@@ -74,7 +75,6 @@ class IndexChange(Reading):
         self._decided: list[tuple[object, ...]] = []
         self._signals = SignalTable(self)
         self._outcomes = OutcomeTable(connection)
-        self._texts = TextIndex(connection)
         self.feedback = FeedbackTable(connection)
         self.evaluations = EvaluationTable(connection)
         self._owners: dict[int, int] = {}  # by subject with a new signal, the row of its session
@@ -191,9 +191,8 @@ class IndexChange(Reading):
                 continue
             self._write_traces()
             select = "SELECT id FROM traces WHERE session = ? ORDER BY start, trace_id LIMIT ?"
-            oldest = self.connection.execute(select, (held.row, surplus)).fetchall()
-            rows = [row for (row,) in oldest]
-            signals += self._drop_traces(rows)
+            oldest = [row for (row,) in self.connection.execute(select, (held.row, surplus))]
+            signals += self._drop_traces(oldest)
             self._summed.add(held.row)
             traces += len(oldest)
             held.after.traces -= len(oldest)
@@ -292,7 +291,8 @@ class IndexChange(Reading):
             self._signals.begin(trace_subject(row.id))
         elif row.session != session.row:
             self._leave(row.session, header.trace_id)
-            self._move(trace_subject(row.id), row.session, session.row)
+            self._outcomes.move(trace_subject(row.id), row.session, session.row)
+            self._summed.add(row.session)
         self._summed.add(session.row)
         if old is None or row.session != session.row:
             session.after.traces += 1
@@ -312,10 +312,6 @@ class IndexChange(Reading):
         left.traces -= 1
         if not left.traces and left.newest < 0 and left.session_id == trace_id:
             left.last = 0  # it named no session while it was open: it was none of its own
-
-    def _move(self, subject: int, old: int, new: int) -> None:
-        self._outcomes.move(subject, old, new)
-        self._summed.add(old)
 
     def _sum_up(self) -> None:
         for row in self._summed:
@@ -340,16 +336,18 @@ class IndexChange(Reading):
                 place = (row.session, row.start, row.revision, row.partition, row.offset)
                 written.append((*place, *taken(header), pack(header), trace_id, row.id))
             if waiting is self._changed:
-                self._texts.forget(self.headers([self._rows[each].id for each in waiting]))
+                before = self.headers([self._rows[each].id for each in waiting])
+                forget_texts(self.connection, before)
             self.connection.executemany(statement, written)
-            self._texts.put((self._rows[each].id, header) for each, header in waiting.items())
+            now = ((self._rows[each].id, header) for each, header in waiting.items())
+            put_texts(self.connection, now)
             if waiting:
                 self.feedback.wake(traces=waiting.values())
                 self.evaluations.wake(traces=waiting.values())
             waiting.clear()
 
     def _drop_traces(self, rows: list[int]) -> int:
-        self._texts.forget(self.headers(rows))
+        forget_texts(self.connection, self.headers(rows))
         self.connection.executemany("DELETE FROM traces WHERE id = ?", [(row,) for row in rows])
         self._rows.clear()
         self._missing.clear()

@@ -3,10 +3,10 @@
 So a chart takes the same time whatever the index holds, and each of its points says how many sessions are behind it.
 """
 
-import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 from typing import NamedTuple
 
 from collector.api.outcomes import StoredOutcome, unpack
@@ -136,7 +136,7 @@ class Reader(Reading):
         for row in rows:
             before += (each for (each,) in self._execute(_BEFORE, (row, at, most)))
             after += (each for (each,) in self._execute(_SINCE, (row, at, most)))
-        return _mean(before), _mean(after)
+        return fmean(before) if before else None, fmean(after) if after else None
 
     def coverage(self, rows: Iterable[int]) -> tuple[int, int] | None:
         """Of the newest scores of these versions: how many parts were present, of how many expected."""
@@ -183,7 +183,3 @@ class Reader(Reading):
     def _first(self, agent: int) -> int:
         found = self._execute("SELECT min(last) FROM sessions WHERE agent = ?", (agent,))
         return found.fetchone()[0] or 0
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from collector.api.answers import RequestRefused, answer, only, text_of
+from collector.api.answers import RequestRefused, answer, body_of, only, text_of
 from collector.api.off_loop import OffLoop
 from collector.base.telemetry import short
 from collector.records.comparison import (
@@ -196,14 +196,9 @@ def _margin(text: str | None) -> float:
 
 
 async def _metadata(request: Request) -> Mapping[str, str]:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST:
-            raise RequestRefused(413, f"a request has at most {LARGEST} bytes")
+    body = await body_of(request, LARGEST)
     try:
-        return msgspec.json.decode(bytes(body), type=_Gate).metadata
+        return msgspec.json.decode(body, type=_Gate).metadata
     except (msgspec.DecodeError, msgspec.ValidationError) as wrong:
-        raise RequestRefused(
-            422, 'expected JSON such as {"metadata": {"service": "shop"}}'
-        ) from wrong
+        example = '{"metadata": {"service": "shop"}}'
+        raise RequestRefused(422, f"expected JSON such as {example}") from wrong

@@ -5,7 +5,6 @@
 A crash before `published` makes the same signals again, byte for byte.
 """
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -65,8 +64,7 @@ class DueScore(NamedTuple):
 
 
 class EvaluationTable(Waiting):
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        super().__init__(connection, "evaluations")
+    _table = "evaluations"
 
     def put(self, said: Feedback, json: bytes, arrived: int) -> None:
         """Keep a score: of one id the newest, by its time, at most `arrived`. The same again changes nothing."""
@@ -115,13 +113,8 @@ class EvaluationTable(Waiting):
                 gone.append((ident,))
                 continue
             signal = rules.signal(said, subject)
-            about = (
-                subject.scope,
-                subject.service,
-                subject.trace_id,
-                subject.session_id,
-                evaluator,
-            )
+            whose = subject.scope, subject.service, subject.trace_id, subject.session_id
+            about = (*whose, evaluator)
             is_first = about not in taken and not self._was_sent(said, subject)
             taken.add(about)
             ready = made(signal, first=is_first, start=subject.start)

@@ -6,7 +6,7 @@ joins by id, so that a trace that moves to another session takes what was said o
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from collector.api.search import word_of
 from collector.records.feedback import Feedback, Opinion
@@ -73,9 +73,10 @@ class Matching(NamedTuple):
 class Waiting:
     """The rows of a table that wait for what they are about. Writes within the transaction of its change."""
 
-    def __init__(self, connection: sqlite3.Connection, table: str) -> None:
+    _table: ClassVar[str]
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._table = table
         self.pushed_out = 0  # how many had no place beside others about the same
 
     def wake(
@@ -113,8 +114,7 @@ class Waiting:
 
 
 class FeedbackTable(Waiting):
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        super().__init__(connection, "feedback")
+    _table = "feedback"
 
     def put(self, said: Feedback, json: bytes, arrived: int) -> None:
         """Keep it; the same id replaces. `arrived`: log time, unix microseconds."""

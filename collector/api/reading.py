@@ -128,23 +128,18 @@ class Reading:
         return found[0], found[1]
 
     def session_by_name(self, service: str, session_id: str) -> tuple[int, SessionEntry] | None:
-        row = self._one(f"{_SESSION} WHERE s.session_id = ? AND s.service = ?", session_id, service)
-        return None if row is None else (row[0], _session(row))
+        where = "s.session_id = ? AND s.service = ?"
+        return next(self._found_sessions(where, session_id, service), None)
 
     def session(self, row: int) -> SessionEntry | None:
-        found = self._one(f"{_SESSION} WHERE s.id = ?", row)
-        return None if found is None else _session(found)
+        return next((each for _, each in self._found_sessions("s.id = ?", row)), None)
 
     def sessions_of_id(self, session_id: str) -> list[tuple[int, SessionEntry]]:
-        found = self._execute(
-            f"{_SESSION} WHERE s.session_id = ? ORDER BY s.service", (session_id,)
-        )
-        return [(row[0], _session(row)) for row in found]
+        return [*self._found_sessions("s.session_id = ? ORDER BY s.service", session_id)]
 
     def sessions_of_ids(self, session_ids: Collection[str]) -> Iterator[tuple[int, SessionEntry]]:
         for some, marks in _at_once(session_ids):
-            for row in self._execute(f"{_SESSION} WHERE s.session_id IN ({marks})", some):
-                yield row[0], _session(row)
+            yield from self._found_sessions(f"s.session_id IN ({marks})", *some)
 
     def sessions(
         self, asked: SessionFilter, sort: Sort, place: Sequence[Given] | None, limit: int
@@ -152,8 +147,7 @@ class Reading:
         """(Place, session) below a place, in the order of `sort`."""
         chosen = self._execute(*statement(asked, sort, place, limit)).fetchall()
         rows = json.dumps([row for row, *_ in chosen])
-        where = "WHERE s.id IN (SELECT value FROM json_each(?))"
-        found = {row[0]: _session(row) for row in self._execute(f"{_SESSION} {where}", (rows,))}
+        found = dict(self._found_sessions("s.id IN (SELECT value FROM json_each(?))", rows))
         return [([*keys, row], found[row]) for row, *keys in chosen if row in found]
 
     def agents(
@@ -254,6 +248,10 @@ class Reading:
 
     def _trace(self, row: Row) -> TraceEntry:
         return TraceEntry(row=TraceRow(*row[:6]), header=self.packing.unpack(row[6], _header))
+
+    def _found_sessions(self, where: str, *given: object) -> Iterator[tuple[int, SessionEntry]]:
+        for row in self._execute(f"{_SESSION} WHERE {where}", given):
+            yield row[0], _session(row)
 
     def _one(self, statement: str, *given: object) -> Row | None:
         return self._execute(statement, given).fetchone()

@@ -56,21 +56,14 @@ def columns(entry: SessionEntry, agent: int, row: int) -> tuple[object, ...]:
     return (agent, coverage, *_kept(entry), entry.session_id, entry.service, row)
 
 
-class TextIndex:
-    """The words of traces, by which sessions are searched. Belongs to one change.
+def put_texts(connection: sqlite3.Connection, traces: Iterable[tuple[int, TraceHeader]]) -> None:
+    """The words of traces, by which sessions are searched."""
+    connection.executemany(_NEW_TEXT, _texts(traces))
 
-    FTS5 keeps no text of its own here, so a text that is removed is given to it again, from the trace as it was.
-    """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def put(self, traces: Iterable[tuple[int, TraceHeader]]) -> None:
-        self._connection.executemany(_NEW_TEXT, _texts(traces))
-
-    def forget(self, traces: Iterable[tuple[int, TraceHeader]]) -> None:
-        """Traces as the index has them until now: (row, header)."""
-        self._connection.executemany(_GONE_TEXT, _texts(traces))
+def forget_texts(connection: sqlite3.Connection, traces: Iterable[tuple[int, TraceHeader]]) -> None:
+    """Of traces as the index has them until now, (row, header): FTS5 keeps no text of its own here."""
+    connection.executemany(_GONE_TEXT, _texts(traces))
 
 
 def _texts(traces: Iterable[tuple[int, TraceHeader]]) -> list[tuple[int, str]]:

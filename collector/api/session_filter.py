@@ -8,25 +8,10 @@ from datetime import UTC, datetime
 from collector.api.session_list import SORTS, STATUSES, SessionFilter
 from collector.api.store import micros
 
-PARAMETERS = (
-    "service",
-    "agent",
-    "version",
-    "q",
-    "tool",
-    "model",
-    "user",
-    "attribute",
-    "since",
-    "until",
-    "status",
-    "failed",
-    "min_reliability",
-    "max_reliability",
-    "min_cost",
-    "min_seconds",
-    "sort",
-)
+_NAMES = ("service", "agent", "version", "tool", "model", "user", "failed")
+"""What is taken as it is given."""
+_LIMITS = ("min_reliability", "max_reliability", "min_cost", "min_seconds")
+PARAMETERS = (*_NAMES, "q", "attribute", "since", "until", "status", *_LIMITS, "sort")
 RUNAWAY = "runaway"
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400}
 _LENGTH = re.compile(r"(\d{1,6})([mhd])")
@@ -69,9 +54,7 @@ def filter_of(
     if given.get("attribute") and not all(attribute):
         wrong.append(f'attribute: expected name=value, got "{given["attribute"][:40]}"')
     asked = SessionFilter(
-        service=given.get("service") or None,
-        agent=given.get("agent") or None,
-        version=given.get("version") or None,
+        **{name: given.get(name) or None for name in _NAMES},
         since=moment("since"),
         until=moment("until"),
         least=read("min_reliability", _share, "a number from 0 to 1"),
@@ -79,11 +62,7 @@ def filter_of(
         cost=read("min_cost", _amount, "US dollars"),
         seconds=read("min_seconds", _amount, "seconds"),
         status=None if status == RUNAWAY else status,
-        failed=given.get("failed") or None,
         text=given.get("q", "").strip() or None,
-        tool=given.get("tool") or None,
-        model=given.get("model") or None,
-        user=given.get("user") or None,
         attribute=attribute if all(attribute) else None,
         names=sorted(running_away()) if status == RUNAWAY else None,
     )

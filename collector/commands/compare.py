@@ -97,7 +97,7 @@ def command(  # noqa: PLR0913 - its options, one by one
             if not (new and paths):
                 raise typer.BadParameter("recordings are compared as OLD... --with NEW...")
             found = _of_recordings(loaded(config, overrides), paths, new, evaluator, margin)
-            code = _said(found, shape)
+            _say(found, shape)
         else:
             if not (service and candidate):
                 raise typer.BadParameter("give --service and --candidate, or OLD... --with NEW...")
@@ -111,12 +111,12 @@ def command(  # noqa: PLR0913 - its options, one by one
             }
             with as_ours(url):
                 found = _of_service(url, asked, token, _seconds(wait))
-                code = _said(found, shape)
+                _say(found, shape)
     except (ConfigError, EvaluatorError) as error:
         note(printable(str(error)))
         raise typer.Exit(WRONG) from error
-    is_open = code == CODES["inconclusive"]
-    raise typer.Exit(CODES[inconclusive] if inconclusive and is_open else code)
+    is_open = found["verdict"] == "inconclusive"
+    raise typer.Exit(CODES[(inconclusive if is_open else None) or found["verdict"]])
 
 
 # --- a running service -----------------------------------------------------------------------------------------------
@@ -127,15 +127,12 @@ def _of_service(
 ) -> dict[str, Any]:
     end = time.monotonic() + wait
     while True:
-        found = _ask(url, {name: text for name, text in asked.items() if text}, token)
+        given = {name: text for name, text in asked.items() if text}
+        found = ask_json(url, "/api/v1/compare", given, token)
         left = end - time.monotonic()
         if found["verdict"] != "inconclusive" or left <= 0:
             return found
         time.sleep(min(EVERY, left))
-
-
-def _ask(url: str, asked: Mapping[str, str], token: str | None) -> dict[str, Any]:
-    return ask_json(url, "/api/v1/compare", asked, token)
 
 
 def _seconds(text: str | None) -> float:
@@ -233,12 +230,6 @@ def _only(names: set[Any]) -> str | None:
 
 
 # --- what is printed -------------------------------------------------------------------------------------------------
-
-
-def _said(found: Mapping[str, Any], shape: str) -> int:
-    code = CODES[found["verdict"]]
-    _say(found, shape)
-    return code
 
 
 def _say(found: Mapping[str, Any], shape: str) -> None:

@@ -40,18 +40,11 @@ _NUMBER = {
     "required": ["number"],
 }
 TOOLS = [
-    {
-        "type": "function",
-        "name": "find_order",
-        "description": "Look an order up by its number",
-        "parameters": _NUMBER,
-    },
-    {
-        "type": "function",
-        "name": "track_parcel",
-        "description": "Where the parcel of an order is now",
-        "parameters": _NUMBER,
-    },
+    {"type": "function", "name": name, "description": text, "parameters": _NUMBER}
+    for name, text in (
+        ("find_order", "Look an order up by its number"),
+        ("track_parcel", "Where the parcel of an order is now"),
+    )
 ]
 TALK = (
     (

@@ -85,9 +85,12 @@ def command(
             stream.write(escape_json(json.dumps(whole, indent=2, ensure_ascii=False)) + "\n")
         else:
             print_unscored(stream, lacking, seen.judge)
-            _print(stream, _by_chance(seen.by_chance))
-            _print(stream, _switched_off(seen.switched_off))
-            _print(stream, _external(seen.external))
+            for lines in (
+                [*_by_chance(seen.by_chance)],
+                [*_switched_off(seen.switched_off)],
+                [*_external(seen.external)],
+            ):
+                _print(stream, [*lines, ""] if lines else [])
             print_diagnosis(stream, diagnosis)
             if changed is not None:
                 lines = in_words(changed) or ["nothing clearly did"]
@@ -158,16 +161,12 @@ def _by_chance(judges: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{each['evaluator']}: no better than chance {beside}: rank {each['rank']:.2f},"
         yield f"      at most {each['rank_upper']:.2f}, {amount(each['samples'], 'pair')}"
         yield "      read where they differ (page: Evaluators, agreement), then change its rubric or model"
-    if judges:
-        yield ""
 
 
 def _switched_off(evaluators: Sequence[str]) -> Iterator[str]:
     for name in evaluators:
         yield f"{name}: switched off for ten minutes after three deaths or time-outs"
         yield f"      the log says what it did: correct it, or raise evaluators.{name}.timeout"
-    if evaluators:
-        yield ""
 
 
 def _external(evaluators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -178,8 +177,6 @@ def _external(evaluators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if each["low"] is not None:
             yield f"      values from {each['low']:g} to {each['high']:g}"
         yield from (f"      {missing}" for missing in each["missing"] or ("nothing is missing",))
-    if evaluators:
-        yield ""
 
 
 def _off(stops: Sequence[Stop]) -> Iterator[str | Uncut]:

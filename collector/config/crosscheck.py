@@ -1,6 +1,7 @@
 """What no single field can say: settings that do not fit together, files that are not there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import cast
 from urllib.parse import urlsplit
 
 from collector.base.net import is_loopback, is_own
@@ -18,8 +19,7 @@ def crosscheck(config: Config) -> list[str]:
         *_kafka(config),
         *_listeners(config),
         *_forward(config),
-        *_sinks(config),
-        *_outlets(config),
+        *_conflicts(config),
         *_files(config),
         *_embedder(config),
         *_judge(config),
@@ -64,17 +64,23 @@ def _overlap(one: str, other: str) -> bool:
     return one == other or bool({one, other} & everywhere)
 
 
-def _sinks(config: Config) -> Iterator[str]:
-    for name, section in config.sinks:
-        if isinstance(section, Section):
-            yield from section.conflicts(f"sinks.{name}")
+def _conflicts(tree: object, path: str = "") -> Iterator[str]:
+    """What each section says of itself; `log` says it where Kafka is the log."""
+    children: Iterable[tuple[str, object]] = ()
+    if isinstance(tree, Section):
+        yield from tree.conflicts(path)
+        children = tree
+    elif isinstance(tree, dict):
+        children = cast(dict[str, object], tree).items()
+    for name, each in children:
+        if path or name != "log":
+            yield from _conflicts(each, f"{path}.{name}" if path else name)
 
 
 def _forward(config: Config) -> Iterator[str]:
     """A request forwarded to ourselves would go round without end."""
     if config.forward is None:
         return
-    yield from config.forward.conflicts("forward")
     yield from _kept_too_late(config)
     if "receive" not in config.roles:
         return
@@ -100,14 +106,6 @@ def _kept_too_late(config: Config) -> Iterator[str]:
             "forward.keep.wait: with windows.trace.max_age and windows.trace.late above the 7 days that topic `spans`"
             " is kept, traces would expire before they are sent; shorten one of them"
         )
-
-
-def _outlets(config: Config) -> Iterator[str]:
-    if config.metrics.otlp is not None:
-        yield from config.metrics.otlp.conflicts("metrics.otlp")
-    yield from config.notify.conflicts("notify")
-    yield from config.links.conflicts("links")
-    yield from config.evaluations.conflicts("evaluations")
 
 
 def _files(config: Config) -> Iterator[str]:

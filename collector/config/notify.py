@@ -63,10 +63,6 @@ class Notify(Section):
     alerts: tuple[LiveAlert, ...] = get_args(LiveAlert)
     to: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")], NotifyTarget] = {}
 
-    def conflicts(self, path: str) -> Iterator[str]:
-        for name, target in self.to.items():
-            yield from target.conflicts(f"{path}.to.{name}")
-
 
 def _is_key(secret: str) -> bool:
     try:

@@ -43,9 +43,6 @@ class KafkaSinkConfig(Section, title="KafkaSink"):
     topic: str = "spanwise.signals"
     security: KafkaSecurity = KafkaSecurity()
 
-    def conflicts(self, path: str) -> Iterator[str]:
-        return self.security.conflicts(f"{path}.security")
-
 
 class OtlpTarget(Section):
     endpoint: Endpoint

@@ -190,25 +190,21 @@ def stops(specs: Iterable[Spec], config: Config) -> tuple[Stop, ...]:
 def _stop(spec: Spec, config: Config) -> Stop | None:
     chosen = config.evaluators.get(spec.name)
     if chosen is not None and not chosen.enabled:
-        return _because(spec, "off", f"evaluators.{spec.name}.enabled: true")
-    if (
+        why, setting = "off", f"evaluators.{spec.name}.enabled: true"
+    elif (
         "judge" in spec.needs
         and config.judge.model is None
         and (chosen is None or "model" not in chosen.options)
     ):
-        return _because(
-            spec, "no_judge", "judge.model: <a litellm model name> (SPANWISE_JUDGE__MODEL)"
-        )
-    if "expectations" in spec.needs and config.expectations is None:
-        return _because(spec, "no_expectations", "expectations: <file> (SPANWISE_EXPECTATIONS)")
-    if "embedder" in spec.needs and config.embedder.kind == "none":
-        return _because(spec, "no_embedder", "embedder.kind: wordllama (SPANWISE_EMBEDDER__KIND)")
-    if not spec.on and chosen is None:
-        return _because(spec, "off", f"evaluators.{spec.name}.enabled: true")
-    return None
-
-
-def _because(spec: Spec, why: str, setting: str) -> Stop:
+        why, setting = "no_judge", "judge.model: <a litellm model name> (SPANWISE_JUDGE__MODEL)"
+    elif "expectations" in spec.needs and config.expectations is None:
+        why, setting = "no_expectations", "expectations: <file> (SPANWISE_EXPECTATIONS)"
+    elif "embedder" in spec.needs and config.embedder.kind == "none":
+        why, setting = "no_embedder", "embedder.kind: wordllama (SPANWISE_EMBEDDER__KIND)"
+    elif not spec.on and chosen is None:
+        why, setting = "off", f"evaluators.{spec.name}.enabled: true"
+    else:
+        return None
     return Stop(evaluator=spec.name, method=spec.method, why=why, setting=setting)
 
 
@@ -269,9 +265,8 @@ def diagnose(traces: Iterable[ExaminedTrace], *, plan: Plan, stops: Sequence[Sto
 def _stack(
     service: str, dialects: tuple[str, ...], found: Sequence[ExaminedTrace], specs: Sequence[Spec]
 ) -> Stack:
-    turns = [each for each in found if each.is_turn]
-    scopes = tuple(sorted({scope for each in found for scope in each.scopes}))
-    sdks = tuple(sorted({sdk for each in found for sdk in each.sdks}))
+    scopes = _distinct(scope for each in found for scope in each.scopes)
+    sdks = _distinct(sdk for each in found for sdk in each.sdks)
     by_lack: Mapping[Lack, list[ExaminedTrace]] = {
         lack: [each for each in found if lack in each.lacks] for lack in LACKS
     }
@@ -281,7 +276,7 @@ def _stack(
         scopes=scopes,
         sdks=sdks,
         traces=len(found),
-        turns=len(turns),
+        turns=sum(each.is_turn for each in found),
         findings=tuple(
             Finding(
                 lack=lack,

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TypeAlias
 
 from collector.base import watch
@@ -33,48 +34,38 @@ SaidOfSession: TypeAlias = Callable[[str, str, Collection[str]], bool | None]
 """(service, session id, names of feedback) in; whether people liked it, None where no one says so."""
 
 
+def _nobody_said(_service: str, _session_id: str, _names: Collection[str]) -> None:
+    """As long as nobody is there who knows."""
+
+
+@dataclass(eq=False)
 class Publishing:
-    """Makes the rooms, a new one after each failure.
+    """Makes the rooms, a new one after each failure."""
 
-    `drops`: how scores are compared with their own past. `drains`: whether a stop delivers everything.
-    """
-
-    def __init__(
-        self,
-        config: Config,
-        plan: Plan,
-        *,
-        evaluators: AbstractSet[str],
-        drops: PastLimits,
-        telemetry: Telemetry,
-        clock: SteadyClock,
-        supervisor: Supervisor,
-        drains: bool,
-    ) -> None:
-        self._config = config
-        self._plan = plan
-        self._drops = drops
-        self._telemetry = telemetry
-        self._clock = clock
-        self._supervisor = supervisor
-        self._drains = drains
-        self._external_objectives = external_objectives(config, evaluators)
-        self._exporter: PrometheusExporter | None = None
-        self._runs: TaskRuns | None = None
-        self.said: SaidOfSession = lambda _service, _session_id, _names: None
-        """What people say of a session: set by whoever knows."""
+    config: Config
+    plan: Plan
+    evaluators: AbstractSet[str]
+    drops: PastLimits  # how scores are compared with their own past
+    telemetry: Telemetry
+    clock: SteadyClock
+    supervisor: Supervisor
+    drains: bool  # whether a stop delivers everything
+    said: SaidOfSession = field(default_factory=lambda: _nobody_said, init=False)
+    """What people say of a session: set by whoever knows."""
+    _exporter: PrometheusExporter | None = field(default=None, init=False)
+    _runs: TaskRuns | None = field(default=None, init=False)
 
     def rooms(self, log: Log) -> Iterator[tuple[str, Run]]:
         """Each with its stage: ranks come to their end before what publishes them."""
-        kept = self._supervisor.keep
+        kept = self.supervisor.keep
         yield "publish", kept("metrics", lambda: self._exporting(log).run)
         yield "rank", kept("ranking", lambda: self.ranking(log).run)
-        keep = self._config.forward and self._config.forward.keep
+        keep = self.config.forward and self.config.forward.keep
         if keep and keep.alarms:
             yield "publish", kept("forward", lambda: self._alarms(log).run)
-        if self._config.notify.to:
+        if self.config.notify.to:
             yield "publish", kept("notify", lambda: self._notices(log).run)
-        for name in [each.name for each in sinks(self._config)]:
+        for name in [each.name for each in sinks(self.config)]:
             yield "publish", kept(f"sink.{name}", partial(self._delivery, log, name))
 
     def standings(self) -> Standings:
@@ -87,43 +78,43 @@ class Publishing:
 
     def said_something(self, service: str, session_id: str, name: str) -> None:
         """Feedback of this name was joined with a session; called on the event loop."""
-        if self._runs is not None and name in self._config.tasks.feedback:
+        if self._runs is not None and name in self.config.tasks.feedback:
             self._runs.decide(service, session_id)
 
     def ranking(self, log: Log) -> RankingRoom:
         return RankingRoom(
             log=log,
-            ranked=self._plan.ranked,
-            telemetry=self._telemetry,
-            redact=self._config.redaction.content == "drop",
+            ranked=self.plan.ranked,
+            telemetry=self.telemetry,
+            redact=self.config.redaction.content == "drop",
         )
 
     def _exporting(self, log: Log) -> PrometheusExporter:
-        names = self._config.tasks.feedback
+        names = self.config.tasks.feedback
         self._runs = TaskRuns(
-            window=self._config.tasks.window,
+            window=self.config.tasks.window,
             said=(lambda service, session: self.said(service, session, names)) if names else None,
         )
         self._exporter = PrometheusExporter(
             log=log,
-            telemetry=self._telemetry,
-            windows=self._config.windows.agent,
+            telemetry=self.telemetry,
+            windows=self.config.windows.agent,
             objectives=self._objective,
             runs=self._runs,
-            drops=self._drops,
-            trace_age=self._config.windows.trace.max_age,
-            clock=self._clock,
+            drops=self.drops,
+            trace_age=self.config.windows.trace.max_age,
+            clock=self.clock,
             opinions=self._opinions(log),
         )
         return self._exporter
 
     def _opinions(self, log: Log) -> SecondOpinions:
-        judge = self._config.judge
+        judge = self.config.judge
         return SecondOpinions(
             judge.more if judge.sample < 1 else None,
-            asked_for_opinions(self._plan),
+            asked_for_opinions(self.plan),
             model=judge.model or "",
-            settle=self._config.windows.agent.settle,
+            settle=self.config.windows.agent.settle,
             partitions=max(1, log.partitions(TRACES)),
         )
 
@@ -135,21 +126,21 @@ class Publishing:
 
     def _notices(self, log: Log) -> NoticesRoom:
         return NoticesRoom(
-            self._config.notify,
+            self.config.notify,
             log=log,
-            telemetry=self._telemetry,
+            telemetry=self.telemetry,
             standings=self.standings,
             caught_up=self._has_caught_up,
-            clock=self._clock,
-            wall=self._clock.wall,
+            clock=self.clock,
+            wall=self.clock.wall,
         )
 
     def _delivery(self, log: Log, name: str) -> Run:
-        (sink,) = (each for each in sinks(self._config) if each.name == name)
-        signals = Delivery(log=log, sink=sink, telemetry=self._telemetry, drains=self._drains)
+        (sink,) = (each for each in sinks(self.config) if each.name == name)
+        signals = Delivery(log=log, sink=sink, telemetry=self.telemetry, drains=self.drains)
         if not isinstance(sink, TakesFeedback):
             return signals.run
-        feedback = FeedbackDelivery(log=log, sink=sink, telemetry=self._telemetry)
+        feedback = FeedbackDelivery(log=log, sink=sink, telemetry=self.telemetry)
 
         async def both(stopping: asyncio.Event) -> None:
             runs = (each.run(stopping) for each in (feedback, signals))
@@ -157,15 +148,17 @@ class Publishing:
 
         return both
 
+    @cached_property
+    def _external(self) -> Mapping[str, float]:
+        return external_objectives(self.config, self.evaluators)
+
     def _objective(self, evaluator: str) -> float | None:
         """The evaluator's own, else the common one; None = it has none, as those without pass and fail that rank."""
-        chosen = self._config.evaluators.get(evaluator)
+        chosen = self.config.evaluators.get(evaluator)
         if chosen is not None and chosen.objective is not None:
             return chosen.objective
-        if (own := self._external_objectives.get(evaluator)) is not None:
+        if (own := self._external.get(evaluator)) is not None:
             return own
-        if any(
-            evaluator == each.spec.name and each.threshold is None for each in self._plan.ranked
-        ):
+        if any(evaluator == each.spec.name and each.threshold is None for each in self.plan.ranked):
             return None
-        return self._config.slo.objective
+        return self.config.slo.objective

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from collector.assembly.assembler import Assembler
 from collector.base.clock import Clock, next_tick
@@ -105,6 +107,7 @@ def plugin_job(evaluator: str, job: Job) -> PluginJob:
     return PluginJob(evaluator=evaluator, session=session, service=job.service)
 
 
+@dataclass(eq=False)
 class Rooms:
     """Makes the rooms of the running service and of an offline run, the same way for both.
 
@@ -112,64 +115,56 @@ class Rooms:
     rooms read and write. They meet nowhere else. `clock`: the time that budgets are kept by.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        plan: Plan,
-        *,
-        log: Log,
-        workers: Workers,
-        telemetry: Telemetry,
-        clock: Clock,
-        switch: PluginSwitch | None = None,
-    ) -> None:
-        self._config = config
-        self._plan = plan
-        self._log_port = log
-        self._workers = workers
-        self._telemetry = telemetry
-        self._clock = clock
-        limits = config.judge.budget
-        self._budget = Budget(
+    config: Config
+    plan: Plan
+    log: Log
+    workers: Workers
+    telemetry: Telemetry
+    clock: Clock
+    switch: PluginSwitch = field(default_factory=PluginSwitch)
+
+    @cached_property
+    def _budget(self) -> Budget:
+        """Of both judge processes together."""
+        limits = self.config.judge.budget
+        return Budget(
             usd_per_day=limits.usd_per_day,
             calls_per_minute=limits.calls_per_minute,
-            service_share=config.fairness.share,
+            service_share=self.config.fairness.share,
         )
-        """Of both judge processes together."""
-        self._switch = switch or PluginSwitch()
 
     def assembler(self) -> Assembler:
         return Assembler(
-            log=self._log_port,
-            workers=self._workers,
+            log=self.log,
+            workers=self.workers,
             windows=self._assembled(),
-            telemetry=self._telemetry,
-            share=self._config.fairness.share,
+            telemetry=self.telemetry,
+            share=self.config.fairness.share,
             group=ASSEMBLY,
         )
 
     def _assembled(self) -> Windows:
         """Open traces are looked at for nothing else than whether they run away."""
-        windows = self._config.windows
-        if any(each.emit and each.spec.name == RUNAWAY for each in self._plan.trace):
+        windows = self.config.windows
+        if any(each.emit and each.spec.name == RUNAWAY for each in self.plan.trace):
             return windows
         trace = windows.trace.model_copy(update={"glance": None})
         return windows.model_copy(update={"trace": trace})
 
     def scorer(self) -> Scorer:
-        plan = self._plan
+        plan = self.plan
         return Scorer(
-            log=self._log_port,
+            log=self.log,
             rules=Rules.of(
                 plan,
                 lambda: SessionScorer(plan),
-                judged_rules(self._config, plan),
-                task_evaluator=self._config.tasks.evaluator,
-                read_only=self._config.tasks.read_only,
+                judged_rules(self.config, plan),
+                task_evaluator=self.config.tasks.evaluator,
+                read_only=self.config.tasks.read_only,
             ),
-            windows=self._config.windows,
-            telemetry=self._telemetry,
-            redact=self._config.redaction.content == "drop",
+            windows=self.config.windows,
+            telemetry=self.telemetry,
+            redact=self.config.redaction.content == "drop",
             group=SCORING,
         )
 
@@ -184,44 +179,44 @@ class Rooms:
         `plugins`: of third parties' evaluators, which may end or hold up their process; else of ours. `log_clock`: the
         clock of the log where that is another one: the age of a subject is a matter of log time.
         """
-        judged = [each for each in self._plan.judged if is_third_party(each) == plugins]
+        judged = [each for each in self.plan.judged if is_third_party(each) == plugins]
         processes = [
             JudgeProcess(
-                self._config,
+                self.config,
                 budget=self._budget,
-                telemetry=self._telemetry,
-                clock=self._clock,
+                telemetry=self.telemetry,
+                clock=self.clock,
                 judged=tuple(due.values()),
                 package=package,
-                switch=self._switch,
+                switch=self.switch,
             )
             for package, due in by_package(judged).items()
         ]
         return JudgingRoom(
-            log=self._log_port,
+            log=self.log,
             judges=JudgesOfPackages(processes) if plugins else processes[0],
             judged=judged,
-            config=self._config.judge,
+            config=self.config.judge,
             budget=self._budget,
-            telemetry=self._telemetry,
-            clock=log_clock or self._clock,
-            budget_clock=self._clock,
+            telemetry=self.telemetry,
+            clock=log_clock or self.clock,
+            budget_clock=self.clock,
             group=PLUGIN_JUDGING if plugins else JUDGING,
-            session_age=self._config.windows.session.max_age,
+            session_age=self.config.windows.session.max_age,
         )
 
     def comparing(self, *, log_clock: Clock | None = None) -> JudgingRoom:
         """The room that has traces and sessions scored by third parties' evaluators: verdicts that cost nothing."""
         return JudgingRoom(
-            log=self._log_port,
-            judges=PluginJudges(self._workers, self._plan.plugins),
-            judged=self._plan.plugins,
-            config=self._config.judge.model_copy(update={"sample": 1.0}),
+            log=self.log,
+            judges=PluginJudges(self.workers, self.plan.plugins),
+            judged=self.plan.plugins,
+            config=self.config.judge.model_copy(update={"sample": 1.0}),
             budget=Budget(usd_per_day=None, calls_per_minute=1),
-            telemetry=self._telemetry,
-            clock=log_clock or self._clock,
+            telemetry=self.telemetry,
+            clock=log_clock or self.clock,
             group=COMPARING,
-            session_age=self._config.windows.session.max_age,
+            session_age=self.config.windows.session.max_age,
         )
 
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from collector.api.answers import RequestRefused, text_of
+from collector.api.answers import RequestRefused, body_of, text_of
 from collector.api.base_path import root
 from collector.api.page.sheet import Sheet
 from collector.api.page.site import Pages
@@ -92,12 +92,8 @@ async def _form(request: Request) -> tuple[bool, str | None]:
     """The thumb, and why. Raises Refused: another site's page sent it, or it is not a thumb."""
     if not _is_own_page(request):
         raise RequestRefused(403, "a thumb is given on this page, not on another site's")
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST:
-            raise RequestRefused(413, f"a request has at most {LARGEST} bytes")
-    fields = parse_qs(bytes(body).decode(errors="replace"), max_num_fields=10)
+    body = await body_of(request, LARGEST)
+    fields = parse_qs(body.decode(errors="replace"), max_num_fields=10)
     thumb = fields.get("thumb", [""])[0]
     if thumb not in _THUMBS:
         raise RequestRefused(422, "thumb: expected up or down")

@@ -1,8 +1,9 @@
 """The charts of an agent, from the sessions of each part of the time. Pure."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from statistics import fmean
 from typing import TypeAlias
 
 from collector.api.charts import Point
@@ -28,8 +29,8 @@ def reliability(parts: Parts, span: Timespan, headline: WindowMean | None = None
 
     A headline of the sessions since a change is a line of its own, from the change on.
     """
-    scores = [[p.reliability for p in part if p.reliability is not None] for part in parts]
-    means = [math.fsum(each) / len(each) if each else None for each in scores]
+    scores = [*_known(parts, lambda point: point.reliability)]
+    means = [fmean(each) if each else None for each in scores]
     together = _together([len(each) for each in scores])
     found = [
         bounds([score for each in scores[at : at + together] for score in each])
@@ -135,11 +136,12 @@ def traffic(counts: Sequence[int], span: Timespan) -> Chart:
 
 def per_session(parts: Parts, value: Callable[[Point], float | None]) -> list[float | None]:
     """The mean over the sessions of which it is known."""
-    means: list[float | None] = []
+    return [fmean(known) if known else None for known in _known(parts, value)]
+
+
+def _known(parts: Parts, value: Callable[[Point], float | None]) -> Iterator[list[float]]:
     for part in parts:
-        known = [each for point in part if (each := value(point)) is not None]
-        means.append(math.fsum(known) / len(known) if known else None)
-    return means
+        yield [each for point in part if (each := value(point)) is not None]
 
 
 def per_success(parts: Parts) -> list[float | None]:
@@ -159,11 +161,7 @@ def per_success(parts: Parts) -> list[float | None]:
 def at_percentile(
     parts: Parts, value: Callable[[Point], float | None], p: float
 ) -> list[float | None]:
-    found: list[float | None] = []
-    for part in parts:
-        known = [each for point in part if (each := value(point)) is not None]
-        found.append(percentile(known, p) if known else None)
-    return found
+    return [percentile(known, p) if known else None for known in _known(parts, value)]
 
 
 def seconds_per_trace(point: Point) -> float | None:

@@ -212,7 +212,13 @@ class TwoSidesPages(Pages):
                 first=0.0 if first is None else first,
                 last=FOR_EVER if last is None else last,
             )
-        sides = await self.site.off_loop.run(lambda: self._sides(service, agent, given))
+
+        def versions_of() -> Sequence[ChartVersion]:
+            with self.site.index.reading() as reader:
+                return reader.versions(service, agent)
+
+        known_versions = await self.site.off_loop.run(versions_of)
+        sides = usual_sides(known_versions, given) if known_versions else None
         if sides is None:
             return self.site.rendering.missing("agent", agent)
         if sides[0] == sides[1]:
@@ -251,13 +257,6 @@ class TwoSidesPages(Pages):
                 f"{text[:80]} is neither a time such as 2026-03-01T14:00 nor a length such as 7d"
             )
         return moment
-
-    def _sides(
-        self, service: str, agent: str, given: Mapping[str, SideFilter]
-    ) -> tuple[SideFilter, SideFilter] | None:
-        with self.site.index.reading() as reader:
-            versions = reader.versions(service, agent)
-        return usual_sides(versions, given) if versions else None
 
     def _counted_of(
         self, service: str, agent: str, baseline: SideFilter, candidate: SideFilter

@@ -7,6 +7,7 @@ from collector.api.about import About
 from collector.api.answers import RequestRefused
 from collector.api.page.overview import Badge, badges
 from tests.support.api_stand import NewStand, filled
+from tests.support.table import for_each
 
 
 def finding(lack: str, *stops: str, setting: str | None = None) -> Mapping[str, Any]:
@@ -25,37 +26,44 @@ def stack(service: str, *findings: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"service": service, "dialects": ("genai",), "findings": findings}
 
 
+UNREAD = finding("not_read", "coherence", setting="(no setting)")
+
+
 def found(*stacks: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"stacks": stacks, "unscored": (), "judge": None}
 
 
-def test_a_badge_counts_each_evaluator_once_and_names_the_first_setting() -> None:
-    shown = badges(
-        found(
-            stack("desk", finding("no_content", "coherence", "agentic", setting="A=1\nB=2")),
-            stack("desk", finding("no_tool_results", "coherence", setting="C=3")),
-        )
-    )
-
-    assert shown == {"desk": Badge(text="no content and 1 more: 2 evaluators blind", setting="A=1")}
+@for_each(
+    ("stacks", "text", "setting"),
+    [
+        (  # each evaluator counts once, and the first line of the first setting is named
+            [
+                stack("desk", finding("no_content", "coherence", "agentic", setting="A=1\nB=2")),
+                stack("desk", finding("no_tool_results", "coherence", setting="C=3")),
+            ],
+            "no content and 1 more: 2 evaluators blind",
+            "A=1",
+        ),
+        (
+            [stack("desk", finding("no_session", "agent_reliability"))],
+            "no session: 1 evaluator blind",
+            None,
+        ),
+        (
+            [stack("desk", {**UNREAD, "says": "spans of x are not read"})],
+            "spans of x are not read: 1 evaluator blind",
+            None,
+        ),
+    ],
+)
+def test_a_badge_says_what_is_lacking_and_what_sets_it(
+    stacks: list[Mapping[str, Any]], text: str, setting: str | None
+) -> None:
+    assert badges(found(*stacks)) == {"desk": Badge(text=text, setting=setting)}
 
 
 def test_what_stops_no_evaluator_is_no_badge() -> None:
     assert badges(found(stack("desk", finding("no_tokens", setting="A=1")), stack("other"))) == {}
-
-
-def test_a_lack_that_nothing_mends_has_no_setting() -> None:
-    shown = badges(found(stack("desk", finding("no_session", "agent_reliability"))))
-
-    assert shown == {"desk": Badge(text="no session: 1 evaluator blind", setting=None)}
-
-
-def test_a_library_that_is_not_read_is_named_and_nothing_is_there_to_set() -> None:
-    unread = finding("not_read", "coherence", setting="(no setting)")
-
-    shown = badges(found(stack("desk", {**unread, "says": "spans of x are not read"})))
-
-    assert shown == {"desk": Badge(text="spans of x are not read: 1 evaluator blind", setting=None)}
 
 
 async def test_the_overview_shows_the_badge_of_the_agents_service_alone(

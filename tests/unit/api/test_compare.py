@@ -105,24 +105,19 @@ async def test_the_baseline_is_what_had_most_sessions_before_the_candidate(
     assert (await compared(stand, baseline="1.3"))[1]["baseline"]["version"] == "1.3"
 
 
-async def test_a_version_that_was_never_seen_is_inconclusive(stand: Stand) -> None:
-    status, found = await compared(stand, candidate="2.0")
-
-    assert (status, found["verdict"], found["reason"]) == (200, "inconclusive", "too_few_candidate")
-    assert (found["candidate"]["version"], found["candidate"]["samples"]) == ("2.0", 0)
-    assert found["next_look"] == 20
-
-
-async def test_blind_never_passes(stand: Stand, windows: Windows) -> None:
+async def test_a_side_of_which_too_little_is_seen_is_inconclusive(
+    stand: Stand, windows: Windows
+) -> None:
+    _, unseen = await compared(stand, candidate="2.0")
+    _, alone = await compared(stand, baseline="0.1")
     windows["1.5"] = entries("new", [1.0, None, None] * 20, first=1_000)
+    _, blind = await compared(stand)
 
-    assert (await compared(stand))[1]["reason"] == "low_coverage"
-
-
-async def test_a_baseline_without_sessions_is_too_few(stand: Stand) -> None:
-    _, found = await compared(stand, baseline="0.1")
-
-    assert (found["reason"], found["baseline"]["version"]) == ("too_few_baseline", "0.1")
+    reasons = [each["reason"] for each in (unseen, alone, blind)]
+    assert reasons == ["too_few_candidate", "too_few_baseline", "low_coverage"]
+    assert {each["verdict"] for each in (unseen, alone, blind)} == {"inconclusive"}
+    assert (unseen["candidate"]["version"], unseen["candidate"]["samples"]) == ("2.0", 0)
+    assert (unseen["next_look"], alone["baseline"]["version"]) == (20, "0.1")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from collector.api.evaluation_table import MOST_NAMES, QUIET
-from collector.api.feedback_table import MOST_OF_A_SUBJECT, MOST_WAITING, WAITS
+from collector.api.feedback_table import MOST_OF_A_SUBJECT, MOST_WAITING
 from collector.log.port import FEEDBACK, SIGNALS
 from collector.records.external import EvaluationRules
 from collector.records.feedback import Feedback, FeedbackRules
@@ -133,13 +133,6 @@ def test_a_crash_before_it_is_noted_makes_the_same_signal(stand: Stand) -> None:
     once, again = (index.due_scores(SCORES) or [] for _ in range(2))
     assert [each.ready for each in once] == [each.ready for each in again]
     assert len(once) == 2
-
-
-def test_what_is_about_nothing_is_given_up_after_an_hour(stand: Stand) -> None:
-    stand.take_feedback(said(trace_id="f" * 32))
-    assert stand.match(max_age=DAY) == ([], 0, True, 0)
-    stand.time += WAITS + 1
-    assert stand.match(max_age=DAY) == ([], 0, False, 1)
 
 
 def test_a_flood_for_traces_that_never_come_takes_no_place_of_another_service(

@@ -12,18 +12,15 @@ from scripts.help_page import TEMPLATE, help_template
 from tests.support import api_records as make
 from tests.support.api_stand import NewStand, Stand, filled
 
-
-@pytest.fixture
-def stand(filled_stand: Stand) -> Stand:
-    return filled_stand
+OF = make.trace(1)
 
 
 def test_the_template_is_not_stale() -> None:
     assert TEMPLATE.read_text("utf-8") == help_template(), "run `python -m scripts.docs`"
 
 
-async def test_every_runbook_of_the_rules_is_a_heading_of_the_help(stand: Stand) -> None:
-    page = (await stand.get("/help")).text
+async def test_every_runbook_of_the_rules_is_a_heading_of_the_help(filled_stand: Stand) -> None:
+    page = (await filled_stand.get("/help")).text
     headings = set(re.findall(r'<h3 id="(\w+)">', page))
 
     for group in rules(0.9):
@@ -35,8 +32,8 @@ async def test_every_runbook_of_the_rules_is_a_heading_of_the_help(stand: Stand)
     assert len(headings) == len(ALERTS)
 
 
-async def test_its_links_stay_on_the_page_or_lead_out(stand: Stand) -> None:
-    page = (await stand.get("/help")).text
+async def test_its_links_stay_on_the_page_or_lead_out(filled_stand: Stand) -> None:
+    page = (await filled_stand.get("/help")).text
     main = page[page.index("<main") : page.index("</main>")]
     anchors = set(re.findall(r'id="([^"]+)"', main))
 
@@ -45,35 +42,36 @@ async def test_its_links_stay_on_the_page_or_lead_out(stand: Stand) -> None:
     assert "\n| " not in main
 
 
-async def test_every_page_leads_to_it(stand: Stand) -> None:
+async def test_every_page_leads_to_it(filled_stand: Stand) -> None:
     for address in ("/", "/sessions", "/health"):
-        assert '<a href="/help">What alerts mean</a>' in (await stand.get(address)).text
+        assert '<a href="/help">What alerts mean</a>' in (await filled_stand.get(address)).text
 
 
-async def test_a_trace_leads_to_its_spans_in_the_users_backend(new_stand: NewStand) -> None:
-    stand = filled(new_stand("links.trace=https://traces.example.com/t/{trace_id}?x=1"))
-    trace_id = make.trace(1).trace_id
-
-    page = (await stand.get(f"/trace?id={trace_id}")).text
-
-    assert f'href="https://traces.example.com/t/{trace_id}?x=1" rel="noreferrer"' in page
-
-
-async def test_an_agent_leads_to_its_dashboard(new_stand: NewStand) -> None:
-    template = "links.agent=https://grafana.example.com/d/x?var-service={service}&var-agent={agent}"
-    stand = filled(new_stand(template))
-    of = make.trace(1)
-
-    page = (await stand.get(f"/agent?service={of.service}&agent={of.agent}")).text
-
-    address = f"https://grafana.example.com/d/x?var-service={of.service}&amp;var-agent={of.agent}"
-    assert f'href="{address}" rel="noreferrer">Dashboard</a>' in page
-
-
-async def test_without_a_template_there_is_no_such_link(stand: Stand) -> None:
-    page = (await stand.get(f"/trace?id={make.trace(1).trace_id}")).text
-
-    assert "in your backend" not in page
+@pytest.mark.parametrize(
+    ("setting", "page", "link"),
+    [
+        (
+            "links.trace=https://traces.example.com/t/{trace_id}?x=1",
+            f"/trace?id={OF.trace_id}",
+            f'href="https://traces.example.com/t/{OF.trace_id}?x=1" rel="noreferrer"',
+        ),
+        (
+            "links.agent=https://grafana.example.com/d/x?var-service={service}&var-agent={agent}",
+            f"/agent?service={OF.service}&agent={OF.agent}",
+            (
+                f'href="https://grafana.example.com/d/x?var-service={OF.service}&amp;'
+                f'var-agent={OF.agent}" rel="noreferrer">Dashboard</a>'
+            ),
+        ),
+    ],
+)
+async def test_a_page_leads_to_the_users_backend_where_a_template_says_so(
+    new_stand: NewStand, filled_stand: Stand, setting: str, page: str, link: str
+) -> None:
+    assert link in (await filled(new_stand(setting)).get(page)).text
+    without = (await filled_stand.get(page)).text
+    assert "in your backend" not in without
+    assert ">Dashboard</a>" not in without
 
 
 @pytest.mark.parametrize(

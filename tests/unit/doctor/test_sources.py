@@ -146,6 +146,21 @@ def test_the_table_never_folds_a_setting(capsys: pytest.CaptureFixture[str]) -> 
     )
 
 
+def test_each_switch_stands_with_its_price_and_what_no_switch_exports_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of an agent that speaks in logs and exports no text."""
+    logs = CAPTURES.with_name("captures_logs") / "claude_code_http_plain" / "retry.logs.otlp"
+    cli.main(["doctor", str(logs)])
+
+    said = capsys.readouterr().out
+    assert "      OTEL_LOG_USER_PROMPTS=1\n      (exports what people type" in said
+    assert "      OTEL_LOG_TOOL_DETAILS=1\n      (exports commands" in said
+    assert "OTEL_LOG_TOOL_CONTENT=1\n      (results stand in the beta spans alone" in said
+    assert "  no_tool_definitions: nothing can be set\n" in said
+    assert "(no setting)" not in said
+
+
 def test_without_a_service_and_without_a_path_it_says_so_in_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
