@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import chain
-from typing import Self, TypeAlias
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, repeat
+from typing import NamedTuple, Self
 
 import msgspec
 from msgspec.structs import replace
@@ -15,9 +15,9 @@ from evaluators.declare import pandaprobe
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.matching.questions import asked_again, cosines, packed_direction
 from evaluators.matching.repeats import repeats
-from evaluators.matching.text import QUESTION, clip, cosine_distance, jaccard, words
+from evaluators.matching.text import QUESTION, clip, jaccard, words
 from evaluators.model import JSON, Score, ToolCall, Trace
-from evaluators.resources import WINDOW, Embedder, History, Sketch, Vector
+from evaluators.resources import WINDOW, Embedder, History, Sketch
 
 LOOP = 0.5  # similarity above which an output counts as a repetition of an earlier one in session formulas
 ONCE_MORE = 1  # how often a question may be answered again in the same way: someone wants to hear it once more
@@ -27,32 +27,23 @@ _NUMBER = re.compile(r"\d+")
 
 
 class ComparedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One turn, as far as it is compared with others."""
+    """One turn, as far as it is compared with others: of its output, the first 8 KiB."""
 
-    output: str = ""  # what is compared of it: the first 8 KiB; empty: it has none, or is packed
-    vector: bytes = b""  # of a packed output, the direction of its vector (`packed_direction`)
-    words: str = ""  # the same: its different words, between spaces
-    numbers: tuple[str, ...] = ()  # the same: the different numbers in it, in order
+    vector: bytes = (
+        b""  # the direction of its output's vector (`packed_direction`); empty: it has no output
+    )
+    words: str = ""  # the output's different words, between spaces
+    numbers: tuple[str, ...] = ()  # the different numbers in the output, in order
     input: str | None = None  # the question's first KiB; None: it is not known
     has_looked: bool = False  # whether it looked at the facts: it called tools, all of which succeeded, no two alike
     span_id: str | None = None  # of a turn that is a part of its trace
 
-    @property
-    def has_output(self) -> bool:
-        return bool(self.output or self.vector)
 
-    def packed(self, vector: Vector) -> ComparedTurn:
-        return replace(
-            self,
-            output="",
-            vector=packed_direction(vector),
-            words=" ".join(sorted(words(self.output))),
-            numbers=tuple(sorted(_numbers(self))),
-        )
-
-
-Similar: TypeAlias = Callable[[ComparedTurn, Sequence[ComparedTurn]], Sequence[float]]
-"""The cosine similarity of an output with each of some earlier ones, from 0 to 1."""
+class _Turn(NamedTuple):
+    output: str | None
+    question: str | None
+    calls: Sequence[ToolCall] = ()
+    span_id: str | None = None
 
 
 class LoopSketch(Sketch, frozen=True, kw_only=True, omit_defaults=True):
@@ -67,16 +58,22 @@ class LoopSketch(Sketch, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, trace: Trace, embedder: Embedder) -> Self:
-        said, *turns = _embedded((_own(trace), *_parts(trace)), embedder)
-        scores = _scores(turns, (), _packed, range(WINDOW, len(turns)))
-        return cls(said=said, turns=tuple(turns[:WINDOW]), later=_worst(scores), count=len(turns))
+        return cls.made(*_packed(_turns(trace), embedder))
+
+    @classmethod
+    def made(cls, said: ComparedTurn, *turns: ComparedTurn) -> Self:
+        scores = _scores(turns, (), range(WINDOW, len(turns)), len(turns))
+        return cls(said=said, turns=turns[:WINDOW], later=_worst(scores), count=len(turns))
 
     def compared(self, previous: Sequence[Self | None]) -> Score:
-        before = [None if each is None else each.said for each in previous]
+        return self.beside([None if each is None else each.said for each in previous])
+
+    def beside(self, before: Sequence[ComparedTurn | None]) -> Score:
         if not self.count:
-            return _compared(self.said, before, _packed)
-        scores = _scores(self.turns, before, _packed, range(len(self.turns)), self.count)
-        return _worst(scores, self.later) or _no_two()
+            return _compared(self.said, before)
+        scores = _scores(self.turns, before, range(len(self.turns)), self.count)
+        no_two = _nothing("empty_output", "no two turns of the trace have output text")
+        return _worst(scores, self.later) or no_two
 
 
 @pandaprobe(version="2", reads={"text", "session"}, assumed_counts=True, sketch=LoopSketch)
@@ -89,28 +86,17 @@ def loop_detection(trace: Trace, *, history: History, embedder: Embedder) -> Sco
     not known, the first repetition counts. Of a trace that holds several turns, each is compared with those before it,
     and the worst one is the score.
     """
-    before = [
-        ComparedTurn(output=clip(each.output or ""), input=_question(each.input))
-        for each in history.previous
-    ]
-
-    def similar(mine: ComparedTurn, earlier: Sequence[ComparedTurn]) -> Sequence[float]:
-        vector, *others = embedder.embed([each.output for each in (mine, *earlier)])
-        return [1 - cosine_distance(vector, other) for other in others]
-
-    if not trace.turns:
-        return _compared(_own(trace), before, similar)
-    turns = _parts(trace)
-    return _worst(_scores(turns, before, similar, range(len(turns)))) or _no_two()
+    before = [_Turn(each.output, each.input) for each in history.previous]
+    is_compared = trace.turns or (trace.output and any(each.output for each in before))
+    own = _turns(trace)
+    packed = _packed([*own, *before], embedder if is_compared else None)
+    return LoopSketch.made(*packed[: len(own)]).beside(packed[len(own) :])
 
 
-def _own(trace: Trace) -> ComparedTurn:
-    return _said(trace.output, trace.input, trace.tool_calls)
-
-
-def _parts(trace: Trace) -> list[ComparedTurn]:
-    return [
-        _said(
+def _turns(trace: Trace) -> list[_Turn]:
+    """The trace's own question and answer, then the turns that it holds."""
+    parts = [
+        _Turn(
             turn.output,
             turn.input,
             [
@@ -122,53 +108,45 @@ def _parts(trace: Trace) -> list[ComparedTurn]:
         )
         for turn in trace.turns
     ]
+    return [_Turn(trace.output, trace.input, trace.tool_calls), *parts]
 
 
-def _said(
-    output: str | None, question: str | None, calls: Sequence[ToolCall], span_id: str | None = None
-) -> ComparedTurn:
-    return ComparedTurn(
-        output=clip(output or ""),
-        input=_question(question),
-        has_looked=bool(calls)
-        and all(call.error is None and call.arguments is not None for call in calls)
-        and not repeats(calls),
-        span_id=span_id,
-    )
-
-
-def _question(text: str | None) -> str | None:
-    return None if text is None else clip(text, QUESTION)
-
-
-def _embedded(turns: Sequence[ComparedTurn], embedder: Embedder) -> list[ComparedTurn]:
-    texts = [each.output for each in turns if each.output]
-    vectors = iter(embedder.embed(texts) if texts else ())
-    return [each.packed(next(vectors)) if each.output else each for each in turns]
-
-
-def _packed(mine: ComparedTurn, earlier: Sequence[ComparedTurn]) -> Sequence[float]:
-    return cosines(mine.vector, [each.vector for each in earlier])
+def _packed(turns: Sequence[_Turn], embedder: Embedder | None) -> list[ComparedTurn]:
+    """`embedder`: None where nothing is compared and so any vector will do."""
+    outputs = [clip(each.output or "") for each in turns]
+    texts = list(filter(None, outputs))
+    vectors = iter(embedder.embed(texts)) if embedder and texts else repeat((1.0,))
+    return [
+        ComparedTurn(
+            vector=packed_direction(next(vectors)) if output else b"",
+            words=" ".join(sorted(words(output))),
+            numbers=tuple(sorted(set(_NUMBER.findall(output)))),
+            input=None if turn.question is None else clip(turn.question, QUESTION),
+            has_looked=bool(turn.calls)
+            and all(call.error is None and call.arguments is not None for call in turn.calls)
+            and not repeats(turn.calls),
+            span_id=turn.span_id,
+        )
+        for turn, output in zip(turns, outputs, strict=True)
+    ]
 
 
 def _scores(
     turns: Sequence[ComparedTurn],
     before: Sequence[ComparedTurn | None],
-    similar: Similar,
     places: Iterable[int],
-    count: int | None = None,
+    count: int,
 ) -> Iterator[Score]:
     """The scores of the turns at these places of one trace of `count` turns; `before` are the traces before it."""
     every = [*before, *turns]
     for place in places:
         end = len(before) + place
-        score = _compared(turns[place], every[max(0, end - WINDOW) : end], similar)
+        score = _compared(turns[place], every[max(0, end - WINDOW) : end])
         if score.value is not None:
-            at = f"turn {place + 1} of {len(turns) if count is None else count}"
             span_id = turns[place].span_id
             yield replace(
                 score,
-                explanation=f"{at}: {score.explanation}",
+                explanation=f"turn {place + 1} of {count}: {score.explanation}",
                 evidence=(span_id,) if span_id is not None else (),
             )
 
@@ -182,22 +160,20 @@ def _badness(score: Score) -> tuple[float, float]:
     return score.risk or 0.0, 1 - (score.value or 0.0)
 
 
-def _compared(
-    mine: ComparedTurn, previous: Sequence[ComparedTurn | None], similar: Similar
-) -> Score:
+def _compared(mine: ComparedTurn, previous: Sequence[ComparedTurn | None]) -> Score:
     if not previous:
         return _nothing("no session context provided", "the first trace of its session")
-    if not mine.has_output:
+    if not mine.vector:
         return _nothing("empty_output", "the trace has no output text")
-    earlier = [(index, each) for index, each in enumerate(previous) if each and each.has_output]
+    earlier = [(index, each) for index, each in enumerate(previous) if each and each.vector]
     if not earlier:
         return _nothing("no_previous_outputs", "no earlier trace of the session has output text")
-    similarities = similar(mine, [each for _, each in earlier])
-    said = _words(mine)
+    similarities = cosines(mine.vector, [each.vector for _, each in earlier])
+    said = frozenset(mine.words.split())
     hybrids: list[float] = []
     comparisons: list[JSON] = []
     for (index, each), similarity in zip(earlier, similarities, strict=True):
-        overlap = jaccard(said, _words(each))
+        overlap = jaccard(said, frozenset(each.words.split()))
         hybrids.append(similarity * overlap)
         comparisons.append(
             {
@@ -249,7 +225,7 @@ def _excuse(
         return None
     if len(looped) <= ONCE_MORE:
         return "asked for once more"
-    if sum(len(word.encode(errors="replace")) for word in _words(mine)) < TELLING:
+    if sum(len(word.encode(errors="replace")) for word in mine.words.split()) < TELLING:
         return "too short to tell"
     return "after a new look at the facts" if mine.has_looked else None
 
@@ -257,20 +233,8 @@ def _excuse(
 def _progressed(mine: ComparedTurn, earlier: ComparedTurn) -> bool:
     if mine.input is None or earlier.input is None:
         return False
-    return _numbers(mine) != _numbers(earlier)
-
-
-def _numbers(said: ComparedTurn) -> frozenset[str]:
-    return frozenset(said.numbers if said.vector else _NUMBER.findall(said.output))
-
-
-def _words(said: ComparedTurn) -> frozenset[str]:
-    return frozenset(said.words.split()) if said.vector else words(said.output)
+    return mine.numbers != earlier.numbers
 
 
 def _nothing(note: str, explanation: str) -> Score:
     return Score.assume(1.0, explanation, {"note": note})
-
-
-def _no_two() -> Score:
-    return _nothing("empty_output", "no two turns of the trace have output text")

@@ -14,6 +14,7 @@ from evaluators.dialects.decoding.values import (
     as_list,
     first_of,
     first_text,
+    in_order,
     is_hidden,
     is_mask,
     plain_result,
@@ -24,14 +25,10 @@ from evaluators.dialects.decoding.values import (
 )
 from evaluators.model import JSON
 
-CONTENT = frozenset(
-    {"content", "parts", "tool_calls", "toolCalls", "blocks", "text", "function_call"}
-)
+CONTENT = words("content parts tool_calls toolCalls blocks text function_call")
 """Keys of which a message has at least one."""
 
-_TEXT_TYPES = frozenset(
-    {"text", "input_text", "output_text", "refusal", "text-delta", "summary_text", "prompt_text"}
-)
+_TEXT_TYPES = words("text input_text output_text refusal text-delta summary_text prompt_text")
 _CALL_TYPES = words(
     """tool_call tool-call tool_use toolCall tool-use function_call function custom_tool_call server_tool_use
     mcp_tool_use tool_call_request server_tool_call"""
@@ -46,19 +43,15 @@ _OF_SERVER = "_tool_result"
 """How the types of what Anthropic's own tools answer end: `web_search_tool_result`."""
 _BODIES = ("content", "parts", "blocks", "contents", "text")
 _SILENT_TYPES = words(
-    """reasoning thinking redacted_thinking reasoning_content reasoning_text thought compaction"""
+    "reasoning thinking redacted_thinking reasoning_content reasoning_text thought compaction"
 )
 _TYPES = _CALL_TYPES | _RESULT_TYPES | _SILENT_TYPES | media.TYPES
 _PLAIN = ("text", "content", "value", "output_text", "refusal")
 """Keys of the text of a part."""
 _CALL_KEYS = frozenset({"tool_calls", "toolCalls", "function_call", "additional_kwargs"})
-_KEYED_CALLS = ("toolUse", "function_call", "functionCall", "tool_use", "tool_call")
-_KEYED_RESULTS = (
-    "toolResult",
-    "function_response",
-    "functionResponse",
-    "tool_result",
-    "tool_call_result",
+_KEYED_CALLS = in_order("toolUse function_call functionCall tool_use tool_call")
+_KEYED_RESULTS = in_order(
+    "toolResult function_response functionResponse tool_result tool_call_result"
 )
 
 

@@ -104,9 +104,7 @@ def _loose_blocks(items: list[JSON], side: Side) -> list[Message]:
 
 _BODY = blocks.CONTENT | {"contents", "refusal", "additional_kwargs", "tool_call_id", "toolCallId"}
 """Keys of which an object with a role has one where it is a message, not somebody's record."""
-_META = frozenset(
-    {"role", "type", "id", "index", "status", "finish_reason", "stop_reason", "usage"}
-)
+_META = words("role type id index status finish_reason stop_reason usage")
 """Keys of a message whose content was left out."""
 _ENCLOSING = frozenset({"lc", "data", "message", "kind"})
 

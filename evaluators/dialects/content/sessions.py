@@ -13,7 +13,7 @@ from typing import Literal
 from evaluators.dialects.content.names import clean_name
 from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.key_sets import Among
-from evaluators.dialects.decoding.values import as_dict, is_scrubbed, unwrap
+from evaluators.dialects.decoding.values import as_dict, in_order, is_scrubbed, unwrap
 from evaluators.model import JSON, Span
 
 What = Literal["session", "user", "task"]
@@ -68,19 +68,12 @@ def _in_bags(*names: str) -> tuple[str, ...]:
 
 
 SESSION = (
-    "session.id",
-    "gen_ai.conversation.id",
-    "langfuse.session.id",
-    "langfuse.observation.metadata.langfuse_session_id",
-    "gcp.vertex.agent.session_id",
-    "mlflow.trace.session",
-    "gen_ai.session.id",
-    "gen_ai.thread.id",
-    "conversation.id",
-    "spring.ai.chat.client.conversation.id",
-    "genkit:sessionId",
-    "langwatch.thread.id",
-    "scope.agentic.session",
+    *in_order(
+        """session.id gen_ai.conversation.id langfuse.session.id
+        langfuse.observation.metadata.langfuse_session_id gcp.vertex.agent.session_id mlflow.trace.session
+        gen_ai.session.id gen_ai.thread.id conversation.id spring.ai.chat.client.conversation.id genkit:sessionId
+        langwatch.thread.id scope.agentic.session"""
+    ),
     *_in_bags("session_id", "sessionId"),
     "traceloop.association.properties.session.id",
     *_in_bags("conversation_id", "conversationId", "chat_id", "chatId"),
@@ -90,14 +83,10 @@ SESSION = (
 )
 """Session ids, best first. `metadata.x` is also looked for inside the JSON of `metadata`."""
 USER = (
-    "user.id",
-    "enduser.id",
-    "langfuse.user.id",
-    "langfuse.observation.metadata.langfuse_user_id",
-    "gcp.vertex.agent.user_id",
-    "mlflow.trace.user",
-    "gen_ai.user.id",
-    "langwatch.user.id",
+    *in_order(
+        """user.id enduser.id langfuse.user.id langfuse.observation.metadata.langfuse_user_id
+        gcp.vertex.agent.user_id mlflow.trace.user gen_ai.user.id langwatch.user.id"""
+    ),
     *_in_bags("user_id", "userId"),
     "traceloop.association.properties.user.id",
     "mastra.metadata.resourceId",

@@ -4,17 +4,11 @@ from collections.abc import Iterable
 
 from evaluators.dialects.content.hosted_tools import offered_name
 from evaluators.dialects.decoding.reprs import read_repr
-from evaluators.dialects.decoding.values import as_dict, as_list, is_mask, string, unwrap
+from evaluators.dialects.decoding.values import as_dict, as_list, in_order, is_mask, string, unwrap
 from evaluators.model import JSON, ToolDefinition
 
-SCHEMAS = (
-    "parameters",
-    "input_schema",
-    "inputSchema",
-    "parameters_json_schema",
-    "json_schema",
-    "parametersJsonSchema",
-    "schema",
+SCHEMAS = in_order(
+    """parameters input_schema inputSchema parameters_json_schema json_schema parametersJsonSchema schema"""
 )
 _NESTED = ("function_declarations", "functionDeclarations", "tools", "function_tools")
 

@@ -6,6 +6,7 @@ is in angle brackets a text. What JavaScript's `util.inspect` shows is read as w
 
 import ast
 import re
+from dataclasses import dataclass
 
 from evaluators.dialects.decoding.room import has_room
 from evaluators.model import JSON
@@ -66,8 +67,7 @@ def read_fields(text: str) -> dict[str, JSON]:
     if len(text) > _LIMIT or _KEYWORD.match(text) is None or not has_room(text):
         return {}
     try:
-        reader = _ReprParser(text)
-        return reader.fields()
+        return _ReprParser(text).fields()
     except _NoReprError:
         return {}
 
@@ -76,12 +76,10 @@ class _NoReprError(Exception):
     """The text goes on in a way that no repr does."""
 
 
+@dataclass(slots=True)
 class _ReprParser:
-    __slots__ = ("_at", "_text")
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
+    _text: str
+    _at: int = 0
 
     def at_end(self) -> bool:
         return _SPACE.fullmatch(self._text, self._at) is not None
