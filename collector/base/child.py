@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -39,38 +40,33 @@ def restart_backoff(sleep: Sleep = asyncio.sleep) -> Backoff:
     return Backoff(first=0.1, longest=LONGEST_RESTART, sleep=sleep)
 
 
+@dataclass
 class Child:
     """`python -m MODULE FD`: gets its configuration in the first frame; entering waits until it is ready.
 
-    Raises EOFError: the child ended. Raises TimeoutError: the child did not become ready in time.
+    `turn` is held while it starts, which takes a second of CPU. `is_theirs`: others' code runs in it. Raises EOFError:
+    the child ended. Raises TimeoutError: the child did not become ready in time.
     """
 
-    def __init__(
-        self,
-        module: str,
-        config: bytes,
-        start_timeout: float,
-        turn: AbstractAsyncContextManager[object] = contextlib.nullcontext(),  # noqa: B008 - it has no state
-        is_theirs: bool = False,
-    ) -> None:
-        """`turn` is held while it starts, which takes a second of CPU. `is_theirs`: others' code runs in it."""
-        self._turn = turn
-        self._is_theirs = is_theirs
-        self._printed = -1  # what it prints, where it is theirs
-        self._passing_on: asyncio.TimerHandle | None = None
-        self._module = module
-        self._config = config
-        self._start_timeout = start_timeout
-        self.start_error: OSError | None = None  # why the system could not start it
+    module: str
+    config: bytes
+    start_timeout: float
+    turn: AbstractAsyncContextManager[object] = field(default_factory=contextlib.nullcontext)
+    is_theirs: bool = False
+    start_error: OSError | None = field(
+        default=None, init=False
+    )  # why the system could not start it
+    _printed: int = field(default=-1, init=False)  # what it prints, where it is theirs
+    _passing_on: asyncio.TimerHandle | None = field(default=None, init=False)
 
     async def __aenter__(self) -> Self:
-        async with self._turn:
+        async with self.turn:
             return await self._started()
 
     async def _started(self) -> Self:
         ours, theirs = socket.socketpair()
         prints = None
-        if self._is_theirs:
+        if self.is_theirs:
             self._printed, prints = os.pipe()
             os.set_blocking(self._printed, False)
         with theirs:
@@ -79,7 +75,7 @@ class Child:
                     sys.executable,
                     "-P",  # nothing that is in the working directory is ours
                     "-m",
-                    self._module,
+                    self.module,
                     str(theirs.fileno()),
                     stdin=asyncio.subprocess.DEVNULL,
                     stderr=prints,
@@ -96,13 +92,13 @@ class Child:
             finally:
                 if prints is not None:
                     os.close(prints)
-        if self._is_theirs:
+        if self.is_theirs:
             self._pass_on()
         await self._connect(ours)
         self.pid = self._process.pid
         try:
-            self.send(self._config)
-            async with asyncio.timeout(self._start_timeout):
+            self.send(self.config)
+            async with asyncio.timeout(self.start_timeout):
                 self.first = await self.receive()
         except BaseException as error:
             if isinstance(error, TimeoutError):
@@ -158,7 +154,7 @@ class Child:
         Raises EOFError: the child has ended, maybe within one, or others' code begins one of more than MOST_OF_THEIRS.
         """
         (length,) = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))
-        if self._is_theirs and length > MOST_OF_THEIRS:
+        if self.is_theirs and length > MOST_OF_THEIRS:
             raise EOFError
         return await self._reader.readexactly(length)
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from collector.base.clock import Clock
@@ -52,6 +53,7 @@ class Backoff:
                 each.cancel()
 
 
+@dataclass
 class Retry:
     """Repeats what a room asks of its log and its workers until it succeeds.
 
@@ -60,27 +62,15 @@ class Retry:
     0.1 to 5 seconds. Once `stopping` is set, `last_attempts` attempts are left, in quick succession; without an event,
     these are all the attempts.
 
-    Args:
-        name: Of the room, for the log.
-        sleep: `asyncio.sleep`, or a test's.
-        last_attempts: At least one.
-        monotonic: `time.monotonic`, or a test's.
+    `name`: of the room, for the log. `last_attempts`: at least one.
     """
 
-    def __init__(
-        self,
-        name: str,
-        sleep: Sleep = asyncio.sleep,
-        *,
-        last_attempts: int = 1,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.name = name
-        self._sleep = sleep
-        self._last_attempts = last_attempts
-        self._monotonic = monotonic
-        self.stopping: asyncio.Event | None = None
-        self._outages: dict[str, _Outage] = {}
+    name: str
+    sleep: Sleep = asyncio.sleep
+    last_attempts: int = 1
+    monotonic: Callable[[], float] = time.monotonic
+    stopping: asyncio.Event | None = field(default=None, init=False)
+    _outages: dict[str, "_Outage"] = field(default_factory=dict[str, "_Outage"], init=False)
 
     async def log(self, action: str, attempt: Callable[[], Awaitable[_T]]) -> _T:
         """Repeat an operation of the log until it succeeds.
@@ -102,18 +92,18 @@ class Retry:
     async def _until_it_succeeds(
         self, action: str, attempt: Callable[[], Awaitable[_T]], passing: type[Exception]
     ) -> _T:
-        backoff = Backoff(first=0.1, longest=5.0, sleep=self._sleep)
+        backoff = Backoff(first=0.1, longest=5.0, sleep=self.sleep)
         outage = self._outages.get(action)
         if outage is None:
             what = f"{self.name} cannot {action}"
-            outage = self._outages[action] = _Outage(what, self._monotonic)
+            outage = self._outages[action] = _Outage(what, self.monotonic)
         failures_at_stop = 0
         while True:
             try:
                 result = await attempt()
             except passing as error:
                 failures_at_stop += self._is_stopping
-                if failures_at_stop >= self._last_attempts:
+                if failures_at_stop >= self.last_attempts:
                     raise
                 outage.goes_on(error)
             else:
@@ -152,16 +142,16 @@ class Seldom:
         return times
 
 
+@dataclass(slots=True)
 class _Outage:
     """What is logged of a failure that is waited out: its begin, an error every SAID_AGAIN seconds, its end."""
 
-    def __init__(self, what: str, monotonic: Callable[[], float]) -> None:
-        self._what = what
-        self._monotonic = monotonic
-        self._began: float | None = None
-        self._failing: float | None = None  # since when it fails without a success in between
-        self._well = 0.0  # since when it succeeds again
-        self._said = 0.0
+    _what: str
+    _monotonic: Callable[[], float]
+    _began: float | None = None
+    _failing: float | None = None  # since when it fails without a success in between
+    _well: float = 0.0  # since when it succeeds again
+    _said: float = 0.0
 
     def goes_on(self, error: Exception) -> None:
         """It failed, for the first time or once more."""

@@ -42,13 +42,13 @@ class DatadogSink(WriteBack[DatadogSinkConfig]):
 
     def _metric(self, score: WrittenScore) -> Mapping[str, Any]:
         try:
-            trace, span = int(score.subject.id, 16), int(score.span_id or "", 16)
+            trace, span = int(score.subject.id, 16), int(score.signal.span_id or "", 16)
         except ValueError:
             raise Permanent("the trace has no root span to join the score to") from None
         found: dict[str, Any] = {
             "join_on": {"span": {"span_id": str(span), "trace_id": str(trace)}},
-            "ml_app": self.settings.ml_app or score.service,
-            "timestamp_ms": round(unix_seconds(score.time) * 1000),
+            "ml_app": self.settings.ml_app or score.signal.service,
+            "timestamp_ms": round(unix_seconds(score.signal.time) * 1000),
             "metric_type": "score",
             "label": label_of(score.name),
             "score_value": score.value,

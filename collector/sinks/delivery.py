@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 
 from collector.base.errors import Retryable, Undecodable
@@ -122,7 +121,12 @@ class Delivery(Consumer):
             await self._try_again(self._aside)
         if not batch.records:
             return
-        signals, unreadable = _signals(batch.records)
+        signals, unreadable = PublishedSignals(), list[tuple[Record, Undecodable]]()
+        for record in batch.records:
+            try:
+                signals.add(record)
+            except Undecodable as error:
+                unreadable.append((record, error))
         if signals and not await self._deliver(signals):
             self._has_failed_at_stop = True
             return
@@ -287,16 +291,3 @@ class Delivery(Consumer):
             self._oldest.labels(self._sink.name).set(waiting.oldest)
         elif idle:
             self._oldest.remove_by_labels({"sink": self._sink.name})
-
-
-def _signals(
-    records: Sequence[Record],
-) -> tuple[PublishedSignals, list[tuple[Record, Undecodable]]]:
-    found = PublishedSignals()
-    unreadable: list[tuple[Record, Undecodable]] = []
-    for record in records:
-        try:
-            found.add(record)
-        except Undecodable as error:
-            unreadable.append((record, error))
-    return found, unreadable

@@ -62,9 +62,9 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
     async def _send_events(self, scores: Sequence[WrittenScore]) -> None:
         batch = [
             {
-                "id": f"{each.key}-{each.revision}",
+                "id": f"{each.key}-{each.signal.revision}",
                 "type": "score-create",
-                "timestamp": each.time,
+                "timestamp": each.signal.time,
                 "body": self._body(each),
             }
             for each in scores
@@ -91,7 +91,7 @@ class LangfuseSink(WriteBack[LangfuseSinkConfig]):
                 **({"spanwise.label": score.label} if score.label else {}),
             },
             "environment": self.settings.environment,
-            "timestamp": score.started or score.time,
+            "timestamp": score.signal.started or score.signal.time,
         }
         if score.comment is not None:
             body["comment"] = score.comment

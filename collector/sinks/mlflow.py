@@ -87,8 +87,8 @@ def _said(score: WrittenScore) -> dict[str, Any]:
     if score.error is not None:
         feedback = {"error": {"error_code": score.error, "error_message": "no score"}}
     metadata = dict(score.metadata)
-    if score.scope == "session":
-        metadata["mlflow.trace.session"] = score.session_id
+    if score.signal.scope == "session":
+        metadata["mlflow.trace.session"] = score.signal.session_id
     return {"feedback": feedback, "rationale": score.comment or "", "metadata": metadata}
 
 
@@ -100,6 +100,6 @@ def _new(score: WrittenScore) -> dict[str, Any]:
             "source_type": "LLM_JUDGE" if score.by_model else "CODE",
             "source_id": SOURCE,
         },
-        "create_time": score.time,
-        "last_update_time": score.time,
+        "create_time": score.signal.time,
+        "last_update_time": score.signal.time,
     }

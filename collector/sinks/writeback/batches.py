@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
 from collector.base.errors import Permanent, Retryable
 from collector.log.port import Position
@@ -23,10 +24,11 @@ class Missing(Exception):
         self.subjects = subjects
 
 
+@dataclass(slots=True)
 class Written:
-    def __init__(self) -> None:
-        self.refused: dict[Position, str] = {}
-        self.missing: set[WrittenSubject] = set()  # not there yet: none of their scores was written
+    refused: dict[Position, str] = field(default_factory=dict[Position, str])
+    missing: set[WrittenSubject] = field(default_factory=set[WrittenSubject])
+    """Not there yet: none of their scores was written."""
 
     def is_written(self, score: WrittenScore) -> bool:
         return score.subject not in self.missing and score.position not in self.refused

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
+from msgspec.structs import replace
 
 from collector.log.port import Position
 from collector.records.signal import Signal, decode_signal
@@ -27,20 +28,20 @@ class WrittenScore(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     position: Position
     key: str  # one evaluator has one place per subject: the next score of this key replaces it
     subject: WrittenSubject
-    name: str
+    signal: Signal  # without its content
     value: float | None
     passed: bool | None
     comment: str | None
     metadata: Mapping[str, str]
-    by_model: bool
-    service: str
-    session_id: str
-    scope: str
-    span_id: str | None
-    time: str
-    started: str | None
-    revision: int
     error: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.signal.evaluator
+
+    @property
+    def by_model(self) -> bool:
+        return self.signal.method == "llm_judge"
 
     @property
     def is_gone(self) -> bool:
@@ -108,19 +109,11 @@ def score_of(each: Published, shape: ScoreShape) -> WrittenScore | None:
         position=each.position,
         key=key_of(signal.service, signal.scope, own or "", signal.evaluator),
         subject=subject,
-        name=signal.evaluator,
+        signal=replace(signal, explanation=None, metadata={}),
         value=signal.score if signal.outcome == "scored" else None,
         passed=signal.success if signal.outcome == "scored" else None,
         comment=(signal.explanation or "")[: shape.explanation] or None,
         metadata=_metadata(signal, shape),
-        by_model=signal.method == "llm_judge",
-        service=signal.service,
-        session_id=signal.session_id,
-        scope=signal.scope,
-        span_id=signal.span_id,
-        time=signal.time,
-        started=signal.started,
-        revision=signal.revision,
         error=error if signal.outcome == "failed" else None,
     )
 

@@ -1,7 +1,6 @@
 """Scores whose trace or session the tool does not have yet: set aside by subject and tried again. Pure."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from collector.log.port import Position
@@ -86,13 +85,7 @@ class SetAside:
             del self._subjects[subject]
 
     def forget(self, partition: int) -> None:
-        for key in [*self._of(partition)]:
-            self.drop(key)
-
-    def _of(self, partition: int) -> Iterator[str]:
-        for waiting in self._subjects.values():
-            yield from self._in(waiting.scores.values(), partition)
-
-    @staticmethod
-    def _in(scores: Iterable[WrittenScore], partition: int) -> Iterator[str]:
-        return (each.key for each in scores if each.position.partition == partition)
+        scores = [each for some in self._subjects.values() for each in some.scores.values()]
+        for each in scores:
+            if each.position.partition == partition:
+                self.drop(each.key)

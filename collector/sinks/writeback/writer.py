@@ -115,7 +115,7 @@ class ScoreWriter:
         """Whether the tool may have an earlier score of this key. Most subjects never had one: nothing is sent then."""
         if score.key in self._places or score.subject in self._aside:
             return True
-        return score.scope == "trace" and score.revision > 0
+        return score.signal.scope == "trace" and score.signal.revision > 0
 
     async def _write(self, scores: Sequence[WrittenScore]) -> Written:
         written = Written()
