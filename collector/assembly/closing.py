@@ -223,9 +223,9 @@ class Closing:
                 read.summary, read.outcomes, revision=record.revision, seen=record.seen
             ),
         )
-        return [trace, self._closing(lambda before: encode(with_position(mark, before[-1])))]
+        return [trace, self._closing(lambda before: encode(with_position(mark, before)))]
 
-    def _closing(self, value: bytes | Callable[[Sequence[Position]], bytes]) -> New:
+    def _closing(self, value: bytes | Callable[[Position], bytes]) -> New:
         return New(topic=CLOSINGS, key=self.trace_id, value=value, partition=self.owner.partition)
 
 

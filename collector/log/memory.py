@@ -15,14 +15,9 @@ from collector.log.embedded.polling import (
     SharedLogTime,
     Slice,
 )
-from collector.log.embedded.prepared_record import (
-    PreparedRecord,
-    TopicPartition,
-    check_commits,
-    prepare,
-)
+from collector.log.embedded.prepared_record import TopicPartition, check_commits, prepare
 from collector.log.embedded.released_spans import ReleasedSpans
-from collector.log.embedded.retention import DroppedRecords, Oldest, Quotas, Retention
+from collector.log.embedded.retention import DroppedRecords, Quotas, Retention, Stored
 from collector.log.families import LogFamilies
 from collector.log.port import COMPACTED, SPANS, TOPICS, Commit, New, Position, Record
 
@@ -100,20 +95,22 @@ class MemoryLog(EmbeddedLog):
             raise LogUnavailable("the log is closed")
         check_commits(commits, self.partitions)
         prepared = prepare(
-            records, self._store.end_offsets, partitions=self.partitions, quotas=self._quotas
+            records,
+            self._store.end_offsets,
+            time=self._time.end(),
+            partitions=self.partitions,
+            quotas=self._quotas,
         )
         self._make_space(prepared, commits)
-        time = self._time.begin()
         for record in prepared:
-            self._store.append(record, time)
-        self._time.finish()
+            self._store.append(record)
         self._commit(commits)
         for topic in TOPICS:
             self._families.bytes.labels(topic).set(self._store.used(topic))
         self._wake_readers({record.position.topic for record in prepared})
         return [record.position for record in prepared]
 
-    def _make_space(self, prepared: Sequence[PreparedRecord], commits: Sequence[Commit]) -> None:
+    def _make_space(self, prepared: Sequence[Record], commits: Sequence[Commit]) -> None:
         need: dict[str, int] = defaultdict(int)
         for record in prepared:
             if not self._store.replaces(record):
@@ -142,43 +139,37 @@ class MemoryRecords:
         self._keys: dict[TopicPartition, dict[bytes, int]] = defaultdict(dict)
         self._used: dict[str, int] = defaultdict(int)
 
-    def append(self, prepared: PreparedRecord, time: float) -> None:
+    def append(self, record: Record) -> None:
         """Add a record; on a compacted topic it takes the place of the one with its key."""
-        topic_partition, offset = prepared.position[:2], prepared.position.offset
+        (topic, _, offset), topic_partition = record.position, record.position[:2]
         self.end_offsets[topic_partition] = offset + 1
-        if prepared.position.topic in COMPACTED:
-            old = self._keys[topic_partition].pop(prepared.key, None)
+        if topic in COMPACTED:
+            old = self._keys[topic_partition].pop(record.key, None)
             if old is not None:
                 self.delete(Position(*topic_partition, old))
-            if prepared.value is not None:
-                self._keys[topic_partition][prepared.key] = offset
-        if prepared.value is None:
-            return
-        self._used[prepared.position.topic] += prepared.size + _OVERHEAD
-        self.records[topic_partition][offset] = prepared.appended(time)
+            if record.is_tombstone:
+                return
+            self._keys[topic_partition][record.key] = offset
+        self._used[topic] += record.size + _OVERHEAD
+        self.records[topic_partition][offset] = record
 
-    def replaces(self, prepared: PreparedRecord) -> bool:
+    def replaces(self, record: Record) -> bool:
         """Whether the topic does not grow by it: a tombstone, or a key that it holds."""
-        return prepared.value is None or prepared.key in self._keys[prepared.position[:2]]
+        return record.is_tombstone or record.key in self._keys[record.position[:2]]
 
     def used(self, topic: str) -> int:
         return self._used[topic]
 
-    def oldest(self, topic: str, partition: int) -> Oldest | None:
-        record = next(iter(self.records[topic, partition].values()), None)
-        return None if record is None else Oldest(record.position.offset, record.time, record.count)
+    def oldest(self, topic: str, partition: int) -> Stored | None:
+        return _stored(next(iter(self.records[topic, partition].values()), None))
 
-    def at(self, position: Position) -> Oldest | None:
-        record = self.records[position[:2]].get(position.offset)
-        return None if record is None else Oldest(position.offset, record.time, record.count)
+    def at(self, position: Position) -> Stored | None:
+        return _stored(self.records[position[:2]].get(position.offset))
 
     def delete(self, position: Position) -> None:
         record = self.records[position[:2]].pop(position.offset, None)
         if record is not None:
-            deleted = PreparedRecord(
-                record.position, record.key, record.value, record.headers, record.count
-            )
-            self._used[position.topic] -= deleted.size + _OVERHEAD
+            self._used[position.topic] -= record.size + _OVERHEAD
 
     def slice(self, topic_partition: TopicPartition, since: int, *, end: int, most: int) -> Slice:
         stored = self.records[topic_partition]
@@ -192,3 +183,7 @@ class MemoryRecords:
                 records.append(record)
                 size += len(record.value)
         return Slice(records, end=True)
+
+
+def _stored(record: Record | None) -> Stored | None:
+    return None if record is None else Stored(record.time, record.position, record.count)

@@ -62,9 +62,9 @@ class New(msgspec.Struct, frozen=True, kw_only=True):
 
     topic: str
     key: bytes
-    value: bytes | Callable[[Sequence[Position]], bytes] | None
-    """A function receives the positions of the records before it in the same call. None is a tombstone (compacted
-    topics only)."""
+    value: bytes | Callable[[Position], bytes] | None
+    """A function receives the position of the record right before it in the same call, one of a topic that the call
+    named earlier. None, or nothing, is a tombstone on compacted topics."""
     partition: int | None = None
     headers: Headers = ()
     count: int = 1
@@ -86,6 +86,19 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     def first(self) -> int:
         """The first of its offsets."""
         return self.position.offset - self.count + 1
+
+    @property
+    def size(self) -> int:
+        """Bytes of key, value and headers; a store adds its own."""
+        size = len(self.key) + len(self.value) + 4 * (self.count > 1)
+        for name, value in self.headers:
+            size += len(name) + len(value) + 8
+        return size
+
+    @property
+    def is_tombstone(self) -> bool:
+        """Whether it removes its key."""
+        return not self.value and self.position.topic in COMPACTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ import msgspec
 
 from collector.base.errors import LogUnavailable, RecordTooLarge
 from collector.base.telemetry import Telemetry
-from collector.log.embedded.prepared_record import PreparedRecord, TopicPartition
+from collector.log.embedded.prepared_record import TopicPartition
 from collector.log.memory import MemoryLog, MemoryRecords
 from collector.log.port import Commit, Headers, New, Position, Record
 from tests.support.faulty_reader import FaultyReader
@@ -244,7 +244,7 @@ class FaultyLog(MemoryLog):
     ) -> Sequence[Position]:
         positions: list[Position] = []
         for new in records:
-            value = new.value(tuple(positions)) if callable(new.value) else new.value
+            value = new.value(positions[-1]) if callable(new.value) else new.value
             self._spend(1)
             positions += self._write([msgspec.structs.replace(new, value=value)], ())
             self.step()
@@ -278,18 +278,9 @@ class _RememberingRecords(MemoryRecords):
         super().__init__()
         self._written = written
 
-    def append(self, prepared: PreparedRecord, time: float) -> None:
-        super().append(prepared, time)
-        self._written.append(
-            Record(
-                position=prepared.position,
-                key=prepared.key,
-                value=prepared.value or b"",
-                time=time,
-                headers=prepared.headers,
-                count=prepared.count,
-            )
-        )
+    def append(self, record: Record) -> None:
+        super().append(record)
+        self._written.append(record)
 
 
 def unavailable(times: int) -> list[Exception]:

@@ -6,7 +6,6 @@ What only a log that owns its records can promise (one transaction, its own cloc
 """
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 
@@ -177,21 +176,16 @@ class LogContract:
         assert values(await take(scoring, 1)) == [b"b"]
         assert values(await take(api, 2)) == [b"a", b"b"]
 
-    async def test_a_value_may_name_the_positions_before_it(self, log: Log) -> None:
-        def mark(written: Sequence[Position]) -> bytes:
-            return repr([tuple(position) for position in written]).encode()
+    async def test_a_value_may_name_the_position_before_it(self, log: Log) -> None:
+        def mark(before: Position) -> bytes:
+            return repr(tuple(before)).encode()
 
-        positions = await log.write(
-            [
-                new(TRACES, b"trace"),
-                New(topic=CLOSINGS, key=b"t", value=mark, partition=2),
-                New(topic=CLOSINGS, key=b"t", value=mark, partition=2),
-            ]
-        )
+        named = [New(topic=CLOSINGS, key=b"t", value=mark, partition=2) for _ in range(2)]
+        traces = [new(TRACES, b"1"), new(TRACES, b"2")]
+        positions = await log.write([traces[0], named[0], traces[1], named[1]])
 
-        assert await all_of(log, CLOSINGS, 2) == [
-            repr([tuple(position) for position in positions[:count]]).encode() for count in (1, 2)
-        ]
+        marks = await all_of(log, CLOSINGS, 2)
+        assert marks == [repr(tuple(each)).encode() for each in positions[::2]]
 
     async def test_a_poll_waits_for_what_comes(self, log: Log) -> None:
         reader = log.read("assembly", SPANS)

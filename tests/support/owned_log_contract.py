@@ -41,7 +41,7 @@ class OwnedLogContract(LogContract):
     """
 
     async def test_a_call_that_fails_writes_nothing(self, log: Log) -> None:
-        def fails(_: Sequence[Position]) -> bytes:
+        def fails(_: Position) -> bytes:
             raise KeyError("mine")
 
         commit = Commit(group="scoring", topic=TRACES, partition=0, offset=1)
@@ -56,11 +56,11 @@ class OwnedLogContract(LogContract):
         assert (await assigned(reader))[0].offset is None
 
     async def test_one_failing_call_does_not_disturb_its_neighbours(self, log: Log) -> None:
-        def fails(_: Sequence[Position]) -> bytes:
+        def fails(_: Position) -> bytes:
             raise KeyError("mine")
 
         bad = New(topic=TRACES, key=b"", value=fails, partition=0)
-        calls = [[new(TRACES, b"%d" % n)] if n % 3 else [bad] for n in range(12)]
+        calls = [[new(TRACES, b"%d" % n)] if n % 3 else [new(TRACES, b"x"), bad] for n in range(12)]
         async with asyncio.TaskGroup() as tasks:
             written = [tasks.create_task(_outcome(log, call)) for call in calls]
 

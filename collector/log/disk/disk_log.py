@@ -267,9 +267,7 @@ class DiskLog(EmbeddedLog):
     def _take_appended(self, appended: Appended) -> None:
         read = {reader.topic for reader in self._readers}
         self._tail.forget(appended.dropped)
-        self._tail.add(
-            (each for each in appended.written if each.position.topic in read), appended.time
-        )
+        self._tail.add(each for each in appended.written if each.position.topic in read)
         self._wake_readers({each.position.topic for each in appended.written})
 
 

@@ -80,23 +80,15 @@ def count_of(first: bytes | memoryview) -> int:
     return count if 1 < count <= MAX_COUNT else 1
 
 
-def pieces(
-    offset: int,
-    *,
-    time: float,
-    key: bytes,
-    value: bytes,
-    headers: Headers,
-    page: int,
-    count: int = 1,
-) -> list[Piece]:
+def pieces(record: Record, *, page: int) -> list[Piece]:
     """The keys and values to be stored, in order. `page`: LMDB's page size."""
-    packed = _encode(headers) if headers else b""
-    at, beside = _KEY.pack(offset, 0), packed + key
+    offset, value, count = record.position.offset, record.value, record.count
+    packed = _encode(record.headers) if record.headers else b""
+    at, beside = _KEY.pack(offset, 0), packed + record.key
     flags = _FORM
     if count > 1:
         flags, beside = flags | _COUNTED, _COUNT.pack(count) + beside
-    fields = _HEAD.pack(time, len(value), len(key), len(packed) | flags)
+    fields = _HEAD.pack(record.time, len(value), len(record.key), len(packed) | flags)
     size = page - _PAGE_HEADER
     crc_of = crc32 if size <= _AT_ONCE else _crc
     space = size - _BESIDE - len(beside)

@@ -7,7 +7,7 @@ write --commit--> tail --> reader, reader, reader      the same objects, no copi
 from collections.abc import Iterable
 
 from collector.log.embedded.polling import Slice
-from collector.log.embedded.prepared_record import PreparedRecord, TopicPartition
+from collector.log.embedded.prepared_record import TopicPartition
 from collector.log.port import Position, Record
 
 TAIL_BYTES = 8 << 20  # bytes of memory that records take at most for each partition of a topic
@@ -24,12 +24,11 @@ class Tail:
         self._limit = limit
         self._segments: dict[TopicPartition, _Segment] = {}
 
-    def add(self, written: Iterable[PreparedRecord], time: float) -> None:
-        for prepared in written:
-            if prepared.value is None:
-                continue
-            segment = self._segments.setdefault(prepared.position[:2], _Segment())
-            segment.add(prepared.appended(time), self._limit)
+    def add(self, written: Iterable[Record]) -> None:
+        for record in written:
+            if not record.is_tombstone:
+                segment = self._segments.setdefault(record.position[:2], _Segment())
+                segment.add(record, self._limit)
 
     def slice(
         self, topic_partition: TopicPartition, since: int, *, end: int, most: int, end_offset: int

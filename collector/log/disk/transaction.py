@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -10,7 +10,6 @@ import lmdb
 
 from collector.log.commits import CommitKey, Committed
 from collector.log.disk.frames import (
-    Piece,
     count_of,
     footprint,
     offset_of,
@@ -19,14 +18,9 @@ from collector.log.disk.frames import (
     time_of,
 )
 from collector.log.disk.store import DiskStore, LogState
-from collector.log.embedded.prepared_record import (
-    PreparedRecord,
-    TopicPartition,
-    check_commits,
-    prepare,
-)
-from collector.log.embedded.retention import DroppedRecords, Oldest, Retention
-from collector.log.port import COMPACTED, SPANS, Commit, New, Position
+from collector.log.embedded.prepared_record import TopicPartition, check_commits, prepare
+from collector.log.embedded.retention import DroppedRecords, Retention, Stored
+from collector.log.port import COMPACTED, SPANS, Commit, New, Position, Record
 
 
 class DiskTxn:
@@ -43,7 +37,7 @@ class DiskTxn:
     ) -> None:
         self.state = state.copy()
         self.drops = DroppedRecords()
-        self.written: list[PreparedRecord] = []
+        self.written: list[Record] = []
         self._store = store
         self._txn = txn
         self._records = DiskRecords(store, txn)
@@ -52,7 +46,7 @@ class DiskTxn:
         self._end_offsets: dict[TopicPartition, int] = {}
         self._commits: dict[CommitKey, Committed] = {}
 
-    def admit(self, records: Sequence[New], commits: Sequence[Commit]) -> Sequence[PreparedRecord]:
+    def admit(self, records: Sequence[New], commits: Sequence[Commit]) -> Sequence[Record]:
         """The first half of a call; nothing of it is written when it raises, but room was made.
 
         Raises:
@@ -61,7 +55,11 @@ class DiskTxn:
         partitions = self._retention.partitions
         check_commits(commits, partitions)
         prepared = prepare(
-            records, self.state.end_offsets, partitions=partitions, quotas=self._retention.quotas
+            records,
+            self.state.end_offsets,
+            time=self._time,
+            partitions=partitions,
+            quotas=self._retention.quotas,
         )
         need = self._need(prepared)
         topics = {commit.topic for commit in commits}
@@ -70,11 +68,9 @@ class DiskTxn:
         )
         return prepared
 
-    def append(
-        self, prepared: Sequence[PreparedRecord], commits: Sequence[Commit]
-    ) -> Sequence[Position]:
+    def append(self, prepared: Sequence[Record], commits: Sequence[Commit]) -> Sequence[Position]:
         """The second half; when it raises, the transaction must be given up."""
-        self._records.append(prepared, self._time)
+        self._records.append(prepared)
         self._advance(prepared, commits)
         self.written += prepared
         return [record.position for record in prepared]
@@ -103,14 +99,14 @@ class DiskTxn:
     def sizes(self, topics: Iterable[str]) -> dict[str, int]:
         return {topic: self._records.used(topic) for topic in topics}
 
-    def _need(self, prepared: Sequence[PreparedRecord]) -> dict[str, int]:
+    def _need(self, prepared: Sequence[Record]) -> dict[str, int]:
         need: dict[str, int] = {}
         for record in prepared:
             topic = record.position.topic
             need[topic] = need.get(topic, 0) + self._records.need(record)
         return need
 
-    def _advance(self, prepared: Sequence[PreparedRecord], commits: Sequence[Commit]) -> None:
+    def _advance(self, prepared: Sequence[Record], commits: Sequence[Commit]) -> None:
         for record in prepared:
             topic, partition, offset = record.position
             self._end_offsets[topic, partition] = offset + 1
@@ -140,19 +136,14 @@ class DiskRecords:
             used = self._used[topic] = pages * self._store.page
         return used
 
-    def oldest(self, topic: str, partition: int) -> Oldest | None:
+    def oldest(self, topic: str, partition: int) -> Stored | None:
         cursor = self._cursor((topic, partition))
-        if not cursor.first():
-            return None
-        head = cursor.value()
-        return Oldest(offset_of(cursor.key()), time_of(head), count_of(head))
+        return _stored(cursor, topic, partition) if cursor.first() else None
 
-    def at(self, position: Position) -> Oldest | None:
+    def at(self, position: Position) -> Stored | None:
         cursor = self._cursor(position[:2])
-        if not cursor.set_key(piece_key(position.offset)):
-            return None
-        head = cursor.value()
-        return Oldest(position.offset, time_of(head), count_of(head))
+        found = cursor.set_key(piece_key(position.offset))
+        return _stored(cursor, *position[:2]) if found else None
 
     def delete(self, position: Position) -> None:
         self._used.pop(position.topic, None)
@@ -163,44 +154,33 @@ class DiskRecords:
         while cursor.key()[:8] == first[:8]:
             cursor.delete()
 
-    def need(self, prepared: PreparedRecord) -> int:
+    def need(self, prepared: Record) -> int:
         """Bytes by which the topic grows; 0 for a tombstone or a key that the topic holds already."""
-        if prepared.value is None:
+        if prepared.is_tombstone:
             return 0
         if prepared.position.topic in COMPACTED and self._look_up(prepared).offset is not None:
             return 0
         return footprint(prepared.size, page=self._store.page)
 
-    def append(self, records: Sequence[PreparedRecord], time: float) -> None:
+    def append(self, records: Sequence[Record]) -> None:
         """Append records; their offsets are above every offset that their partitions ever had.
 
         Of a compacted topic only the last one of each key is written: no one could see the others.
         """
-        stored: dict[TopicPartition, list[PreparedRecord]] = {}
+        stored: dict[TopicPartition, list[Record]] = {}
         for prepared in _without_superseded(records):
             if prepared.position.topic in COMPACTED:
                 self._supersede(prepared)
-            if prepared.value is not None:
+            if not prepared.is_tombstone:
                 stored.setdefault(prepared.position[:2], []).append(prepared)
+        page = self._store.page
         for topic_partition, of_one in stored.items():
             self._used.pop(topic_partition[0], None)
-            self._cursor(topic_partition).putmulti(self._pieces(of_one, time), append=True)
+            # Of one record after the other: no copy of all is held.
+            made = (piece for each in of_one for piece in pieces(each, page=page))
+            self._cursor(topic_partition).putmulti(made, append=True)
 
-    def _pieces(self, records: Iterable[PreparedRecord], time: float) -> Iterator[Piece]:
-        """Of one record after the other: no copy of all is held."""
-        page = self._store.page
-        for each in records:
-            yield from pieces(
-                each.position.offset,
-                time=time,
-                key=each.key,
-                value=each.value or b"",
-                headers=each.headers,
-                count=each.count,
-                page=page,
-            )
-
-    def _look_up(self, prepared: PreparedRecord) -> _Newest:
+    def _look_up(self, prepared: Record) -> _Newest:
         topic_partition = prepared.position[:2]
         found = self._newest.get((topic_partition, prepared.key))
         if found is None:
@@ -210,13 +190,13 @@ class DiskRecords:
             found = self._newest[topic_partition, prepared.key] = _Newest(digest, offset)
         return found
 
-    def _supersede(self, prepared: PreparedRecord) -> None:
+    def _supersede(self, prepared: Record) -> None:
         topic_partition = prepared.position[:2]
         keys = self._store.keys[topic_partition]
         digest, old = self._look_up(prepared)
         if old is not None:
             self.delete(Position(*topic_partition, old))
-        new = None if prepared.value is None else prepared.position.offset
+        new = None if prepared.is_tombstone else prepared.position.offset
         if new is not None:
             self._txn.put(digest, new.to_bytes(8, "big"), db=keys)
         elif old is not None:
@@ -233,6 +213,12 @@ class DiskRecords:
         return stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
 
 
+def _stored(cursor: lmdb.Cursor[bytes], topic: str, partition: int) -> Stored:
+    head = cursor.value()
+    position = Position(topic, partition, offset_of(cursor.key()))
+    return Stored(time_of(head), position, count_of(head))
+
+
 class _Newest(NamedTuple):
     """Where the newest record of a key is; None: there is none."""
 
@@ -240,7 +226,7 @@ class _Newest(NamedTuple):
     offset: int | None
 
 
-def _without_superseded(records: Sequence[PreparedRecord]) -> Sequence[PreparedRecord]:
+def _without_superseded(records: Sequence[Record]) -> Sequence[Record]:
     """Without those of compacted topics whose key comes again."""
     last: dict[tuple[TopicPartition, bytes], int] = {}
     superseded: set[int] = set()

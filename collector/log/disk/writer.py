@@ -24,10 +24,9 @@ from collector.base.errors import LogFull, LogUnavailable
 from collector.log.disk.store import DiskStore, LogState
 from collector.log.disk.transaction import DiskTxn
 from collector.log.embedded.polling import SharedLogTime
-from collector.log.embedded.prepared_record import PreparedRecord
 from collector.log.embedded.retention import Quotas, Retention
 from collector.log.families import LogFamilies
-from collector.log.port import SPANS, TOPICS, Commit, New, Position
+from collector.log.port import SPANS, TOPICS, Commit, New, Position, Record
 
 _GROUP_BYTES = 32 << 20  # a transaction takes no further call above this
 _BEHIND_BYTES = 1 << 20
@@ -68,8 +67,7 @@ Answer: TypeAlias = Sequence[Position] | Exception
 class Appended(NamedTuple):
     """The changes that one transaction made to the log."""
 
-    written: Sequence[PreparedRecord]
-    time: float
+    written: Sequence[Record]
     dropped: Sequence[Position]  # records that were dropped to free space
 
 
@@ -236,7 +234,7 @@ class DiskWriter:
         work.drops.report(self._families)
         self._recovered()
         dropped = work.drops.positions
-        appended = [Appended(work.written, now, dropped)] if work.written or dropped else []
+        appended = [Appended(work.written, dropped)] if work.written or dropped else []
         return answers, appended
 
     def _measure(self, work: DiskTxn) -> None:

@@ -2,15 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
 from collector.base.errors import RecordTooLarge
 from collector.log.embedded.retention import Quotas
 from collector.log.port import (
     COMPACTED,
     MAX_COUNT,
     Commit,
-    Headers,
     New,
     Position,
     Record,
@@ -20,56 +17,21 @@ from collector.log.port import (
 TopicPartition = tuple[str, int]  # a topic and a partition
 
 
-class PreparedRecord(msgspec.Struct, frozen=True, gc=False):
-    """A record that is ready to be appended. `value` None: a tombstone."""
-
-    position: Position
-    key: bytes
-    value: bytes | None
-    headers: Headers
-    count: int = 1
-
-    @property
-    def first(self) -> int:
-        return self.position.offset - self.count + 1
-
-    @property
-    def size(self) -> int:
-        """Bytes of key, value and headers; the store adds its own."""
-        size = len(self.key) + (len(self.value) if self.value else 0)
-        if self.count > 1:
-            size += 4
-        for name, value in self.headers:
-            size += len(name) + len(value) + 8
-        return size
-
-    def appended(self, time: float) -> Record:
-        """The record, once it is in the log; a tombstone has none."""
-        return Record(
-            position=self.position,
-            key=self.key,
-            value=self.value or b"",
-            time=time,
-            headers=self.headers,
-            count=self.count,
-        )
-
-
 def prepare(
     records: Sequence[New],
     end_offsets: Mapping[TopicPartition, int],
     *,
+    time: float,
     partitions: Callable[[str], int],
     quotas: Quotas,
-) -> list[PreparedRecord]:
-    """Records with positions from `end_offsets` on, and their values computed.
+) -> list[Record]:
+    """The records as they will be read, with positions from `end_offsets` on, and their values computed.
 
     Raises RecordTooLarge: one of them can never be written. Raises ValueError: a tombstone on a topic that is not
     compacted, several offsets on one that is, or a partition that does not exist.
     """
     claimed: dict[TopicPartition, int] = {}
-    positions: list[Position] = []
-    prepared: list[PreparedRecord] = []
+    prepared: list[Record] = []
     largest: dict[str, int] = {}
     for new in records:
         topic = new.topic
@@ -78,11 +40,19 @@ def prepare(
         topic_partition = _target(new, partitions(topic))
         first = claimed.get(topic_partition, end_offsets.get(topic_partition, 0))
         position = Position(topic, topic_partition[1], first + new.count - 1)
-        value = new.value(tuple(positions)) if callable(new.value) else new.value
-        record = PreparedRecord(position, new.key, value, new.headers, new.count)
+        value = new.value(prepared[-1].position) if callable(new.value) else new.value
+        if value is None and topic not in COMPACTED:
+            raise ValueError(f"topic `{topic}` is not compacted and takes no tombstones")
+        record = Record(
+            position=position,
+            key=new.key,
+            value=value or b"",
+            time=time,
+            headers=new.headers,
+            count=new.count,
+        )
         _check(record, largest[topic])
         claimed[topic_partition] = position.offset + 1
-        positions.append(position)
         prepared.append(record)
     return prepared
 
@@ -105,10 +75,8 @@ def _check_partition(topic: str, partition: int, partitions: int) -> None:
         raise ValueError(f"topic `{topic}` has no partition {partition}")
 
 
-def _check(record: PreparedRecord, largest: int) -> None:
+def _check(record: Record, largest: int) -> None:
     topic = record.position.topic
-    if record.value is None and topic not in COMPACTED:
-        raise ValueError(f"topic `{topic}` is not compacted and takes no tombstones")
     if not 1 <= record.count <= (1 if topic in COMPACTED else MAX_COUNT):
         raise ValueError(f"a record on `{topic}` cannot take {record.count} offsets")
     if (size := record.size) > largest:

@@ -84,9 +84,11 @@ class Quotas:
         return {topic: self.quota(topic) for topic in TOPICS}
 
 
-class Oldest(NamedTuple):
-    offset: int
+class Stored(NamedTuple):
+    """A record that may be dropped; the older one is the smaller."""
+
     time: float
+    position: Position
     width: int = 1  # how many offsets it takes
 
 
@@ -95,9 +97,9 @@ class RecordStore(Protocol):
 
     def used(self, topic: str) -> int: ...
 
-    def oldest(self, topic: str, partition: int) -> Oldest | None: ...
+    def oldest(self, topic: str, partition: int) -> Stored | None: ...
 
-    def at(self, position: Position) -> Oldest | None: ...
+    def at(self, position: Position) -> Stored | None: ...
 
     def delete(self, position: Position) -> None:
         """Remove a record; does nothing when it does not exist."""
@@ -193,7 +195,7 @@ class Retention:
             self._take(store, commits, found, drops)
 
     def _take(
-        self, store: RecordStore, commits: Commits, found: _Candidate, drops: DroppedRecords
+        self, store: RecordStore, commits: Commits, found: Stored, drops: DroppedRecords
     ) -> None:
         drops.take(found.position, commits.behind(*found.position), found.width)
         store.delete(found.position)
@@ -222,7 +224,7 @@ class Retention:
             dropped += 1
         return dropped
 
-    def _next_drop(self, store: RecordStore, commits: Commits, topic: str) -> _Candidate | None:
+    def _next_drop(self, store: RecordStore, commits: Commits, topic: str) -> Stored | None:
         """What goes next to make room for the topic; None: nothing may."""
         if topic in _TRACED:
             found = [self._oldest(store, TRACES), self._oldest_span(store, commits)]
@@ -235,44 +237,25 @@ class Retention:
         )
         return min(candidates, default=None)
 
-    def _oldest(self, store: RecordStore, topic: str) -> _Candidate | None:
-        candidates = (
-            _Candidate.of(topic, partition, oldest)
-            for partition in range(self.partitions(topic))
-            if (oldest := store.oldest(topic, partition)) is not None
-        )
-        return min(candidates, default=None)
+    def _oldest(self, store: RecordStore, topic: str) -> Stored | None:
+        found = (store.oldest(topic, partition) for partition in range(self.partitions(topic)))
+        return min(filter(None, found), default=None)
 
-    def _oldest_span(self, store: RecordStore, commits: Commits) -> _Candidate | None:
+    def _oldest_span(self, store: RecordStore, commits: Commits) -> Stored | None:
         """The oldest record of spans that no one waits for; None: there is none, or this log keeps none."""
         if self.keeps is None:
             return None
-        candidates = (
-            _Candidate.of(SPANS, partition, found)
-            for partition in range(self.partitions(SPANS))
-            if (found := _unneeded(store, commits, self.keeps, partition)) is not None
-        )
-        return min(candidates, default=None)
-
-
-class _Candidate(NamedTuple):
-    """A record that may be dropped; the older one is the smaller."""
-
-    time: float
-    position: Position
-    width: int
-
-    @classmethod
-    def of(cls, topic: str, partition: int, oldest: Oldest) -> _Candidate:
-        return cls(oldest.time, Position(topic, partition, oldest.offset), oldest.width)
+        numbers = range(self.partitions(SPANS))
+        found = (_unneeded(store, commits, self.keeps, partition) for partition in numbers)
+        return min(filter(None, found), default=None)
 
 
 def _unneeded(
     store: RecordStore, commits: Commits, released: ReleasedSpans, partition: int
-) -> Oldest | None:
+) -> Stored | None:
     low = commits.passed(SPANS, partition)
     oldest = store.oldest(SPANS, partition)
-    if oldest is None or oldest.offset < low:
+    if oldest is None or oldest.position.offset < low:
         return oldest
     while (offset := released.first(partition, low)) is not None:
         found = store.at(Position(SPANS, partition, offset))
@@ -292,8 +275,8 @@ def _trim_below(store: RecordStore, low: Position, budget: int) -> int:
     deleted = 0
     while deleted < budget:
         oldest = store.oldest(low.topic, low.partition)
-        if oldest is None or oldest.offset >= low.offset:
+        if oldest is None or oldest.position >= low:
             break
-        store.delete(Position(low.topic, low.partition, oldest.offset))
+        store.delete(oldest.position)
         deleted += 1
     return deleted

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
@@ -94,15 +93,7 @@ class KafkaWriter:
 
     async def _write(self, call: _WriteCall, wave: Sequence[int]) -> None:
         producer = await self._producer.started()
-        sent: list[tuple[int, _InFlight]] = []
-        for index in wave:
-            try:
-                value = call.value(index)
-            except _NotYetWritten:
-                await self._take_answers(call, sent)
-                sent = []
-                value = call.value(index)
-            sent.append((index, await self._send(producer, call, index, value)))
+        sent = [(at, await self._send(producer, call, at, call.value(at))) for at in wave]
         await self._take_answers(call, sent)
 
     async def _send(
@@ -162,10 +153,6 @@ class KafkaWriter:
         self._given_up.clear()
 
 
-class _NotYetWritten(Exception):
-    """A value asked for a position that is not known yet."""
-
-
 class _WriteCall:
     """The records of one call, the topics and partitions they go to, and the positions they have so far."""
 
@@ -189,11 +176,13 @@ class _WriteCall:
         return list(waves.values())
 
     def value(self, index: int) -> bytes | None:
-        """The record's value; `_NotYetWritten`: it depends on answers still to come."""
         new = self.records[index]
         if not callable(new.value):
             return new.value
-        value = new.value(_EarlierPositions(self.positions, index))
+        before = self.positions[index - 1] if index else None
+        if before is None:
+            raise ValueError("a value follows from a record of a topic that the call named earlier")
+        value = new.value(before)
         self._check(new, value)
         return value
 
@@ -209,29 +198,6 @@ class _WriteCall:
         limit = self._topics.limits[new.topic]
         if size > limit:
             raise RecordTooLarge(f"a record of {size} bytes on `{new.topic}`; at most {limit}")
-
-
-class _EarlierPositions(Sequence[Position]):
-    """The positions of the records before one, as far as they are known."""
-
-    def __init__(self, positions: list[Position | None], count: int) -> None:
-        self._positions = positions
-        self._count = count
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> Position: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Position]: ...
-    def __getitem__(self, index: int | slice) -> Position | Sequence[Position]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(self._count))]
-        position = self._positions[range(self._count)[index]]
-        if position is None:
-            raise _NotYetWritten
-        return position
 
 
 def _target(new: New, topics: Topics) -> tuple[str, int]:

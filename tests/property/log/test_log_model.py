@@ -135,7 +135,7 @@ class Model:
         if new.topic in COMPACTED:
             for old in [o for o, (key, _) in held.items() if key == new.key]:
                 del held[old]
-        if isinstance(new.value, bytes):
+        if isinstance(new.value, bytes) and (new.value or new.topic not in COMPACTED):
             held[offset] = (new.key, new.value)
         return Position(*topic_partition, offset)
 

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from collector.log.disk.frames import offset_of
 from collector.log.disk.store import DiskStore
 from collector.log.disk.transaction import DiskRecords, key_digest
-from collector.log.embedded.prepared_record import PreparedRecord
-from collector.log.port import SESSIONS, TRACES, WINDOWS, Position
+from collector.log.port import SESSIONS, TRACES, WINDOWS, Position, Record
 
 KEYS = (b"a", b"b", b"c")
-Written = tuple[str, bytes, int | None]
-"""Topic, key and the size of the value; None: a tombstone."""
+Written = tuple[str, bytes, int]
+"""Topic, key and the size of the value."""
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +28,11 @@ def written(records: DiskRecords, calls: list[list[Written]]) -> dict[tuple[str,
     newest: dict[tuple[str, bytes], int] = {}
     offset = 0
     for call in calls:
-        prepared: list[PreparedRecord] = []
+        prepared: list[Record] = []
         for topic, key, size in call:
-            value = None if size is None else b"v" * size
-            prepared.append(PreparedRecord(Position(topic, 0, offset), key, value, ()))
-            if value is None:
+            position, value = Position(topic, 0, offset), b"v" * size
+            prepared.append(Record(position=position, key=key, value=value, time=1.0))
+            if not value and topic != TRACES:
                 newest.pop((topic, key), None)
             else:
                 newest[topic, key] = offset
@@ -41,7 +40,7 @@ def written(records: DiskRecords, calls: list[list[Written]]) -> dict[tuple[str,
         for each in prepared:
             records.need(each)
             records.used(each.position.topic)
-        records.append(prepared, time=1.0)
+        records.append(prepared)
     return newest
 
 
@@ -51,7 +50,7 @@ CALLS = st.lists(
             st.tuples(
                 st.sampled_from((SESSIONS, WINDOWS)),
                 st.sampled_from(KEYS),
-                st.sampled_from((None, 0, 10, 5_000, 40_000)),
+                st.sampled_from((0, 10, 5_000, 40_000)),
             ),
             st.tuples(st.just(TRACES), st.sampled_from(KEYS), st.sampled_from((0, 10, 9_000))),
         ),

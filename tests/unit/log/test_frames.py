@@ -20,7 +20,7 @@ from collector.log.disk.frames import (
     read_range,
     read_record,
 )
-from collector.log.port import Headers, Record
+from collector.log.port import Headers, Position, Record
 
 PAGE = 4096
 TIME = 1_790_000_000.25
@@ -31,8 +31,11 @@ SIZES = [0, 1, 2000, 4055, 4080, 4081, 9000, 50_000]
 def stored(
     offset: int, value: bytes, *, key: bytes = b"key", headers: Headers = (), count: int = 1
 ) -> dict[bytes, bytes]:
-    made = pieces(offset, time=TIME, key=key, value=value, headers=headers, page=PAGE, count=count)
-    return {at: bytes(piece) for at, piece in made}
+    position = Position("spans", 0, offset)
+    record = Record(
+        position=position, key=key, value=value, time=TIME, headers=headers, count=count
+    )
+    return {at: bytes(piece) for at, piece in pieces(record, page=PAGE)}
 
 
 @contextmanager

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from collector.base.errors import LogFull
 from collector.log.commits import Commits
-from collector.log.embedded.prepared_record import PreparedRecord
 from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.embedded.retention import DroppedRecords, Quotas, Retention
 from collector.log.memory import MemoryRecords
-from collector.log.port import CLOSINGS, SPANS, TRACES, Commit, Position
+from collector.log.port import CLOSINGS, SPANS, TRACES, Commit, Position, Record
 
 GROUPS = {SPANS: frozenset({"assembly"}), TRACES: frozenset({"scoring", "api"})}
 WAITS = {TRACES: frozenset({"scoring"})}
@@ -35,8 +34,8 @@ class Full:
         )
         for time in range(max(spans, traces)):
             for topic in (SPANS,) * (time < spans) + (TRACES,) * (time < traces):
-                record = PreparedRecord(Position(topic, 0, time), b"", b"v" * SIZE, ())
-                self.store.append(record, float(time))
+                at = Position(topic, 0, time)
+                self.store.append(Record(position=at, key=b"", value=b"v" * SIZE, time=float(time)))
 
     def commit(self, group: str, topic: str, offset: int) -> None:
         self.commits.advance(Commit(group=group, topic=topic, partition=0, offset=offset))

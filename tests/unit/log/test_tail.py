@@ -1,14 +1,15 @@
 """The tail answers only for segments of which it was given every record."""
 
 from collector.log.disk.tail import RECORD_COST, Tail
-from collector.log.embedded.prepared_record import PreparedRecord
-from collector.log.port import SPANS, TRACES, Position
+from collector.log.port import SPANS, TRACES, Position, Record
 
 PARTITION = (TRACES, 0)
 
 
-def prepared(offset: int, size: int = 10) -> PreparedRecord:
-    return PreparedRecord(Position(TRACES, 0, offset), b"k", b"%d" % offset + b"." * (size - 1), ())
+def written(offset: int, count: int = 1) -> Record:
+    value = b"%d" % offset + b"." * 9
+    position = Position(TRACES, 0, offset)
+    return Record(position=position, key=b"k", value=value, time=7.0, count=count)
 
 
 def offsets(tail: Tail, since: int, end_offset: int, *, end: int = 1000, most: int = 256) -> object:
@@ -18,7 +19,7 @@ def offsets(tail: Tail, since: int, end_offset: int, *, end: int = 1000, most: i
 
 def filled(count: int = 5, limit: int = 1 << 20, first: int = 0) -> Tail:
     tail = Tail(limit)
-    tail.add([prepared(offset) for offset in range(first, first + count)], time=7.0)
+    tail.add(written(offset) for offset in range(first, first + count))
     return tail
 
 
@@ -37,8 +38,7 @@ def test_records_of_several_offsets_follow_one_another() -> None:
     counts = [3, 1, 2]
     ends = [2, 3, 5]
     for end, count in zip(ends, counts, strict=True):
-        record = PreparedRecord(Position(TRACES, 0, end), b"k", b"v", (), count)
-        tail.add([record], time=7.0)
+        tail.add([written(end, count)])
 
     assert offsets(tail, 0, 6) == ([2, 3, 5], True)
     assert offsets(tail, 3, 6) == ([3, 5], True)
@@ -59,7 +59,7 @@ def test_it_is_silent_about_records_before_its_first() -> None:
 
 def test_a_gap_starts_a_new_segment() -> None:
     tail = filled()
-    tail.add([prepared(9)], time=8.0)
+    tail.add([written(9)])
 
     assert offsets(tail, 4, 10) is None
     assert offsets(tail, 9, 10) == ([9], True)
