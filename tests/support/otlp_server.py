@@ -1,0 +1,127 @@
+"""The two ways into an OTLP server on loopback: gRPC and HTTP. What it makes of a request is the test's."""
+
+import asyncio
+import contextlib
+import http.server
+import ssl
+import threading
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar, cast
+
+import grpc
+
+from tests.support.certificates import Pair
+
+Export: TypeAlias = Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]
+
+
+@dataclass
+class OtlpServer:
+    """What arrived, and what to answer."""
+
+    endpoint: str = ""
+    code: str = "OK"
+    """A gRPC status code, or an HTTP status as text, that is answered instead of taking the request."""
+    headers: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
+    tries: int = 0
+
+    @abstractmethod
+    def take(self, body: bytes) -> bytes | None:
+        """The answer; None when the request is invalid."""
+
+
+Server = TypeVar("Server", bound=OtlpServer)
+
+
+@contextlib.asynccontextmanager
+async def over_grpc(
+    made: Server,
+    method: str,
+    *,
+    port: int = 0,
+    largest: int = -1,
+    export: Export | None = None,
+    tls: Pair | None = None,
+) -> AsyncGenerator[Server]:
+    """Takes messages of up to `largest` bytes by the method, `/service/name`, or answers by `export`."""
+
+    async def take(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        made.tries += 1
+        if made.code != "OK":
+            await context.abort(grpc.StatusCode[made.code], "set to")
+        # Text keys and values: no -bin keys here.
+        pairs = cast("Iterable[tuple[str, str]]", context.invocation_metadata())
+        made.headers.append(dict(pairs))
+        answer = made.take(request)
+        if answer is None:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "invalid")
+        return answer
+
+    server = grpc.aio.server(options=[("grpc.max_receive_message_length", largest)])
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(
+        export or take
+    )
+    service, _, name = method.strip("/").partition("/")
+    server.add_generic_rpc_handlers(
+        [grpc.method_handlers_generic_handler(service, {name: handler})]
+    )
+    listen = f"127.0.0.1:{port}"
+    if tls is None:
+        made.endpoint = f"http://127.0.0.1:{server.add_insecure_port(listen)}"
+    else:
+        pair = (tls.key.read_bytes(), tls.cert.read_bytes())
+        credentials = grpc.ssl_server_credentials([pair])
+        made.endpoint = f"https://127.0.0.1:{server.add_secure_port(listen, credentials)}"
+    await server.start()
+    try:
+        yield made
+    finally:
+        await server.stop(0)
+
+
+@contextlib.asynccontextmanager
+async def over_http(
+    made: Server, path: str, *, port: int = 0, tls: Pair | None = None
+) -> AsyncGenerator[Server]:
+    """Takes what is posted to the path."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            made.tries += 1
+            if self.path != path:
+                self._answer(404, b"")
+            elif made.code != "OK":
+                self._answer(int(made.code), b"set to")
+            else:
+                made.headers.append({key.lower(): value for key, value in self.headers.items()})
+                answer = made.take(body)
+                self._answer(*((400, b"invalid") if answer is None else (200, answer)))
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.send_header("content-type", "application/x-protobuf")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its base names it so
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    made.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+    if tls is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tls.cert, tls.key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        made.endpoint = made.endpoint.replace("http:", "https:")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield made
+    finally:
+        await asyncio.to_thread(server.shutdown)
+        server.server_close()
+        thread.join()
