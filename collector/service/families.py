@@ -19,8 +19,7 @@ from collector.reading.families import PoolFamilies
 from collector.receiver.families import ReceiverFamilies
 from collector.scoring.families import ScoringFamilies
 from collector.sinks.families import SinkFamilies
-from collector.watch.faults.families import FaultFamilies
-from collector.watch.ranking.families import RankingFamilies
+from collector.watch.families import FaultFamilies, RankingFamilies
 
 FAMILIES: tuple[Callable[[Telemetry], object], ...] = (
     ApiFamilies,

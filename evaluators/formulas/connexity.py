@@ -169,21 +169,15 @@ CRITERIA: tuple[Criterion, ...] = (
 BY_NAME = {criterion.name: criterion for criterion in CRITERIA}
 
 
+_LISTED = (
+    *("name", "display_name", "description", "tier", "default_weight"),
+    *("score_type", "rubric", "include_in_defaults"),
+)
+
+
 def available_metrics() -> dict[str, object]:
     """The document's listing, `GET /config/available-metrics`."""
-    data = [
-        {
-            "name": each.name,
-            "display_name": each.display_name,
-            "description": each.description,
-            "tier": each.tier,
-            "default_weight": each.default_weight,
-            "score_type": each.score_type,
-            "rubric": each.rubric,
-            "include_in_defaults": each.include_in_defaults,
-        }
-        for each in CRITERIA
-    ]
+    data = [{name: getattr(each, name) for name in _LISTED} for each in CRITERIA]
     return {"data": data, "count": len(data)}
 
 

@@ -110,11 +110,6 @@ class RatioSum(msgspec.Struct, array_like=True):
     tries: int = 0  # uses after a use that did not fail
     times: int = 0  # that one of them failed
 
-    def begin(self, since: float, before: SessionCounts) -> None:
-        """The sum leaves 0 with a use that was seen then, if that one failed."""
-        self.since, self.uses, self.failures, self.tries, self.times = since, 0, 0, 0, 0
-        self.uses_before, self.failures_before = before.uses, before.failures
-
 
 class FaultAlarm(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An alarm that is not over; sessions and failed ones since it began, and before it, each once."""
@@ -230,10 +225,12 @@ class FaultWatch:
         after_failure = (past.f1, past.n1 + LEAST)
         before = upper_rate(*(after_failure if self.state.has_failed else (past.f0, past.n0)))
         raised: list[RatioSum] = []
-        of = zip(self.state.sums, RATIOS, _LOGS, self._limits, strict=True)
-        for each, ratio, step_of_failure, limit in of:
-            if each.total == 0:
-                each.begin(seen, self.state.sessions)
+        known = self.state.sessions
+        for place, (ratio, step_of_failure) in enumerate(zip(RATIOS, _LOGS, strict=True)):
+            each, limit = self.state.sums[place], self._limits[place]
+            if each.total == 0:  # it leaves 0 with this use, if the use failed
+                each = RatioSum(0.0, seen, 0, 0, known.uses, known.failures)
+                self.state.sums[place] = each
             _count(each, failed, earlier, each.since)
             each.tries += not self.state.has_failed
             each.times += failed and not self.state.has_failed

@@ -20,7 +20,7 @@ from collector.log.state_table import read_back
 from collector.records.standing import AgentLabels
 from collector.records.trace_views import work_in
 from collector.records.traces import WorkRecord
-from collector.watch.faults.families import FaultFamilies
+from collector.watch.families import FaultFamilies
 from collector.watch.faults.faults import Faults
 
 GROUP = "sink.prometheus.faults"

@@ -33,7 +33,7 @@ from collector.records.signal_batch import headers_of, made, made_before, signal
 from collector.records.trace_views import work_in
 from collector.records.traces import RunawayRecord, WorkRecord
 from collector.records.windows import RankedBatch, RankedSignal
-from collector.watch.ranking.families import RankingFamilies
+from collector.watch.families import RankingFamilies
 from collector.watch.ranking.ranker import RankedSession, Ranker
 from collector.watch.ranking.runaways import ModelCallCount
 from evaluators.plan import Configured

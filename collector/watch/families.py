@@ -1,4 +1,4 @@
-"""What fault watches export about themselves."""
+"""What fault watches and the ranking of sessions export about themselves."""
 
 from collector.base.telemetry import Telemetry
 
@@ -24,3 +24,18 @@ class FaultFamilies:
     def drop_session(self, reason: str) -> None:
         """`max_settling`: too many sessions of the agent settle at once."""
         self._sessions.labels(reason).inc()
+
+
+class RankingFamilies:
+    """What the ranking room exports about itself."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.histories = telemetry.gauge(
+            "ranking_histories",
+            "Agents and tasks whose earlier sessions are remembered, by kind (agents, tasks).",
+            "kind",
+        )
+        self.dropped = telemetry.counter(
+            "ranking_dropped", "Histories that were evicted, and records that expired.", "reason"
+        )
+        """By reason: `max_agents`, `max_tasks`, `expired`."""
