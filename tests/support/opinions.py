@@ -114,4 +114,13 @@ class Story:
         return self.opinions.shown()[self.agent].words
 
 
+def dropped(before: Iterable[float] | None = None, *, fall: float = 0.25) -> Story:
+    """A story whose scores have dropped, after these judged ones: 40 good ones if they are not given."""
+    story = Story()
+    story.judged(GOOD if before is None else before)
+    story.fall = fall
+    story.drop()
+    return story
+
+
 GOOD, BAD = [0.9, 0.8, 0.95, 0.85] * 10, [0.5, 0.4, 0.9, 0.55] * 10

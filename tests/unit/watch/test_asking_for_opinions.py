@@ -4,7 +4,7 @@ import pytest
 
 from collector.config.tree import JudgeMore
 from collector.watch.second_opinions import AGAIN, MOST, SecondOpinions
-from tests.support.opinions import AGENT, BAD, GOOD, SETTLE, Story, made
+from tests.support.opinions import AGENT, BAD, GOOD, SETTLE, Story, dropped, made
 from tests.support.state_tables import give_back
 
 
@@ -22,9 +22,7 @@ def test_a_day_asks_no_more_than_one_drop_may_cost() -> None:
 
 
 def test_a_judge_that_is_away_is_said_and_asked_no_more_than_once_for_each_session() -> None:
-    story = Story()
-    story.judged(GOOD)
-    story.drop()
+    story = dropped()
     story.judged([0.0] * 12, failed=True)
     story.look(after=AGAIN)
 
@@ -38,9 +36,7 @@ def test_a_judge_that_is_away_is_said_and_asked_no_more_than_once_for_each_sessi
 def test_a_budget_of_nothing_or_one_that_runs_out_half_way_is_said(
     answered: int, words: str
 ) -> None:
-    story = Story()
-    story.judged(GOOD)
-    story.drop()
+    story = dropped()
     story.judged(BAD[:answered])
     story.judged([0.0] * (40 - answered), failed=True, reason="budget")
     story.look(after=SETTLE)
@@ -118,9 +114,7 @@ def test_a_request_is_spread_over_partitions() -> None:
 
 
 def test_a_restart_goes_on_where_it_was() -> None:
-    story = Story()
-    story.judged(GOOD)
-    story.drop()
+    story = dropped()
     story.judged(BAD[:20])
     again = made()
     assert give_back(again.table, story.opinions.table.pending()) == []
@@ -155,9 +149,7 @@ def test_another_judge_does_not_answer_for_the_one_before(
 
 
 def test_a_judge_that_is_removed_says_nothing_and_asks_nothing() -> None:
-    story = Story()
-    story.judged(GOOD)
-    story.drop()
+    story = dropped()
     removed = SecondOpinions(None, None, settle=SETTLE)
     assert give_back(removed.table, story.opinions.table.pending()) == []
 

@@ -5,13 +5,12 @@ import pytest
 from collector.records.windows import WindowEntry
 from collector.watch.second_opinions import DAY
 from collector.watch.windows.window import Window
-from tests.support.opinions import AGENT, BAD, GOOD, SETTLE, Story
+from tests.support.opinions import AGENT, BAD, GOOD, SETTLE, Story, dropped
+from tests.support.table import for_each
 
 
 def test_a_loss_is_confirmed_at_the_first_look_that_shows_it_and_the_rest_is_not_asked() -> None:
-    story = Story()
-    story.judged(GOOD)
-    story.drop()
+    story = dropped()
     story.judged(BAD[:20])
     assert story.asked == [(None, 40)]
     assert story.words == "the judge is asked: 20 of 40 sessions judged, no verdict yet"
@@ -22,39 +21,33 @@ def test_a_loss_is_confirmed_at_the_first_look_that_shows_it_and_the_rest_is_not
     assert story.asked == [(None, 40), (None, 0)]
 
 
-def test_no_loss_is_said_and_what_is_undecided_is_asked_further() -> None:
-    story = Story()
-    story.judged(GOOD * 5)
-    story.drop()
+@for_each(
+    "fall,words,asked",
+    [
+        (0.25, "the judge sees no loss over 80 sessions", [(None, 40), (None, 40)]),
+        # A judge that sorts badly shows little of a small loss: that must not hush it.
+        (
+            0.1,
+            "the judge cannot tell: undecided after 160 sessions, more would hardly decide",
+            None,
+        ),
+    ],
+)
+def test_no_loss_is_said_once_one_as_the_scores_show_is_ruled_out_and_asked_for_until_then(
+    fall: float, words: str, asked: list[object] | None
+) -> None:
+    story = dropped(GOOD * 5, fall=fall)
     for _ in range(4):
         story.judged(GOOD)
         story.look(after=SETTLE)
 
-    assert story.words == "the judge sees no loss over 80 sessions"
-    assert story.asked == [(None, 40), (None, 40)]
-
-
-def test_no_loss_is_not_said_where_one_as_the_scores_show_is_not_ruled_out() -> None:
-    """A judge that sorts badly shows little of a small loss: that must not hush it."""
-    story = Story()
-    story.judged(GOOD * 5)
-    story.fall = 0.1
-    story.drop()
-    for _ in range(4):
-        story.judged(GOOD)
-        story.look(after=SETTLE)
-
-    assert story.words == (
-        "the judge cannot tell: undecided after 160 sessions, more would hardly decide"
-    )
+    assert story.words == words
+    assert asked in (None, story.asked)
 
 
 def test_no_more_are_asked_about_where_the_last_look_would_hardly_decide() -> None:
     """As good as before, and a fall too small to be ruled out."""
-    story = Story()
-    story.judged(GOOD * 5)
-    story.fall = 0.05
-    story.drop()
+    story = dropped(GOOD * 5, fall=0.05)
     story.judged(GOOD)
     story.look(after=SETTLE)
 
@@ -137,9 +130,7 @@ def test_a_judge_that_does_not_agree_with_itself_has_no_opinion_and_is_asked_no_
 
 
 def test_a_judge_that_agrees_with_itself_keeps_its_opinion() -> None:
-    story = Story()
-    story.judged(GOOD)
-    story.drop()
+    story = dropped()
     for score in BAD[:20]:
         story.judged([score], again=score)
     story.look(after=SETTLE)
