@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,32 +109,65 @@ class Stand:
         return [each.result for each in self.sent if isinstance(each, CallFinished)]
 
 
-@pytest.mark.parametrize("kind", ["rate_limited", "timeout"])
-async def test_what_may_pass_is_tried_again_with_growing_pauses(tmp_path: Path, kind: str) -> None:
-    stand = Stand(tmp_path, FakeProvider(kind, kind))
-    answer = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    assert answer.text == "yes"
-    assert stand.pauses == [0.5, 1.0]
-    assert stand.results == ["retry", "retry", "ok"]
+@dataclass(frozen=True)
+class Asked:
+    """How a provider answers, and what becomes of a question."""
+
+    fails: Sequence[str]
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    results: Sequence[str] = ()
+    pauses: Sequence[float] = ()
+    chance: float = 0.0
+    grants: bool = True
+    error: str | None = None
 
 
-async def test_attempts_end(tmp_path: Path) -> None:
-    provider = FakeProvider(*["rate_limited"] * 9)
-    stand = Stand(tmp_path, provider)
-    with pytest.raises(JudgeError) as caught:
-        await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    assert caught.value.type == "rate_limited"
-    assert provider.asked == 3
-    assert stand.results == ["retry", "retry", "rate_limited"]
+TWICE = ("retry", "retry", "ok")
+ASKED: Mapping[str, Asked] = {
+    "too many requests pass": Asked(["rate_limited"] * 2, results=TWICE, pauses=[0.5, 1.0]),
+    "a timeout passes": Asked(["timeout"] * 2, results=TWICE, pauses=[0.5, 1.0]),
+    "attempts end": Asked(
+        ["rate_limited"] * 9,
+        results=("retry", "retry", "rate_limited"),
+        pauses=[0.5, 1.0],
+        error="rate_limited",
+    ),
+    "a failure that may pass": Asked(
+        ["provider_error"] * 2, {"passing": True}, results=TWICE, pauses=[0.5, 1.0]
+    ),
+    "another failure": Asked(
+        ["provider_error"], results=["provider_error"], error="provider_error"
+    ),
+    "no leave": Asked([], grants=False, error="budget"),
+    **{
+        f"a pause of {wanted} s": Asked(
+            ["rate_limited"], {"retry_after": wanted}, results=("retry", "ok"), pauses=[pause]
+        )
+        for wanted, pause in ((7.0, 7.0), (0.1, 0.5), (3600.0, 120.0))
+    },
+    "those who wait do not come back at once": Asked(
+        ["rate_limited"], {"retry_after": 8.0}, results=("retry", "ok"), pauses=[9.0], chance=0.5
+    ),
+}
 
 
-async def test_a_provider_s_failure_that_may_pass_is_tried_again(tmp_path: Path) -> None:
-    provider = FakeProvider("provider_error", "provider_error", passing=True)
-    stand = Stand(tmp_path, provider)
-    answer = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    assert answer.text == "yes"
-    assert stand.results == ["retry", "retry", "ok"]
-    assert provider.last == [False, False, True]
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+async def test_a_question_is_asked_again_where_that_may_help(tmp_path: Path, asked: Asked) -> None:
+    provider = FakeProvider(*asked.fails, **asked.more)
+    stand = Stand(tmp_path, provider, grants=asked.grants)
+    stand.chance = asked.chance
+
+    try:
+        answer = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
+        found = None if answer.text == "yes" else answer.text
+    except JudgeError as error:
+        found = error.type
+
+    assert found == asked.error
+    assert (stand.results, stand.pauses) == ([*asked.results], [*asked.pauses])
+    assert provider.asked == len(asked.results)
+    assert provider.last == [False, False, True][: provider.asked]
+    assert stand.sent[0] == ReserveBudget(id=0, job=7, usd=0.25)
 
 
 @pytest.mark.parametrize(("kind", "most"), [("provider_error", 12), ("timeout", 3)])
@@ -156,13 +190,6 @@ async def test_a_provider_that_answers_others_is_asked_on_within_bounds(
     assert provider.asked == most + 1
 
 
-async def test_those_who_wait_do_not_come_back_at_once(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, FakeProvider("rate_limited", retry_after=8.0))
-    stand.chance = 0.5
-    await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    assert stand.pauses == [9.0]
-
-
 async def test_an_answer_that_is_billed_and_cannot_be_used_counts_as_spent(tmp_path: Path) -> None:
     class Cut(FakeProvider):
         async def ask(self, prompt: Prompt, *, model: str, is_last: bool) -> Answer:
@@ -173,25 +200,6 @@ async def test_an_answer_that_is_billed_and_cannot_be_used_counts_as_spent(tmp_p
         await stand.clients.for_subject("me", 7)(PROMPT, model=None)
     (finished,) = [each for each in stand.sent if isinstance(each, CallFinished)]
     assert finished.keep_reservation
-
-
-async def test_other_errors_are_not_tried_again(tmp_path: Path) -> None:
-    provider = FakeProvider("provider_error")
-    stand = Stand(tmp_path, provider)
-    with pytest.raises(JudgeError):
-        await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    assert provider.asked == 1
-    assert stand.results == ["provider_error"]
-
-
-async def test_no_model_is_asked_without_leave(tmp_path: Path) -> None:
-    provider = FakeProvider()
-    stand = Stand(tmp_path, provider, grants=False)
-    with pytest.raises(JudgeError) as caught:
-        await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    assert caught.value.type == "budget"
-    assert provider.asked == 0
-    assert stand.sent == [ReserveBudget(id=0, job=7, usd=0.25)]
 
 
 @pytest.mark.parametrize("owner", ["me", "another"])
@@ -236,15 +244,6 @@ async def test_an_answer_is_paid_once(tmp_path: Path) -> None:
     stand.clients.written("me")
     later = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
     assert later.cached
-
-
-@pytest.mark.parametrize(("wanted", "pause"), [(7.0, 7.0), (0.1, 0.5), (3600.0, 120.0)])
-async def test_a_provider_s_own_pause_is_kept_within_the_bound(
-    tmp_path: Path, wanted: float, pause: float
-) -> None:
-    stand = Stand(tmp_path, FakeProvider("rate_limited", retry_after=wanted))
-    await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    assert stand.pauses == [pause]
 
 
 async def test_an_answer_that_cannot_be_read_is_paid_for_and_counted_as_such(

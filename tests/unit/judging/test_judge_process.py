@@ -102,8 +102,11 @@ def test_the_budget_is_shown_from_the_start_and_begins_again_at_midnight() -> No
     budget.restore(5.0, "s", calls=1, usd=2.0, now=now[0])
     budget.share = 0.5
     assert (shown("remaining"), shown("limit")) == (0.5, 2.5)
-    now[0] += DAY
-    assert (shown("remaining"), shown("limit")) == (2.5, 2.5)
+    assert budget.reserve(now[0], 0.25, "s")
+    now[0] = DAY - 0.001
+    assert shown("remaining") == 0.25
+    now[0] = DAY  # what is under way counts on the day on which it is settled, too
+    assert (shown("remaining"), shown("limit")) == (2.25, 2.5)
 
 
 def test_a_budget_without_limit_is_not_shown() -> None:
