@@ -5,34 +5,35 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from evaluators.dialects.read import read_trace
 from evaluators.digest import trace_digest
+from evaluators.model import Trace
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, span_id, trace_of
+
+
+def read(*pieces: bytes, trace_id: str = TRACE_ID) -> Trace:
+    return read_trace(pieces, trace_id=trace_id, closed="idle")
 
 
 def test_no_span_of_the_trace_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="no span of trace"):
-        read_trace([request(SpanSpec(id=1))], trace_id="ff" * 16, closed="idle")
+        read(request(SpanSpec(id=1)), trace_id="ff" * 16)
 
 
 def test_spans_of_other_traces_are_passed_over() -> None:
     other = request(SpanSpec(id=9), trace_id="ff" * 16)
 
-    assert read_trace([other, request(SpanSpec(id=1))], trace_id=TRACE_ID, closed="idle").spans == 1
+    assert read(other, request(SpanSpec(id=1))).spans == 1
 
 
 def test_of_a_span_sent_twice_the_first_copy_counts() -> None:
-    first = request(SpanSpec(id=1, attributes={"session.id": "one"}))
-    second = request(SpanSpec(id=1, attributes={"session.id": "two"}))
+    copies = [request(SpanSpec(id=1, attributes={"session.id": name})) for name in ("one", "two")]
 
-    assert read_trace([first, second], trace_id=TRACE_ID, closed="idle").session_id == "one"
+    assert read(*copies).session_id == "one"
 
 
-def test_a_broken_piece_marks_the_trace_truncated() -> None:
-    trace = read_trace([request(SpanSpec(id=1)), b"\xff\xff"], trace_id=TRACE_ID, closed="idle")
+def test_a_broken_piece_or_dropped_attributes_mark_the_trace_truncated() -> None:
+    trace = read(request(SpanSpec(id=1)), b"\xff\xff")
 
     assert (trace.spans, trace.truncated, "truncated" in trace.gaps) == (1, True, True)
-
-
-def test_dropped_attributes_mark_the_trace_truncated() -> None:
     assert trace_of(SpanSpec(id=1, dropped=3)).truncated
     assert not trace_of(SpanSpec(id=1)).truncated
 
@@ -52,7 +53,6 @@ def test_resources_too_large_to_remember_are_read_as_the_others() -> None:
         resource = message.resource_spans[0].resource
         for key, value in (("service.name", name), ("padding", "p" * padding)):
             resource.attributes.add(key=key).value.string_value = value
-        piece = message.SerializeToString()
-        return read_trace([piece], trace_id=TRACE_ID, closed="idle").service
+        return read(message.SerializeToString()).service
 
     assert [service(name, padding) for padding in (1, 10_000) for name in services] == 2 * services

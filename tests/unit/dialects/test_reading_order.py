@@ -70,13 +70,9 @@ def test_words_that_are_said_twice_in_one_history_stand_there_twice() -> None:
         "b": Exchanged(sent=more, answered=(assistant("Hm."),)),
     }
 
+    words = ["Hello?", "Yes?", "Hello?", "Still here.", "Hello?", "Hm."]
     assert spoken(reading_order(of, exchanged)) == [
-        ("user", "Hello?"),
-        ("assistant", "Yes?"),
-        ("user", "Hello?"),
-        ("assistant", "Still here."),
-        ("user", "Hello?"),
-        ("assistant", "Hm."),
+        *zip(["user", "assistant"] * 3, words, strict=True)
     ]
 
 

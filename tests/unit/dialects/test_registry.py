@@ -8,22 +8,13 @@ from tests.support.dialect_spans import SpanSpec, trace_of
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.response.id": "r"}
 
 
-def test_every_declared_dialect_stands_in_the_tuple() -> None:
-    assert not forgotten()
-
-
-def test_the_walk_finds_them_all() -> None:
-    assert {dialect for _, dialect in declared()} == set(DIALECTS)
-
-
-def test_each_is_listed_once_and_its_keys_under_one_name() -> None:
+def test_every_declared_dialect_stands_in_the_tuple_once_and_is_code_or_a_table() -> None:
     documented = [dialect.name for dialect in DIALECTS if dialect.rows()]
 
+    assert not forgotten()
+    assert {dialect for _, dialect in declared()} == set(DIALECTS)
     assert len(set(DIALECTS)) == len(DIALECTS)
     assert len(set(documented)) == len(documented)
-
-
-def test_a_dialect_is_code_or_a_table() -> None:
     assert all((dialect.read is None) != (not dialect.fields) for dialect in DIALECTS)
 
 
@@ -35,12 +26,11 @@ def test_the_first_that_fits_reads_the_span() -> None:
 
 def test_the_same_keys_under_another_scope_or_with_events_are_another_dialect() -> None:
     event = [("gen_ai.choice", {"message": "hi"})]
+    other = {**CHAT, "gen_ai.response.id": "s"}
 
     spans = (
         SpanSpec(id=1, attributes=CHAT, scope="plainly"),
-        SpanSpec(
-            id=2, parent=1, attributes={**CHAT, "gen_ai.response.id": "s"}, scope="autogen-core"
-        ),
+        SpanSpec(id=2, parent=1, attributes=other, scope="autogen-core"),
         SpanSpec(id=3, parent=1, attributes=CHAT, scope="plainly", events=event),
     )
 

@@ -1,7 +1,7 @@
 """The normalised trace as it is printed."""
 
 from evaluators.dialects.show import show
-from tests.support.conventions import tool
+from tests.support.conventions import AGENT, says, tool
 from tests.support.dialect_spans import SpanSpec, trace_of
 
 CONTRACT = """
@@ -14,30 +14,15 @@ def test_show_has_the_contracts_names_in_their_order() -> None:
     shown = show(trace_of(SpanSpec(id=1, attributes=tool("f"), start=1_000)))
 
     assert list(shown)[:23] == CONTRACT.split()
-    assert list(shown["tool_calls"][0]) == [
-        "id",
-        "name",
-        "arguments",
-        "result",
-        "error",
-        "rejected",
-        "agent",
-        "span_id",
-    ]
+    of_call = "id name arguments result error rejected agent span_id"
+    assert list(shown["tool_calls"][0]) == of_call.split()
     assert shown["start"] == "1970-01-01T00:00:01.000000Z"
 
 
 def test_show_has_the_steps_of_agents() -> None:
-    said = '[{"role": "assistant", "parts": [{"type": "text", "content": "Search."}]}]'
-    attributes = {
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.agent.name": "Orchestrator",
-        "gen_ai.output.messages": said,
-    }
+    said = {"gen_ai.agent.name": "Orchestrator", "gen_ai.output.messages": says("Search.")}
 
-    shown = show(trace_of(SpanSpec(id=1, attributes=attributes)))
+    shown = show(trace_of(SpanSpec(id=1, attributes=AGENT | said)))
 
-    assert shown["agents"] == ["Orchestrator"]
-    assert shown["steps"] == [
-        {"agent": "Orchestrator", "output": "Search.", "span_id": "0000000000000001"}
-    ]
+    step = {"agent": "Orchestrator", "output": "Search.", "span_id": "0000000000000001"}
+    assert (shown["agents"], shown["steps"]) == (["Orchestrator"], [step])

@@ -9,6 +9,7 @@ from evaluators.plan import Configured, Plan, Settings, make_plan
 from evaluators.registry import Registry
 from evaluators.resources import History
 from tests.support.evaluating import OURS
+from tests.support.table import for_each
 
 MODEL = "wordllama/l2_supercat_256"
 
@@ -33,11 +34,14 @@ def test_without_settings_all_whose_needs_are_met_run() -> None:
     assert all(each.emit and each.final for each in (*plan.trace, *plan.session))
 
 
-def test_without_an_embedder_evaluators_that_embed_are_off() -> None:
-    plan = make_plan(OURS, {}, embedder=None)
+def test_without_an_embedder_evaluators_that_embed_are_off_and_expectations_turn_theirs_on() -> (
+    None
+):
+    plan = make_plan(OURS, {}, embedder=None, expectations=True)
 
-    assert "coherence" not in names(plan.trace)
-    assert "loop_detection" not in names(plan.trace)
+    assert not {"coherence", "loop_detection"} & set(names(plan.trace))
+    theirs = {"exact_match", "contains", "regex", "json_schema", "tool_expectations"}
+    assert theirs <= set(names(plan.trace))
 
 
 def test_who_compares_texts_and_keeps_no_sketch_waits_for_a_verdict() -> None:
@@ -52,14 +56,6 @@ def test_who_compares_texts_and_keeps_no_sketch_waits_for_a_verdict() -> None:
     assert names(plan.plugins) == ["echoes"]
     assert "echoes" not in names(plan.trace)
     assert "loop_detection" in names(plan.trace), "it has a sketch"
-
-
-def test_expectations_turn_their_evaluators_on() -> None:
-    plan = make_plan(OURS, {}, embedder=None, expectations=True)
-
-    assert {"exact_match", "contains", "regex", "json_schema", "tool_expectations"} <= set(
-        names(plan.trace)
-    )
 
 
 def test_only_computes_what_the_named_ones_read_without_emitting_it() -> None:
@@ -82,23 +78,13 @@ def test_a_judge_makes_the_siblings_stand_ins() -> None:
     assert all(each.final for each in plan.judged)
 
 
-@pytest.mark.parametrize(
-    ("model", "signals"),
-    [
-        (MODEL, ("confidence", "loop_detection", "tool_correctness")),
-        (
-            "text-embedding-3-small",
-            ("confidence", "loop_detection", "tool_correctness", "coherence"),
-        ),
-        (None, ("confidence", "loop_detection", "tool_correctness")),
-    ],
-)
+@for_each("model,more", [(MODEL, ()), ("text-embedding-3-small", ("coherence",)), (None, ())])
 def test_coherence_is_a_signal_only_where_its_scale_is_calibrated(
-    model: str | None, signals: tuple[str, ...]
+    model: str | None, more: tuple[str, ...]
 ) -> None:
-    plan = make_plan(OURS, {}, embedder=model)
+    found = one(make_plan(OURS, {}, embedder=model), "agent_reliability").options["signals"]
 
-    assert one(plan, "agent_reliability").options["signals"] == signals
+    assert found == ("confidence", "loop_detection", "tool_correctness", *more)
 
 
 def test_the_options_digest_changes_with_everything_a_user_can_set() -> None:
@@ -124,44 +110,36 @@ def test_the_embedder_s_model_is_part_of_an_embedded_evaluator_s_digest_only() -
     assert one(one_model, "confidence").options_digest == one(another, "confidence").options_digest
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
+WEIGHTS: dict[str, JSON] = {"signal_weights": {"confidence": -1}}
+
+
+@for_each(
+    "name,settings,message",
     [
-        ("nope", Settings(), "evaluators.nope: no evaluator of that name"),
+        ("nope", Settings(), "nope: no evaluator of that name"),
         (
             "agent_reliability",
-            Settings(options={"signal_weights": {"confidence": -1}}),
-            "evaluators.agent_reliability.signal_weights: Expected `float` >= 0.0",
+            Settings(options=WEIGHTS),
+            "agent_reliability.signal_weights: Expected `float` >= 0.0",
         ),
         (
             "agent_reliability",
             Settings(options={"signals": ["mood"]}),
-            "evaluators.agent_reliability.signals: Invalid enum value 'mood'",
+            "agent_reliability.signals: Invalid enum value 'mood'",
         ),
-        (
-            "confidence",
-            Settings(options={"depth": 3}),
-            r"evaluators.confidence.depth: no such option",
-        ),
-        (
-            "confidence",
-            Settings(threshold=1.5),
-            "evaluators.confidence.threshold: expected a number",
-        ),
-        ("latency", Settings(model="gpt"), "evaluators.latency.model: `latency` asks no model"),
-        ("coherence", Settings(enabled=True), "evaluators.coherence: needs embedder"),
-        ("exact_match", Settings(enabled=True), "evaluators.exact_match: needs expectations"),
-        ("task_completion", Settings(enabled=True), "evaluators.task_completion: needs judge"),
+        ("confidence", Settings(options={"depth": 3}), "confidence.depth: no such option"),
+        ("confidence", Settings(threshold=1.5), "confidence.threshold: expected a number"),
+        ("latency", Settings(model="gpt"), "latency.model: `latency` asks no model"),
+        ("coherence", Settings(enabled=True), "coherence: needs embedder"),
+        ("exact_match", Settings(enabled=True), "exact_match: needs expectations"),
+        ("task_completion", Settings(enabled=True), "task_completion: needs judge"),
     ],
 )
 def test_a_wrong_setting_is_an_error_that_begins_with_its_path(
     name: str, settings: Settings, message: str
 ) -> None:
-    with pytest.raises(SettingsError, match=f"^{message}"):
+    with pytest.raises(SettingsError, match=rf"^evaluators\.{message}"):
         make_plan(OURS, {name: settings}, embedder=None)
-
-
-def test_only_refuses_an_unknown_name() -> None:
     with pytest.raises(SettingsError, match=r"^evaluators\.nope: "):
         make_plan(OURS, {}, embedder=None, only=["nope"])
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
-
 from evaluators.declare import declared, evaluator
 from evaluators.judging.embedding import MAX_ROUNDS, Embedded, embed_trace
 from evaluators.judging.judge import Verdict
@@ -14,6 +12,7 @@ from evaluators.registry import Registry
 from evaluators.resources import Embedder
 from evaluators.run import score_trace
 from tests.support.evaluating import OURS, HashEmbedder, a_trace
+from tests.support.table import for_each
 
 MODEL = "text-embedding-3-small"
 PLAN = make_plan(OURS, {}, embedder=MODEL, hosted=True, only=["coherence", "loop_detection"])
@@ -61,8 +60,8 @@ async def test_the_plan_leaves_nothing_of_it_to_the_workers() -> None:
     assert {each.spec.name for each in PLAN.judged} == {"coherence", "loop_detection"}
 
 
-@pytest.mark.parametrize(
-    ("error", "state", "why"),
+@for_each(
+    "error,state,why",
     [
         (JudgeError(type="budget", message="spent"), "skipped", "budget"),
         (JudgeError(type="timeout", message="late"), "failed", "timeout"),

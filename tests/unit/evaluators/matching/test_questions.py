@@ -1,7 +1,5 @@
 """Which questions ask for the same."""
 
-import pytest
-
 from evaluators.matching.questions import asked_again
 from tests.support.table import for_each
 
@@ -27,19 +25,21 @@ def test_a_question_asks_another_one_again(question: str | None, *, again: bool)
     assert asked_again(question, [QUESTION]) == (frozenset({0}) if again else frozenset())
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Translate into German: I like dogs", "Translate into German: I like cats"),
-        ("Is 7 a prime number?", "Is 9 a prime number?"),
-        ("Explain option A", "Explain option B"),
-        ("Turn on the light", "Turn off the light"),
-        ("Was ist die Hauptstadt von Spanien?", "Was ist die Hauptstadt von Italien?"),
-        ("\u4f60\u597d", "\u518d\u89c1"),
-    ],
-)
-def test_the_same_words_about_another_thing_ask_for_something_else(one: str, other: str) -> None:
-    assert asked_again(one, [other]) == asked_again(other, [one]) == frozenset()
+OTHERS = [
+    ("Translate into German: I like dogs", "Translate into German: I like cats"),
+    ("Is 7 a prime number?", "Is 9 a prime number?"),
+    ("Explain option A", "Explain option B"),
+    ("Turn on the light", "Turn off the light"),
+    ("Was ist die Hauptstadt von Spanien?", "Was ist die Hauptstadt von Italien?"),
+    ("\u4f60\u597d", "\u518d\u89c1"),
+    *((text, text) for text in ("???", "thanks", "Continue!", "another one", "")),
+]
+"""The same words about another thing, and what asks for nothing."""
+
+
+@for_each("one,other", OTHERS)
+def test_what_asks_for_something_else_or_nothing_asks_nothing_again(one: str, other: str) -> None:
+    assert asked_again(one, [other, other]) == asked_again(other, [one]) == frozenset()
 
 
 def test_questions_that_ask_again_in_different_words_meet_in_what_they_repeat() -> None:
@@ -47,8 +47,3 @@ def test_questions_that_ask_again_in_different_words_meet_in_what_they_repeat() 
 
     assert asked_again(f"Last time: {QUESTION}", earlier) == {0, 1, 3}
     assert asked_again(f"Last time: {QUESTION}", earlier[1:3]) == frozenset()
-
-
-@pytest.mark.parametrize("text", ["???", "thanks", "Continue!", "another one", ""])
-def test_what_asks_for_nothing_asks_nothing_again(text: str) -> None:
-    assert asked_again(text, [text, text]) == frozenset()

@@ -9,6 +9,7 @@ from evaluators.plan import make_plan
 from evaluators.run import score_trace
 from evaluators.trace.runaway import may_be_found, repeats_missing, with_usual_calls
 from tests.support.evaluating import OURS, a_trace
+from tests.support.table import for_each
 
 
 def calls(number: int, *, result: JSON = "none", error: str | None = None) -> tuple[ToolCall, ...]:
@@ -31,7 +32,7 @@ def scored(*tools: ToolCall, models: int = 1, gaps: tuple[str, ...] = ()) -> Out
     return outcome
 
 
-@pytest.mark.parametrize(("error", "result"), [(None, "none"), ("HTTP 500", None)])
+@for_each("error,result", [(None, "none"), ("HTTP 500", None)])
 def test_ten_repeats_of_one_call_run_away_failed_or_not(error: str | None, result: JSON) -> None:
     ten, eleven = (scored(*calls(n, result=result, error=error)) for n in (10, 11))
 
@@ -40,12 +41,9 @@ def test_ten_repeats_of_one_call_run_away_failed_or_not(error: str | None, resul
     assert eleven.metadata["most_of_one_call"] == 10
     assert "`search` was repeated 10 times" in str(eleven.explanation)
     assert eleven.evidence == tuple(f"{n:016x}" for n in range(1, 11))
-
-
-def test_a_changing_result_is_progress() -> None:
-    polled = [*calls(30)[:29], *calls(1, result="done")]
-
-    assert scored(*polled).score == 1.0
+    assert scored(*calls(29), *calls(1, result="done")).score == 1.0, (
+        "a changing result is progress"
+    )
 
 
 def test_nothing_to_compare_is_no_score() -> None:
@@ -68,9 +66,7 @@ def history(*counts: int) -> TraceCallsHistory:
 USUAL = history(*[5] * LEAST_TRACES)
 
 
-@pytest.mark.parametrize(
-    "alone", [scored(*calls(2)), scored(), scored(*calls(2), gaps=("no_content",))]
-)
+@for_each("alone", [scored(*calls(2)), scored(), scored(*calls(2), gaps=("no_content",))])
 def test_more_than_four_times_the_usual_model_calls_run_away(alone: Outcome) -> None:
     at_four, above = (with_usual_calls(alone, n, USUAL, 99) for n in (20, 21))
 
@@ -81,18 +77,13 @@ def test_more_than_four_times_the_usual_model_calls_run_away(alone: Outcome) -> 
 
 
 def test_what_is_usual_needs_ten_other_traces_and_twenty_calls() -> None:
-    alone = scored(*calls(2))
+    alone, loop = scored(*calls(2)), scored(*calls(11), models=90)
 
     assert with_usual_calls(alone, 90, history(*[5] * 9), 99) is alone
     assert with_usual_calls(alone, 90, history(*[5] * 10), 1) is alone, "not its own"
     assert with_usual_calls(alone, 19, history(*[1] * 20), 99) is alone
     assert with_usual_calls(alone, 90, history(*[0] * 20), 99) is alone, "no usual number"
-
-
-def test_a_loop_is_reported_as_a_loop_whatever_is_usual() -> None:
-    loop = scored(*calls(11), models=90)
-
-    assert with_usual_calls(loop, 90, USUAL, 99) is loop
+    assert with_usual_calls(loop, 90, USUAL, 99) is loop, "a loop is reported as a loop"
 
 
 def test_only_what_may_be_found_goes_on() -> None:
@@ -101,11 +92,8 @@ def test_only_what_may_be_found_goes_on() -> None:
     assert [may_be_found(fine, n) for n in (19, 20)] == [False, True]
     assert may_be_found(loop, 0)
     assert not may_be_found(msgspec.structs.replace(fine, state="failed"), 90)
-
-
-@pytest.mark.parametrize(("number", "missing"), [(0, 10), (1, 10), (4, 7), (11, 1), (40, 1)])
-def test_how_many_repeats_are_missing(number: int, missing: int) -> None:
-    assert repeats_missing(a_trace(tool_calls=calls(number)), {"limit": 10}) == missing
+    for number, missing in ((0, 10), (1, 10), (4, 7), (11, 1), (40, 1)):
+        assert repeats_missing(a_trace(tool_calls=calls(number)), {"limit": 10}) == missing
 
 
 def test_the_history_is_bounded_replaces_and_comes_back() -> None:

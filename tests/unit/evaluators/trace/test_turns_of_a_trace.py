@@ -46,11 +46,13 @@ def test_a_loop_that_ended_before_the_last_turn_is_found() -> None:
     assert score(*LOOP, ("Thanks anyway", "You are welcome, have a nice day.")).evidence == ("s3",)
 
 
-def test_turns_that_say_something_else_are_no_loop() -> None:
+def test_turns_that_say_something_else_or_nothing_are_no_loop() -> None:
     found = score(("And Madrid?", "It is sunny in Madrid."), ("And Oslo?", "Snow falls up north."))
+    silent = score(("Hello?", None), ("Hello?", None))
 
     assert found.risk == 0.0
     assert (found.value or 0) > 0.5
+    assert (silent.state, silent.assumed) == ("not_applicable", 1.0)
 
 
 def test_a_new_look_at_the_facts_within_the_turn_excuses_it() -> None:
@@ -70,10 +72,3 @@ def test_the_first_turn_is_compared_with_the_traces_before() -> None:
 
     assert found.risk == pytest.approx(1.0)
     assert found.evidence == ("s1",)
-
-
-def test_turns_without_answers_have_nothing_to_compare() -> None:
-    found = score(("Hello?", None), ("Hello?", None))
-
-    assert found.state == "not_applicable"
-    assert found.assumed == 1.0
