@@ -57,27 +57,25 @@ LOOKS = 32
 """Segments looked at again, because more is known, before the event loop may run other tasks."""
 
 
+@dataclass(slots=True, eq=False)
 class MadeTraces:
-    """The made traces of one partition.
+    """The made traces of one partition."""
 
-    `traces`: all open traces of the partition. `low_water`: of the partition: each segment claims its record. `turns`:
-    what is known of turns; closed ones are remembered and forgotten with their marks.
-    """
-
-    def __init__(
-        self, traces: OpenTraces, low_water: LowWater, windows: TraceWindow, turns: Turns
-    ) -> None:
-        self._traces = traces
-        self._low_water = low_water
-        self._windows = windows
-        self._turns = turns
-        self._owner_of: dict[bytes, bytes] = {}  # owner by open trace
-        self._undecided: list[tuple[int, bytes, bytes]] = []
-        """Owners and closed turns with parked segments, by the offset up to which must be read first: a heap."""
-        self._repeated: dict[bytes, Counter[bytes]] = {}
-        """By open trace: the ids of spans that several of its segments have, once for each but the first."""
-        self._next = 0  # the offset below which everything has been read
-        self._time = 0.0  # log time of the newest record
+    traces: OpenTraces
+    low_water: LowWater  # of the partition: each segment claims its record
+    windows: TraceWindow
+    turns: (
+        Turns  # what is known of turns; closed ones are remembered and forgotten with their marks
+    )
+    _owner_of: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])  # owner by open trace
+    _undecided: list[tuple[int, bytes, bytes]] = field(
+        default_factory=list[tuple[int, bytes, bytes]]
+    )
+    """Owners and closed turns with parked segments, by the offset up to which must be read first: a heap."""
+    _repeated: dict[bytes, Counter[bytes]] = field(default_factory=dict[bytes, Counter[bytes]])
+    """By open trace: the ids of spans that several of its segments have, once for each but the first."""
+    _next: int = 0  # the offset below which everything has been read
+    _time: float = 0.0  # log time of the newest record
 
     def take(
         self,
@@ -91,7 +89,7 @@ class MadeTraces:
         """Put a segment where it belongs; returns whether it is needed. Between two steps others may work."""
         offset = record.position.offset
         self._next, self._time = offset + 1, record.time
-        owner = self._turns.owner(segment.owner)
+        owner = self.turns.owner(segment.owner)
         concerned = owner.learn(segment)
         held = BufferedSegment(
             segment=segment,
@@ -99,7 +97,7 @@ class MadeTraces:
             piece=piece,
             offset=offset,
             time=record.time,
-            hold=self._low_water.hold(offset),
+            hold=self.low_water.hold(offset),
             service=service,
         )
         is_needed = self._put(owner, held, result)
@@ -110,7 +108,7 @@ class MadeTraces:
                 yield
         for turn in turns:
             self._end_if_over(owner, turn)
-        self._turns.sweep(segment.owner)
+        self.turns.sweep(segment.owner)
         return is_needed
 
     def settle(self, following: int, result: TakeResult) -> None:
@@ -118,19 +116,19 @@ class MadeTraces:
         self._next = max(self._next, following)
         while self._undecided and self._undecided[0][0] <= self._next:
             _, owner_id, turn = heappop(self._undecided)
-            owner = self._turns.owner(owner_id)
+            owner = self.turns.owner(owner_id)
             for held in tuple(owner.parked.get(turn, ())):
                 if not self._is_undecided(owner, turn, held):
                     owner.let_go(held)
-                    self._low_water.release(held.hold)
+                    self.low_water.release(held.hold)
                     result.dropped.append(held.offset)
             if turn in owner.parked:
                 self._await(owner, turn, owner_id)
-            self._turns.sweep(owner_id)
+            self.turns.sweep(owner_id)
 
     def straighten(self, trace: OpenTrace, result: TakeResult) -> None:
         """The trace is due: move what was looked at too often before, if it is of another turn."""
-        owner = self._turns.owner(self._owner_of[trace.trace_id])
+        owner = self.turns.owner(self._owner_of[trace.trace_id])
         for held in [*owner.held[trace.trace_id]]:
             if held.looks > MOST_LOOKS and owner.resolve(held.segment) != held.turn:
                 self._move(owner, held, result)
@@ -140,11 +138,11 @@ class MadeTraces:
         """Give a made trace that closes what its segments are and say."""
         turn = closing.trace_id
         owner_id = self._owner_of.pop(turn)
-        owner = self._turns.owner(owner_id)
+        owner = self.turns.owner(owner_id)
         facts = owner.facts(turn, owner_id, until=until)
         held = owner.take_all(turn)
         self._repeated.pop(turn, None)
-        self._turns.remember(turn, facts)
+        self.turns.remember(turn, facts)
         # A full trace closes within a record, which may hold more of it: read again, the record is not all of it.
         is_full = closing.reason in ("max_spans", "max_bytes")
         closing.pieces = tuple(each.piece for each in held)
@@ -159,12 +157,12 @@ class MadeTraces:
     def _put(self, owner: Owner, held: BufferedSegment, result: TakeResult) -> bool:
         turn = owner.resolve(held.segment)
         came = Arrival(held.offset, held.time, held.service, len(held.spans))
-        trace = self._traces.opened(turn) or self._traces.admit(turn, came, result)
+        trace = self.traces.opened(turn) or self.traces.admit(turn, came, result)
         if trace is None:
             if self._is_undecided(owner, turn, held):
                 self._park(owner, turn, held)
                 return True
-            self._low_water.release(held.hold)
+            self.low_water.release(held.hold)
             return False
         trace.is_made = True
         self._owner_of[turn] = held.segment.owner
@@ -172,18 +170,18 @@ class MadeTraces:
         result.duplicates += len(held.spans) - len(new)
         if not new:
             trace.last_offset = max(trace.last_offset, held.offset)
-            self._low_water.release(held.hold)
+            self.low_water.release(held.hold)
             return False
-        if trace.pieces and trace.size + size_of(held.piece) > self._windows.max_bytes:
-            result.closings.append(self._traces.close(trace, "max_bytes", at=held.time))
+        if trace.pieces and trace.size + size_of(held.piece) > self.windows.max_bytes:
+            result.closings.append(self.traces.close(trace, "max_bytes", at=held.time))
             result.duplicates -= len(held.spans) - len(new)
             return self._put(owner, held, result)
         owner.hold(turn, held)
         self._note_repeated(trace, held.spans, new)
         before = trace.cost
         trace.held += SEGMENT_COST
-        self._traces.changed(trace, before)
-        self._traces.add(trace, new, held.piece, came, result)
+        self.traces.changed(trace, before)
+        self.traces.add(trace, new, held.piece, came, result)
         self._end_by(owner, held)
         return True
 
@@ -217,7 +215,7 @@ class MadeTraces:
             held.segment.turn != turn
             and facts is not None
             and self._next < facts.until
-            and self._traces.is_reread(turn, held.offset)
+            and self.traces.is_reread(turn, held.offset)
         )
 
     # --- when more is known --------------------------------------------------------------------------------------
@@ -229,7 +227,7 @@ class MadeTraces:
         if has_closed or not owner.look(held):
             return set()
         now = owner.resolve(held.segment)
-        if held.is_parked and self._traces.is_reread(now, held.offset):
+        if held.is_parked and self.traces.is_reread(now, held.offset):
             if now != before:
                 owner.let_go(held)
                 self._park(owner, now, held)
@@ -248,18 +246,18 @@ class MadeTraces:
     def _take_out(self, owner: Owner, held: BufferedSegment) -> None:
         turn, at, is_parked = held.turn, held.at, held.is_parked
         owner.let_go(held)
-        trace = self._traces.opened(turn)
+        trace = self.traces.opened(turn)
         if trace is None or is_parked:
             return
         if turn not in owner.held:
             del self._owner_of[turn]
             self._repeated.pop(turn, None)
-            self._traces.drop(trace)
+            self.traces.drop(trace)
             return
         before = trace.cost
         trace.remove(at, self._only_there(turn, held.spans))
         trace.held -= SEGMENT_COST
-        self._traces.changed(trace, before)
+        self.traces.changed(trace, before)
 
     def _only_there(self, turn: bytes, spans: Sequence[SpanHead]) -> list[bytes]:
         repeated = self._repeated.get(turn)
@@ -280,7 +278,7 @@ class MadeTraces:
             self._end(turn)
 
     def _end(self, turn: bytes) -> None:
-        trace = self._traces.opened(turn)
+        trace = self.traces.opened(turn)
         if trace is not None and trace.root_at is None:
             trace.end(self._time)
-            self._traces.arm(trace)
+            self.traces.arm(trace)

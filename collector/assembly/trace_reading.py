@@ -1,6 +1,7 @@
 """What writing a closed trace reads: its spans from the log, its earlier record, and itself, by a worker."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -13,13 +14,13 @@ from collector.records.span_refs import Piece, pieces_read, whole_read
 from collector.records.traces import TraceRecord, decode_traces
 
 
+@dataclass(slots=True)
 class TraceReading:
     """Waits for the log and for the workers until they answer, or the service stops."""
 
-    def __init__(self, log: Log, workers: Workers, retry: Retry) -> None:
-        self._log = log
-        self._workers = workers
-        self._retry = retry
+    log: Log
+    workers: Workers
+    retry: Retry
 
     async def traces(self, jobs: Sequence[ReadJob]) -> list[PackedTrace | None]:
         """The trace of each job; None: it can never be read.
@@ -45,17 +46,17 @@ class TraceReading:
         return tuple(each for each in await self.each(pieces) if each is not None)
 
     async def each(self, pieces: Sequence[Piece]) -> list[bytes | None]:
-        return await self._retry.log("fetch spans", lambda: pieces_read(self._log, pieces))
+        return await self.retry.log("fetch spans", lambda: pieces_read(self.log, pieces))
 
     async def whole(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
-        return await self._retry.log("fetch spans", lambda: whole_read(self._log, pieces))
+        return await self.retry.log("fetch spans", lambda: whole_read(self.log, pieces))
 
     async def newest_record(self, mark: ClosedTrace) -> TraceRecord | None:
         """The record that a mark names; None if it has expired or cannot be decoded."""
         position = mark.position
         if position is None:
             return None
-        record = await self._retry.log("fetch a trace", lambda: self._log.get(position))
+        record = await self.retry.log("fetch a trace", lambda: self.log.get(position))
         try:
             decoded = None if record is None else decode_traces(record.value)
         except Undecodable:
@@ -65,4 +66,4 @@ class TraceReading:
     async def _read(self, jobs: Sequence[ReadJob]) -> list[PackedTrace | None]:
         if not jobs:
             return []
-        return [*await self._retry.workers("read traces", lambda: self._workers.read(jobs))]
+        return [*await self.retry.workers("read traces", lambda: self.workers.read(jobs))]

@@ -10,7 +10,7 @@ Names are those of `/metrics` and units are empty, so that a backend adds no suf
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
@@ -64,45 +64,37 @@ class Export:
     """None: the series has ended."""
 
 
+@dataclass(slots=True)
 class MetricStream:
-    """What one backend has been sent.
+    """What one backend has been sent."""
 
-    Args:
-        resource: Attributes that say who we are.
-        is_delta: Counters say what was added since the last request that was taken, else since the start.
-        start: When the counters began, unix nanoseconds.
-        families: The only ones that are sent, by their names in `/metrics`; None: all.
-    """
-
-    def __init__(
-        self,
-        resource: Mapping[str, str],
-        *,
-        is_delta: bool,
-        start: int,
-        families: Iterable[str] | None = None,
-    ) -> None:
-        self._resource = resource
-        self._is_delta = is_delta
-        self._last = start
-        self._families = None if families is None else frozenset(families)
-        self._known: dict[MetricSeries, KnownSeries] = {}
+    resource: Mapping[str, str]  # attributes that say who we are
+    _: KW_ONLY
+    is_delta: bool  # counters say what was added since the last request that was taken, else since the start
+    start: (
+        int  # when the counters began, unix nanoseconds; then, of the last request that was taken
+    )
+    families: Iterable[str] | None = (
+        None  # the only ones that are sent, by their names in `/metrics`; None: all
+    )
+    _known: dict[MetricSeries, KnownSeries] = field(default_factory=dict[MetricSeries, KnownSeries])
 
     def requests(self, families: Iterable[Family], now: int) -> Iterator[Export]:
         """All series as they stand at `now` (unix nanoseconds); those that have ended, once, without a value."""
+        wanted = None if self.families is None else frozenset(self.families)
         current = {
             series: state
             for family in families
-            if self._families is None or not self._families.isdisjoint(names_of(family))
+            if wanted is None or not wanted.isdisjoint(names_of(family))
             for series, state in _series(family)
         }
-        last = self._last
+        last = self.start
         ended = [each for each in self._known.items() if each[0] not in current]
-        builder = _Builder(self._resource, now, is_delta=self._is_delta)
+        builder = _Builder(self.resource, now, is_delta=self.is_delta)
         for series, state in current.items():
             known = self._beginning(series, state, last)
             builder.add(series, state, known)
-            since = now if self._is_delta else known.since
+            since = now if self.is_delta else known.since
             yield from builder.full(series, KnownSeries(state, since))
         for series, known in ended:
             builder.end(series, known)
@@ -110,7 +102,7 @@ class MetricStream:
         yield from builder.rest()
 
     def taken(self, export: Export) -> None:
-        self._last = export.time
+        self.start = export.time
         for series, known in export.known.items():
             if known is None:
                 del self._known[series]

@@ -10,7 +10,7 @@ taken, whatever the share. A sender is a token, or an address where no token is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 
 from prometheus_client import Gauge
 
@@ -27,24 +27,22 @@ class _Sender:
     held: int = 0
 
 
+@dataclass(slots=True, kw_only=True)
 class Admission:
-    """A budget of bytes. Owned by one event loop.
+    """A budget of bytes. Owned by one event loop."""
 
-    `limit`: bytes that may be held in all. `share`: of `limit`, what one sender may hold while others wait. `clock`:
-    seconds.
-    """
+    limit: int  # bytes that may be held in all
+    share: float  # of `limit`, what one sender may hold while others wait
+    gauge: InitVar[Gauge]
+    clock: Clock
+    _held: int = 0
+    _senders: dict[str, _Sender] = field(default_factory=dict[str, _Sender])
+    _refused: dict[str, float] = field(default_factory=dict[str, float])
+    """The two senders that were refused last, and when: one of them is another than any given one."""
 
-    def __init__(self, *, limit: int, share: float, gauge: Gauge, clock: Clock) -> None:
-        self._limit = limit
-        self._share = share
-        self._clock = clock
-        self._held = 0
-        gauge.set_function(
-            lambda: self._held
-        )  # set twice for each request, it cost as much as a small one's split
-        self._senders: dict[str, _Sender] = {}
-        self._refused: dict[str, float] = {}
-        """The two senders that were refused last, and when: one of them is another than any given one."""
+    def __post_init__(self, gauge: Gauge) -> None:
+        # Set twice for each request, it cost as much as a small one's split.
+        gauge.set_function(lambda: self._held)
 
     @property
     def held(self) -> int:
@@ -71,7 +69,7 @@ class Admission:
         share.
         """
         who = self._senders[sender]
-        if self._held + size > self._limit:
+        if self._held + size > self.limit:
             self._wait(sender)
             raise NoRoom("too many bytes are being received (four times receiver.max_request)")
         if who.requests > 1 and who.held + size > self._most(sender):
@@ -83,32 +81,30 @@ class Admission:
         self._held += size
 
     def _most(self, sender: str) -> float:
-        if self._share >= ALONE or self._is_another_waiting(sender):
-            return self._share * self._limit
-        return ALONE * self._limit
+        if self.share >= ALONE or self._is_another_waiting(sender):
+            return self.share * self.limit
+        return ALONE * self.limit
 
     def _is_another_waiting(self, sender: str) -> bool:
         if not self._refused:
             return False
-        now = self._clock()
+        now = self.clock()
         return any(who != sender and 0 <= now - at < WAITING for who, at in self._refused.items())
 
     def _wait(self, sender: str) -> None:
         self._refused.pop(sender, None)
-        self._refused[sender] = self._clock()
+        self._refused[sender] = self.clock()
         if len(self._refused) > 2:
             del self._refused[next(iter(self._refused))]
 
 
+@dataclass(slots=True)
 class Ticket:
     """What one request holds of the budget."""
 
-    __slots__ = ("_admission", "_held", "_sender")
-
-    def __init__(self, admission: Admission, sender: str) -> None:
-        self._admission = admission
-        self._sender = sender
-        self._held = 0
+    admission: Admission
+    sender: str
+    _held: int = 0
 
     def grow(self, size: int) -> None:
         """Hold `size` bytes in all; never shrinks.
@@ -116,13 +112,13 @@ class Ticket:
         Raises NoRoom: they do not fit now. Raises OverShare: the sender holds its share.
         """
         if size > self._held:
-            self._admission.take(self._sender, size - self._held)
+            self.admission.take(self.sender, size - self._held)
             self._held = size
 
     def __enter__(self) -> Ticket:
-        self._admission.enter(self._sender)
+        self.admission.enter(self.sender)
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._admission.leave(self._sender, self._held)
+        self.admission.leave(self.sender, self._held)
         self._held = 0

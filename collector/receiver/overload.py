@@ -90,50 +90,45 @@ def share(lag: float, limit: float) -> float:
     return max(LEAST, min(1.0, 1.5 - lag / limit))
 
 
+@dataclass(slots=True, kw_only=True)
 class Overload:
-    """Owned by one event loop.
+    """Owned by one event loop."""
 
-    `clock`: seconds. `limit`: `receiver.max_score_lag`. `behind`: seconds that the oldest closed trace has waited for
-    its score; None: it is not known here.
-    """
-
-    def __init__(
-        self, *, clock: Clock, limit: float | None = None, behind: Callable[[], float] | None = None
-    ) -> None:
-        self._clock = clock
-        self._limit = limit
-        self._behind = behind
-        self._lag = 0.0
-        self._looked = float("-inf")
-        self._full_until: float | None = None
-        self._credit = 0.0
+    clock: Clock
+    limit: float | None = None  # `receiver.max_score_lag`
+    behind: Callable[[], float] | None = None
+    """Seconds that the oldest closed trace has waited for its score; None: it is not known here."""
+    _lag: float = 0.0
+    _looked: float = float("-inf")
+    _full_until: float | None = None
+    _credit: float = 0.0
 
     def before_reading(self) -> None:
         """A request has come; nothing of it is read yet. Raises LogFull: the log was full a moment ago."""
         if self._full_until is None:
             return
-        now = self._clock()
+        now = self.clock()
         if self._full_until - FULL_FOR <= now < self._full_until:
             raise LogFull("the log was full a moment ago")
         self._full_until = now + FULL_FOR  # this one tries, the others wait for what it meets
 
     def before_splitting(self, body: bytes) -> None:
         """The request has been read, as it was sent. Raises Behind: scoring is too far behind to take it."""
-        if self._limit is None or self._behind is None:
+        if self.limit is None or self.behind is None:
             return
-        now = self._clock()
+        now = self.clock()
         if not 0 <= now - self._looked < LOOK_EVERY:
             self._looked = now
-            self._lag = self._behind()
-        part = share(self._lag, self._limit)
+            self._lag = self.behind()
+        part = share(self._lag, self.limit)
         if part < 1 and not self._is_taken(body, part, now):
-            raise Behind(self._lag, self._limit)
+            raise Behind(self._lag, self.limit)
 
     def written(self) -> None:
         self._full_until = None
 
     def full(self) -> None:
-        self._full_until = self._clock() + FULL_FOR
+        self._full_until = self.clock() + FULL_FOR
 
     def _is_taken(self, body: bytes, part: float, now: float) -> bool:
         sides = _sides(body, part, int(now // DEALT_FOR))

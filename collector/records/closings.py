@@ -1,5 +1,7 @@
 """Topic `closings`: one mark per closing of a trace."""
 
+from functools import partial
+
 import msgspec
 
 from collector.records.codec import decode
@@ -38,9 +40,5 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     turn: TurnFacts | None = None  # of a made trace
 
 
-_decoder = msgspec.msgpack.Decoder(Mark)
-
-
-def decode_mark(value: bytes) -> Mark:
-    """A record of `closings`. Raises Undecodable: it is not a mark."""
-    return decode(_decoder, value)
+decode_mark = partial(decode, msgspec.msgpack.Decoder(Mark))
+"""A record of `closings`. Raises Undecodable: it is not a mark."""

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -93,12 +94,8 @@ class Feedback(
         return New(topic=FEEDBACK, key=self.key, value=msgspec.json.encode(self))
 
 
-_decoder = msgspec.json.Decoder(Feedback)
-
-
-def decode_feedback(value: bytes) -> Feedback:
-    """The feedback in a record. Raises UnknownKind: a newer version wrote it. Raises Undecodable: it is not one."""
-    return decode(_decoder, value)
+decode_feedback = partial(decode, msgspec.json.Decoder(Feedback))
+"""The feedback in a record. Raises UnknownKind: a newer version wrote it. Raises Undecodable: it is not one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

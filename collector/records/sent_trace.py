@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import msgspec
 
 from collector.otlp.trace_state import BITS
@@ -68,8 +71,5 @@ class SessionStanding(msgspec.Struct, frozen=True, kw_only=True, tag="work"):
 _sent = view(
     SentTrace, VerdictRecord, RunawayRecord, SessionStanding, KeepingRecord, BroadcastRecord
 )
-
-
-def decode_sent(value: bytes) -> msgspec.Struct:
-    """One of these kinds, or `Unread`."""
-    return decode(_sent, value)
+decode_sent: Callable[[bytes], msgspec.Struct] = partial(decode, _sent)
+"""One of these kinds, or `Unread`."""

@@ -3,6 +3,8 @@
 The session key also keeps the records of a session in one partition of `traces`.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -10,7 +12,8 @@ import msgspec
 from collector.base.errors import Undecodable
 from collector.records.codec import decode
 from collector.records.more import MoreRecord
-from evaluators.model import Closed, Outcome, SessionClosed, Turn
+from collector.records.subject import Subject
+from evaluators.model import Closed, Outcome, Turn
 
 _SEPARATOR = b"\0"
 
@@ -76,33 +79,21 @@ class SessionTurn(msgspec.Struct, frozen=True, kw_only=True, tag="turn", omit_de
 class SessionAwaited(msgspec.Struct, frozen=True, kw_only=True, tag="awaited", omit_defaults=True):
     """A closed session that waits for its verdict, with everything its signals need. Key: `awaited_key`."""
 
-    service: str
-    session_id: str
-    session_source: str
-    agent: str
-    agent_version: str | None
-    seen: float
-    closed: SessionClosed
+    subject: Subject
     closed_at: float  # log time
     digest: str
     due: tuple[str, ...]
-    started: int = 0
-    first_trace: str | None = None
-    newest_trace: str | None = None
     task: TaskClaims | None = None  # of a run whose success the verdict decides
-    more: bool = False  # of its head
 
 
 SessionsTopic: TypeAlias = SessionHead | SessionTurn | SessionAwaited | MoreRecord
-_decoder = msgspec.msgpack.Decoder(SessionsTopic)
+decode_sessions: Callable[[bytes], SessionsTopic] = partial(
+    decode, msgspec.msgpack.Decoder(SessionsTopic)
+)
+"""A record of `sessions`.
 
-
-def decode_sessions(value: bytes) -> SessionsTopic:
-    """A record of `sessions`.
-
-    Raises UnknownKind: a newer version wrote it. Raises Undecodable: it is not a record of `sessions`.
-    """
-    return decode(_decoder, value)
+Raises UnknownKind: a newer version wrote it. Raises Undecodable: it is not a record of `sessions`.
+"""
 
 
 def session_key(service: str, session_id: str) -> bytes:

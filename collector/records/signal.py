@@ -7,7 +7,7 @@ Its id is a pure function of what was scored, so that a repeat is the same signa
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
@@ -151,9 +151,6 @@ def rfc3339(time: float) -> str:
     )
 
 
-_signal = msgspec.json.Decoder(Signal)
-
-
 def encode_signal(signal: Signal) -> bytes:
     """The published JSON, fields in the order of `Signal`, at most 64 KiB: explanations are cut first."""
     value = escape_json_bytes(_encode(signal))
@@ -167,12 +164,8 @@ def encode_signal(signal: Signal) -> bytes:
     return value
 
 
-def decode_signal(value: bytes) -> Signal:
-    """The signal in a record's value; fields that a newer version added are ignored.
-
-    Raises Undecodable: not a signal.
-    """
-    return decode(_signal, value)
+decode_signal = partial(decode, msgspec.json.Decoder(Signal))
+"""The signal in a record's value; fields that a newer version added are ignored. Raises Undecodable: not a signal."""
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,7 @@ a record of `traces`.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, TypeVar, Union, cast
 
 import msgspec
@@ -131,25 +132,11 @@ class TraceTexts(msgspec.Struct, frozen=True, kw_only=True):
     output: str | None = None
 
 
-_raw = view(RawTrace, VerdictRecord, SessionRecord, AskRecord)
-_judged = msgspec.msgpack.Decoder(JudgedTrace)
-_texts = msgspec.msgpack.Decoder(TraceTexts)
-
-
-def decode_raw_trace(
-    value: bytes,
-) -> RawTrace | VerdictRecord | SessionRecord | AskRecord | Unread:
-    return decode(_raw, value)
-
-
-def decode_judged_trace(raw: msgspec.Raw) -> JudgedTrace:
-    """The fields of a raw trace that judging reads itself. Raises Undecodable: not a trace."""
-    return decode(_judged, raw)
-
-
-def decode_texts(raw: msgspec.Raw) -> TraceTexts:
-    """The texts of a raw trace. Raises Undecodable: not a trace."""
-    return decode(_texts, raw)
+decode_raw_trace = partial(decode, view(RawTrace, VerdictRecord, SessionRecord, AskRecord))
+decode_judged_trace = partial(decode, msgspec.msgpack.Decoder(JudgedTrace))
+"""The fields of a raw trace that judging reads itself. Raises Undecodable: not a trace."""
+decode_texts = partial(decode, msgspec.msgpack.Decoder(TraceTexts))
+"""The texts of a raw trace. Raises Undecodable: not a trace."""
 
 
 # --- what lists show -------------------------------------------------------------------------------------------------
@@ -227,11 +214,7 @@ class DecidedTraces(msgspec.Struct, frozen=True, kw_only=True, tag="keeping"):
     decisions: tuple[Decision, ...] = ()
 
 
-_listed = view(ListedTrace, SessionRecord, DecidedTraces)
-
-
-def decode_listed_trace(value: bytes) -> ListedTrace | SessionRecord | DecidedTraces | Unread:
-    return decode(_listed, value)
+decode_listed_trace = partial(decode, view(ListedTrace, SessionRecord, DecidedTraces))
 
 
 # --- what metrics count ----------------------------------------------------------------------------------------------
@@ -262,7 +245,7 @@ class CountedTrace(msgspec.Struct, frozen=True, tag="trace"):
     revision: int
 
 
-_counted = view(CountedTrace, RunRecord)
+decode_counted_trace = partial(decode, view(CountedTrace, RunRecord))
 
 
 class _CountedTurn(msgspec.Struct, frozen=True):
@@ -310,29 +293,15 @@ def counted(record: Record) -> CountedTrace | RunRecord | Unread:
     return CountedTrace(trace=usage, revision=outline.revision)
 
 
-def decode_counted_trace(value: bytes) -> CountedTrace | RunRecord | Unread:
-    return decode(_counted, value)
-
-
 # --- what offline runs collect ---------------------------------------------------------------------------------------
 
-_reports = view(VerdictRecord, SessionRecord, RunRecord)
-
-
-def decode_report(value: bytes) -> VerdictRecord | SessionRecord | RunRecord | Unread:
-    return decode(_reports, value)
-
+decode_report = partial(decode, view(VerdictRecord, SessionRecord, RunRecord))
 
 # --- what is ranked --------------------------------------------------------------------------------------------------
 
-
-_work = view(WorkRecord, RunawayRecord)
+decode_work = partial(decode, view(WorkRecord, RunawayRecord))
 
 
 def work_in(record: Record) -> WorkRecord | RunawayRecord | Unread:
     """What ranks sessions; a trace is passed over without looking at it where its header says what it is."""
     return Unread() if packed_outline(record.headers) is not None else decode_work(record.value)
-
-
-def decode_work(value: bytes) -> WorkRecord | RunawayRecord | Unread:
-    return decode(_work, value)

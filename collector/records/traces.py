@@ -6,6 +6,7 @@ A trace record can be read back by the offset that state keeps of it (`TraceRead
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -156,15 +157,13 @@ TracesTopic: TypeAlias = (
     | MoreRecord
     | AskRecord
 )
-_decoder = msgspec.msgpack.Decoder(TracesTopic)
+decode_traces: Callable[[bytes], TracesTopic] = partial(
+    decode, msgspec.msgpack.Decoder(TracesTopic)
+)
+"""A record of `traces`, raw spans included.
 
-
-def decode_traces(value: bytes) -> TracesTopic:
-    """A record of `traces`, raw spans included.
-
-    Raises UnknownKind: a newer version wrote it. Raises Undecodable: it is not a record of `traces`.
-    """
-    return decode(_decoder, value)
+Raises UnknownKind: a newer version wrote it. Raises Undecodable: it is not a record of `traces`.
+"""
 
 
 class TraceReader(Generic[_T]):

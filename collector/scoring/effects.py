@@ -183,9 +183,8 @@ def state_key(state: SessionsTopic) -> bytes:
     """The session's key, extended for its traces and for the verdict that it waits for."""
     if isinstance(state, MoreRecord):
         return more_key(state.service, state.agent, state.version)
-    key = session_key(state.service, state.session_id)
+    about = state.subject if isinstance(state, SessionAwaited) else state
+    key = session_key(about.service, about.session_id)
     if isinstance(state, SessionTurn):
         return turn_key(key, state.turn.trace_id)
-    if isinstance(state, SessionAwaited):
-        return awaited_key(key, state.digest)
-    return key
+    return awaited_key(key, state.digest) if isinstance(state, SessionAwaited) else key

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from collector.records.sessions import SessionAwaited, SessionHead, SessionTurn, session_key
+from collector.records.sessions import SessionHead, SessionTurn, session_key
 from collector.records.signal import ALWAYS, signal_id, trace_input_digest
 from collector.records.subject import Subject, shared_fields
 from collector.scoring.effects import Publication
@@ -67,10 +67,6 @@ def named_after(head: SessionHead, newest: SessionTurn | None) -> SessionHead:
     if (agent, version, source) == (head.agent, head.agent_version, head.session_source):
         return head
     return replace(head, agent=agent, agent_version=version, session_source=source)
-
-
-def closed_subject(session: SessionAwaited, offset: int) -> Subject:
-    return Subject(scope="session", revision=offset, **shared_fields(session, Subject))
 
 
 def session_outcomes(

@@ -15,7 +15,7 @@ from collector.records.sessions import SessionAwaited, SessionTurn, session_key
 from collector.records.subject import Subject
 from collector.records.traces import RunRecord, VerdictRecord
 from collector.scoring.effects import Change, Effects, Tombstone
-from collector.scoring.outcome_signals import OutcomeSignals, closed_subject
+from collector.scoring.outcome_signals import OutcomeSignals
 from collector.scoring.rules import Rules
 from collector.scoring.session_end import is_undecided, task_run
 from evaluators.model import Outcome
@@ -52,7 +52,8 @@ class PendingVerdicts:
         self._traces.pop((key, trace_id), None)
 
     def add_session(self, session: SessionAwaited) -> None:
-        subject = (session_key(session.service, session.session_id), session.digest)
+        about = session.subject
+        subject = (session_key(about.service, about.session_id), session.digest)
         self._sessions.pop(subject, None)
         self._sessions[subject] = session
         self._timed_out.discard(subject)
@@ -68,7 +69,7 @@ class PendingVerdicts:
         if due:
             self.add_session(replace(session, due=due))
             return
-        yield from self._decided_run(session, closed_subject(session, 0), ())
+        yield from self._decided_run(session, session.subject, ())
         yield Tombstone(state=session)
 
     def sort(self) -> None:
@@ -90,8 +91,7 @@ class PendingVerdicts:
             if entry.placed_at > limit:  # revised meanwhile
                 self.add_trace(key, trace_id, entry.placed_at)
             else:
-                turn = entry.turn
-                yield self._skipped("trace", entry, turn.trace_id, turn.digest, "judge_lag")
+                yield self._skipped("trace", entry, entry.turn.digest, "judge_lag")
         yield from self._expired_sessions(limit)
 
     def _expired_sessions(self, limit: float) -> Iterator[VerdictRecord]:
@@ -104,7 +104,7 @@ class PendingVerdicts:
             self._timed_out.add(subject)
             surplus -= 1
             reason = "judge_lag" if session.closed_at <= limit else "overload"
-            yield self._skipped("session", session, session.session_id, session.digest, reason)
+            yield self._skipped("session", session, session.digest, reason)
 
     def on_verdict(self, record: VerdictRecord, *, key: bytes, offset: int) -> Iterator[Effects]:
         session = self._sessions.get((key, record.digest))
@@ -112,7 +112,7 @@ class PendingVerdicts:
             return
         outcomes = [each for each in record.outcomes if each.evaluator in session.due]
         names = {each.evaluator for each in outcomes}
-        subject = closed_subject(session, offset)
+        subject = replace(session.subject, revision=offset)
         publish = tuple(self._signals.of_session_input(subject, outcomes, session.digest))
         changes: list[Change] = []
         if self.rules.task_evaluator in names:
@@ -139,15 +139,15 @@ class PendingVerdicts:
         self,
         scope: str,
         state: SessionTurn | SessionAwaited,
-        subject: str,
         digest: str,
         reason: str,
     ) -> VerdictRecord:
+        about = state.subject if isinstance(state, SessionAwaited) else state
         return VerdictRecord(
             scope=scope,
-            service=state.service,
-            session_id=state.session_id,
-            subject=subject,
+            service=about.service,
+            session_id=about.session_id,
+            subject=state.turn.trace_id if isinstance(state, SessionTurn) else about.session_id,
             digest=digest,
             outcomes=self.rules.judged.skipped(scope, reason, state.due),
         )

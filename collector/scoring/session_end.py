@@ -17,7 +17,7 @@ from collector.records.sessions import (
     TaskClaims,
     split_session_key,
 )
-from collector.records.subject import Subject, shared_fields
+from collector.records.subject import Subject
 from collector.records.trace_summary import TraceSummary
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import RunRecord, SessionRecord
@@ -120,7 +120,7 @@ def session_end(
     awaited = None
     if due:
         awaited = SessionAwaited(
-            **shared_fields(subject, SessionAwaited),
+            subject=subject,
             closed_at=now,
             digest=window.input_digest(()),
             due=tuple(each.spec.name for each in due),

@@ -149,12 +149,12 @@ class FoundFeedback:
     """Place and reason of those that were not accepted."""
 
 
+@dataclass(frozen=True, slots=True)
 class FeedbackReader:
-    """Reads requests by the rules of the configuration. `clock`: Unix seconds, for feedback that says no time."""
+    """Reads requests by the rules of the configuration."""
 
-    def __init__(self, rules: FeedbackRules, clock: Clock) -> None:
-        self._rules = rules
-        self._clock = clock
+    rules: FeedbackRules
+    clock: Clock  # Unix seconds, for feedback that says no time
 
     def in_otlp(self, request: bytes, items: str) -> FoundFeedback:
         said = said_in(request, items)
@@ -186,13 +186,13 @@ class FeedbackReader:
 
     def _found(self, items: Iterable[Given | Undecodable]) -> FoundFeedback:
         found = FoundFeedback()
-        now = self._clock()
+        now = self.clock()
         for at, item in enumerate(items):
             try:
                 if isinstance(item, Undecodable):
                     raise item
-                if (setting := self._rules.unwanted(item)) is None:
-                    record = self._rules.feedback(item, now=now).record
+                if (setting := self.rules.unwanted(item)) is None:
+                    record = self.rules.feedback(item, now=now).record
                     found.records.append(record)
                     found.results["accepted"] += 1
                     continue

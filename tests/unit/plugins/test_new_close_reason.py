@@ -15,7 +15,7 @@ import collector
 from collector.assembly.open_trace import Deadline, OpenTrace
 from collector.config.tree import TraceWindow
 from collector.judging.port import SessionJob
-from collector.records.sessions import SessionAwaited, SessionTurn
+from collector.records.sessions import SessionTurn
 from collector.records.signal import Signal
 from collector.records.traces import SessionRecord
 from evaluators.model import Closed, Session, SessionClosed, Trace
@@ -69,7 +69,7 @@ def test_a_forgotten_place_is_named() -> None:
 def test_records_take_the_words_from_the_two_lists() -> None:
     for record in (Trace, SessionTurn):
         assert words_of(record) == set(OF_A_TRACE), record
-    for record in (Session, SessionRecord, SessionAwaited, SessionJob):
+    for record in (Session, SessionRecord, SessionJob):
         assert words_of(record) == set(OF_A_SESSION), record
     assert words_of(Signal) == {*OF_A_TRACE, *OF_A_SESSION}
 

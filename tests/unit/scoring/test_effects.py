@@ -26,18 +26,6 @@ HEAD = SessionHead(
     last=0.0,
 )
 TURN = unscored_turn(summarised(make_record("t1")), service="bot", session_id="s", offset=0)
-AWAITED = SessionAwaited(
-    service="bot",
-    session_id="s",
-    session_source="session.id",
-    agent="planner",
-    agent_version=None,
-    seen=1.0,
-    closed="idle",
-    closed_at=2.0,
-    digest="d",
-    due=("tone",),
-)
 SUBJECT = Subject(
     scope="session",
     service="bot",
@@ -49,6 +37,7 @@ SUBJECT = Subject(
     revision=0,
     closed=None,
 )
+AWAITED = SessionAwaited(subject=SUBJECT, closed_at=2.0, digest="d", due=("tone",))
 OUTCOME = Outcome(
     evaluator="tone",
     version="1",

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -43,15 +44,31 @@ def make_turn(session: str, trace_id: str, *, offset: int) -> SessionTurn:
     return unscored_turn(summarised(record), service="bot", session_id=session, offset=offset)
 
 
-def take(
-    sessions: OpenSessions, trace_id: str, *, session: str, offset: int, stand_in: bool = False
-) -> list[Effects]:
-    key = session_key("bot", session)
-    record = summarised(make_record(trace_id, session=session), stand_in=stand_in)
+def tried(
+    sessions: OpenSessions,
+    trace_id: str,
+    *,
+    session: str = "a",
+    offset: int,
+    now: float = 0.0,
+    stand_in: bool = False,
+    **made: Any,
+) -> Placed | str:
+    record = summarised(make_record(trace_id, session=session, **made), stand_in=stand_in)
+    return sessions.take(record, key=session_key("bot", session), offset=offset, now=now)
+
+
+def finished(sessions: OpenSessions, trace_id: str, **given: Any) -> Effects:
+    placed = tried(sessions, trace_id, **given)
+    assert isinstance(placed, Placed)
+    return sessions.finish(placed, {})
+
+
+def take(sessions: OpenSessions, trace_id: str, *, session: str, offset: int) -> list[Effects]:
+    """Make room for the trace, and take it."""
+    key, record = session_key("bot", session), summarised(make_record(trace_id, session=session))
     before = list(sessions.make_room(record, key=key, offset=offset, now=0.0))
-    task = sessions.take(record, key=key, offset=offset, now=0.0)
-    assert isinstance(task, Placed)
-    return [*before, sessions.finish(task, {})]
+    return [*before, finished(sessions, trace_id, session=session, offset=offset)]
 
 
 def closed(effects: list[Effects]) -> list[str]:
@@ -87,12 +104,8 @@ def test_a_closed_head_refuses_records_before_it_until_the_commit_has_passed() -
     sessions = make_sessions()
     head = make_head("a", offset=3, since=5, closed=True)
     sessions.restore([head])
-    key = session_key("bot", "a")
 
-    assert (
-        sessions.take(summarised(make_record("t", session="a")), key=key, offset=4, now=0.0)
-        == "repeated"
-    )
+    assert tried(sessions, "t", offset=4) == "repeated"
     assert sessions.committed(4) == ()
     assert sessions.committed(5) == (Tombstone(state=head),)
 
@@ -125,25 +138,13 @@ def test_a_record_that_was_passed_is_no_repeat_of_a_session_that_closed_since() 
 
     assert closed(take(sessions, "t2", session="c", offset=3)) == ["b"]
 
-    key = session_key("bot", "b")
-    assert (
-        sessions.take(summarised(make_record("t1", session="b")), key=key, offset=7, now=0.0)
-        == "repeated"
-    )
-    assert isinstance(
-        sessions.take(summarised(make_record("t3", session="b")), key=key, offset=8, now=0.0),
-        Placed,
-    )
+    assert tried(sessions, "t1", session="b", offset=7) == "repeated"
+    assert isinstance(tried(sessions, "t3", session="b", offset=8), Placed)
 
 
 def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:
     sessions = make_sessions(judged=judged_rules(max_lag=2e9))
-    key = session_key("bot", "a")
-    task = sessions.take(
-        summarised(make_record("t1", session="a"), stand_in=True), key=key, offset=0, now=0.0
-    )
-    assert isinstance(task, Placed)
-    sessions.finish(task, {})
+    finished(sessions, "t1", offset=0, stand_in=True)
 
     assert list(sessions.close_due(1e9)) == []
     assert len(sessions) == 1
@@ -159,7 +160,7 @@ def test_a_session_waits_a_moment_for_what_third_parties_say_and_long_for_a_judg
     theirs = replace(judged, spec=replace(judged.spec, name="acme/confidence", method="custom"))
     awaited = JudgedRules(trace=(judged,) if ours_are_due else (), plugins=(theirs,), max_lag=2e9)
     sessions = make_sessions(judged=awaited)
-    take(sessions, "t1", session="a", offset=0, stand_in=True)
+    finished(sessions, "t1", offset=0, stand_in=True)
 
     found = {after: list(sessions.close_due(1e9 + after)) for after in (0.0, 14.0, PLUGIN_LAG)}
 
@@ -183,15 +184,9 @@ def test_a_trace_of_a_session_that_waits_for_third_parties_begins_that_wait_anew
 
 def test_a_revision_older_than_the_one_in_the_window_is_not_scored() -> None:
     sessions = make_sessions()
-    key = session_key("bot", "a")
-    task = sessions.take(
-        summarised(make_record("t", session="a", revision=2)), key=key, offset=0, now=0.0
-    )
-    assert isinstance(task, Placed)
-    sessions.finish(task, {})
+    finished(sessions, "t", offset=0, revision=2)
 
-    older = summarised(make_record("t", session="a", revision=1))
-    assert sessions.take(older, key=key, offset=1, now=0.0) == "outdated"
+    assert tried(sessions, "t", offset=1, revision=1) == "outdated"
 
 
 def published(publish: tuple[Publication, ...]) -> list[tuple[str, str, bool, bool]]:
@@ -204,11 +199,8 @@ def published(publish: tuple[Publication, ...]) -> list[tuple[str, str, bool, bo
 
 def test_a_trace_gives_signals_and_its_head_last() -> None:
     sessions = make_sessions()
-    key = session_key("bot", "a")
-    task = sessions.take(summarised(make_record("t", session="a")), key=key, offset=4, now=2.0)
-    assert isinstance(task, Placed)
 
-    effects = sessions.finish(task, {})
+    effects = finished(sessions, "t", offset=4, now=2.0)
 
     assert published(effects.publish) == [
         ("trace", "confidence", True, True),
@@ -227,11 +219,9 @@ def take_started(
     sessions: OpenSessions, trace_id: str, *, start: int, offset: int, revision: int = 0
 ) -> list[Signal]:
     """The signals of a trace that started so many seconds after 1970."""
-    made = make_record(trace_id, start=start * 10**9, seen=60.0, revision=revision)
-    record = summarised(made)
-    task = sessions.take(record, key=session_key("bot", "s"), offset=offset, now=60.0)
-    assert isinstance(task, Placed)
-    return [each.signal for each in sessions.finish(task, {}).publish]
+    made = {"start": start * 10**9, "seen": 60.0, "revision": revision}
+    effects = finished(sessions, trace_id, offset=offset, now=60.0, **made)
+    return [each.signal for each in effects.publish]
 
 
 def test_a_session_names_the_trace_that_began_it_and_its_newest_in_whatever_order_they_came() -> (
@@ -274,9 +264,7 @@ def test_a_verdict_replaces_a_stand_in_and_the_head_goes_first() -> None:
     sessions = make_sessions(judged=judged_rules(max_lag=2e9))
     key = session_key("bot", "a")
     record = make_record("t", session="a")
-    task = sessions.take(summarised(record, stand_in=True), key=key, offset=4, now=0.0)
-    assert isinstance(task, Placed)
-    stand_in = sessions.finish(task, {})
+    stand_in = finished(sessions, "t", offset=4, stand_in=True)
     assert [each.outcome.evaluator for each in stand_in.publish if each.is_first] == [
         "loop_detection"
     ]
@@ -298,11 +286,7 @@ def test_a_verdict_replaces_a_stand_in_and_the_head_goes_first() -> None:
 
 def test_a_verdict_that_is_too_late_is_given_through_the_log() -> None:
     sessions = make_sessions(judged=judged_rules(max_lag=10.0))
-    record = make_record("t", session="a")
-    key = session_key("bot", "a")
-    task = sessions.take(summarised(record, stand_in=True), key=key, offset=4, now=0.0)
-    assert isinstance(task, Placed)
-    sessions.finish(task, {})
+    finished(sessions, "t", offset=4, stand_in=True)
 
     (effects,) = sessions.close_due(10.0)
 

@@ -3,10 +3,11 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from collector.records.sessions import SessionAwaited, SessionTurn
+from collector.records.sessions import SessionTurn
 from collector.records.signal import Coverage, Signal
+from collector.records.subject import Subject
 from collector.scoring.effects import Publication
-from collector.scoring.outcome_signals import OutcomeSignals, Subject, closed_subject
+from collector.scoring.outcome_signals import OutcomeSignals
 from collector.scoring.session_end import unscored_turn
 from evaluators.judge_use import JudgeUse
 from evaluators.model import Outcome
@@ -20,17 +21,16 @@ JUDGED = replace(SCORED, method="llm_judge", judge=USE)
 ENTRY: SessionTurn = unscored_turn(
     summarised(make_record("t1", seen=3.0, revision=2)), service="bot", session_id="s", offset=7
 )
-AWAITED = SessionAwaited(
+CLOSED = Subject(
+    scope="session",
     service="bot",
     session_id="s",
     session_source="session.id",
     agent="planner",
     agent_version="2",
     seen=3.0,
+    revision=11,
     closed="idle",
-    closed_at=9.0,
-    digest="d",
-    due=("tone",),
 )
 
 
@@ -60,7 +60,7 @@ def test_a_signal_of_a_closed_session_names_no_trace() -> None:
     tone = replace(JUDGED, evaluator="tone", coverage=(3, 2))
     signals = OutcomeSignals(rules=rules(judged_rules()))
 
-    (publication,) = signals.of_session_input(closed_subject(AWAITED, 11), [tone], "d")
+    (publication,) = signals.of_session_input(CLOSED, [tone], "d")
 
     signal = publication.signal
     assert (signal.scope, signal.trace_id, signal.span_id) == ("session", None, None)

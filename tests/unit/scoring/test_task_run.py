@@ -9,6 +9,7 @@ from msgspec.structs import replace as amended
 from collector.config.tree import SessionWindow
 from collector.log.port import TRACES
 from collector.records.sessions import SessionAwaited, TaskClaims
+from collector.records.subject import Subject
 from collector.records.traces import (
     RunRecord,
     SessionRecord,
@@ -164,13 +165,17 @@ async def test_a_claim_of_spans_does_not_wait_for_the_judge() -> None:
 
 def test_a_judge_that_is_gone_after_a_restart_leaves_an_unknown_run() -> None:
     awaited = SessionAwaited(
-        service="bot",
-        session_id="s",
-        session_source="session.id",
-        agent="planner",
-        agent_version=None,
-        seen=1.0,
-        closed="idle",
+        subject=Subject(
+            scope="session",
+            service="bot",
+            session_id="s",
+            session_source="session.id",
+            agent="planner",
+            agent_version=None,
+            seen=1.0,
+            revision=1,
+            closed="idle",
+        ),
         closed_at=2.0,
         digest="d",
         due=("agentic",),
