@@ -292,7 +292,7 @@ def _open(folder: Path, *, max_size: int, partitions: int) -> tuple[LockFile, Di
 
 
 def _check(folder: Path) -> None:
-    checked = check(folder, repair=True)
+    checked = check(folder)
     if checked.overwritten:
         _log.warning("%d pages of records in %s were overwritten.", checked.overwritten, folder)
     if not checked.is_whole:

@@ -38,19 +38,13 @@ _database = struct.Struct("=IHHQQQQQ")
 _node = struct.Struct("=HHHH")
 _longest_key = 511
 
-Order: TypeAlias = Callable[[bytes], Any]  # what the keys of a tree ascend by
-
-
-def by_bytes(key: bytes) -> bytes:
-    """The order of every tree but one."""
-    return key
+Order: TypeAlias = Callable[
+    [bytes], Any
+]  # what the keys of a tree ascend by: `bytes`, themselves, but of free pages
 
 
 def by_number(key: bytes) -> int:
-    """The order of the tree of free pages: a key is the number of a transaction, as this machine writes it.
-
-    Raises PageError: it is not one.
-    """
+    """The number of a transaction, as this machine writes it. Raises PageError: it is not one."""
     if len(key) != 8:
         raise PageError("the list of free pages is malformed")
     return int.from_bytes(key, sys.byteorder)
@@ -103,7 +97,7 @@ def read_meta(page: bytes) -> Meta:
     )
 
 
-def children(page: bytes, number: int, *, fewest: int, order: Order = by_bytes) -> list[int]:
+def children(page: bytes, number: int, *, fewest: int, order: Order) -> list[int]:
     """The page numbers below a branch page of a tree whose keys ascend by `order`.
 
     Raises PageError: it is not branch page `number`, or has less than `fewest` entries.
@@ -115,7 +109,7 @@ def children(page: bytes, number: int, *, fewest: int, order: Order = by_bytes) 
     return below
 
 
-def entries(page: bytes, number: int, *, order: Order = by_bytes) -> Iterator[Node]:
+def entries(page: bytes, number: int, *, order: Order) -> Iterator[Node]:
     """The entries of a leaf of a tree whose keys ascend by `order`. Raises PageError: it is not leaf page `number`."""
     for at in _nodes(page, number, LEAF, 1, order):
         low, high, flags, key = _node.unpack_from(page, at)
@@ -135,21 +129,6 @@ def entries(page: bytes, number: int, *, order: Order = by_bytes) -> Iterator[No
             fields = _database.unpack(value)
             database = Database(fields[-1], fields[2])
         yield Node(value, database, None, size)
-
-
-def pages_of(size: int, page_size: int) -> int:
-    """How many adjacent pages a value of `size` bytes has."""
-    return (HEADER - 1 + size) // page_size + 1
-
-
-def overflow_header(number: int, pages: int) -> bytes:
-    return _overflow.pack(number, 0, OVERFLOW, pages)
-
-
-def is_overflow(header: bytes, number: int, pages: int) -> bool:
-    """Whether this is the header of such a page; its second field means nothing there."""
-    found, _, flags, count = _overflow.unpack(header)
-    return (found, flags, count) == (number, OVERFLOW, pages)
 
 
 def _nodes(page: bytes, number: int, kind: int, fewest: int, order: Order) -> Iterator[int]:
@@ -191,27 +170,19 @@ class CheckedFile:
     is_whole: bool  # False: the time ran out
 
 
-def check(
-    folder: Path,
-    *,
-    repair: bool = False,
-    seconds: float = MAX_SECONDS,
-    monotonic: Callable[[], float] = time.monotonic,
-) -> CheckedFile:
+def check(folder: Path, *, monotonic: Callable[[], float] = time.monotonic) -> CheckedFile:
     """Read every page of `data.mdb` that its trees need; a folder without one is sound.
 
-    `folder`: of the environment; no process has it open. `repair`: write the header of a value's first page again where
-    it was overwritten: else LMDB would give pages away when the value is deleted. `monotonic`: seconds that never jump.
+    The header of a value's first page is written again where it was overwritten: else LMDB would give pages away when
+    the value is deleted. `folder`: of the environment; no process has it open. `monotonic`: seconds that never jump.
     Raises DataDamaged: the file is cut off, or LMDB could not walk it. Raises OSError: it cannot be read.
     """
     path = folder / "data.mdb"
     if not path.is_file() or not path.stat().st_size:
         return CheckedFile(0, 0, is_whole=True)
-    descriptor = os.open(path, (os.O_RDWR if repair else os.O_RDONLY) | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
-        walk = _FileWalk(
-            descriptor, repair=repair, until=monotonic() + seconds, monotonic=monotonic
-        )
+        walk = _FileWalk(descriptor, monotonic)
         is_whole = walk.run()
     except (PageError, struct.error) as error:
         raise DataDamaged(f"{path} is damaged: {error}") from error
@@ -225,15 +196,12 @@ class _OutOfTimeError(Exception):
 
 
 class _FileWalk:
-    def __init__(
-        self, descriptor: int, *, repair: bool, until: float, monotonic: Callable[[], float]
-    ) -> None:
+    def __init__(self, descriptor: int, monotonic: Callable[[], float]) -> None:
         self.pages = 0
         self.overwritten = 0
         self._descriptor = descriptor
-        self._repair = repair
-        self._until = until
         self._monotonic = monotonic
+        self._until = monotonic() + MAX_SECONDS
         self._meta = self._newest()
         self._size = os.fstat(descriptor).st_size // self._meta.page_size
         # Touched pages alone take memory: the file may be sparse.
@@ -243,7 +211,7 @@ class _FileWalk:
     def run(self) -> bool:
         """Walk everything; False: the time ran out."""
         try:
-            self._tree(self._meta.main, self._value, fewest=2)
+            self._tree(self._meta.main, self._value)
             self._tree(self._meta.free, self._free_pages, fewest=1, order=by_number)
             self._headers()
         except _OutOfTimeError:
@@ -260,8 +228,8 @@ class _FileWalk:
         tree: Database,
         visit: Callable[[Node], None],
         *,
-        fewest: int,
-        order: Order = by_bytes,
+        fewest: int = 2,
+        order: Order = bytes,
     ) -> None:
         """Every leaf is at the same depth; `visit` receives their entries."""
         if tree.root == NO_PAGE:
@@ -279,14 +247,14 @@ class _FileWalk:
                 continue
             for node in entries(page, number, order=order):
                 if node.first_page is not None:
-                    count = pages_of(node.size, self._meta.page_size)
+                    count = (HEADER - 1 + node.size) // self._meta.page_size + 1
                     self._claim(node.first_page, count)
                     self._values.append((node.first_page, count))
                 visit(node)
 
     def _value(self, node: Node) -> None:
         if node.database is not None:
-            self._tree(node.database, self._value, fewest=2)
+            self._tree(node.database, self._value)
 
     def _free_pages(self, node: Node) -> None:
         """The pages that one transaction freed: their number, then each, descending."""
@@ -323,13 +291,11 @@ class _FileWalk:
         for at, (number, count) in enumerate(sorted(self._values)):
             if at % _OFTEN == 0 and self._monotonic() > self._until:
                 raise _OutOfTimeError
-            if is_overflow(self._read(number, HEADER), number, count):
-                continue
-            if not self._repair:
-                raise PageError(f"page {number} has the number of another page")
-            header = overflow_header(number, count)
-            os.pwrite(self._descriptor, header, number * self._meta.page_size)
-            self.overwritten += 1
+            found, _, *rest = _overflow.unpack(self._read(number, HEADER))  # `_` means nothing here
+            if [found, *rest] != [number, OVERFLOW, count]:
+                header = _overflow.pack(number, 0, OVERFLOW, count)
+                os.pwrite(self._descriptor, header, number * self._meta.page_size)
+                self.overwritten += 1
         if self.overwritten:
             os.fsync(self._descriptor)
 
