@@ -173,6 +173,12 @@ class By:
         return facts.kind
 
 
+def kinds(*, llm: str = "", tool: str = "", agent: str = "", handoff: str = "") -> dict[str, Kind]:
+    """Of each word, the kind of span that it names."""
+    said: Mapping[Kind, str] = {"llm": llm, "tool": tool, "agent": agent, "handoff": handoff}
+    return {word: kind for kind, text in said.items() for word in text.split()}
+
+
 def _kept(facts: Facts) -> Kind:
     return facts.kind
 

@@ -10,28 +10,17 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Content, Facts, Kind
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, string, unwrap
-from evaluators.dialects.dialect import Dialect, sample_by, scope
+from evaluators.dialects.dialect import Dialect, kinds, sample_by, scope
 from evaluators.dialects.readers import genai
 from evaluators.dialects.turns.claude_code import NOTIFICATION, is_main
 from evaluators.model import JSON, Rejection, Span
 
-_KINDS: dict[str, Kind] = {
-    "interaction": "agent",
-    "llm_request": "llm",
-    "tool": "tool",
-    "tool.execution": "tool",
-}
-_EVENTS: dict[str, Kind] = {
-    "user_prompt": "agent",
-    "subagent_completed": "agent",
-    "api_request": "llm",
-    "api_error": "llm",
-    "api_refusal": "llm",
-    "api_retries_exhausted": "llm",
-    "assistant_response": "llm",
-    "tool_decision": "tool",
-    "tool_result": "tool",
-}
+_KINDS = kinds(llm="llm_request", tool="tool tool.execution", agent="interaction")
+_EVENTS = kinds(
+    llm="api_request api_error api_refusal api_retries_exhausted assistant_response",
+    tool="tool_decision tool_result",
+    agent="user_prompt subagent_completed",
+)
 _CUT = "[TRUNCATED - Content exceeds"
 """How the last line begins of a text that was too long."""
 _RESULTS = ("output", "content", "diff")

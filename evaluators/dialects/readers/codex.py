@@ -10,20 +10,15 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, integer, string, unwrap
-from evaluators.dialects.dialect import Dialect, Sample, scope
+from evaluators.dialects.dialect import Dialect, Sample, kinds, scope
 from evaluators.model import JSON, Rejection
 
-_KINDS: dict[str, Kind] = {
-    "codex.user_prompt": "agent",
-    "codex.agent_communication": "agent",
-    "codex.api_request": "llm",
-    "codex.websocket_request": "llm",
-    "codex.websocket_connect": "llm",
-    "codex.sse_event": "llm",
-    "codex.agent_response": "llm",
-    "codex.tool_decision": "tool",
-    "codex.tool_result": "tool",
-}
+_KINDS = kinds(
+    llm="""codex.api_request codex.websocket_request codex.websocket_connect codex.sse_event
+    codex.agent_response""",
+    tool="codex.tool_decision codex.tool_result",
+    agent="codex.user_prompt codex.agent_communication",
+)
 _HEADING = re.compile(
     r"(?:Chunk ID: .*\n)?(?:Exit code: (?P<code>-?\d+)\n)?(?:Wall time: .*\n)?"
     r"(?:Process exited with code (?P<exited>-?\d+)\n)?(?:Process running with session ID .*\n)?"

@@ -8,24 +8,18 @@ import re
 
 from evaluators.dialects import fields
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.facts import Facts, Kind
+from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import By, Dialect, sample_by, scope_is
+from evaluators.dialects.dialect import By, Dialect, kinds, sample_by, scope_is
 from evaluators.dialects.enrichment.records import EVENT
 from evaluators.model import JSON, Rejection, Span
 
 NAME = "gemini-cli"
-_KINDS: dict[str, Kind] = {
-    "llm_call": "llm",
-    "tool_call": "tool",
-    "agent_call": "agent",
-    "user_prompt": "agent",
-    "gemini_cli.user_prompt": "agent",
-    "gemini_cli.api_request": "llm",
-    "gemini_cli.api_response": "llm",
-    "gemini_cli.api_error": "llm",
-    "gemini_cli.tool_call": "tool",
-}
+_KINDS = kinds(
+    llm="llm_call gemini_cli.api_request gemini_cli.api_response gemini_cli.api_error",
+    tool="tool_call gemini_cli.tool_call",
+    agent="agent_call user_prompt gemini_cli.user_prompt",
+)
 TOKENS = usage.TokenKeys(
     input=("input_token_count", "gen_ai.usage.input_tokens"),
     output=("output_token_count", "gen_ai.usage.output_tokens"),

@@ -15,8 +15,8 @@ from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.sessions import ONLY_OF, SESSION, USER
 from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.key_sets import Among, Prefix, either, unflatten
-from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import has
+from evaluators.dialects.decoding.values import as_dict, as_list, in_order, string, unwrap
+from evaluators.dialects.dialect import has, kinds
 from evaluators.dialects.fields import (
     Field,
     FieldPlan,
@@ -38,71 +38,27 @@ from evaluators.dialects.readers import genai_events
 from evaluators.dialects.readers.genai_tools import AGENT, ARGUMENTS, RESULT, TOOL
 from evaluators.model import JSON, Span
 
-_KINDS: dict[str, Kind] = {
-    "chat": "llm",
-    "generate_content": "llm",
-    "text_completion": "llm",
-    "completion": "llm",
-    "completions": "llm",
-    "chat.completions": "llm",
-    "chat_completion": "llm",
-    "chat_completions": "llm",
-    "chat.completion": "llm",
-    "streaming_chat": "llm",
-    "message": "llm",
-    "messages": "llm",
-    "responses": "llm",
-    "response": "llm",
-    "generate": "llm",
-    "model_generation": "llm",
-    "invoke_model": "llm",
-    "converse": "llm",
-    "converse_stream": "llm",
-    "acompletion": "llm",  # litellm names the call's type
-    "atext_completion": "llm",
-    "aresponses": "llm",
-    "anthropic_messages": "llm",
-    "agenerate_content": "llm",
-    "process_thread_run": "llm",  # Azure AI agents: the whole run, with its messages as events
-    "execute_tool": "tool",
-    "tool": "tool",
-    "tool_call": "tool",
-    "call_tool": "tool",
-    "invoke_agent": "agent",
-    "agent": "agent",
-    "agent_run": "agent",
-    "run_agent": "agent",
-    "invoke_swarm": "agent",
-    "invoke_multiagent": "agent",
-    "handoff": "handoff",
-    "goto": "handoff",
-    "transfer": "handoff",
-}
+_KINDS = kinds(
+    # LiteLLM names the call's type; `process_thread_run` is a whole run of Azure's agents, with its messages as events.
+    llm="""chat generate_content text_completion completion completions chat.completions chat_completion
+    chat_completions chat.completion streaming_chat message messages responses response generate
+    model_generation invoke_model converse converse_stream acompletion atext_completion aresponses
+    anthropic_messages agenerate_content process_thread_run""",
+    tool="execute_tool tool tool_call call_tool",
+    agent="invoke_agent agent agent_run run_agent invoke_swarm invoke_multiagent",
+    handoff="handoff goto transfer",
+)
 _INPUT = Among(
-    "gen_ai.input.messages",
-    "gen_ai.input_messages",
-    "gen_ai.prompt",
-    "gen_ai.input",
-    "gen_ai.request.messages",
-    "input.messages",
-    "mastra.agent_run.input",
-    "mastra.workflow_run.input",
+    *in_order("""gen_ai.input.messages gen_ai.input_messages gen_ai.prompt gen_ai.input
+    gen_ai.request.messages input.messages mastra.agent_run.input mastra.workflow_run.input""")
 )
 _OUTPUT = Among(
-    "gen_ai.output.messages",
-    "gen_ai.output_messages",
-    "gen_ai.completion",
-    "gen_ai.output",
-    "output.messages",
-    "mastra.agent_run.output",
-    "mastra.workflow_run.output",
+    *in_order("""gen_ai.output.messages gen_ai.output_messages gen_ai.completion gen_ai.output
+    output.messages mastra.agent_run.output mastra.workflow_run.output""")
 )
 _DEFINITIONS = Among(
-    "gen_ai.tool.definitions",
-    "gen_ai.request.tools",
-    "gen_ai.request.available_tools",
-    "gen_ai.tools",
-    "gen_ai.agent.tools",
+    *in_order("""gen_ai.tool.definitions gen_ai.request.tools gen_ai.request.available_tools
+    gen_ai.tools gen_ai.agent.tools""")
 )
 _ANSWER = Among("gen_ai.response.text", "gen_ai.response.tool_calls")
 """Sentry's SDKs: the answer's texts and calls apart."""
@@ -111,17 +67,9 @@ _WORTH = Among(*_SIDES, "gen_ai.tool.name", "gen_ai.system_instructions", *_DEFI
 _KERNEL_FUNCTIONS = "sk.available_functions"
 """Semantic Kernel: the names of the functions offered, on the loop around the model calls."""
 _MARKS = Among(
-    "gen_ai.operation.name",
-    "gen_ai.input.messages",
-    "gen_ai.output.messages",
-    "gen_ai.tool.name",
-    "gen_ai.agent.name",
-    "gen_ai.request.model",
-    "gen_ai.response.model",
-    "gen_ai.prompt",
-    "gen_ai.completion",
-    "gen_ai.system",
-    "gen_ai.provider.name",
+    *in_order("""gen_ai.operation.name gen_ai.input.messages gen_ai.output.messages gen_ai.tool.name
+    gen_ai.agent.name gen_ai.request.model gen_ai.response.model gen_ai.prompt gen_ai.completion
+    gen_ai.system gen_ai.provider.name"""),
     _KERNEL_FUNCTIONS,
 )
 
@@ -171,15 +119,9 @@ def kind_of(span: Span) -> Kind:
 
 
 _OF_A_CALL = Among(
-    "gen_ai.response.model",
-    "gen_ai.response.id",
-    "gen_ai.output.messages",
-    "gen_ai.completion",
-    "gen_ai.completion.0.content",
-    "gen_ai.completion.0.role",
-    "gen_ai.usage.output_tokens",
-    "gen_ai.usage.completion_tokens",
-    "gen_ai.prompt.0.content",
+    *in_order("""gen_ai.response.model gen_ai.response.id gen_ai.output.messages gen_ai.completion
+    gen_ai.completion.0.content gen_ai.completion.0.role gen_ai.usage.output_tokens
+    gen_ai.usage.completion_tokens gen_ai.prompt.0.content""")
 )
 
 

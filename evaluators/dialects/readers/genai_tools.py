@@ -9,7 +9,7 @@ from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.decode import ask, names_of
 from evaluators.dialects.decoding.key_sets import Among, Prefix, either
-from evaluators.dialects.decoding.values import string, unwrap
+from evaluators.dialects.decoding.values import in_order, string, unwrap
 from evaluators.dialects.fields import (
     Field,
     FieldPlan,
@@ -24,21 +24,12 @@ from evaluators.dialects.fields import (
 from evaluators.model import JSON, Span
 
 ARGUMENTS = Among(
-    "gen_ai.tool.call.arguments",
-    "gen_ai.tool.arguments",
-    "gen_ai.tool.input",
-    "gen_ai.tool.call.input",
-    "tool.arguments",
-    "tool.input",
+    *in_order("""gen_ai.tool.call.arguments gen_ai.tool.arguments gen_ai.tool.input
+    gen_ai.tool.call.input tool.arguments tool.input""")
 )
 RESULT = Among(
-    "gen_ai.tool.call.result",
-    "gen_ai.tool.result",
-    "gen_ai.tool.output",
-    "gen_ai.tool.message",
-    "gen_ai.tool.call.output",
-    "tool.result",
-    "tool.output",
+    *in_order("""gen_ai.tool.call.result gen_ai.tool.result gen_ai.tool.output gen_ai.tool.message
+    gen_ai.tool.call.output tool.result tool.output""")
 )
 _FUNCTION = Prefix("code.function.")
 _SCHEMA = "gen_ai.tool.json_schema"

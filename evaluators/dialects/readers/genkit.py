@@ -7,7 +7,7 @@ from evaluators.dialects import fields
 from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import By, Dialect, Sample, has
+from evaluators.dialects.dialect import By, Dialect, Sample, has, kinds
 from evaluators.model import JSON, Tokens
 
 _TYPE = "genkit:type"
@@ -82,14 +82,7 @@ GENKIT = Dialect(
     kind=By(
         "genkit:metadata:subtype",
         _TYPE,
-        kinds={
-            "model": "llm",
-            "background-model": "llm",
-            "tool": "tool",
-            "tool.v2": "tool",
-            "flow": "agent",
-            "agent": "agent",
-        },
+        kinds=kinds(llm="model background-model", tool="tool tool.v2", agent="flow agent"),
     ),
     fields={
         "tool": (

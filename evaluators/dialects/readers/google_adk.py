@@ -5,14 +5,7 @@ from evaluators.dialects.content import usage
 from evaluators.dialects.content.facts import NO_TOKENS, Facts, Kind
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, unwrap
-from evaluators.dialects.dialect import (
-    CAPTURE,
-    OPT_IN,
-    Dialect,
-    has,
-    sample_by,
-    scope_is,
-)
+from evaluators.dialects.dialect import CAPTURE, OPT_IN, Dialect, has, sample_by, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.model import JSON
 

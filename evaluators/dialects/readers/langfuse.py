@@ -8,13 +8,7 @@ from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import Side
 from evaluators.dialects.content.tools import arguments_of, passed_by_python
 from evaluators.dialects.decoding.values import as_dict, integer, number, string, unwrap
-from evaluators.dialects.dialect import (
-    By,
-    Dialect,
-    has,
-    sample_by,
-    scope,
-)
+from evaluators.dialects.dialect import By, Dialect, has, sample_by, scope
 from evaluators.model import JSON, Tokens
 
 _TYPE = "langfuse.observation.type"

@@ -6,7 +6,7 @@ Since 1.0 its exporter writes the conventions, and its spans are read as such; o
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Content, Facts, Kind
 from evaluators.dialects.decoding.values import as_dict, unwrap
-from evaluators.dialects.dialect import By, Dialect, has, sample_by, scope_is
+from evaluators.dialects.dialect import By, Dialect, has, kinds, sample_by, scope_is
 from evaluators.dialects.readers import genai
 from evaluators.dialects.readers.genai_tools import tool_in_span_name
 from evaluators.model import JSON
@@ -15,14 +15,11 @@ _TYPE = "mastra.span.type"
 _STEP = "mastra.model_step.input"
 _by_type = By(
     _TYPE,
-    kinds={
-        "agent_run": "agent",
-        "workflow_run": "agent",
-        "model_generation": "llm",
-        "llm_generation": "llm",
-        "tool_call": "tool",
-        "mcp_tool_call": "tool",
-    },
+    kinds=kinds(
+        llm="model_generation llm_generation",
+        tool="tool_call mcp_tool_call",
+        agent="agent_run workflow_run",
+    ),
 )
 _SIDES = (fields.input_from("input"), fields.output_from("output"))
 

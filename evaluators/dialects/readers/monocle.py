@@ -1,30 +1,23 @@
 """Monocle (`monocle_apptrace`, of the Linux Foundation): what was said in the events `data.input` and `data.output`."""
 
 from evaluators.dialects.content import usage
-from evaluators.dialects.content.facts import Content, Facts, Kind
+from evaluators.dialects.content.facts import Content, Facts
 from evaluators.dialects.content.messages import role_of
 from evaluators.dialects.content.tools import arguments_of
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
-from evaluators.dialects.dialect import (
-    Dialect,
-    has,
-    sample_by,
-    scope,
-)
+from evaluators.dialects.dialect import Dialect, has, kinds, sample_by, scope
 from evaluators.dialects.fields import row
 from evaluators.model import JSON, Span
 
 _TYPE = "span.type"
 _ENTITIES = 8
 """Things that a span is of, `entity.1` and on: the recorded ones have at most three."""
-_KINDS: dict[str, Kind] = {
-    "inference": "llm",
-    "inference.framework": "llm",
-    "agentic.tool.invocation": "tool",
-    "agentic.mcp.invocation": "tool",
-    "agentic.invocation": "agent",
-    "agentic.delegation": "handoff",
-}
+_KINDS = kinds(
+    llm="inference inference.framework",
+    tool="agentic.tool.invocation agentic.mcp.invocation",
+    agent="agentic.invocation",
+    handoff="agentic.delegation",
+)
 
 
 def _said(span: Span, event: str, key: str) -> JSON:

@@ -5,11 +5,7 @@ A conversation is one trace; the spans named `turn` are its turns. Spans of spee
 
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
-from evaluators.dialects.dialect import (
-    Dialect,
-    Sample,
-    scope,
-)
+from evaluators.dialects.dialect import Dialect, Sample, scope
 from evaluators.dialects.readers import genai
 
 _TOOL = "tool.function_name"

@@ -2,28 +2,16 @@
 
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
-from evaluators.dialects.dialect import (
-    By,
-    Dialect,
-    sample_by,
-    scope_is,
-)
+from evaluators.dialects.dialect import By, Dialect, kinds, sample_by, scope_is
 from evaluators.dialects.enrichment.records import EVENT
 from evaluators.dialects.readers.gemini_cli import TOKENS, answer_of, read_outcome, read_result
 from evaluators.model import Span
 
-_KINDS: dict[str, Kind] = {
-    "invoke_agent": "agent",
-    "chat": "llm",
-    "execute_tool": "tool",
-    "qwen-code.user_prompt": "agent",
-    "qwen-code.api_request": "llm",
-    "qwen-code.api_response": "llm",
-    "qwen-code.api_error": "llm",
-    "qwen-code.tool_call": "tool",
-}
-
-
+_KINDS = kinds(
+    llm="chat qwen-code.api_request qwen-code.api_response qwen-code.api_error",
+    tool="execute_tool qwen-code.tool_call",
+    agent="invoke_agent qwen-code.user_prompt",
+)
 _PROMPTS = frozenset({"prompt_suggestion", "forked_query", "speculation"})
 _SIDE = "side-query:"
 """Ids of prompts that the program asks for itself: what a person may want to type next, a title, a summary."""

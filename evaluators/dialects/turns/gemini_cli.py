@@ -1,5 +1,6 @@
 """Gemini CLI: log events and, beside them, a trace for every model call and every batch of tools."""
 
+from evaluators.dialects.decoding.values import words
 from evaluators.dialects.turns.place import (
     AgentEvent,
     Dropped,
@@ -9,17 +10,9 @@ from evaluators.dialects.turns.place import (
     text,
 )
 
-_WORK = frozenset(
-    {
-        "gemini_cli.user_prompt",
-        "gemini_cli.api_request",
-        "gemini_cli.api_response",
-        "gemini_cli.api_error",
-        "gemini_cli.tool_call",
-        "gemini_cli.agent.start",
-        "gemini_cli.agent.finish",
-        "gemini_cli.conversation_finished",
-    }
+_WORK = words(
+    """gemini_cli.user_prompt gemini_cli.api_request gemini_cli.api_response gemini_cli.api_error
+    gemini_cli.tool_call gemini_cli.agent.start gemini_cli.agent.finish gemini_cli.conversation_finished"""
 )
 """Not `gen_ai.client.inference.operation.details`: it repeats the requests and responses, history and all."""
 

@@ -2,24 +2,14 @@
 
 import re
 
+from evaluators.dialects.decoding.values import words
 from evaluators.dialects.turns.place import AgentEvent, Dropped, LogAgent, Place, text
 
-_WORK = frozenset(
-    {
-        "qwen-code.user_prompt",
-        "qwen-code.api_request",
-        "qwen-code.api_response",
-        "qwen-code.api_error",
-        "qwen-code.api_retry",
-        "qwen-code.tool_call",
-        "qwen-code.subagent_execution",
-        "qwen-code.conversation_finished",
-        "session.end",
-    }
+_WORK = words(
+    """qwen-code.user_prompt qwen-code.api_request qwen-code.api_response qwen-code.api_error qwen-code.api_retry
+    qwen-code.tool_call qwen-code.subagent_execution qwen-code.conversation_finished session.end"""
 )
 _ENDS = frozenset({"session.end", "qwen-code.conversation_finished"})
-
-
 _TURN = re.compile(r"########\d+\Z")
 """How the id of a person's prompt ends; those of helpers end otherwise."""
 
