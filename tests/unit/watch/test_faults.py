@@ -204,22 +204,6 @@ async def test_a_call_twice_as_long_as_usual_is_not_slow_where_calls_vary() -> N
     assert watcher.shown() == {}
 
 
-async def test_an_agent_that_invents_tools_grows_no_state_and_moves_no_other_watch() -> None:
-    watcher = Watcher()
-    invented = [used(f"tool-{number}", failed=True) for number in range(300)]
-    mixed = [uses for pair in zip([FINE] * 300, invented, strict=True) for uses in pair]
-
-    await watcher.live(*mixed, every=20)
-
-    (agent,) = watcher.faults
-    tools = {tool for _, tool in agent._watches}
-    assert len(tools) <= MAX_TOOLS + 1
-    assert "find_order" in tools
-    assert ("tool_failed", "find_order") not in watcher.shown()
-    await watcher.live(*[FAILED] * 15, begin=700)
-    assert ("tool_failed", "find_order") in watcher.shown()
-
-
 async def test_a_hundred_thousand_tool_names_raise_nothing_twice_and_take_no_more_room() -> None:
     watcher = Watcher()
     await watcher.live(*PAST, *[FAILED] * 10, every=20)

@@ -8,6 +8,7 @@ from collector.watch.open_runaways import MAX_CLOSED, MAX_TRACES, OpenRunaways
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, hex_of, signal
 from tests.support.state_tables import state_key
+from tests.support.table import for_each
 
 HOUR = 3600.0
 
@@ -66,14 +67,26 @@ async def test_it_survives_a_kill() -> None:
     assert state_key("runaway", hex_of("t-1")) in {each.key for each in after.log.history(WINDOWS)}
 
 
-async def test_what_comes_after_the_closing_says_nothing() -> None:
+@for_each(
+    "said,seconds,reason,count",
+    [
+        ([closed(), found()], 1, "repeated_calls", None),  # it came after the closing
+        ([closed(), found(revision=1, at=BASE + 2)], 2, "repeated_calls", 1),  # opened again
+        ([found(), found(at=BASE + 60, id="again")], HOUR + 59, "repeated_calls", 1),
+        ([redacted(usual())], 1, "model_calls", 1),
+        ([found(score=1.0), found(evaluator="confidence")], 1, "repeated_calls", None),
+    ],
+)
+async def test_what_is_shown(
+    said: list[Signal], seconds: float, reason: str, count: int | None
+) -> None:
     publisher = Publisher()
+    for each in said:
+        await at(BASE + 1, publisher, each)
 
-    await at(BASE + 1, publisher, closed(), found())
-    assert shown(publisher) is None
+    publisher.log.clock.now = BASE + seconds
 
-    await at(BASE + 2, publisher, found(revision=1, at=BASE + 2))
-    assert shown(publisher) == 1, "late spans opened it again"
+    assert shown(publisher, reason) == count
 
 
 async def test_a_trace_whose_outcome_never_comes_is_forgotten_once_it_must_have_closed() -> None:
@@ -88,31 +101,6 @@ async def test_a_trace_whose_outcome_never_comes_is_forgotten_once_it_must_have_
     await publisher.exporter.finish()
 
     assert publisher.value("runaway_traces_dropped_total", reason="max_age") == 1
-
-
-async def test_a_finding_prolongs_it() -> None:
-    publisher = Publisher()
-    await at(BASE + 1, publisher, found(), found(at=BASE + 60, id="again"))
-
-    publisher.log.clock.now = BASE + HOUR + 59
-
-    assert shown(publisher) == 1
-
-
-async def test_the_reason_does_not_need_texts() -> None:
-    publisher = Publisher()
-
-    await at(BASE + 1, publisher, redacted(usual()))
-
-    assert shown(publisher, "model_calls") == 1
-
-
-async def test_a_healthy_outcome_or_another_evaluator_shows_nothing() -> None:
-    publisher = Publisher()
-
-    await at(BASE + 1, publisher, found(score=1.0), found(evaluator="confidence"))
-
-    assert shown(publisher) is None
 
 
 async def test_a_found_trace_counts_once_with_its_final_outcome() -> None:

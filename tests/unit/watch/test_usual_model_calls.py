@@ -13,6 +13,7 @@ from evaluators.run import SessionScorer
 from evaluators.uses import Work
 from tests.support.evaluating import OURS
 from tests.support.ranking import a_session, after, of
+from tests.support.table import for_each
 
 FINE = Outcome(
     evaluator="repeated_calls",
@@ -75,23 +76,13 @@ def test_an_open_session_is_flagged_at_once() -> None:
     assert (signal.success, signal.final) == (False, False)
 
 
-@pytest.mark.parametrize("only", [["repeated_calls"], None])
+@for_each("only,ranks", [(["repeated_calls"], True), (None, True), (["agent_reliability"], False)])
 def test_scoring_leaves_its_publication_to_where_earlier_sessions_are_known(
-    only: list[str] | None,
+    only: list[str] | None, ranks: bool
 ) -> None:
     plan = make_plan(OURS, {}, embedder=None, only=only)
 
     rules = Rules.of(plan, lambda: SessionScorer(plan))
 
-    assert rules.ranks
-    assert rules.completes
+    assert (rules.ranks, rules.completes) == (ranks, ranks)
     assert "repeated_calls" not in rules.emitted
-
-
-def test_without_it_nothing_is_left() -> None:
-    plan = make_plan(OURS, {}, embedder=None, only=["agent_reliability"])
-
-    rules = Rules.of(plan, lambda: SessionScorer(plan))
-
-    assert not rules.ranks
-    assert not rules.completes

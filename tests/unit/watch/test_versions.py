@@ -152,15 +152,6 @@ async def test_a_version_that_has_ended_is_compared_after_a_restart_too() -> Non
     assert publisher.exporter.versions(("support-bot", "other"), "agent_reliability") == {}
 
 
-async def test_below_twenty_sessions_a_version_has_no_rank() -> None:
-    publisher = Publisher()
-    await publisher.publish(*(session("1", n) for n in range(25)))
-    await publisher.publish(*(session("2", 25 + n) for n in range(19)))
-    await publisher.exporter.finish()
-
-    assert publisher.value("version_rank_ratio", agent_version="2", baseline="1") is None
-
-
 async def test_a_look_stays_whatever_comes_later() -> None:
     """A canary beside a version that goes on: its looks are at what was there then."""
     publisher = Publisher()
