@@ -40,7 +40,7 @@ def restart_backoff(sleep: Sleep = asyncio.sleep) -> Backoff:
     return Backoff(first=0.1, longest=LONGEST_RESTART, sleep=sleep)
 
 
-@dataclass
+@dataclass(eq=False)
 class Child:
     """`python -m MODULE FD`: gets its configuration in the first frame; entering waits until it is ready.
 

@@ -53,7 +53,7 @@ class Backoff:
                 each.cancel()
 
 
-@dataclass
+@dataclass(eq=False)
 class Retry:
     """Repeats what a room asks of its log and its workers until it succeeds.
 

@@ -9,6 +9,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 import lmdb
@@ -27,6 +28,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _log = logging.getLogger(__name__)
 
 
+@dataclass
 class Supervisor:
     """Makes a room again, for as long as the process runs, whenever it fails; waits grow from 0.5 to 60 seconds.
 
@@ -34,16 +36,9 @@ class Supervisor:
     never jump.
     """
 
-    def __init__(
-        self,
-        telemetry: Telemetry,
-        *,
-        sleep: Sleep = asyncio.sleep,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._failures = RuntimeFamilies(telemetry).room_failures
-        self._sleep = sleep
-        self._monotonic = monotonic
+    telemetry: Telemetry
+    sleep: Sleep = asyncio.sleep
+    monotonic: Callable[[], float] = time.monotonic
 
     def keep(self, room: str, make: Callable[[], Run]) -> Run:
         """The stage that runs what `make` returns, a new one after each failure, until its stop.
@@ -52,16 +47,16 @@ class Supervisor:
         """
 
         async def run(stopping: asyncio.Event) -> None:
-            backoff = Backoff(first=0.5, longest=LONGEST, sleep=self._sleep)
+            backoff = Backoff(first=0.5, longest=LONGEST, sleep=self.sleep)
             said: Reason | None = None
             while True:
-                began = self._monotonic()
+                began = self.monotonic()
                 try:
                     return await make()(stopping)
                 except Exception as error:
                     if any(isinstance(each, ConfigError) for each in leaves(error)):
                         raise
-                    if self._monotonic() - began > LONGEST:
+                    if self.monotonic() - began > LONGEST:
                         backoff.reset()
                         said = None
                     said = self._note(room, error, said)
@@ -74,7 +69,7 @@ class Supervisor:
     def _note(self, room: str, error: Exception, said: Reason | None) -> Reason:
         """Count the failure; name it unless the one before had the same reason."""
         reason = reason_of(error)
-        self._failures.labels(room, reason).inc()
+        RuntimeFamilies(self.telemetry).room_failures.labels(room, reason).inc()
         if reason != said:
             cause = next(leaves(error))
             _log.error(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -25,19 +26,16 @@ class GaugeSample(NamedTuple):
     value: float
 
 
+@dataclass(frozen=True, eq=False)
 class Gauges(Collector):
-    """Some families, each as (text, label names) by its name. Registered once; reads the live state."""
+    """Some families, each as (text, label names) by its name. Registered once; reads the live state.
 
-    def __init__(
-        self,
-        families: Mapping[str, tuple[str, tuple[str, ...]]],
-        samples: Callable[[], Iterable[GaugeSample]],
-        caught_up: Callable[[], bool],
-    ) -> None:
-        """They have no samples until the state from before a restart has been read back (`caught_up`)."""
-        self._families = families
-        self._samples = samples
-        self._caught_up = caught_up
+    They have no samples until the state from before a restart has been read back (`caught_up`).
+    """
+
+    families: Mapping[str, tuple[str, tuple[str, ...]]]
+    samples: Callable[[], Iterable[GaugeSample]]
+    caught_up: Callable[[], bool]
 
     def describe(self) -> Iterable[Metric]:
         """The families without samples, so that registering computes nothing."""
@@ -45,14 +43,14 @@ class Gauges(Collector):
 
     def collect(self) -> Iterator[Metric]:
         gauges = self._empty()
-        for name, labels, value in self._samples() if self._caught_up() else ():
+        for name, labels, value in self.samples() if self.caught_up() else ():
             gauges[name].add_metric(labels, value)
         yield from gauges.values()
 
     def _empty(self) -> dict[str, GaugeMetricFamily]:
         return {
             name: GaugeMetricFamily(f"spanwise_{name}", text, labels=labels)
-            for name, (text, labels) in self._families.items()
+            for name, (text, labels) in self.families.items()
         }
 
 

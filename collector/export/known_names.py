@@ -1,5 +1,7 @@
 """What the signals of names that were admitted need: looked up once, forgotten when names are admitted again."""
 
+from dataclasses import dataclass
+
 from prometheus_client import Counter
 
 from collector.base.telemetry import OTHER
@@ -10,22 +12,24 @@ from collector.watch.windows.targets import Admitted, TargetPlace, Targets
 MOST_KNOWN = 4_096  # (Service, agent, scope) whose places are at hand
 
 
+@dataclass
 class KnownNames:
     """The names of signals that have label values of their own. Bounded by MOST_KNOWN."""
 
-    def __init__(self, targets: Targets, families: AgentFamilies, overflow: Counter) -> None:
-        """`overflow` counts names that get no label value of their own, by label."""
-        self._targets = targets
-        self._families = families
-        self._overflow = overflow
+    targets: Targets
+    families: AgentFamilies
+    overflow: Counter
+    """Counts names that get no label value of their own, by label."""
+
+    def __post_init__(self) -> None:
         self._known: dict[tuple[str, str, str], dict[str, TargetPlace]] = {}
         """By service, agent and scope, then by evaluator."""
         self._generation = -1  # that of the targets for which they are known
 
     def of(self, subject: SubjectHeader) -> dict[str, TargetPlace]:
-        if self._generation != self._targets.generation or len(self._known) > MOST_KNOWN:
+        if self._generation != self.targets.generation or len(self._known) > MOST_KNOWN:
             self._known.clear()
-            self._generation = self._targets.generation
+            self._generation = self.targets.generation
         return self._known.setdefault((subject.service, subject.agent, subject.scope), {})
 
     def find(
@@ -38,16 +42,16 @@ class KnownNames:
         scope = subject.scope
         evaluator, is_external = header.evaluator, header.method == "external"
         names = (subject.service, subject.agent, evaluator, scope)
-        admitted = self._targets.admit(*names, time, is_external=is_external)
+        admitted = self.targets.admit(*names, time, is_external=is_external)
         self._forget_evicted(admitted, is_new=is_new)
-        place = self._targets.place(admitted.labels, subject.service, evaluator)
+        place = self.targets.place(admitted.labels, subject.service, evaluator)
         if OTHER not in admitted.labels:
             self.of(subject)[evaluator] = place
         return place
 
     def _forget_evicted(self, admitted: Admitted, *, is_new: bool) -> None:
         if admitted.evicted_evaluator is not None:
-            self._families.forget_evaluator(admitted.evicted_evaluator)
+            self.families.forget_evaluator(admitted.evicted_evaluator)
         if is_new:
             for label in admitted.overflows:
-                self._overflow.labels(label).inc()
+                self.overflow.labels(label).inc()

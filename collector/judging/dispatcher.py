@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeAlias, TypeVar
 
@@ -108,6 +109,7 @@ Judging: TypeAlias = Callable[[JudgedSubject, Content | None], Coroutine[None, N
 """Judges one subject. Content None: it waited, and its content must be read back."""
 
 
+@dataclass(eq=False)
 class Dispatcher:
     """At most `judge.concurrency` subjects are under way; the others wait, services in turn.
 
@@ -115,23 +117,17 @@ class Dispatcher:
     ones wait. `clock`: the log's clock, for the age of subjects.
     """
 
-    def __init__(
-        self,
-        config: JudgeConfig,
-        budget: Budget,
-        *,
-        clock: Clock,
-        budget_clock: Clock,
-        judge: Judging,
-    ) -> None:
-        self._queue: SubjectQueue[JudgedSubject] = SubjectQueue(config.concurrency)
-        self._max_lag = config.max_lag
-        self._most = max(READ_AHEAD // 4, int(config.budget.calls_per_minute * config.max_lag / 60))
+    config: JudgeConfig
+    budget: Budget
+    clock: Clock
+    budget_clock: Clock
+    judge: Judging
+
+    def __post_init__(self) -> None:
+        self._queue: SubjectQueue[JudgedSubject] = SubjectQueue(self.config.concurrency)
+        in_time = self.config.budget.calls_per_minute * self.config.max_lag / 60
+        self._most = max(READ_AHEAD // 4, int(in_time))
         """Waiting subjects of one service beyond which the oldest comes too late whatever happens."""
-        self._budget = budget
-        self._clock = clock
-        self._budget_clock = budget_clock
-        self._judge = judge
         self._tasks = asyncio.TaskGroup()
         self._lets_go = False
         self._has_ended = asyncio.Event()
@@ -148,7 +144,7 @@ class Dispatcher:
 
     def is_in_time(self, time: float) -> bool:
         """Whether scoring still waits for the verdict about a record of this log time."""
-        return time + self._max_lag > self._clock()
+        return time + self.config.max_lag > self.clock()
 
     async def add(self, subject: JudgedSubject, content: Content) -> None:
         """Let the subject wait for its turn; waits itself while READ_AHEAD subjects do."""
@@ -160,11 +156,11 @@ class Dispatcher:
 
     def begin(self, fresh: JudgedSubject | None = None, content: Content | None = None) -> None:
         """Begin every subject whose turn it is, which changes with time; `content` is that of `fresh`."""
-        is_within_share = partial(self._budget.is_within_share, self._budget_clock())
+        is_within_share = partial(self.budget.is_within_share, self.budget_clock())
         while subject := self._queue.begin(is_within_share):
             known = content if subject is fresh else None
             self._tasks.create_task(self._run(subject, known))
-        self._budget.waits(self, self._queue.contenders)
+        self.budget.waits(self, self._queue.contenders)
 
     def drop(self, progress: Progress) -> None:
         """The partition has another owner: its subjects that wait are judged there."""
@@ -195,7 +191,7 @@ class Dispatcher:
 
     async def _run(self, subject: JudgedSubject, content: Content | None) -> None:
         try:
-            await self._judge(subject, content)
+            await self.judge(subject, content)
         finally:
             self._queue.end(subject.service)
             self._has_ended.set()

@@ -8,7 +8,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import chain
+from dataclasses import KW_ONLY, dataclass
+from itertools import chain, product
 from typing import get_args
 
 from collector.base import watch
@@ -33,33 +34,27 @@ from collector.slo.rules import HELP
 EVERY = 15.0  # seconds between two looks
 
 
+@dataclass
 class NoticesRoom:
-    def __init__(
-        self,
-        settings: Notify,
-        *,
-        log: Log,
-        telemetry: Telemetry,
-        standings: Callable[[], Standings],
-        caught_up: Callable[[], bool],
-        clock: Clock,
-        wall: Clock,
-    ) -> None:
-        """`caught_up`: whether the gauges say what they said before a restart; `wall`: the machine's clock."""
-        self._settings = settings
-        self._log_port = log
-        self._registry = telemetry.registry
-        self._standings = standings
-        self._caught_up = caught_up
-        self._clock = clock
-        self._wall = wall
+    """`caught_up`: whether the gauges say what they said before a restart; `wall`: the machine's clock."""
+
+    settings: Notify
+    _: KW_ONLY
+    log: Log
+    telemetry: Telemetry
+    standings: Callable[[], Standings]
+    caught_up: Callable[[], bool]
+    clock: Clock
+    wall: Clock
+
+    def __post_init__(self) -> None:
         self._retry = Retry("The room of notices")
-        self._poison = PoisonReport(telemetry)
-        self._families = NoticeFamilies(telemetry)
-        for name in settings.to:
-            for result in get_args(Result):
-                self._families.notices.labels(name, result)
-        self._alarms = Alarms({name: wanted_by(each) for name, each in settings.to.items()})
+        self._poison = PoisonReport(self.telemetry)
+        self._families = NoticeFamilies(self.telemetry)
+        targets = self.settings.to
+        for name, result in product(targets, get_args(Result)):
+            self._families.notices.labels(name, result)
+        self._alarms = Alarms({name: wanted_by(each) for name, each in targets.items()})
         self._series = Series(GROWTHS)
         self._slice = TimeSlice()
 
@@ -72,29 +67,29 @@ class NoticesRoom:
                 self._alarms,
                 notice=self._notice,
                 store=self._store,
-                clock=self._clock,
-                wall=self._wall,
+                clock=self.clock,
+                wall=self.wall,
             )
-            for name, each in self._settings.to.items()
+            for name, each in self.settings.to.items()
         )
         sending = (each.run(stopping) for each in target_loops)
         await watch.together("notices", stopping, self._look(stopping), *sending)
 
     async def _look(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
-            if self._caught_up():
+            if self.caught_up():
                 await self.look()
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._alarms.wait(self._clock(), until_tick(EVERY))):
+                async with asyncio.timeout(self._alarms.wait(self.clock(), until_tick(EVERY))):
                     await stopping.wait()
 
     async def look(self) -> None:
         samples: list[SeriesSample] = []
-        for family in self._registry.restricted_registry(sorted(FAMILIES)).collect():
+        for family in self.telemetry.registry.restricted_registry(sorted(FAMILIES)).collect():
             samples += [SeriesSample(each.name, each.labels, each.value) for each in family.samples]
             await self._slice.give_way()
-        self._series.take(samples, self._clock())
-        self._alarms.look(found_in(self._series, self._settings.alerts), self._series)
+        self._series.take(samples, self.clock())
+        self._alarms.look(found_in(self._series, self.settings.alerts), self._series)
         await self._store()
 
     # --- inside ------------------------------------------------------------------------------------------------------
@@ -106,12 +101,12 @@ class NoticesRoom:
         pending = self._alarms.pending()
         records = [New(topic=WINDOWS, key=key, value=each) for key, each in pending.items()]
         if records:
-            await self._retry.log("store what was sent", lambda: self._log_port.write(records))
+            await self._retry.log("store what was sent", lambda: self.log.write(records))
         for (target, result), count in counts.items():
             self._families.notices.labels(target, result).inc(count)
 
     def _notice(self, alarm: RaisedAlert) -> Notice:
-        page = self._settings.page and self._settings.page.rstrip("/")
+        page = self.settings.page and self.settings.page.rstrip("/")
         name = dict(alarm.labels)["alertname"].lower()
         return Notice(
             labels=alarm.labels,
@@ -128,12 +123,12 @@ class NoticesRoom:
 
     def _standing(self, alarm: RaisedAlert) -> Standing | None:
         labels = dict(alarm.labels)
-        return self._standings().get((labels.get("service", ""), labels.get("agent", "")))
+        return self.standings().get((labels.get("service", ""), labels.get("agent", "")))
 
     async def _restore(self) -> None:
         newest: dict[bytes, Record] = {}
-        for partition in range(self._log_port.partitions(WINDOWS)):
-            async for record in self._log_port.replay(WINDOWS, partition):
+        for partition in range(self.log.partitions(WINDOWS)):
+            async for record in self.log.replay(WINDOWS, partition):
                 if record.key.startswith(NOTICES):
                     newest[record.key] = record
         self._alarms.restore(self._read(newest.values()))
