@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from evaluators.model import Tokens
-from tests.support.conventions import AGENT, ROOT, asked, chat, says
+from tests.support.conventions import AGENT, ROOT, asked, made, model, says
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 from tests.support.weather import dump
 
 
-@pytest.mark.parametrize(
+@for_each(
     "error",
     [
         {"error_code": "SAFETY", "error_message": "It was blocked."},
@@ -23,51 +24,41 @@ from tests.support.weather import dump
     ],
 )
 def test_an_error_in_place_of_an_answer_is_the_calls(error: dict[str, Any]) -> None:
-    model = {"openinference.span.kind": "LLM", "output.value": dump(error)}
-    around = {"openinference.span.kind": "CHAIN", "output.value": dump(error)}
-    trace = trace_of(
-        SpanSpec(id=1, name="run", attributes={**around, "input.value": "What?"}, end=9),
-        SpanSpec(id=2, parent=1, name="llm", attributes=model, start=1, end=2),
-    )
+    answer = {"output.value": dump(error)}
+    around = {"openinference.span.kind": "CHAIN", "input.value": "What?", **answer}
+    inner = made(2, 1, {"openinference.span.kind": "LLM", **answer})
+    trace = trace_of(SpanSpec(id=1, name="run", attributes=around, end=9), inner)
 
     assert trace.model_calls[0].error == "It was blocked."
     assert (trace.model_calls[0].output, trace.status) == (None, "error")
 
 
-@pytest.mark.parametrize("answer", ['{"error": "late", "count": 3}', '{"error": null}', "error"])
+@for_each("answer", ['{"error": "late", "count": 3}', '{"error": null}', "error"])
 def test_an_answer_that_speaks_of_an_error_is_an_answer(answer: str) -> None:
-    given = {"gen_ai.output.messages": says(answer), "gen_ai.input.messages": asked("What?")}
-    trace = trace_of(ROOT, chat(2, 1, 2, attributes=given))
+    trace = trace_of(ROOT, model(2, 1, asked("What?"), says(answer)))
 
     assert (trace.output, trace.model_calls[0].error) == (answer, None)
 
 
 def test_the_root_of_agentcore_has_the_turns_words() -> None:
-    words = {
-        "agentcore.invocation.user_prompt": "How many?",
-        "agentcore.invocation.agent_response": "There are 12.",
-    }
-    inner = {"gen_ai.input.messages": asked("Classify: How many?")}
+    said = {"user_prompt": "How many?", "agent_response": "There are 12."}
+    words = {f"agentcore.invocation.{key}": text for key, text in said.items()}
     trace = trace_of(
         SpanSpec(id=1, name="POST /invocations", attributes=words, end=9),
-        chat(2, 1, 2, attributes={**inner, "gen_ai.output.messages": says("stock")}),
+        model(2, 1, asked("Classify: How many?"), says("stock")),
     )
 
     assert (trace.input, trace.output) == ("How many?", "There are 12.")
 
 
-@pytest.mark.parametrize("parents", [(2, 1), (1, 2)], ids=["a ring", "their own"])
-def test_spans_in_a_ring_of_parents_are_a_turn(parents: tuple[int, int]) -> None:
-    trace = trace_of(
-        SpanSpec(id=1, parent=parents[0], name="agent", attributes=AGENT, end=9),
-        SpanSpec(id=2, parent=parents[1], name="work", start=1, end=2),
-    )
-
-    assert not trace.is_part
+def test_spans_in_a_ring_of_parents_are_a_turn() -> None:
+    for one, two in ((2, 1), (1, 2)):  # a ring of two, and each its own parent
+        agent = SpanSpec(id=1, parent=one, name="agent", attributes=AGENT, end=9)
+        assert not trace_of(agent, SpanSpec(id=2, parent=two, name="work", start=1, end=2)).is_part
 
 
-@pytest.mark.parametrize(
-    ("model", "sent", "cached", "total"),
+@for_each(
+    "name,sent,cached,total",
     [
         ("gpt-4o-mini", 120, 9_000, 9_120),
         ("gpt-4o-mini", 9_120, 9_000, 9_120),
@@ -75,15 +66,15 @@ def test_spans_in_a_ring_of_parents_are_a_turn(parents: tuple[int, int]) -> None
     ],
 )
 def test_cached_tokens_that_were_left_out_of_the_input_are_added(
-    model: str, sent: int, cached: int, total: int
+    name: str, sent: int, cached: int, total: int
 ) -> None:
     counts = {
-        "gen_ai.request.model": model,
+        "gen_ai.request.model": name,
         "gen_ai.usage.input_tokens": sent,
         "gen_ai.usage.output_tokens": 10,
         "gen_ai.usage.cache_read.input_tokens": cached,
     }
-    trace = trace_of(ROOT, chat(2, 1, 2, attributes=counts))
+    trace = trace_of(ROOT, model(2, 1, attributes=counts))
 
     assert trace.tokens == Tokens(input=total, output=10, cached=cached)
 

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from collector.records.trace_summary import Summariser
 from collector.scoring.running import RunningUses
 from evaluators.model import Ending
 from evaluators.uses import SessionUses
-from tests.support.conventions import AGENT, CHAT, dump, said
+from tests.support.conventions import AGENT, dump, model, said
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.table import for_each
 
@@ -47,12 +45,11 @@ ANSWERS: list[tuple[Any, Ending | None]] = [
 ]
 
 
+ROOT = SpanSpec(id=1, attributes=AGENT, end=9)
+
+
 def ending_of(attributes: dict[str, Any]) -> Ending | None:
-    trace = trace_of(
-        SpanSpec(id=1, attributes=AGENT, end=9),
-        SpanSpec(id=2, parent=1, attributes={**CHAT, **attributes}, end=5),
-    )
-    return trace.model_calls[-1].ending
+    return trace_of(ROOT, model(2, end=5, attributes=attributes)).model_calls[-1].ending
 
 
 @for_each("key", KEYS)
@@ -61,48 +58,43 @@ def test_an_attribute_says_it(key: str, reason: Any, ending: Ending) -> None:
     assert ending_of({key: reason}) == ending
 
 
-@pytest.mark.parametrize(("answer", "ending"), ANSWERS)
+@for_each("answer,ending", ANSWERS)
 def test_an_answer_says_it(answer: Any, ending: Ending | None) -> None:
     assert ending_of({"gen_ai.output.messages": dump(answer)}) == ending
     assert ending_of({"output.value": dump(answer), "openinference.span.kind": "LLM"}) == ending
 
 
 def test_the_last_call_decides() -> None:
-    cut = {**CHAT, "gen_ai.response.finish_reasons": ["length"]}
-    whole = {**CHAT, "gen_ai.response.finish_reasons": ["stop"]}
-    trace = trace_of(
-        SpanSpec(id=1, attributes=AGENT, end=9),
-        SpanSpec(id=2, parent=1, attributes=cut, end=2),
-        SpanSpec(id=3, parent=1, attributes=whole, start=3, end=5),
-    )
+    reasons = enumerate((["length"], ["stop"]), 2)
+    key = "gen_ai.response.finish_reasons"
+    trace = trace_of(ROOT, *(model(n, n, attributes={key: reason}) for n, reason in reasons))
 
     assert [call.ending for call in trace.model_calls] == [None, "whole"]
 
 
 def uses_of(reason: str | None, **root: Any) -> SessionUses:
     stated = {} if reason is None else {"gen_ai.response.finish_reasons": [reason]}
-    answer = {**CHAT, **stated, "gen_ai.output.messages": said("The order")}
-    trace = trace_of(
-        SpanSpec(id=1, attributes={**AGENT, **root}, end=9),
-        SpanSpec(id=2, parent=1, attributes=answer, end=5),
-    )
+    top = SpanSpec(id=1, attributes={**AGENT, **root}, end=9)
+    trace = trace_of(top, model(2, answer=said("The order"), end=5, attributes=stated))
     return RunningUses().of_turn(Summariser().summary(trace).turn)
 
 
-def test_a_turn_is_a_use_of_what_it_tells() -> None:
-    told = {
-        reason: (uses.answer_cut, uses.answer_blocked, uses.cancelled)
-        for reason in ("length", "refusal", "stop", "cancelled", None)
-        if (uses := uses_of(reason))
-    }
+@for_each(
+    "reason,cut,blocked,cancelled",
+    [
+        ("length", True, False, False),
+        ("refusal", False, True, False),
+        ("stop", False, False, False),
+        ("cancelled", None, None, True),
+        (None, None, None, False),
+    ],
+)
+def test_a_turn_is_a_use_of_what_it_tells(
+    reason: str | None, cut: bool | None, blocked: bool | None, cancelled: bool
+) -> None:
+    uses = uses_of(reason)
 
-    assert told == {
-        "length": (True, False, False),
-        "refusal": (False, True, False),
-        "stop": (False, False, False),
-        "cancelled": (None, None, True),
-        None: (None, None, False),
-    }
+    assert (uses.answer_cut, uses.answer_blocked, uses.cancelled) == (cut, blocked, cancelled)
 
 
 def test_a_stopped_turn_is_a_failed_use_of_nothing_else() -> None:

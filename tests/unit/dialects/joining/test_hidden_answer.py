@@ -2,73 +2,50 @@
 
 from typing import Any
 
-import pytest
-
+from tests.support.conventions import CHAT, asked, made, says, tool
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 ASKED = {
-    "gen_ai.operation.name": "chat",
+    **CHAT,
     "gen_ai.request.model": "m",
-    "gen_ai.input.messages": '[{"role":"user","parts":[{"type":"text","content":"Hi?"}]}]',
+    "gen_ai.input.messages": asked("Hi?"),
     "gen_ai.usage.output_tokens": 7,
 }
 EMPTY = {"gen_ai.output.messages": '[{"role":"assistant","parts":[],"finish_reason":"stop"}]'}
-TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look_up"}
+TOOL = tool("look_up")
+CALLED = TOOL | {"gen_ai.tool.call.arguments": '{"a": 1}'}
 
 
 def gaps(*spans: dict[str, Any]) -> tuple[str, ...]:
-    root = SpanSpec(id=1, name="turn", end=99)
-    made = [
-        SpanSpec(
-            id=at,
-            parent=1,
-            start=10 * at,
-            end=10 * at + 5,
-            attributes=each,
-            status=2 if "error.type" in each else 0,
-        )
+    inner = [
+        made(at, 10 * at, each, end=10 * at + 5, status=2 if "error.type" in each else 0)
         for at, each in enumerate(spans, 2)
     ]
-    return trace_of(root, *made).gaps
+    return trace_of(SpanSpec(id=1, name="turn", end=99), *inner).gaps
 
 
-@pytest.mark.parametrize(
-    ("spans", "hidden"),
+@for_each(
+    "why,spans,hidden",
     [
-        ((ASKED,), True),
-        ((ASKED, TOOL, ASKED), True),
-        ((ASKED | EMPTY,), False),
-        ((ASKED, TOOL), False),
-        ((ASKED, TOOL | {"gen_ai.tool.call.arguments": '{"a": 1}'}, ASKED), False),
-        ((ASKED | {"gen_ai.usage.output_tokens": 0},), False),
-        ((ASKED | {"error.type": "timeout"},), False),
-    ],
-    ids=[
-        "counted and not there",
-        "after a tool",
-        "an empty message",
-        "it called a tool",
-        "what it did is there",
-        "nothing was said",
-        "the model failed",
+        ("counted and not there", (ASKED,), True),
+        ("after a tool", (ASKED, TOOL, ASKED), True),
+        ("an empty message", (ASKED | EMPTY,), False),
+        ("it called a tool", (ASKED, TOOL), False),
+        ("what it did is there", (ASKED, CALLED, ASKED), False),
+        ("nothing was said", (ASKED | {"gen_ai.usage.output_tokens": 0},), False),
+        ("the model failed", (ASKED | {"error.type": "timeout"},), False),
     ],
 )
 def test_an_answer_that_was_counted_and_is_not_there_was_not_exported(
-    spans: tuple[dict[str, Any], ...], hidden: bool
+    why: str, spans: tuple[dict[str, Any], ...], hidden: bool
 ) -> None:
-    assert ("no_content" in gaps(*spans)) is hidden
+    assert ("no_content" in gaps(*spans)) is hidden, why
 
 
-@pytest.mark.parametrize("mask", ["***", "[REDACTED]"])
-@pytest.mark.parametrize("whole", [True, False], ids=["the attribute", "a part of the message"])
-def test_a_masked_answer_is_a_gap_though_the_rest_is_seen(mask: str, whole: bool) -> None:
-    """The same with an empty answer is the agent's silence."""
-    said = mask if whole else EMPTY["gen_ai.output.messages"].replace("[]", _text(mask))
-    called = TOOL | {"gen_ai.tool.call.arguments": '{"a": 1}'}
-
-    assert "no_content" in gaps(ASKED, called, ASKED | {"gen_ai.output.messages": said})
-    assert "no_content" not in gaps(ASKED, called, ASKED | EMPTY)
-
-
-def _text(mask: str) -> str:
-    return f'[{{"type":"text","content":"{mask}"}}]'
+@for_each("mask", ["***", "[REDACTED]"])
+def test_a_masked_answer_is_a_gap_though_the_rest_is_seen(mask: str) -> None:
+    """The whole attribute, or a part of the message; the same with an empty answer is the agent's silence."""
+    for answer in (mask, says(mask)):
+        assert "no_content" in gaps(ASKED, CALLED, ASKED | {"gen_ai.output.messages": answer})
+    assert "no_content" not in gaps(ASKED, CALLED, ASKED | EMPTY)

@@ -1,8 +1,9 @@
 """Spans of MCP servers, which export their side of a call."""
 
 from evaluators.matching.tool_uses import tool_uses
-from tests.support.conventions import tool
+from tests.support.conventions import ran, tool
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 
 SERVER, CLIENT = 2, 3
 
@@ -13,38 +14,33 @@ def mcp(kind: int, *, parent: int = 0, method: str = "tools/call") -> SpanSpec:
     return SpanSpec(id=2, parent=parent, name=method, attributes=given, kind=kind, start=1)
 
 
-def test_a_servers_answer_whose_caller_is_in_another_trace_is_no_call() -> None:
-    for parent in (0, 7):
-        trace = trace_of(mcp(SERVER, parent=parent))
-        assert (trace.tool_calls, trace.is_turn) == ((), False)
+WEB = SpanSpec(id=1, end=9, name="POST /mcp", kind=SERVER)
 
 
-def test_a_servers_trace_is_a_piece_of_its_callers_turn() -> None:
-    web = SpanSpec(id=1, end=9, name="POST /mcp", kind=SERVER)
-    for specs in (
-        (mcp(SERVER),),
-        (web, mcp(SERVER, parent=1)),
-        (mcp(SERVER, method="initialize"),),
-    ):
-        trace = trace_of(*specs)
-        assert (trace.tool_calls, trace.is_turn, trace.is_part) == ((), False, True)
-    assert not trace_of(web).is_part
+@for_each(
+    "spans,calls,is_part",
+    [
+        # a server's answer whose caller is in another trace is no call: it is a piece of the caller's turn
+        *(([mcp(SERVER, parent=parent)], 0, True) for parent in (0, 7)),
+        ([WEB, mcp(SERVER, parent=1)], 0, True),
+        *(
+            ([mcp(SERVER, method=method)], 0, True)
+            for method in ("initialize", "tools/list", "notifications/initialized")
+        ),
+        ([WEB], 0, False),
+        # an agent inside a server's tool is a turn
+        ([mcp(SERVER), ran(3, 2, "look_up", parent=2)], 1, False),
+        # a client's call and a server below its caller are calls
+        ([mcp(CLIENT)], 1, False),
+        ([SpanSpec(id=1, end=9), mcp(SERVER, parent=1)], 1, False),
+    ],
+)
+def test_what_of_a_server_is_a_call_or_a_turn(
+    spans: list[SpanSpec], calls: int, is_part: bool
+) -> None:
+    trace = trace_of(*spans)
 
-
-def test_an_agent_inside_a_servers_tool_is_a_turn() -> None:
-    work = SpanSpec(id=3, parent=2, start=2, attributes=tool("look_up"))
-    trace = trace_of(mcp(SERVER), work)
-    assert (len(trace.tool_calls), trace.is_part) == (1, False)
-
-
-def test_what_a_server_is_asked_beside_calls_is_no_turn() -> None:
-    for method in ("initialize", "tools/list", "notifications/initialized"):
-        assert not trace_of(mcp(SERVER, method=method)).is_turn
-
-
-def test_a_clients_call_and_a_server_below_its_caller_are_calls() -> None:
-    assert len(trace_of(mcp(CLIENT)).tool_calls) == 1
-    assert len(trace_of(SpanSpec(id=1, end=9), mcp(SERVER, parent=1)).tool_calls) == 1
+    assert (len(trace.tool_calls), trace.is_part, trace.is_turn) == (calls, is_part, calls > 0)
 
 
 def test_a_call_has_the_server_that_its_spans_name() -> None:
@@ -57,10 +53,8 @@ def test_a_call_has_the_server_that_its_spans_name() -> None:
         ({**sent, **address, **name}, "weather"),
         (address, None),
     ):
-        outer = SpanSpec(id=2, parent=1, attributes=tool("get_weather"), start=1, end=9)
-        own = SpanSpec(
-            id=3, parent=2, attributes=tool("get_weather", **inner), start=2, kind=CLIENT
-        )
+        own = ran(3, 2, "get_weather", parent=2, attributes=inner, kind=CLIENT)
+        outer = ran(2, 1, "get_weather", end=9)
         (call,) = trace_of(SpanSpec(id=1, end=9), outer, own).tool_calls
         assert call.server == wanted
         (use,) = tool_uses((call,))

@@ -1,12 +1,9 @@
 """Titles, guards, grades and notes for the memory are neither question nor answer of the turn."""
 
 import json
-from typing import Any
-
-import pytest
 
 from evaluators.model import Trace
-from tests.support.conventions import AGENT, CHAT, tool
+from tests.support.conventions import AGENT, asked, call, dump, made, model, ran, said
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.table import for_each
 
@@ -14,21 +11,12 @@ QUESTION, ANSWER = "Where is order 7?", "It ships today."
 TITLE = "Generate a short title for the conversation"
 
 
-def message(role: str, text: str) -> dict[str, Any]:
-    return {"role": role, "parts": [{"type": "text", "content": text}]}
-
-
 def chat(
-    number: int, asked: str, answer: str, *, system: str | None = None, parent: int = 1, **more: Any
+    number: int, question: str, answer: str, *, system: str | None = None, parent: int = 1
 ) -> SpanSpec:
-    sent = [*([message("system", system)] if system else []), message("user", asked)]
-    content = {
-        "gen_ai.input.messages": json.dumps(sent),
-        "gen_ai.output.messages": json.dumps([message("assistant", answer)]),
-    }
-    return SpanSpec(
-        id=number, parent=parent, attributes={**CHAT, **content, **more}, start=number, end=number
-    )
+    told = [{"role": "system", "parts": [{"type": "text", "content": system}]}] if system else []
+    sent = dump([*told, *json.loads(asked(question))])
+    return model(number, number, sent, said(answer), parent=parent, end=number)
 
 
 def under_an_agent(*calls: SpanSpec) -> Trace:
@@ -85,14 +73,9 @@ def test_an_agent_below_that_speaks_after_the_answer_does_not_answer() -> None:
 
 def test_an_agent_to_which_the_turn_was_handed_over_answers() -> None:
     expert = {**AGENT, "gen_ai.agent.name": "expert"}
-    call: dict[str, Any] = {"type": "tool_call", "id": "c", "name": "transfer"}
-    asked = {
-        "gen_ai.input.messages": json.dumps([message("user", QUESTION)]),
-        "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [call]}]),
-    }
     trace = under_an_agent(
-        SpanSpec(id=2, parent=1, attributes={**CHAT, **asked}, start=2, end=2),
-        SpanSpec(id=3, parent=1, attributes=tool("transfer"), start=3, end=3),
+        model(2, 2, asked(QUESTION), said("", call("transfer", "c")), end=2),
+        ran(3, 3, "transfer", end=3),
         SpanSpec(id=4, parent=1, attributes=expert, start=4, end=9),
         chat(5, QUESTION, ANSWER, system="You are the expert.", parent=4),
     )
@@ -100,23 +83,21 @@ def test_an_agent_to_which_the_turn_was_handed_over_answers() -> None:
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
 
 
-@pytest.mark.parametrize(
-    "mark",
+@for_each(
+    "key,kind",
     [
-        {"openinference.span.kind": "GUARDRAIL"},
-        {"openinference.span.kind": "EVALUATOR"},
-        {"langfuse.observation.type": "guardrail"},
-        {"langfuse.observation.type": "evaluator"},
+        *(("openinference.span.kind", kind) for kind in ("GUARDRAIL", "EVALUATOR")),
+        *(("langfuse.observation.type", kind) for kind in ("guardrail", "evaluator")),
     ],
-    ids=lambda mark: next(iter(mark.values())),
 )
-def test_what_stands_below_a_guard_or_a_grader_is_about_the_turn(mark: dict[str, Any]) -> None:
+def test_what_stands_below_a_guard_or_a_grader_is_about_the_turn(key: str, kind: str) -> None:
+    guard, grader = (made(n, n, {key: kind}, end=n + 2) for n in (2, 6))
     trace = trace_of(
         SpanSpec(id=1, end=90),
-        SpanSpec(id=2, parent=1, attributes=mark, start=2, end=4),
+        guard,
         chat(3, "Is this toxic? hi", "no", parent=2),
         chat(5, "hi", "hello there"),
-        SpanSpec(id=6, parent=1, attributes=mark, start=6, end=8),
+        grader,
         chat(7, "Rate: hello there", "0.9", parent=6),
     )
 

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import pytest
-
-from tests.support.conventions import CHAT, asked, said
+from tests.support.conventions import asked, model, said
 from tests.support.dialect_spans import SpanSpec, span_id, trace_of
 from tests.support.table import for_each
 
@@ -14,12 +12,7 @@ SIDES = {"langfuse.observation.input": QUESTION, "langfuse.observation.output": 
 
 
 def inner(number: int, question: str, answer: str) -> SpanSpec:
-    attributes = {
-        **CHAT,
-        "gen_ai.input.messages": asked(question),
-        "gen_ai.output.messages": said(answer),
-    }
-    return SpanSpec(id=number, parent=1, attributes=attributes, start=number, end=number)
+    return model(number, number, asked(question), said(answer))
 
 
 CALLS = (inner(2, f"Classify: {QUESTION}", "math"), inner(3, f"math: {QUESTION}", '{"result": 7}'))
@@ -44,15 +37,15 @@ def test_what_a_program_stamps_on_its_own_root_is_read(
 
 
 def test_what_is_stamped_on_a_model_call_or_a_tool_is_not_the_turns() -> None:
-    call = inner(2, QUESTION, ANSWER)
-    stamped = {**call.attributes, "input.value": "template", "output.value": "{}"}
-    trace = trace_of(SpanSpec(id=1, end=9), SpanSpec(id=2, parent=1, attributes=stamped, start=2))
+    stamp = {"input.value": "template", "output.value": "{}"}
+    stamped = model(2, 2, asked(QUESTION), said(ANSWER), attributes=stamp)
+    trace = trace_of(SpanSpec(id=1, end=9), stamped)
 
     assert (trace.input, trace.output) == (QUESTION, ANSWER)
 
 
-@pytest.mark.parametrize("flags", [0, 0x100])
-@pytest.mark.parametrize("mark", [None, "as_root", "is_app_root"])
+@for_each("flags", [0, 0x100])
+@for_each("mark", [None, "as_root", "is_app_root"])
 def test_the_one_span_above_all_others_is_read_where_its_parent_never_comes(
     flags: int, mark: str | None
 ) -> None:
