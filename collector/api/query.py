@@ -89,7 +89,8 @@ class Query:
         agent: str | None = None,
     ) -> Page[AgentEntry]:
         with self._index.reading() as reading:
-            return _listed(reading.agents(cursor, service, agent, limit + 1), limit)
+            placed, more = reading.placed(cursor, service, agent, limit)
+        return Page([each.entry for each in placed], more)
 
     def sessions(
         self,
@@ -262,12 +263,6 @@ def _turn_shown(trace: TraceShown) -> dict[str, Any]:
         "revision": trace.entry.row.revision,
         "signals": trace.signals,
     }
-
-
-def _listed(rows: list[tuple[tuple[int, ...], T]], limit: int) -> Page[T]:
-    """The first `limit` of the rows, each with its place; one more says that there are more."""
-    more = write_cursor(*rows[limit - 1][0]) if len(rows) > limit else None
-    return Page([each for _, each in rows[:limit]], more)
 
 
 def _of_id(

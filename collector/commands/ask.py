@@ -32,26 +32,17 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 _open = urllib.request.build_opener(_Stay).open
 
 
-def ask(url: str, path: str, asked: Mapping[str, str], token: str | None) -> bytes:
-    """The body of an answer.
+def ask_json(url: str, path: str, asked: Mapping[str, str], token: str | None) -> dict[str, Any]:
+    """The body of an answer, decoded.
 
     Raises:
-        ConfigError: the service does not answer, or refuses; says why.
+        ConfigError: as `find`; there is no such page, or something else than Spanwise answers.
     """
     body = find(url, path, asked, token)
     if body is None:
         raise ConfigError(f"{url}: HTTP 404: nothing at {path}")
-    return body
-
-
-def ask_json(url: str, path: str, asked: Mapping[str, str], token: str | None) -> dict[str, Any]:
-    """The same, decoded.
-
-    Raises:
-        ConfigError: as `ask`; or something else than Spanwise answers.
-    """
     try:
-        found: Any = json.loads(ask(url, path, asked, token))
+        found: Any = json.loads(body)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
@@ -73,10 +64,10 @@ def as_ours(url: str) -> Generator[None]:
 
 
 def find(url: str, path: str, asked: Mapping[str, str], token: str | None) -> bytes | None:
-    """The same, None where a page says that it has no such thing.
+    """The body of an answer; None where a page says that it has no such thing.
 
     Raises:
-        ConfigError: as `ask`.
+        ConfigError: the service does not answer, or refuses; says why.
     """
     address = f"{url.rstrip('/')}{path}?{urllib.parse.urlencode(asked)}"
     headers = {} if token is None else {"authorization": f"Bearer {token}"}

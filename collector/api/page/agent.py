@@ -55,8 +55,8 @@ def agent_page(
     versions = reader.versions(asked.service, asked.agent)
     if not versions:
         return None
-    moments = _moments(versions, standing)
-    faults = standing.faults if standing else ()
+    known = standing or Standing(service=asked.service, agent=asked.agent)
+    moments = _moments(versions, known)
     since = asked.since if asked.since is not None else _since(moments)
     span = timespan(
         asked.length,
@@ -72,10 +72,10 @@ def agent_page(
         "lengths": list(LENGTHS),
         "versions": [_version(reader, each, standing) for each in versions],
         "window": standing,
-        "faults": [fault_row(each, now) for each in faults],
-        "changes": [change(each) for each in headline_first(standing.drops)] if standing else [],
-        "runaways": list(standing.runaways) if standing else [],
-        "charts": _charts(parts, span, standing),
+        "faults": [fault_row(each, now) for each in known.faults],
+        "changes": [change(each) for each in headline_first(known.drops)],
+        "runaways": list(known.runaways),
+        "charts": _charts(parts, span, known),
         "marks": _marks(moments, span),
         "moments": [
             {"since": f"{each.time:.6f}", "kind": each.kind, "text": each.text}
@@ -93,7 +93,7 @@ def agent_page(
             since=since,
             settle=settle,
             now=now,
-            failing=[each.tool for each in faults if each.fault == "tool_failed"],
+            failing=[each.tool for each in known.faults if each.fault == "tool_failed"],
         ),
         "evaluators": _failing(reader, parts, names) if since is None else [],
         "last_seen": time_shown(max(each.entry.last for each in versions)),
@@ -103,17 +103,15 @@ def agent_page(
 # --- what happened ---------------------------------------------------------------------------------------------------
 
 
-def _moments(versions: Sequence[ChartVersion], standing: Standing | None) -> list[Moment]:
-    drops = headline_first(standing.drops) if standing else ()
-    faults = standing.faults if standing else ()
-    found = [Moment(each.since, "fault", each.words) for each in faults]
+def _moments(versions: Sequence[ChartVersion], standing: Standing) -> list[Moment]:
+    found = [Moment(each.since, "fault", each.words) for each in standing.faults]
     found += [
         Moment(
             each.since,
             "drop" if change(each)["is_bad"] else "better",
             each.evaluator.replace("_", " "),
         )
-        for each in drops
+        for each in headline_first(standing.drops)
     ]
     found.sort(key=lambda each: each.kind == "better")
     oldest = min(each.first for each in versions)
@@ -132,12 +130,11 @@ def offered(moments: Sequence[Moment]) -> list[Moment]:
     return [*moments[: MOMENTS - len(release)], *release]
 
 
-def _past(standing: Standing | None) -> list[Moment]:
+def _past(standing: Standing) -> list[Moment]:
     """Drops of the reliability that are over, at their alarms: that is what is kept of them."""
-    watched = standing.watched if standing else ()
     return [
         Moment(time, "past", HEADLINE.replace("_", " "))
-        for each in watched
+        for each in standing.watched
         if each.evaluator == HEADLINE
         for time in series.past_alarms(each.trail)
     ]
@@ -197,10 +194,9 @@ def ended(reader: Reader, row: int, entry: AgentEntry) -> dict[str, Any]:
 # --- charts ----------------------------------------------------------------------------------------------------------
 
 
-def _charts(parts: series.Parts, span: Timespan, standing: Standing | None) -> dict[str, Chart]:
+def _charts(parts: series.Parts, span: Timespan, standing: Standing) -> dict[str, Chart]:
     watched = nearest(standing)
-    headline = standing.reliability if standing else None
-    found = {"reliability": series.reliability(parts, span, headline)}
+    found = {"reliability": series.reliability(parts, span, standing.reliability)}
     if watched is not None:
         values = series.progress(watched.trail, span.edges)
         found["detector"] = series.detector(values, span, watched.evaluator.replace("_", " "))
@@ -231,17 +227,11 @@ def _charts(parts: series.Parts, span: Timespan, standing: Standing | None) -> d
     return found
 
 
-def nearest(standing: Standing | None) -> WatchedScores | None:
+def nearest(standing: Standing) -> WatchedScores | None:
     """The comparison nearest to an alarm, work apart; of equals the reliability's, then the one with most past."""
-    if standing is None:
-        return None
     return max(
         (each for each in standing.watched if each.evaluator != WORK),
-        key=lambda each: (
-            each.progress or 0.0,
-            each.evaluator == HEADLINE,
-            each.samples,
-        ),
+        key=lambda each: (each.progress or 0.0, each.evaluator == HEADLINE, each.samples),
         default=None,
     )
 

@@ -80,11 +80,13 @@ def overview(
     found: list[dict[str, Any]] = []
     detailed = 0
     for versions in by_agent.values():
-        standing = standing_of(versions[0].entry, standings)
-        is_detailed = standing is not None and bool(standing.drops) and detailed < ALARMS
+        service, agent = versions[0].entry.service, versions[0].entry.agent
+        known = standing_of(versions[0].entry, standings)
+        standing = known or Standing(service=service, agent=agent)
+        is_detailed = bool(standing.drops) and detailed < ALARMS
         detailed += is_detailed
         row = _row(reader, versions, standings, standing, span, now, is_detailed=is_detailed)
-        found.append({**row, "badge": badges.get(versions[0].entry.service)})
+        found.append({**row, "badge": badges.get(service)})
     return sorted(found, key=lambda row: (not row["runaways"], not row["needs_attention"]))
 
 
@@ -92,17 +94,17 @@ def _row(
     reader: Reader,
     versions: Sequence[PlacedVersion],
     standings: Standings,
-    standing: Standing | None,
+    standing: Standing,
     span: Timespan,
     now: float,
     *,
     is_detailed: bool,
 ) -> dict[str, Any]:
     rows = [each.row for each in versions]
-    drops = headline_first(standing.drops) if standing else ()
-    alarms = [_alarm(reader, rows, each, now, is_detailed=is_detailed) for each in drops]
-    runaways = standing.runaways if standing else ()
-    faults = standing.faults if standing else ()
+    drops, runaways, faults = standing.drops, standing.runaways, standing.faults
+    alarms = [
+        _alarm(reader, rows, each, now, is_detailed=is_detailed) for each in headline_first(drops)
+    ]
     shown = [_version(reader, each, standings) for each in versions]
     means = reader.reliability(rows, span.edges, BEHIND)
     return {
@@ -150,7 +152,7 @@ def _alarm(
     return {**change(drop), "for": duration(max(0.0, now - drop.since)), "means": means}
 
 
-def _detector(standing: Standing | None, span: Timespan) -> dict[str, Any] | None:
+def _detector(standing: Standing, span: Timespan) -> dict[str, Any] | None:
     watched = nearest(standing)
     if watched is None:
         return None

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from collector.api.answers import text_of
 from collector.api.feedback_table import said_by_people
 from collector.api.page.feedback_pages import said_view
-from collector.api.page.session_view import TRACES
+from collector.api.page.session_pages import TRACES
 from collector.api.page.sheet import OPENING, PAGE, Sheet, plain
 from collector.api.page.signal_rows import failing, runs_away, signal_rows, why_no_scores
 from collector.api.page.site import Pages
