@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from collector.base.errors import Undecodable
 from collector.base.retry import Retry
@@ -52,40 +53,32 @@ class FeedbackBroadcaster(Consumer):
             await self._retry.log("broadcast feedback", lambda: self._log_port.write(new))
 
 
+@dataclass(slots=True, kw_only=True)
 class AlarmBroadcaster:
-    """Broadcasts which agents have a fault or a drop, whenever that changes and once at its start.
+    """Broadcasts which agents have a fault or a drop, whenever that changes and once at its start."""
 
-    Args:
-        log: Written to.
-        standings: Of every agent now.
-        caught_up: Whether they are those of before a restart at least.
-    """
-
-    def __init__(
-        self, *, log: Log, standings: Callable[[], Standings], caught_up: Callable[[], bool]
-    ) -> None:
-        self._log_port = log
-        self._standings = standings
-        self._caught_up = caught_up
-        self._retry = Retry("Broadcasting alarms")
-        self._broadcast: tuple[str, ...] | None = None
+    log: Log
+    standings: Callable[[], Standings]  # of every agent now
+    caught_up: Callable[[], bool]  # whether they are those of before a restart at least
+    _retry: Retry = field(default_factory=lambda: Retry("Broadcasting alarms"), init=False)
+    _broadcast: tuple[str, ...] | None = field(default=None, init=False)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Look every EVERY seconds until `stopping` is set."""
         self._retry.stopping = stopping
         while not stopping.is_set():
-            if self._caught_up():
+            if self.caught_up():
                 await self.look()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), EVERY)
 
     async def look(self) -> None:
-        alarms = tuple(sorted(_alarmed(self._standings())))
+        alarms = tuple(sorted(_alarmed(self.standings())))
         if alarms == self._broadcast:
             return
         value = encode(BroadcastRecord(alarms=alarms))
-        new = _everywhere(value, self._log_port.partitions(TRACES))
-        await self._retry.log("broadcast alarms", lambda: self._log_port.write(new))
+        new = _everywhere(value, self.log.partitions(TRACES))
+        await self._retry.log("broadcast alarms", lambda: self.log.write(new))
         self._broadcast = alarms
 
 

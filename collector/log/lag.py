@@ -10,7 +10,7 @@ known any more whether something does: its series end until the log answers agai
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 from collector.base.clock import Clock, until_tick
 from collector.base.errors import Retryable
@@ -30,35 +30,19 @@ class WatchedGroup:
     """What its room has read and should have finished, where its commit does not say it."""
 
 
+@dataclass(slots=True)
 class LagMeter:
-    """Sets `spanwise_log_lag_records` and `spanwise_log_lag_seconds`.
+    """Sets `spanwise_log_lag_records` and `spanwise_log_lag_seconds` of the groups that this process answers for."""
 
-    Args:
-        watched: The groups that this process answers for.
-        families: Where they are set.
-        clock: The clock that ages are measured by.
-        every: Seconds between two measurements.
-        patience: Seconds that one may take.
-    """
-
-    def __init__(
-        self,
-        log: Log,
-        watched: Sequence[WatchedGroup],
-        *,
-        families: LogFamilies,
-        clock: Clock,
-        every: float = EVERY,
-        patience: float = PATIENCE,
-    ) -> None:
-        self._log = log
-        self.watched = tuple(watched)
-        self._families = families
-        self._clock = clock
-        self._every = every
-        self._patience = patience
-        self._waits: set[tuple[str, str]] = set()
-        """Groups for which something waited when the log last answered, with their topics."""
+    log: Log
+    watched: Sequence[WatchedGroup]
+    _: KW_ONLY
+    families: LogFamilies
+    clock: Clock  # that ages are measured by
+    every: float = EVERY
+    patience: float = PATIENCE
+    _waits: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]], init=False)
+    """Groups for which something waited when the log last answered, with their topics."""
 
     async def run(self, stopping: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -70,7 +54,7 @@ class LagMeter:
         """Measure every group once; those that the log says nothing of in time are not known."""
         unknown = list(self.watched)
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self.patience):
                 for each in self.watched:
                     if await self._measured(each):
                         unknown.remove(each)
@@ -81,11 +65,11 @@ class LagMeter:
     async def _measure_again_and_again(self) -> None:
         while True:
             await self.measure()
-            await asyncio.sleep(until_tick(self._every))
+            await asyncio.sleep(until_tick(self.every))
 
     async def _measured(self, each: WatchedGroup) -> bool:
         try:
-            lag = await self._log.lag(each.group, each.topic, unread=each.unread)
+            lag = await self.log.lag(each.group, each.topic, unread=each.unread)
         except Retryable:
             return False
         if lag is None:
@@ -96,21 +80,21 @@ class LagMeter:
 
     def _show(self, each: WatchedGroup, lag: Lag) -> None:
         labels = each.group, each.topic
-        self._families.lag_records.labels(*labels).set(lag.records)
+        self.families.lag_records.labels(*labels).set(lag.records)
         oldest = lag.oldest
         if oldest is None:
             self._waits.discard(labels)
-            self._families.lag_seconds.labels(*labels).set_function(lambda: 0.0)
+            self.families.lag_seconds.labels(*labels).set_function(lambda: 0.0)
             return
         self._waits.add(labels)
-        age = lambda: max(0.0, self._clock() - oldest)  # noqa: E731 - one expression, evaluated at the scrape
-        self._families.lag_seconds.labels(*labels).set_function(age)
+        age = lambda: max(0.0, self.clock() - oldest)  # noqa: E731 - one expression, evaluated at the scrape
+        self.families.lag_seconds.labels(*labels).set_function(age)
 
     def _forget(self, each: WatchedGroup) -> None:
         labels = each.group, each.topic
         self._waits.discard(labels)
-        self._families.lag_records.remove(*labels)
-        self._families.lag_seconds.remove(*labels)
+        self.families.lag_records.remove(*labels)
+        self.families.lag_seconds.remove(*labels)
 
 
 def _together(one: Lag, other: Lag) -> Lag:

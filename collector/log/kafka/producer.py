@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import MessageSizeTooLargeError, RecordListTooLargeError
@@ -14,34 +15,28 @@ TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 numbers, and the broker would call the next one out of order."""
 
 
+@dataclass(slots=True, eq=False)
 class Producer:
     """Idempotent, acknowledged by all replicas. Made at the first `started`, and again after `renew`.
 
     aiokafka waits without limit while a broker is away, so callers bound every wait. Records that were sent stay in
-    flight when a caller gives up: their answers are still watched here.
+    flight when a caller gives up: their answers are still watched here. Settings are as aiokafka names them.
     """
 
-    def __init__(
-        self,
-        client: ClientSettings,
-        *,
-        compression: str | None,
-        linger_ms: int,
-        max_batch_size: int,
-        max_request_size: int = 1 << 20,
-        stuck_after: float,
-    ) -> None:
-        """Settings as aiokafka names them; without an answer for `stuck_after` seconds the producer is stuck."""
-        self._client = client
-        self._compression = compression
-        self._linger_ms = linger_ms
-        self._max_batch_size = max_batch_size
-        self._max_request_size = max_request_size
-        self._stuck_after = stuck_after
-        self._producer: AIOKafkaProducer | None = None
-        self._starting: asyncio.Task[None] | None = None
-        self._in_flight: set[asyncio.Future[RecordMetadata]] = set()
-        self._last_answer = 0.0
+    client: ClientSettings
+    _: KW_ONLY
+    compression: str | None
+    linger_ms: int
+    max_batch_size: int
+    max_request_size: int = 1 << 20
+    stuck_after: float
+    """Seconds without an answer after which it is stuck."""
+    _producer: AIOKafkaProducer | None = field(default=None, init=False)
+    _starting: asyncio.Task[None] | None = field(default=None, init=False)
+    _in_flight: set[asyncio.Future[RecordMetadata]] = field(
+        default_factory=set[asyncio.Future[RecordMetadata]], init=False
+    )
+    _last_answer: float = field(default=0.0, init=False)
 
     async def started(self) -> AIOKafkaProducer:
         """The producer, connected.
@@ -51,13 +46,13 @@ class Producer:
         """
         if self._producer is None:
             self._producer = AIOKafkaProducer(
-                **self._client,
+                **self.client,
                 acks="all",
                 enable_idempotence=True,
-                compression_type=self._compression,
-                linger_ms=self._linger_ms,
-                max_batch_size=self._max_batch_size,
-                max_request_size=self._max_request_size,
+                compression_type=self.compression,
+                linger_ms=self.linger_ms,
+                max_batch_size=self.max_batch_size,
+                max_request_size=self.max_request_size,
             )
             self._last_answer = _now()
             # In a task that no caller's deadline cancels: a cancelled start leaks its connection.
@@ -95,7 +90,7 @@ class Producer:
         """Give the producer up when it has had no answer for too long: the brokers may have moved."""
         if self._producer is None:
             return False
-        if _now() - self._last_answer <= self._stuck_after and not is_lost(self._producer.client):
+        if _now() - self._last_answer <= self.stuck_after and not is_lost(self._producer.client):
             return False
         await self.renew()
         return True
