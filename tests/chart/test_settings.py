@@ -1,6 +1,5 @@
 """The rendered settings under the command itself, as a user would check them in the pod."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from collector.config.load import load
 from tests.chart.configuration import problems, written
 from tests.chart.examples import objects
 from tests.chart.support import render
+from tests.support.processes import ran
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,9 @@ def test_spanwise_validate_accepts_them(example: str, service: str, tmp_path: Pa
     file, environments = written(objects(example), tmp_path)
     (variables,) = (each for name, each in environments.items() if name.endswith(service))
 
-    done = subprocess.run(
-        [sys.executable, "-m", "collector.commands.start", "validate", "--config", str(file)],
+    done = ran(
+        *(sys.executable, "-m", "collector.commands.start", "validate", "--config", str(file)),
         env={**variables, "PATH": "", "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
     )
 
     assert (done.stdout, done.returncode) == ("the configuration is valid\n", 0), done.stderr

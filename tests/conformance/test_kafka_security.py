@@ -25,7 +25,7 @@ from tests.support import certificates
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.kafka.topics import allow, create_topic
 from tests.support.log_steps import all_of, new
-from tests.support.service import ROOT
+from tests.support.processes import ran
 
 pytestmark = pytest.mark.kafka
 
@@ -128,9 +128,7 @@ def test_a_process_that_is_refused_ends_with_one_line(
     for key, value in chosen.items():
         command += ["--set", f"{key}={value}"]
 
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = ran(*command)
 
     assert done.returncode != 0
     assert len([line for line in done.stderr.splitlines() if "refuses us" in line]) == 1

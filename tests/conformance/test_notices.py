@@ -4,7 +4,6 @@ import asyncio
 import base64
 import json
 import shutil
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.node_packages import installed
 from tests.support.notices import notice
+from tests.support.processes import ran
 from tests.support.tools.stub import Stub, stub
 from tests.support.tools.tool import check_bodies
 
@@ -58,13 +58,10 @@ def test_microsofts_own_parser_has_nothing_to_say_about_a_card() -> None:
     node = shutil.which("node")
     assert node is not None
 
-    done = subprocess.run(
-        [node, folder / "check.cjs"],
+    done = ran(
+        node,
+        folder / "check.cjs",
         input=json.dumps([body(kind, each) for each in NOTICES] + [body(kind, *NOTICES)]),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
     )
 
     assert done.returncode == 0, done.stderr[-2000:]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.gemini_server import GeminiServer
 from tests.support.node_packages import installed
+from tests.support.processes import ran
 from tests.support.responses_server import ResponsesServer
 from tests.support.scripted_model import ANSWER, INPUT_TOKENS, OUTPUT_TOKENS, ScriptedModel
 from tests.support.service import Service
@@ -161,15 +161,13 @@ def test_its_turns_are_traces_of_one_session(agent: CodingAgent, tmp_path: Path)
             (home / path).write_text(filled(content))
         given = {name: filled(value) for name, value in agent.environment.items()}
         for number, words in enumerate(ASKED):
-            ended = subprocess.run(
-                [*start, str(programs[0]), *agent.arguments(words, number > 0)],
-                check=False,
+            ended = ran(
+                *start,
+                str(programs[0]),
+                *agent.arguments(words, number > 0),
                 cwd=folder,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=120,
                 env={"PATH": os.environ["PATH"], "HOME": str(home), **given},
+                timeout=120,
             )
             assert ended.returncode == 0, ended.stdout + ended.stderr
             assert ended.stdout.strip() == ANSWER

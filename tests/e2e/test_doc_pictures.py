@@ -1,6 +1,5 @@
 """`python -m scripts.doc_pictures` takes the pictures of docs/pictures of recordings, over a running service."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -8,20 +7,15 @@ import pytest
 
 from scripts.webp import SIZE
 from tests.support.browser import needs_chromium
-from tests.support.service import ROOT
+from tests.support.processes import ran
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), needs_chromium]
 
 
 @pytest.mark.parametrize("name", ["codex", "strands"])
 def test_a_picture_is_taken_of_log_records_and_of_spans(tmp_path: Path, name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "scripts.doc_pictures", "--only", name, str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
+    done = ran(
+        sys.executable, "-m", "scripts.doc_pictures", "--only", name, str(tmp_path), timeout=280
     )
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -6,7 +6,6 @@ One environment has all of them (`tests/support/tools/evaluators.txt`), and one 
 import json
 import os
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.loopback import LoopbackServer, Reply
+from tests.support.processes import ran
 from tests.support.service import ROOT, Service
 from tests.support.tools.tool import EVALUATORS, PROMPTFOO, VENVS, python_of
 
@@ -68,8 +68,9 @@ def test_a_tool_and_its_block(service: Service, tool: str, tmp_path: Path) -> No
     (tmp_path / "app.py").write_text("\n".join((*parts, BLOCKS.get(tool, ""))))
     promptfoo = VENVS / PROMPTFOO / "node_modules"
     with Judge() as judge:
-        done = subprocess.run(
-            [python, "app.py"],
+        done = ran(
+            python,
+            "app.py",
             cwd=tmp_path,
             env={
                 "PATH": os.environ["PATH"],
@@ -86,10 +87,7 @@ def test_a_tool_and_its_block(service: Service, tool: str, tmp_path: Path) -> No
                 "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
                 "RAGAS_DO_NOT_TRACK": "true",
             },
-            capture_output=True,
-            text=True,
             timeout=180,
-            check=False,
         )
     assert done.returncode == 0, done.stderr[-3000:]
 

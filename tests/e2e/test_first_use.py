@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import ran
 from tests.support.service import ROOT, Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -62,21 +63,9 @@ def test_the_program_is_as_short_as_it_is_said_to_be() -> None:
 def test_offline_scoring_needs_no_network_at_all(tmp_path: Path) -> None:
     """Not even loopback: a namespace without any interface."""
     recording = ROOT / "tests" / "data" / "captures" / "strands" / "session.otlp"
-    done = subprocess.run(
-        [
-            "unshare",
-            "-rn",
-            sys.executable,
-            "-m",
-            "collector.commands.start",
-            "evaluate",
-            str(recording),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    done = ran(
+        *("unshare", "-rn", sys.executable),
+        *("-m", "collector.commands.start", "evaluate", str(recording)),
     )
 
     assert done.returncode == 0, done.stderr

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,6 +17,7 @@ from tests.support.eventually import wait_until
 from tests.support.frameworks.chat_server import ORDER_ANSWER, ChatServer
 from tests.support.frameworks.page_program import FOLDER, SESSION, agent, environment, program
 from tests.support.frameworks.shop import QUESTION
+from tests.support.processes import ran
 from tests.support.scripted_model import ANSWER
 from tests.support.service import Service
 from tests.support.tools.tool import FRAMEWORKS, python_of
@@ -71,8 +71,9 @@ def test_what_a_page_says_connects_its_framework(
     file.write_text(program(name))
     grpc, http = (int(re.findall(r":(\d+)", each)[0]) for each in (service.grpc, service.http))
     with ChatServer() as chat, AnthropicServer("true") as messages:
-        done = subprocess.run(
-            [python, file],
+        done = ran(
+            python,
+            file,
             cwd=tmp_path,
             env={
                 "PATH": os.environ["PATH"],
@@ -91,10 +92,7 @@ def test_what_a_page_says_connects_its_framework(
                 "OTEL_SERVICE_NAME": name,
                 "OTEL_RESOURCE_ATTRIBUTES": "service.version=1.4.2",
             },
-            capture_output=True,
-            text=True,
             timeout=180,
-            check=False,
         )
     assert done.returncode == 0, done.stderr[-3000:]
     called = str(file) if name == "laminar" else "my-agent" if name == "pipecat" else name

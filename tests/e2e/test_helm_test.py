@@ -11,6 +11,7 @@ import pytest
 from scripts.chart.examples import manifests, rendered
 from tests.chart.kubelet import environment, main_container, one, pods
 from tests.support import certificates
+from tests.support.processes import ran
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -68,11 +69,4 @@ def here(values: Mapping[str, str], files: Mapping[str, Path]) -> dict[str, str]
 
 
 def run(script: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-I", str(script)],
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    return ran(sys.executable, "-I", str(script), env={**os.environ, **environ}, timeout=100)

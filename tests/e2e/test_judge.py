@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -16,6 +15,7 @@ import pytest
 
 from tests.support import agents
 from tests.support.openai_server import Mode, OpenAiServer
+from tests.support.processes import ran
 from tests.support.sender import Sender
 from tests.support.service import ROOT, Service, children, is_judge
 from tests.support.set_clock import ahead_at, clock_file
@@ -240,22 +240,11 @@ def test_replay_scores_the_history_again_with_a_new_rubric(tmp_path: Path) -> No
         (tmp_path / "more.yaml").write_text("judges: {tone: {rubric: Was it kind to the user}}")
         settings = (*SETTINGS, f"judge.base_url={server.url}", f"data_dir={data}")
         sets = [part for each in settings for part in ("--set", each)]
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "collector.commands.start",
-                "replay",
-                "--config",
-                "more.yaml",
-                *sets,
-            ],
+        done = ran(
+            *(sys.executable, "-m", "collector.commands.start"),
+            *("replay", "--config", "more.yaml", *sets),
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
         )
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]

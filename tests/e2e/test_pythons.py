@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import ran
 from tests.support.service import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -76,6 +77,4 @@ def _made(version: str, folder: Path, *locks: str) -> str:
 
 def run(command: list[str], *, seconds: float = 900) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=seconds, check=False
-    )
+    return ran(*command, env=environment, timeout=seconds)

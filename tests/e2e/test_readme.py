@@ -20,6 +20,7 @@ from evaluators.declare import declared
 from scripts.research.false_alarms import HEALTHY, RECORDINGS, TROUBLED
 from tests.support.command import spanwise
 from tests.support.ports import free_ports
+from tests.support.processes import ran
 from tests.support.service import ROOT
 
 README = ROOT / "README.md"
@@ -126,15 +127,7 @@ def doctor() -> str:
 
 def shell(command: str, environment: Mapping[str, str]) -> str:
     """What the command printed; empty if it failed."""
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = ran("bash", "-c", command, env={**os.environ, **environment})
     return done.stdout if done.returncode == 0 else ""
 
 

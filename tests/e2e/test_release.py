@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 import tarfile
 import venv
@@ -11,21 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.dialect_spans import SpanSpec, request
+from tests.support.processes import ran
 from tests.support.service import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 
 def run(*command: str, cwd: Path, **environment: str) -> str:
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = ran(*command, cwd=cwd, env={**os.environ, **environment}, timeout=300)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from scripts.frameworks import DATA, pages
+from tests.support.processes import ran
 from tests.support.service import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -24,14 +25,10 @@ ADDRESSES = re.compile(r"\b(?:href|src)=\"([^\"]+)\"")
 
 
 def build(folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "scripts.site", str(folder)],
-        cwd=ROOT,
+    return ran(
+        *(sys.executable, "-m", "scripts.site", str(folder)),
         env={**os.environ, **dict.fromkeys(PROXIES, NOWHERE)},
-        capture_output=True,
-        text=True,
         timeout=580,
-        check=False,
     )
 
 

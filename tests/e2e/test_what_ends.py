@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.service import ROOT
+from tests.support.processes import ran
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 
@@ -111,9 +111,7 @@ STARTED_AGAIN = {
 def killed(folder: Path, victim: str, *more: str) -> subprocess.CompletedProcess[str]:
     """How the service ended; it must within this time."""
     command = [sys.executable, "-c", SERVICE, str(folder / "data"), victim, *more]
-    return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
+    return ran(*command)
 
 
 @pytest.mark.parametrize("victim", TASKS)

@@ -1,7 +1,6 @@
 """The wheel: three packages at its top level and the files that they read."""
 
 import shutil
-import subprocess
 import sys
 import zipfile
 from importlib import metadata
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import ran
 from tests.support.service import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -31,12 +31,9 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
             shutil.copytree(here, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(here, copy / name)
-    built = subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", str(made), str(copy)],
-        capture_output=True,
-        text=True,
+    built = ran(
+        *(sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", str(made), str(copy)),
         timeout=250,
-        check=False,
     )
     assert built.returncode == 0, built.stdout[-2000:] + built.stderr[-2000:]
     (wheel,) = made.glob("spanwise-*.whl")

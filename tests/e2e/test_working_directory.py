@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import ran
 from tests.support.service import ROOT, Service, children, environment_of
 
 pytestmark = [pytest.mark.e2e]
@@ -32,15 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def in_folder(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment_of({}),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return ran(*command, cwd=folder, env=environment_of({}), timeout=300)
 
 
 def as_console_script(*arguments: str) -> list[str]:

@@ -5,12 +5,12 @@ Without node or npm a test that needs them skips, loudly; SPANWISE_REQUIRE_NODE=
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
+from tests.support.processes import ran
 from tests.support.turns import exclusive
 
 ROOT = Path(__file__).parents[2]
@@ -40,14 +40,7 @@ def installed(name: str, what: str) -> Path:
 
 
 def _install(npm: str, target: Path, what: str) -> None:
-    done = subprocess.run(
-        [npm, "ci", "--ignore-scripts"],
-        check=False,
-        cwd=target,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    done = ran(npm, "ci", "--ignore-scripts", cwd=target, timeout=100)
     if done.returncode != 0:
         _missing(what, f"npm ci failed: {done.stderr[-500:]}")
 

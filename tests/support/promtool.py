@@ -14,6 +14,7 @@ import yaml
 
 from collector.slo.alerts import ALERTS
 from collector.slo.rules import RuleGroup
+from tests.support.processes import ran
 
 Alerts = Mapping[str, Sequence[Mapping[str, str]]]
 """By alert name: the labels of each that fires."""
@@ -44,14 +45,7 @@ def promtool() -> str:
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """promtool in a folder."""
-    return subprocess.run(
-        [promtool(), *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    return ran(promtool(), *arguments, cwd=folder, timeout=100)
 
 
 def write_case(

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import ran
+
 ROOT = Path(__file__).parents[3]
 FOLDERS = {
     *(".ci", "collector", "compose", "docs", "evaluators", "examples", "helm", "locks", "scripts"),
@@ -33,14 +35,10 @@ def test_the_top_of_the_tree_holds_what_belongs_there() -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("script", ["chart", "docs", "front_picture", "site"])
 def test_help_is_no_path_for_a_script(tmp_path: Path, script: str) -> None:
-    asked = subprocess.run(
-        [sys.executable, "-m", f"scripts.{script}", "--help"],
+    asked = ran(
+        *(sys.executable, "-m", f"scripts.{script}", "--help"),
         cwd=tmp_path,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
     )
 
     assert (asked.returncode, asked.stdout[:6]) == (0, "usage:"), asked.stderr
