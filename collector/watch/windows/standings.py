@@ -12,6 +12,7 @@ from collector.records.standing import (
     WORST,
     AgentLabels,
     Drop,
+    Fault,
     Standing,
     Standings,
     VersionStanding,
@@ -79,33 +80,27 @@ def with_worst(
 ) -> dict[AgentLabels, Standing]:
     """Each fault and each fall with its worst sessions; `entries`: of a window (agent, evaluator, scope)."""
 
-    def worst_of(agent: AgentLabels, drop: Drop) -> Drop:
+    def of_drop(agent: AgentLabels, drop: Drop) -> Drop:
+        if drop.direction != "worse":
+            return drop
         seen = entries(agent, drop.evaluator, drop.scope)
         since = [each for each in seen if each.covered and each.time >= drop.since]
         ordered = sorted(since, key=lambda each: (each.score, -each.time))
         return replace(drop, worst=tuple(each.session for each in ordered[:WORST]))
 
+    def of_fault(fault: Fault, scores: Mapping[str, float]) -> Fault:
+        ordered = sorted(fault.sessions, key=lambda session: scores.get(session, 1.0))
+        return replace(fault, worst=tuple(ordered[:WORST]))
+
     found = {**standings}
     for agent, standing in standings.items():
-        falls = [each.direction == "worse" for each in standing.drops]
-        if not standing.faults and not any(falls):
-            continue
-        scored = entries(agent, RELIABILITY, "session")
-        scores = {each.session: each.score for each in scored if each.covered}
-        found[agent] = replace(
-            standing,
-            faults=tuple(
-                replace(
-                    each,
-                    worst=tuple(sorted(each.sessions, key=lambda s: scores.get(s, 1.0)))[:WORST],
-                )
-                for each in standing.faults
-            ),
-            drops=tuple(
-                worst_of(agent, drop) if falls[at] else drop
-                for at, drop in enumerate(standing.drops)
-            ),
-        )
+        drops = tuple(of_drop(agent, each) for each in standing.drops)
+        found[agent] = replace(standing, drops=drops)
+        if standing.faults:
+            scored = entries(agent, RELIABILITY, "session")
+            scores = {each.session: each.score for each in scored if each.covered}
+            faults = tuple(of_fault(each, scores) for each in standing.faults)
+            found[agent] = replace(found[agent], faults=faults)
     return found
 
 
