@@ -28,12 +28,15 @@ FAULTS = (Exception, SystemExit, KeyboardInterrupt)
 """What a third party's code may raise that is its own outcome: no Ctrl-C reaches a judge process."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class _JudgedEvaluator:
     """One evaluator, the arguments it has so far and the questions still open."""
 
     configured: Configured
-    questions: dict[str, tuple[str, type[Block]]]
+    unexpected: str | None  # why it does not apply: nothing is expected of the subject
+    questions: dict[str, tuple[str, type[Block]]] = field(
+        default_factory=dict[str, tuple[str, type[Block]]]
+    )
     """By key in the answer: parameter name and block; blocks that are known without asking are not in it."""
     arguments: dict[str, object] = field(default_factory=dict[str, object])
     missing: Missing | None = None
@@ -56,21 +59,15 @@ class JudgedRun:
 
     async def outcomes(self, resources: Mapping[Any, object]) -> tuple[Outcome, ...]:
         """One per due evaluator, in order. `resources`: further resources by type; None = there is none of it."""
-        outcomes: dict[int, Outcome] = {}
-        states: dict[int, _JudgedEvaluator] = {}
-        for at, configured in enumerate(self.due):
-            why = self._unexpected(configured.spec, resources)
-            if why is None:
-                states[at] = _JudgedEvaluator(configured=configured, questions={})
-            else:
-                outcomes[at] = not_applicable(configured, "no_expectations", why)
-        await self._extract(states.values())
-        for state in states.values():
+        states = [
+            _JudgedEvaluator(each, self._unexpected(each.spec, resources)) for each in self.due
+        ]
+        expected = [each for each in states if each.unexpected is None]
+        await self._extract(expected)
+        for state in expected:
             self._prepare(state, resources)
-        await self._judge(list(states.values()))
-        for at, state in states.items():
-            outcomes[at] = await self._outcome(state, resources)
-        return tuple(outcomes[at] for at in range(len(self.due)))
+        await self._judge(expected)
+        return tuple([await self._outcome(each, resources) for each in states])
 
     def _unexpected(self, spec: Spec, resources: Mapping[Any, object]) -> str | None:
         kinds = set(spec.resources.values())
@@ -226,6 +223,8 @@ class JudgedRun:
     # --- outcomes -----------------------------------------------------------------------------------------------------
 
     async def _outcome(self, state: _JudgedEvaluator, resources: Mapping[Any, object]) -> Outcome:
+        if state.unexpected is not None:
+            return not_applicable(state.configured, "no_expectations", state.unexpected)
         return self._annotated(state, await self._scored(state), resources)
 
     async def _scored(self, state: _JudgedEvaluator) -> Outcome:
