@@ -6,6 +6,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from collector.base.clock import Clock, next_tick
@@ -305,20 +306,20 @@ class PollingReader:
         return order[self._rotated :] + order[: self._rotated]
 
 
+@dataclass(slots=True)
 class _PollBuffer:
     """Collects the records of one poll, up to its limits."""
 
-    def __init__(self, max_records: int) -> None:
-        self.records: list[Record] = []
-        self.positions: dict[int, int] = {}
-        self.ends: dict[int, float] = {}
-        self.lost: dict[int, int] = {}
-        self._max_records = max_records
-        self._size = 0
+    max_records: int
+    records: list[Record] = field(default_factory=list[Record])
+    positions: dict[int, int] = field(default_factory=dict[int, int])
+    ends: dict[int, float] = field(default_factory=dict[int, float])
+    lost: dict[int, int] = field(default_factory=dict[int, int])
+    _size: int = 0
 
     @property
     def space(self) -> int:
-        return self._max_records - len(self.records)
+        return self.max_records - len(self.records)
 
     @property
     def full(self) -> bool:
