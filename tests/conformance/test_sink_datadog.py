@@ -11,7 +11,7 @@ from collector.sinks.datadog import DatadogSink, label_of
 from tests.support.signals import hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract
 from tests.support.tools.scores import published_signals
-from tests.support.tools.stub import Reply, SessionFilter, stub
+from tests.support.tools.stub import Reply, Request, stub
 from tests.support.tools.stubbed import StubbedTool, said
 from tests.support.tools.tool import check_bodies
 
@@ -26,7 +26,7 @@ class Datadog(StubbedTool):
     def sink(self) -> DatadogSink:
         return DatadogSink(DatadogSinkConfig.model_validate(self.settings), timeout=2.0)
 
-    def take(self, asked: SessionFilter) -> Reply:
+    def take(self, asked: Request) -> Reply:
         if asked.path != "/api/intake/llm-obs/v2/eval-metric":
             return said(404, {"errors": ["Not found"]})
         data = asked.body["data"]

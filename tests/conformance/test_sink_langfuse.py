@@ -14,7 +14,7 @@ from collector.sinks.port import Refused
 from tests.support.signals import encode, hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract, published
 from tests.support.tools.scores import published_signals
-from tests.support.tools.stub import Reply, SessionFilter, Stub, stub
+from tests.support.tools.stub import Reply, Request, Stub, stub
 from tests.support.tools.stubbed import StubbedTool, said
 from tests.support.tools.tool import check_bodies
 
@@ -28,7 +28,7 @@ class NewServer(StubbedTool):
         settings = LangfuseSinkConfig.model_validate({"endpoint": self.stub.url, **KEYS})
         return LangfuseSink(settings, timeout=2.0)
 
-    def take(self, asked: SessionFilter) -> Reply:
+    def take(self, asked: Request) -> Reply:
         if asked.method == "DELETE":
             return Reply(200)
         if asked.path != "/api/public/scores":
@@ -49,7 +49,7 @@ class NewServer(StubbedTool):
 class OldServer(NewServer):
     """Takes one object there, and events elsewhere."""
 
-    def take(self, asked: SessionFilter) -> Reply:
+    def take(self, asked: Request) -> Reply:
         if asked.path == "/api/public/scores" and isinstance(asked.body, list):
             return said(400, {"message": "Invalid request data"})
         if asked.path != "/api/public/ingestion":

@@ -13,7 +13,7 @@ from collector.sinks.langsmith import LangsmithSink
 from tests.support.signals import hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract
 from tests.support.tools.scores import published_signals
-from tests.support.tools.stub import Reply, SessionFilter, stub
+from tests.support.tools.stub import Reply, Request, stub
 from tests.support.tools.stubbed import StubbedTool, said
 from tests.support.tools.tool import check_bodies
 
@@ -31,7 +31,7 @@ class LangSmith(StubbedTool):
     def sink(self) -> LangsmithSink:
         return LangsmithSink(LangsmithSinkConfig.model_validate(self.settings), timeout=2.0)
 
-    def take(self, asked: SessionFilter) -> Reply:
+    def take(self, asked: Request) -> Reply:
         if asked.method == "POST":
             if asked.body["run_id"] == str(uuid.UUID(UNKNOWN)):
                 return said(404, {"detail": "Run not found"})

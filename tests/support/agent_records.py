@@ -23,15 +23,8 @@ def claude_span(
     id_: int, kind: str, start: int, end: int, *, parent: int = 0, **attributes: Any
 ) -> SpanSpec:
     """A beta span of Claude Code."""
-    return SpanSpec(
-        id=id_,
-        parent=parent,
-        name=f"claude_code.{kind}",
-        start=start,
-        end=end,
-        scope=CLAUDE_SPANS,
-        attributes={"span.type": kind, "session.id": "s-1", **_dotted(attributes)},
-    )
+    given = {"span.type": kind, "session.id": "s-1", **_dotted(attributes)}
+    return _span(id_, f"claude_code.{kind}", start, end, parent, CLAUDE_SPANS, given)
 
 
 def codex(id_: int, event: str, at: int, **attributes: Any) -> SpanSpec:
@@ -50,20 +43,13 @@ def gemini_span(
     id_: int, operation: str, start: int, end: int, *, parent: int = 0, **attributes: Any
 ) -> SpanSpec:
     """A span of Gemini CLI."""
-    return SpanSpec(
-        id=id_,
-        parent=parent,
-        name=operation,
-        start=start,
-        end=end,
-        scope=GEMINI,
-        attributes={
-            "gen_ai.operation.name": operation,
-            "gen_ai.conversation.id": "g-1",
-            "gen_ai.agent.name": "gemini-cli",
-            **_dotted(attributes),
-        },
-    )
+    given = {
+        "gen_ai.operation.name": operation,
+        "gen_ai.conversation.id": "g-1",
+        "gen_ai.agent.name": "gemini-cli",
+        **_dotted(attributes),
+    }
+    return _span(id_, operation, start, end, parent, GEMINI, given)
 
 
 def qwen(id_: int, event: str, at: int, *, of: int = 0, **attributes: Any) -> SpanSpec:
@@ -76,15 +62,8 @@ def qwen_span(
     id_: int, name: str, start: int, end: int, *, parent: int = 0, **attributes: Any
 ) -> SpanSpec:
     """A span of Qwen Code."""
-    return SpanSpec(
-        id=id_,
-        parent=parent,
-        name=f"qwen-code.{name}",
-        start=start,
-        end=end,
-        scope=QWEN,
-        attributes={"session.id": "q-1", **_dotted(attributes)},
-    )
+    given = {"session.id": "q-1", **_dotted(attributes)}
+    return _span(id_, f"qwen-code.{name}", start, end, parent, QWEN, given)
 
 
 def words(
@@ -107,14 +86,21 @@ def words(
 def _record(
     id_: int, event: str, at: int, scope: str, attributes: dict[str, Any], of: int = 0
 ) -> SpanSpec:
+    given = {**attributes, "spanwise.log.event": event}
+    return _span(id_, event, at, at, of or _NOBODY + id_, scope, given)
+
+
+def _span(
+    id_: int, name: str, start: int, end: int, parent: int, scope: str, attributes: dict[str, Any]
+) -> SpanSpec:
     return SpanSpec(
         id=id_,
-        parent=of or _NOBODY + id_,
-        name=event,
-        start=at,
-        end=at,
+        parent=parent,
+        name=name,
+        start=start,
+        end=end,
         scope=scope,
-        attributes={**attributes, "spanwise.log.event": event},
+        attributes=attributes,
     )
 
 

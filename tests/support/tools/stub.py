@@ -30,7 +30,7 @@ TAKEN = {
 """What each kind of target of notices answers to one that it takes."""
 
 
-class SessionFilter(NamedTuple):
+class Request(NamedTuple):
     """A request."""
 
     method: str
@@ -46,12 +46,12 @@ class Stub:
     """What was asked, and what is answered: `replies` in turn, then what `answer` says."""
 
     url: str = ""
-    requests: list[SessionFilter] = field(default_factory=list[SessionFilter])
+    requests: list[Request] = field(default_factory=list[Request])
     replies: list[Reply] = field(default_factory=list[Reply])
-    answer: Callable[[SessionFilter], Reply] = lambda _asked: Reply()
+    answer: Callable[[Request], Reply] = lambda _asked: Reply()
     over: threading.Event = field(default_factory=threading.Event)
 
-    def reply(self, asked: SessionFilter) -> Reply:
+    def reply(self, asked: Request) -> Reply:
         """The answer to a request."""
         self.requests.append(asked)
         return self.replies.pop(0) if self.replies else self.answer(asked)
@@ -72,7 +72,7 @@ async def stub() -> AsyncGenerator[Stub]:
             except ValueError:
                 body = None
             headers = {key.lower(): value for key, value in self.headers.items()}
-            reply = made.reply(SessionFilter(self.command, self.path, body, headers, raw))
+            reply = made.reply(Request(self.command, self.path, body, headers, raw))
             if reply.hangs:
                 made.over.wait(20)
                 self.close_connection = True

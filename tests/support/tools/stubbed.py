@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from collector.sinks.port import Sink
 from tests.support.signals import encode, signal
-from tests.support.tools.stub import Reply, SessionFilter, Stub
+from tests.support.tools.stub import Reply, Request, Stub
 
 
 class StubbedTool:
@@ -23,7 +23,7 @@ class StubbedTool:
         """See `FarEnd`; a test that does not run the suite closes it before anything that may skip."""
         raise NotImplementedError
 
-    def take(self, asked: SessionFilter) -> Reply:
+    def take(self, asked: Request) -> Reply:
         """What the tool does with a request."""
         raise NotImplementedError
 
@@ -31,7 +31,7 @@ class StubbedTool:
         """The id of the signal in what was taken."""
         raise NotImplementedError
 
-    def answer(self, asked: SessionFilter) -> Reply:
+    def answer(self, asked: Request) -> Reply:
         """See `Stub`."""
         if self.broken:
             return Reply(503, "away")
