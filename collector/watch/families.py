@@ -7,23 +7,17 @@ class FaultFamilies:
     """What is not watched, or no longer."""
 
     def __init__(self, telemetry: Telemetry) -> None:
-        self._watches = telemetry.counter(
+        self.watches = telemetry.counter(
             "fault_watches_dropped", "Fault watches that were forgotten, by reason.", "reason"
         )
-        self._sessions = telemetry.counter(
+        """By reason: `max_tools`, of a tool that is used less than another; `forgotten`, of an agent without labels."""
+        self.sessions = telemetry.counter(
             "fault_sessions_dropped", "Sessions that enter no fault watch, by reason.", "reason"
         )
+        """By reason: `max_settling`, too many sessions of the agent settle at once."""
         for reason in ("max_tools", "forgotten"):
-            self._watches.labels(reason)
-        self._sessions.labels("max_settling")
-
-    def drop_watches(self, reason: str, count: int) -> None:
-        """`max_tools`: those of a tool that is used less than another; `forgotten`: of an agent without labels."""
-        self._watches.labels(reason).inc(count)
-
-    def drop_session(self, reason: str) -> None:
-        """`max_settling`: too many sessions of the agent settle at once."""
-        self._sessions.labels(reason).inc()
+            self.watches.labels(reason)
+        self.sessions.labels("max_settling")
 
 
 class RankingFamilies:

@@ -94,10 +94,10 @@ class FaultReader(Consumer):
         self._stored = self._clock()
         self._faults.expire()
         for agent in self._faults:
-            self._families.drop_watches("max_tools", agent.watches_dropped)
+            self._families.watches.labels("max_tools").inc(agent.watches_dropped)
             agent.watches_dropped = 0
         forgotten = self._faults.forget(self._holds)
-        self._families.drop_watches("forgotten", sum(each.size for each in forgotten))
+        self._families.watches.labels("forgotten").inc(sum(each.size for each in forgotten))
         records, commits = self._faults.table.pending(), self._offsets.commits()
         if records or commits:
             await self._retry.log(
@@ -119,7 +119,7 @@ class FaultReader(Consumer):
             return
         labels = self._label(work.service, work.agent)
         if not self._faults.offer(labels, work, record.time, partition, offset):
-            self._families.drop_session("max_settling")
+            self._families.sessions.labels("max_settling").inc()
 
     async def _restore(self) -> None:
         self._faults.clear()
