@@ -7,13 +7,12 @@ again; the jobs behind it lose nothing.
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import msgspec
 
 from collector.base.child import Child
 from collector.base.plugins import OFF, PluginSwitch
-from collector.base.telemetry import Telemetry
-from collector.config.tree import Config
 from collector.reading.port import PluginJob
 from collector.reading.processes import Processes, ProcessWorkers, Task
 from collector.reading.worker import InlineWorkers
@@ -29,32 +28,21 @@ _UNSTARTABLE = Failure(type="unstartable", message="its process did not start: t
 _outcome = msgspec.msgpack.Decoder(Outcome).decode
 
 
+@dataclass(kw_only=True)
 class PluginProcesses(Processes):
     """Runs the evaluators of one third party; a process is started for the first job."""
+
+    due: Mapping[str, Configured]  # its evaluators by name
+    least: int  # of processes that wait for no other to be held up
+    switch: PluginSwitch
 
     _task = "plug-ins"
     _meanwhile = "its evaluators say nothing until one starts"
     _one_by_one = True
 
-    def __init__(
-        self,
-        config: Config,
-        package: str,
-        due: Mapping[str, Configured],
-        *,
-        count: int,
-        turn: asyncio.Semaphore,
-        switch: PluginSwitch,
-        telemetry: Telemetry,
-    ) -> None:
-        """`due`: its evaluators by name. `count`: of processes that wait for no other to be held up."""
-        super().__init__(
-            config, count=count + SPARE, package=package, turn=turn, telemetry=telemetry
-        )
-        self._what = f"The process of `{package}`"
-        self._due = due
-        self._least = count
-        self._switch = switch
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._what = f"The process of `{self.package}`"
         self._busy: dict[int, float] = {}  # number of a process -> since when it has its job
 
     async def plugin(self, job: PluginJob) -> Outcome:
@@ -62,11 +50,11 @@ class PluginProcesses(Processes):
         (task,) = await self._answered([job])
         if (answer := task.answer.result()) is not None:
             return _outcome(answer)
-        return failed(self._due[job.evaluator], task.lost or _UNSTARTABLE)
+        return failed(self.due[job.evaluator], task.lost or _UNSTARTABLE)
 
     async def _needed(self, number: int) -> None:
         await self._any_waits()
-        while number >= self._least and not self._are_held_up(number):
+        while number >= self.least and not self._are_held_up(number):
             await asyncio.sleep(HELD_UP / 4)
             await self._any_waits()
 
@@ -83,8 +71,8 @@ class PluginProcesses(Processes):
 
     def _is_refused(self, task: Task) -> bool:
         name = _evaluator(task)
-        task.timeout = self._switch.limit(name, self._due[name].timeout)
-        if is_off := name in self._switch.off:
+        task.timeout = self.switch.limit(name, self.due[name].timeout)
+        if is_off := name in self.switch.off:
             task.lost = OFF
             task.resolve(None)
         return is_off
@@ -99,9 +87,9 @@ class PluginProcesses(Processes):
 
     def _is_tried_again(self, task: Task, *, hung: bool) -> bool:
         name = _evaluator(task)
-        subject = f"{self._due[name].spec.scope} of `{task.service}`"
+        subject = f"{self.due[name].spec.scope} of `{task.service}`"
         late = task.timeout if hung else None
-        task.lost = self._switch.blame(name, subject=subject, late=late)
+        task.lost = self.switch.blame(name, subject=subject, late=late)
         return False
 
     def _note_end(self, number: int, child: Child, reason: str) -> None:

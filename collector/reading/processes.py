@@ -13,6 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
 
 import msgspec
 from msgspec.structs import replace
@@ -77,41 +78,29 @@ class Task:
             self.answer.set_result(answer)
 
 
+@dataclass(kw_only=True)
 class Processes:
     """Child processes that answer jobs. The queue is bounded by its callers, who wait for their answers."""
+
+    config: Config
+    count: int
+    telemetry: Telemetry
+    package: str = ""  # the third party whose evaluators the children run; empty: they run ours
+    turn: AbstractAsyncContextManager[object] = field(default_factory=nullcontext)  # see `Child`
+    job_timeout: float = JOB_TIMEOUT
+    up: Callable[[], None] = lambda: None  # called whenever a worker becomes ready for jobs
+    down: Callable[[], None] = lambda: None  # called whenever one has ended
 
     _what = "Evaluator worker"
     _task = "worker"
     _meanwhile = "nothing is scored and /readyz stays 503 until one starts"
     _one_by_one = False  # whether a child has one job at a time
 
-    def __init__(
-        self,
-        config: Config,
-        *,
-        count: int,
-        telemetry: Telemetry,
-        package: str = "",
-        turn: AbstractAsyncContextManager[object] = nullcontext(),  # noqa: B008 - it has no state
-        job_timeout: float = JOB_TIMEOUT,
-        up: Callable[[], None] = lambda: None,
-        down: Callable[[], None] = lambda: None,
-    ) -> None:
-        """`up` is called whenever a worker becomes ready for jobs, `down` whenever one has ended.
-
-        `package`: the third party whose evaluators the children run; empty: they run ours. `turn`: see
-        `Child`.
-        """
-        self._settings = msgspec.json.encode(reader_settings(config, package))
-        self._package = package
-        self._start_timeout = IMPORT_TIMEOUT if package else START_TIMEOUT
-        self._turn = turn
-        self._count = count
-        self._restarts = PoolFamilies(telemetry).worker_restarts
-        self._timeout = job_timeout
-        self._up = up
-        self._down = down
-        self._queue: JobQueue[Task] = JobQueue(config.fairness.share)
+    def __post_init__(self) -> None:
+        self._settings = msgspec.json.encode(reader_settings(self.config, self.package))
+        self._start_timeout = IMPORT_TIMEOUT if self.package else START_TIMEOUT
+        self._restarts = PoolFamilies(self.telemetry).worker_restarts
+        self._queue: JobQueue[Task] = JobQueue(self.config.fairness.share)
         self._waiting = asyncio.Event()
         self._keepers: list[asyncio.Task[None]] = []
         self._asked: set[Task] = set()
@@ -124,7 +113,7 @@ class Processes:
         """Start the children. Jobs may be sent at once; they wait until a worker is ready."""
         self._keepers = [
             asyncio.create_task(self._keep(number), name=f"{self._task} {number}")
-            for number in range(self._count)
+            for number in range(self.count)
         ]
 
     async def watch(self) -> None:
@@ -150,7 +139,7 @@ class Processes:
     async def _answered(self, jobs: Sequence[Job]) -> Sequence[Task]:
         if self._has_given_up:
             raise Retryable(_STOPS)
-        tasks = [Task(job, self._timeout) for job in jobs]
+        tasks = [Task(job, self.job_timeout) for job in jobs]
         self._asked.update(tasks)
         now = asyncio.get_running_loop().time()
         for task in tasks:
@@ -186,15 +175,15 @@ class Processes:
                 "collector.reading.worker",
                 self._settings,
                 self._start_timeout,
-                self._turn,
-                bool(self._package),
+                self.turn,
+                bool(self.package),
             )
             is_up = False
             try:
                 async with child:
                     is_up = True
                     self.pids[number] = child.pid
-                    self._up()
+                    self.up()
                     self._charge(number, loop.time())
                     while True:
                         answered += await self._send(number, child, await self._take())
@@ -204,10 +193,10 @@ class Processes:
                 pass
             finally:
                 self.pids.pop(number, None)
-                self._down()
+                self.down()
             self._restarts.labels(reason).inc()
             self._note_end(number, child, reason if is_up else "never_up")
-            if answered or (self._package and is_up and number in self._lost):
+            if answered or (self.package and is_up and number in self._lost):
                 restarts.reset()
             else:
                 await restarts.sleep()
@@ -221,7 +210,7 @@ class Processes:
         """A batch of jobs, at least one, for which a caller waits."""
         while True:
             await self._any_waits()
-            parts = len(self._queue) if self._one_by_one else self._count
+            parts = len(self._queue) if self._one_by_one else self.count
             batch = self._queue.take(asyncio.get_running_loop().time(), workers=parts)
             if wanted := [task for task in batch if task.is_wanted and not self._is_refused(task)]:
                 return wanted
@@ -304,23 +293,13 @@ class Processes:
         )
 
 
+@dataclass(kw_only=True)
 class ProcessWorkers(Processes):
-    def __init__(
-        self,
-        config: Config,
-        plan: Plan,
-        *,
-        count: int,
-        telemetry: Telemetry,
-        job_timeout: float = JOB_TIMEOUT,
-        up: Callable[[], None] = lambda: None,
-        down: Callable[[], None] = lambda: None,
-    ) -> None:
-        super().__init__(
-            config, count=count, telemetry=telemetry, job_timeout=job_timeout, up=up, down=down
-        )
-        self._plan = plan
-        self._summariser = Summariser(config.tasks.read_only)
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._summariser = Summariser(self.config.tasks.read_only)
 
     async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace]:
         tasks = await self._answered(jobs)
@@ -331,7 +310,7 @@ class ProcessWorkers(Processes):
 
     def _died_on(self, job: ReadJob) -> PackedTrace:
         trace, changed = job.kept(bare_trace(job.trace_id, job.closed, "worker_died"))
-        outcomes = unread_outcomes(self._plan, "worker_died")
+        outcomes = unread_outcomes(self.plan, "worker_died")
         return packed(trace, outcomes, job, self._summariser, session_changed=changed)
 
     async def glance(self, job: GlanceJob) -> GlanceResult:

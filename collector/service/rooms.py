@@ -17,7 +17,7 @@ from collector.judging.judge_process import JudgeProcess
 from collector.judging.judging_room import JudgingRoom
 from collector.judging.port import Job, JobDone, JudgeLateError, TraceJob
 from collector.log.port import TRACES, Lag, Log
-from collector.reading.plugin_processes import LEAST, PluginProcesses, WorkersAndPlugins
+from collector.reading.plugin_processes import LEAST, SPARE, PluginProcesses, WorkersAndPlugins
 from collector.reading.port import PluginJob, Workers, reader_settings
 from collector.reading.processes import ProcessWorkers
 from collector.reading.worker import InlineWorkers, JobRunner
@@ -268,16 +268,20 @@ def start_workers(
         if in_this_process or not plan.plugins:
             return workers
     else:
-        workers = ProcessWorkers(config, plan, count=count, telemetry=telemetry, up=up, down=down)
+        workers = ProcessWorkers(
+            config=config, plan=plan, count=count, telemetry=telemetry, up=up, down=down
+        )
         workers.start()
     packages = by_package(plan.plugins)
     turn = asyncio.Semaphore(LEAST)  # so that a hundred of them leave some CPU to our own workers
+    each_has = max(1, max(LEAST, config.worker_count) // max(1, len(packages)))
     pools = {
         package: PluginProcesses(
-            config,
-            package,
-            due,
-            count=max(1, max(LEAST, config.worker_count) // len(packages)),
+            config=config,
+            package=package,
+            due=due,
+            count=each_has + SPARE,
+            least=each_has,
             turn=turn,
             switch=switch or PluginSwitch(),
             telemetry=telemetry,

@@ -48,7 +48,7 @@ async def scored(pool: ProcessWorkers, *jobs: ReadJob) -> list[tuple[Outcome, ..
 async def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ProcessWorkers]:
     monkeypatch.setenv("PYTHONPATH", str(plugin.obeying_reader(tmp_path / "installed")))
     plan = plan_from(CONFIG)
-    pool = ProcessWorkers(CONFIG, plan, count=1, telemetry=Telemetry(), job_timeout=5.0)
+    pool = ProcessWorkers(config=CONFIG, plan=plan, count=1, telemetry=Telemetry(), job_timeout=5.0)
     pool.start()
     yield pool
     await pool.close()

@@ -27,7 +27,7 @@ def job() -> ReadJob:
 
 
 async def test_jobs_that_are_not_answered_at_a_stop_fail_and_wait_in_the_log() -> None:
-    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
+    pool = ProcessWorkers(config=CONFIG, plan=plan_from(CONFIG), count=1, telemetry=Telemetry())
     asked = asyncio.ensure_future(pool.read([job(), job()]))
     await asyncio.sleep(0)
 
@@ -42,7 +42,7 @@ async def test_jobs_that_are_not_answered_at_a_stop_fail_and_wait_in_the_log() -
 
 
 async def test_a_caller_that_is_cancelled_is_cancelled() -> None:
-    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
+    pool = ProcessWorkers(config=CONFIG, plan=plan_from(CONFIG), count=1, telemetry=Telemetry())
     asked = asyncio.ensure_future(pool.read([job()]))
     await asyncio.sleep(0)
 
@@ -75,7 +75,7 @@ async def test_a_worker_that_ctrl_c_ends_as_it_starts_is_no_error(
     monkeypatch.setattr(EndsAtStart, "code", code, raising=False)
     monkeypatch.setattr(processes, "Child", EndsAtStart)
     caplog.set_level(logging.INFO)
-    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
+    pool = ProcessWorkers(config=CONFIG, plan=plan_from(CONFIG), count=1, telemetry=Telemetry())
 
     pool.start()
     while not caplog.records:  # noqa: ASYNC110 - a few turns of the loop
@@ -100,7 +100,7 @@ async def test_a_worker_that_cannot_be_executed_says_at_once_what_the_system_sai
     if mode is not None:
         python.touch(mode)
     monkeypatch.setattr(sys, "executable", str(python))
-    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=1, telemetry=Telemetry())
+    pool = ProcessWorkers(config=CONFIG, plan=plan_from(CONFIG), count=1, telemetry=Telemetry())
 
     pool.start()
     async with asyncio.timeout(10):
@@ -123,7 +123,7 @@ async def test_the_end_of_a_task_that_keeps_a_worker_is_seen(
             raise KeyError("which")
 
     monkeypatch.setattr(processes, "Child", Unforeseen)
-    pool = ProcessWorkers(CONFIG, plan_from(CONFIG), count=2, telemetry=Telemetry())
+    pool = ProcessWorkers(config=CONFIG, plan=plan_from(CONFIG), count=2, telemetry=Telemetry())
     pool.start()
 
     async with asyncio.timeout(5):
