@@ -3,7 +3,7 @@
 import pytest
 
 from evaluators.model import Trace
-from tests.support.conventions import ROOT, asks, chat, says
+from tests.support.conventions import CHAT, ROOT, asks, says
 from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import CALL
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact, dump, one_call
@@ -128,16 +128,12 @@ def test_a_function_response_of_an_error(response: dict[str, str], error: str | 
     part = {"type": "tool_call_response", "id": "c1", "response": response}
     trace = trace_of(
         ROOT,
-        chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")}),
-        chat(
-            3,
-            3,
-            4,
-            attributes={
-                "gen_ai.input.messages": dump([{"role": "user", "parts": [part]}]),
-                "gen_ai.output.messages": says(),
-            },
-        ),
+        {**CHAT, "gen_ai.output.messages": asks("c1")},
+        {
+            **CHAT,
+            "gen_ai.input.messages": dump([{"role": "user", "parts": [part]}]),
+            "gen_ai.output.messages": says(),
+        },
     )
 
     assert one_call(trace).error == error

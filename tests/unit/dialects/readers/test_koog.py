@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.conventions import chat, tool
+from tests.support.conventions import CHAT, chat, tool
 from tests.support.dialect_spans import NAME, trace_of
 from tests.support.weather import one_call
 
@@ -19,7 +19,7 @@ def test_a_mask_is_no_content(mask: str) -> None:
     call = {"gen_ai.tool.call.arguments": mask, "gen_ai.tool.call.result": mask}
     trace = trace_of(
         {NAME: "invoke_agent helper", **hidden, "gen_ai.operation.name": "invoke_agent"},
-        chat(2, 1, 2, attributes={**hidden, "gen_ai.usage.input_tokens": "5"}),
+        {**CHAT, **hidden, "gen_ai.usage.input_tokens": "5"},
         tool("get_weather", **call),
     )
 

@@ -6,26 +6,22 @@ from typing import Any
 import pytest
 
 from evaluators.model import JSON, Trace
-from tests.support.conventions import ROOT, asks, chat, says
+from tests.support.conventions import CHAT, ROOT, asks, says
 from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import CALL
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
 from tests.support.whole_traces import HISTORY, PROMPT, SCHEMA, assert_whole_turn, flattened, usages
 
+DECORATOR = "traceloop.tracer"
 
-def entity(span: int, kind: str, name: str, **more: Any) -> SpanSpec:
-    attributes = {
-        "traceloop.span.kind": kind,
-        "traceloop.entity.name": name,
-        **more.pop("attributes", {}),
-    }
-    return SpanSpec(id=span, name=f"{name}.{kind}", attributes=attributes, **more)
+
+def entity(kind: str, name: str) -> dict[str, Any]:
+    """The attributes of a span, with its name."""
+    return {NAME: f"{name}.{kind}", "traceloop.span.kind": kind, "traceloop.entity.name": name}
 
 
 def test_tools_of_a_responses_call_which_states_no_request_type() -> None:
-    trace = trace_of(
-        chat(2, 1, 2, attributes={"gen_ai.system": "openai", "llm.request.functions.0.name": "f"})
-    )
+    trace = trace_of({}, {**CHAT, "gen_ai.system": "openai", "llm.request.functions.0.name": "f"})
 
     assert [tool.name for tool in trace.tools_offered] == ["f"]
 
@@ -42,7 +38,7 @@ BESIDE: list[JSON] = [
 def test_tools_stand_beside_the_messages_of_a_models_step(given: JSON) -> None:
     call = {"llm.request.type": "chat", "traceloop.entity.input": dump(given)}
 
-    trace = trace_of(entity(1, "task", "OpenAI", attributes=call))
+    trace = trace_of({**entity("task", "OpenAI"), **call})
 
     assert [tool.name for tool in trace.tools_offered] == ["f"]
 
@@ -51,28 +47,17 @@ def test_a_failed_call_without_a_span_is_not_its_repetition() -> None:
     failed = [{"type": "tool_result", "tool_use_id": "c1", "content": "too slow", "is_error": True}]
     trace = trace_of(
         ROOT,
-        chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")}),
-        chat(
-            3,
-            5,
-            6,
-            attributes={
-                "gen_ai.input.messages": dump([{"role": "user", "content": failed}]),
-                "gen_ai.output.messages": asks("c2"),
-            },
-        ),
-        entity(
-            4,
-            "tool",
-            "get_weather",
-            parent=1,
-            start=7,
-            end=8,
-            attributes={
-                "traceloop.entity.input": dump({"args": [], "kwargs": ARGUMENTS}),
-                "traceloop.entity.output": dump(RESULT),
-            },
-        ),
+        {**CHAT, "gen_ai.output.messages": asks("c1")},
+        {
+            **CHAT,
+            "gen_ai.input.messages": dump([{"role": "user", "content": failed}]),
+            "gen_ai.output.messages": asks("c2"),
+        },
+        {
+            **entity("tool", "get_weather"),
+            "traceloop.entity.input": dump({"args": [], "kwargs": ARGUMENTS}),
+            "traceloop.entity.output": dump(RESULT),
+        },
     )
 
     first, second = trace.tool_calls
@@ -88,22 +73,14 @@ def test_a_tool_node_answers_for_the_span_of_a_tool_that_failed() -> None:
         "kwargs": {"content": "too slow", "type": "tool", "tool_call_id": "c1", "status": "error"},
     }
     trace = trace_of(
-        entity(
-            1,
-            "task",
-            "tools",
-            attributes={"traceloop.entity.output": dump({"outputs": {"messages": [message]}})},
-            end=9,
-        ),
-        entity(
-            2,
-            "tool",
-            "get_weather",
-            parent=1,
-            start=1,
-            end=2,
-            attributes={"traceloop.entity.input": dump({"inputs": ARGUMENTS, "input_str": ""})},
-        ),
+        {
+            **entity("task", "tools"),
+            "traceloop.entity.output": dump({"outputs": {"messages": [message]}}),
+        },
+        {
+            **entity("tool", "get_weather"),
+            "traceloop.entity.input": dump({"inputs": ARGUMENTS, "input_str": ""}),
+        },
     )
 
     call = one_call(trace)
@@ -119,7 +96,7 @@ def test_a_tool_node_answers_for_the_span_of_a_tool_that_failed() -> None:
 )
 def test_agno_shows_its_result_of_a_function(shown: str, result: str, error: str | None) -> None:
     output = f"{shown} updated_session_state=None images=None"
-    trace = trace_of(entity(1, "tool", "f", attributes={"traceloop.entity.output": output}))
+    trace = trace_of({**entity("tool", "f"), "traceloop.entity.output": output})
 
     call = one_call(trace)
     assert (call.result, call.error) == (result, error)
@@ -146,16 +123,8 @@ def test_the_workflow_step_of_llama_index_that_calls_a_tool(name: str, given: An
     }
     trace = trace_of(
         ROOT,
-        chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")}),
-        entity(
-            3,
-            "task",
-            name,
-            parent=1,
-            start=3,
-            end=4,
-            attributes={**given, "traceloop.entity.output": dump(output)},
-        ),
+        {**CHAT, "gen_ai.output.messages": asks("c1")},
+        {**entity("task", name), **given, "traceloop.entity.output": dump(output)},
     )
 
     call = one_call(trace)
@@ -163,29 +132,21 @@ def test_the_workflow_step_of_llama_index_that_calls_a_tool(name: str, given: An
     assert call.error == "too slow"
 
 
-def task(attributes: dict[str, Any]) -> Trace:
-    asked = chat(2, 1, 2, attributes={"gen_ai.output.messages": asks("c1")})
-    scope = "traceloop.tracer"
-    return trace_of(
-        ROOT,
-        asked,
-        entity(3, "task", "get_weather", parent=1, scope=scope, start=3, end=4, **attributes),
+def test_a_tool_under_the_task_decorator() -> None:
+    asked = {**CHAT, "gen_ai.output.messages": asks("c1")}
+    given = {"traceloop.span.kind": "task", "traceloop.entity.name": "get_weather"}
+    failed = SpanSpec(
+        id=3, parent=1, scope=DECORATOR, start=3, attributes=given, status=2, message="too slow"
     )
 
-
-def test_a_tool_under_the_task_decorator() -> None:
-    trace = task({"status": 2, "message": "too slow"})
-
-    call = one_call(trace)
+    call = one_call(trace_of(ROOT, asked, failed))
     assert (call.id, call.arguments, call.error) == ("c1", ARGUMENTS, "too slow")
 
 
 def test_a_task_that_no_model_asked_for_is_no_tool() -> None:
-    scope = "traceloop.tracer"
-    output = {"traceloop.entity.output": dump("done")}
-    trace = trace_of(ROOT, entity(2, "task", "clean", parent=1, scope=scope, attributes=output))
+    done = {**entity("task", "clean"), "traceloop.entity.output": dump("done")}
 
-    assert trace.tool_calls == ()
+    assert trace_of(ROOT, done, scope=DECORATOR).tool_calls == ()
 
 
 def test_a_result_under_the_other_of_a_calls_two_ids() -> None:
@@ -204,18 +165,8 @@ def test_a_result_under_the_other_of_a_calls_two_ids() -> None:
     )
     trace = trace_of(
         ROOT,
-        chat(
-            2,
-            1,
-            2,
-            attributes={"gen_ai.output.messages": dump([{"role": "assistant", "parts": both}])},
-        ),
-        chat(
-            3,
-            3,
-            4,
-            attributes={"gen_ai.input.messages": dump(history), "gen_ai.output.messages": says()},
-        ),
+        {**CHAT, "gen_ai.output.messages": dump([{"role": "assistant", "parts": both}])},
+        {**CHAT, "gen_ai.input.messages": dump(history), "gen_ai.output.messages": says()},
     )
 
     assert [(call.name, call.result) for call in trace.tool_calls] == [("f", "one"), ("g", "two")]
@@ -223,19 +174,15 @@ def test_a_result_under_the_other_of_a_calls_two_ids() -> None:
 
 def crew(tasks: str, description: str) -> Trace:
     return trace_of(
-        entity(1, "workflow", "crew", attributes={"crewai.crew.tasks": tasks}, end=9),
-        entity(2, "task", "t", parent=1, attributes={"crewai.task.description": description}),
-        chat(
-            3,
-            1,
-            2,
-            attributes={
-                "gen_ai.input.messages": dump(
-                    [{"role": "user", "content": f"Current Task: {description}"}]
-                ),
-                "gen_ai.output.messages": says(),
-            },
-        ),
+        {**entity("workflow", "crew"), "crewai.crew.tasks": tasks},
+        {**entity("task", "t"), "crewai.task.description": description},
+        {
+            **CHAT,
+            "gen_ai.input.messages": dump(
+                [{"role": "user", "content": f"Current Task: {description}"}]
+            ),
+            "gen_ai.output.messages": says(),
+        },
     )
 
 
@@ -260,16 +207,12 @@ def test_a_task_of_two_places_is_the_question_as_it_stands() -> None:
 
 def test_an_agent_that_names_its_model_is_no_model_call() -> None:
     trace = trace_of(
-        entity(
-            1,
-            "agent",
-            "clerk",
-            attributes={
-                "gen_ai.request.model": "gpt-4o-mini",
-                "gen_ai.response.model": "gpt-4o-mini",
-                "crewai.agent.tools": dump([{"name": "f", "description": "d"}]),
-            },
-        )
+        {
+            **entity("agent", "clerk"),
+            "gen_ai.request.model": "gpt-4o-mini",
+            "gen_ai.response.model": "gpt-4o-mini",
+            "crewai.agent.tools": dump([{"name": "f", "description": "d"}]),
+        }
     )
 
     assert (trace.agent, trace.model_calls) == ("clerk", ())
@@ -339,28 +282,14 @@ def test_llamaindex_without_spans_of_its_model_has_question_and_answer_in_its_ev
     begun: dict[str, Any] = {"input": [message("user", QUESTION)], "current_agent_name": "clerk"}
     ended: dict[str, Any] = {"result": {"response": message("assistant", ANSWER), "tool_calls": []}}
     called = {"traceloop.entity.output": dump({"tool_name": "get_weather", "tool_output": RESULT})}
+    step = entity("task", "BaseWorkflowAgent")
     trace = trace_of(
-        entity(1, "workflow", "FunctionAgent", attributes={"traceloop.entity.output": dump(ended)}),
-        *(
-            entity(
-                number,
-                "task",
-                "BaseWorkflowAgent",
-                parent=1,
-                start=number,
-                scope="opentelemetry.instrumentation.llamaindex",
-                attributes={"traceloop.entity.output": dump(said)},
-            )
-            for number, said in ((2, begun), (3, begun), (9, ended))
-        ),
-        entity(
-            5,
-            "task",
-            "BaseWorkflowAgent",
-            parent=1,
-            start=5,
-            attributes={"tool.name": "get_weather", "tool.arguments": dump(ARGUMENTS), **called},
-        ),
+        {**entity("workflow", "FunctionAgent"), "traceloop.entity.output": dump(ended)},
+        {**step, "traceloop.entity.output": dump(begun)},
+        {**step, "traceloop.entity.output": dump(begun)},
+        {**step, "tool.name": "get_weather", "tool.arguments": dump(ARGUMENTS), **called},
+        {**step, "traceloop.entity.output": dump(ended)},
+        scope="opentelemetry.instrumentation.llamaindex",
     )
 
     assert (trace.input, trace.output, trace.agent) == (QUESTION, ANSWER, "clerk")
@@ -369,7 +298,7 @@ def test_llamaindex_without_spans_of_its_model_has_question_and_answer_in_its_ev
 
 def test_the_agent_of_a_decorated_workflow_is_the_graph_inside() -> None:
     node = {"traceloop.association.properties.langgraph_node": "model"}
-    around = entity(1, "workflow", "support_chat")
-    assert trace_of(around, entity(2, "workflow", "helper", parent=1)).agent == "support_chat"
-    inside = entity(3, "task", "model", parent=2, attributes=node)
-    assert trace_of(around, entity(2, "workflow", "helper", parent=1), inside).agent == "helper"
+    around, helper = entity("workflow", "support_chat"), entity("workflow", "helper")
+    inside = SpanSpec(id=3, parent=2, attributes={"traceloop.span.kind": "task", **node})
+    assert trace_of(around, helper).agent == "support_chat"
+    assert trace_of(around, helper, inside).agent == "helper"

@@ -1,64 +1,60 @@
 """Where Claude Code's records and spans belong."""
 
+from dataclasses import dataclass, field
 from typing import Any
-
-import pytest
 
 from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 from evaluators.dialects.turns.registry import agent_of_span, place_record, place_span
+from tests.support.table import for_each
 
-SCOPE = "com.anthropic.claude_code.events"
 SPANS = "com.anthropic.claude_code.tracing"
+OWN = Place(session="s", turn="p", owns_trace=True)
+PROMPT = Place(session="s", turn="p", owns_trace=True, is_prompt=True)
+REPORT = Place(session="s", turn="p", owns_trace=True, is_helper=True)
+BUILTIN = {"command_source": "builtin", "prompt": "/exit"}
 
 
-def placed(name: str, **attributes: Any) -> Place | Dropped | None:
-    given = {"session.id": "s", "prompt.id": "p", **attributes}
-    return place_record(AgentEvent(name=name, time_unix_nano=1, scope=SCOPE, attributes=given))
+@dataclass(frozen=True)
+class Record:
+    why: str
+    name: str
+    place: Place | Dropped
+    more: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-def place(name: str, **attributes: Any) -> Place:
-    found = placed(name, **attributes)
-    assert isinstance(found, Place)
-    return found
+@for_each(
+    "record",
+    [
+        Record("a prompt begins a turn", "user_prompt", PROMPT, {"prompt": "Hello"}),
+        Record("the prefix does not matter", "claude_code.user_prompt", PROMPT),
+        Record("a result names the turn", "tool_result", OWN),
+        Record("a report is no turn", "user_prompt", REPORT, {"prompt": "<task-notification>\n<"}),
+        Record("about the program", "plugin_loaded", "diagnostics"),
+        Record("about the program", "managed_settings_resolved", "diagnostics"),
+        Record("about the program", "retention_sweep", "diagnostics"),
+        *(
+            Record("answered here", "user_prompt", "diagnostics", {"command_name": name, **BUILTIN})
+            for name in ("exit", "context")
+        ),
+        Record("for the model", "user_prompt", PROMPT, {"command_name": "init", **BUILTIN}),
+        Record(
+            "a person's own command",
+            "user_prompt",
+            PROMPT,
+            {"command_name": "exit", "command_source": "custom"},
+        ),
+        Record("without a session", "user_prompt", "diagnostics", {"session.id": ""}),
+    ],
+)
+def test_where_a_record_belongs(record: Record) -> None:
+    event = AgentEvent(
+        name=record.name,
+        time_unix_nano=1,
+        scope="com.anthropic.claude_code.events",
+        attributes={"session.id": "s", "prompt.id": "p", **record.more},
+    )
 
-
-def test_every_record_of_a_prompt_names_its_turn() -> None:
-    prompt, result = place("user_prompt", prompt="Hello"), place("tool_result")
-
-    assert (prompt.session, prompt.turn, prompt.is_prompt) == ("s", "p", True)
-    assert (result.session, result.turn, result.is_prompt) == ("s", "p", False)
-    assert prompt.owns_trace
-    assert result.owns_trace
-
-
-def test_the_prefix_of_an_event_does_not_matter() -> None:
-    assert place("claude_code.user_prompt", prompt="Hello").is_prompt
-
-
-def test_what_a_helper_reports_is_no_turn() -> None:
-    report = place("user_prompt", prompt="<task-notification>\n<task-id>a1")
-
-    assert (report.is_prompt, report.is_helper, report.turn) == (False, True, "p")
-
-
-@pytest.mark.parametrize("name", ["plugin_loaded", "managed_settings_resolved", "retention_sweep"])
-def test_what_is_about_the_program_itself_is_dropped(name: str) -> None:
-    assert placed(name) == "diagnostics"
-
-
-def test_a_command_that_the_program_answers_itself_is_dropped_and_one_for_the_model_is_not() -> (
-    None
-):
-    builtin = {"command_source": "builtin", "prompt": "/exit"}
-
-    assert placed("user_prompt", command_name="exit", **builtin) == "diagnostics"
-    assert placed("user_prompt", command_name="context", **builtin) == "diagnostics"
-    assert place("user_prompt", command_name="init", **builtin).is_prompt
-    assert place("user_prompt", command_name="exit", command_source="custom").is_prompt
-
-
-def test_a_record_without_a_session_is_dropped() -> None:
-    assert placed("user_prompt", **{"session.id": ""}) == "diagnostics"
+    assert place_record(event) == record.place, record.why
 
 
 def test_a_span_is_of_its_session_and_which_turn_others_tell() -> None:
