@@ -6,6 +6,7 @@ import difflib
 import inspect
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -55,7 +56,7 @@ class Configured:
     """False: its value has no calibrated scale here; it is measured, and neither passes nor fails."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """Everything that runs, in order of name."""
 
@@ -68,11 +69,11 @@ class Plan:
     ranked: tuple[Configured, ...] = ()
     """Session evaluators that rank a session among earlier ones."""
 
-    @property
-    def running(self) -> Iterator[tuple[Configured, type[Running]]]:
-        """The session evaluators that keep a state, with its class."""
+    @cached_property
+    def running(self) -> tuple[tuple[Configured, type[Running]], ...]:
+        """The session evaluators that keep a state, with its class; each trace asks for them."""
         states = ((each, each.spec.running) for each in self.session)
-        return ((each, state) for each, state in states if state is not None)
+        return tuple((each, state) for each, state in states if state is not None)
 
     def __iter__(self) -> Iterator[Configured]:
         return chain(self.trace, self.session, self.judged, self.plugins, self.ranked)
