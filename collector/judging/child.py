@@ -255,6 +255,7 @@ class JudgeJobRunner:
             session_id=job.session_id,
             agent=traces[-1].agent if traces else job.service,
             closed=job.closed,
+            turns=job.turns,
         )
         return await judge_session(
             due,

@@ -7,19 +7,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from collector.config.tree import JudgeConfig
+from collector.config.plan import plan_settings
+from collector.config.tree import Config, JudgeConfig
 from collector.judging.answer_cache import AnswerCache
+from collector.judging.child import JudgeJobRunner
 from collector.judging.judge_client import BudgetGate, JudgeClientPool
-from collector.judging.port import CallFinished, FromJudge, ReserveBudget
+from collector.judging.port import CallFinished, FromJudge, ReserveBudget, SessionJob
+from evaluators import Judge, Score, Session, evaluator
+from evaluators.declare import declared
 from evaluators.judging.answers import read_object
 from evaluators.judging.embedding import Embedded
 from evaluators.judging.judge import judge_trace
 from evaluators.judging.prompt import Answer, JudgeError, Prompt
 from evaluators.judging.rubric_judge import rubric_judge
 from evaluators.plan import Configured
-from tests.support.evaluating import a_trace
+from tests.support.evaluating import a_trace, a_turn
 
 PROMPT = Prompt(name="p", system="s", user="u", schema=None, digest="d")
 
@@ -327,3 +332,30 @@ async def test_no_vectors_beyond_the_budget(tmp_path: Path) -> None:
         await stand.clients.for_subject("me", 7).embed(["a"])
     assert caught.value.type == "budget"
     assert not vectors.asked
+
+
+async def test_a_session_evaluator_that_asks_a_judge_sees_the_turns(tmp_path: Path) -> None:
+    async def turns_seen(session: Session, *, judge: Judge) -> Score:
+        await asyncio.sleep(0)
+        return Score(value=1.0, metadata={"turns": [each.trace_id for each in session.turns]})
+
+    spec = declared(evaluator(version="1")(turns_seen))
+    assert spec is not None
+    spec = replace(spec, method="custom")
+    due = Configured(spec=spec, options={}, threshold=None, options_digest="")
+    config = Config()
+    pool = Stand(tmp_path, FakeProvider()).clients
+    job = SessionJob(
+        id=1,
+        owner="o",
+        service="bot",
+        agent="desk",
+        session_id="s-1",
+        closed="idle",
+        traces=(msgspec.Raw(msgspec.msgpack.encode(a_trace(input="Where?", output="There."))),),
+        turns=(a_turn("t-1", 1, {}), a_turn("t-2", 2, {})),
+    )
+
+    done = await JudgeJobRunner(config, pool, [due], plan_settings(config)).run(job)
+
+    assert [each.metadata for each in done.outcomes] == [{"turns": ["t-1", "t-2"]}]
