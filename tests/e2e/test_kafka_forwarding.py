@@ -1,6 +1,7 @@
 """Three members forward from a Kafka log: one is killed, all are restarted, and every kept trace arrives whole."""
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import time
@@ -8,6 +9,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
@@ -16,11 +19,11 @@ from tests.support.fleet import Fleet, send
 from tests.support.otlp import body, span
 from tests.support.otlp_backend import Backend, http_backend
 from tests.support.received_log import spans_of
-from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kafka]
 SHARE = 0.3
 TRACES = 150
+PARTITIONS = 6
 ROLES = ("receive", "assemble", "score")
 
 
@@ -53,8 +56,21 @@ def arrived(backend: Backend) -> dict[bytes, list[bytes]]:
     return found
 
 
-def has_joined(service: Service) -> bool:
-    return any('group="forward.keep"' in name for name in service.metrics())
+async def until_begun(bootstrap: str, group: str) -> None:
+    """Until the group has a place in every partition: what was written before is not its own."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    places = 0
+    try:
+        async with asyncio.timeout(90):
+            while places < PARTITIONS:
+                with contextlib.suppress(
+                    KafkaError
+                ):  # a broker that has just begun has no coordinator
+                    places = len(await admin.list_consumer_group_offsets(group))
+                await asyncio.sleep(0.1)
+    finally:
+        await admin.close()
 
 
 @pytest.mark.timeout(300)
@@ -65,10 +81,10 @@ async def test_members_that_die_and_restart_lose_no_kept_trace_and_send_no_other
     async with http_backend() as backend:
         forward = {"endpoint": backend.endpoint, "protocol": "http", "keep": keep}
         settings = (f"forward={json.dumps(forward)}",)
-        with Fleet(tmp_path, kafka) as fleet:
+        with Fleet(tmp_path, kafka, partitions=PARTITIONS) as fleet:
             members = [fleet.add(f"member-{n}", *ROLES, settings=settings) for n in range(3)]
-            for each in members:
-                each.wait_for("its partitions", lambda each=each: has_joined(each), 60)
+            for group in ("forward", "forward.keep"):
+                await until_begun(kafka, fleet.prefix + group)
 
             def happens() -> None:
                 time.sleep(3)
