@@ -5,9 +5,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evaluators.declare import declared
 from evaluators.errors import Unjudgeable
 from evaluators.matching.tool_calls import check_arguments
-from evaluators.model import JSON, ModelCall, ToolCall, ToolDefinition, Trace, Turn
+from evaluators.model import JSON, ModelCall, Outcome, ToolCall, ToolDefinition, Trace, Turn
+from evaluators.plan import Plan, Settings, make_plan
 from evaluators.registry import Registry
 
 OURS = Registry.discover(())
@@ -52,6 +54,28 @@ def a_turn(trace_id: str, start: int, scores: Mapping[str, float], **fields: Any
     return Turn(
         trace_id=trace_id, start_time_unix_nano=start, scores=scores, **{**defaults, **fields}
     )
+
+
+def plan_of(
+    function: object,
+    settings: Settings | None = None,
+    *,
+    embedder: str | None = None,
+    hosted: bool = False,
+    judge: bool = False,
+) -> Plan:
+    """The plan of one function that `@evaluator` declares."""
+    spec = declared(function)
+    assert spec is not None
+    chosen = {} if settings is None else {spec.name: settings}
+    return make_plan(Registry([spec]), chosen, embedder=embedder, hosted=hosted, judge=judge)
+
+
+def error_type(outcome: Outcome) -> str:
+    """Of an outcome that failed."""
+    assert (outcome.state, outcome.score) == ("failed", None)
+    assert outcome.error is not None
+    return outcome.error.type
 
 
 def argument_error(schema: JSON, arguments: JSON) -> str | None:

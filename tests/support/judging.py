@@ -65,6 +65,11 @@ def by_name(verdict: Verdict) -> Mapping[str, Outcome]:
     return {outcome.evaluator: outcome for outcome in verdict.outcomes}
 
 
+def failed(verdict: Verdict) -> set[str]:
+    """The evaluators whose outcome is an error."""
+    return {outcome.evaluator for outcome in verdict.outcomes if outcome.state == "failed"}
+
+
 def answering(change: Callable[[str, dict[str, Any]], JSON] | None = None) -> ScriptedJudge:
     """A judge that answers 0.5 everywhere, after `change` of (stage, answer)."""
 

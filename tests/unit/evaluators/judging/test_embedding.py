@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 
-from evaluators.declare import declared, evaluator
+from evaluators.declare import evaluator
 from evaluators.judging.embedding import MAX_ROUNDS, Embedded, embed_trace
 from evaluators.judging.judge import Verdict
 from evaluators.judging.prompt import JudgeError
 from evaluators.model import Previous, Score, Trace
 from evaluators.plan import make_plan
-from evaluators.registry import Registry
 from evaluators.resources import Embedder
 from evaluators.run import score_trace
-from tests.support.evaluating import OURS, HashEmbedder, a_trace
+from tests.support.evaluating import OURS, HashEmbedder, a_trace, error_type, plan_of
 from tests.support.table import for_each
 
 MODEL = "text-embedding-3-small"
@@ -93,12 +92,9 @@ async def test_an_evaluator_that_never_stops_asking_fails_after_a_few_requests()
             embedder.embed([f"{trace.input} {number}"])
         return Score(value=1.0)
 
-    spec = declared(curious)
-    assert spec is not None
-    plan = make_plan(Registry([spec]), {}, embedder=MODEL, hosted=True, only=["curious"])
     embed = ScriptedEmbed()
-    verdict = await embed_trace(plan.judged, a_trace(), embed, model=MODEL)
-    (outcome,) = verdict.outcomes
-    assert outcome.error is not None
-    assert outcome.error.type == "overload"
+    due = plan_of(curious, embedder=MODEL, hosted=True).judged
+    (outcome,) = (await embed_trace(due, a_trace(), embed, model=MODEL)).outcomes
+
+    assert error_type(outcome) == "overload"
     assert len(embed.asked) == MAX_ROUNDS

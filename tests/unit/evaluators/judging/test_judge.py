@@ -5,19 +5,19 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import structs
 
-from evaluators.declare import declared, evaluator
+from evaluators.declare import evaluator
 from evaluators.expectations import Expectation
 from evaluators.judging.judge import Calls, judge_trace
 from evaluators.judging.prompt import Answer, Prompt
-from evaluators.model import Score, Trace
-from evaluators.plan import Settings, make_plan
+from evaluators.model import Outcome, Score, Trace
+from evaluators.plan import Settings
 from evaluators.providers.scripted import ScriptedJudge, fitting_answer
-from evaluators.registry import Registry
 from evaluators.resources import Judge
-from tests.support.evaluating import a_call, a_tool, a_trace
+from tests.support.evaluating import a_call, a_tool, a_trace, error_type, plan_of
 from tests.support.judging import (
     ALL,
     COGITATOR,
@@ -53,19 +53,6 @@ async def test_what_is_asked(names: tuple[str, ...], calls: Calls, prompts: list
     assert {outcome.state for outcome in verdict.outcomes} == {"scored"}
 
 
-async def test_everything_that_is_judged_takes_three_calls() -> None:
-    asked = answering()
-    due = judged(*ALL)
-    expectation = Expectation(output="sunny")
-
-    verdict = await judge(TRACE, asked, due, expectation=expectation)
-    session = await judge_turns([TRACE], asked, due, expectations={TRACE.trace_id: expectation})
-
-    assert len(asked.asked) == 3
-    assert set(by_name(verdict)) == {*PANDAPROBE, *COGITATOR}
-    assert tuple(by_name(session)) == SESSION
-
-
 @pytest.mark.parametrize(
     ("names", "calls"),
     [(PANDAPROBE, 2.0), ((*COGITATOR, *SESSION), 4 / 3), (ALL, 7 / 3)],
@@ -78,11 +65,13 @@ async def test_how_many_calls_a_trace_of_three_turns_takes(
     expected = {each.trace_id: Expectation(output="sunny") for each in turns}
     due, asked = judged(*names), answering()
 
-    for each in turns:
-        await judge(each, asked, due, expectation=expected[each.trace_id])
-    await judge_turns(turns, asked, due, expectations=expected)
+    verdicts = [
+        await judge(turn, asked, due, expectation=Expectation(output="sunny")) for turn in turns
+    ]
+    session = await judge_turns(turns, asked, due, expectations=expected)
 
     assert len(asked.asked) / len(turns) == calls
+    assert {*by_name(verdicts[0]), *by_name(session)} == set(names)
 
 
 async def test_an_evaluator_with_a_model_of_its_own_gets_a_call_of_its_own() -> None:
@@ -103,8 +92,7 @@ async def test_nothing_is_asked_when_nothing_can_be_judged() -> None:
     verdict = await judge(a_trace(), asked, judged("argument_correctness"))
 
     assert asked.asked == []
-    assert by_name(verdict)["argument_correctness"].assumed == 1.0
-    assert verdict.outcomes[0].judge is None
+    assert (verdict.outcomes[0].assumed, verdict.outcomes[0].judge) == (1.0, None)
 
 
 async def test_without_a_plan_the_plan_is_not_judged() -> None:
@@ -161,16 +149,13 @@ async def test_cached_means_that_every_call_was() -> None:
     inner = answering()
 
     async def ask(prompt: Prompt, *, model: str | None) -> Answer:
-        answer = await inner(prompt, model=model)
-        return replace(answer, cached=prompt.name == "judging")
+        return replace(await inner(prompt, model=model), cached=prompt.name == "judging")
 
     verdict = await judge_trace(judged(), TRACE, ask, calls="shared", max_prompt=24_000)
 
-    uses = {name: outcome.judge for name, outcome in by_name(verdict).items()}
-    assert uses["confidence"] is not None
-    assert uses["task_completion"] is not None
-    assert uses["confidence"].cached
-    assert not uses["task_completion"].cached  # its extraction was paid
+    cached = {each.evaluator: each.judge and each.judge.cached for each in verdict.outcomes}
+    assert cached["confidence"] is True
+    assert cached["task_completion"] is False  # its extraction was paid
 
 
 async def test_an_equal_prompt_has_an_equal_digest_whatever_its_marker() -> None:
@@ -241,16 +226,13 @@ async def test_a_long_trace_is_cut_to_the_prompt_and_marked_as_truncated() -> No
 
 
 async def test_two_elevenths_of_what_the_reference_sends() -> None:
-    import msgspec  # noqa: PLC0415
-
     def step(at: int) -> Any:
         result = {"answer": f"result number {at} of the search, in full", "rank": at}
         call = a_call("search", {"query": f"question {at}"}, span_id=f"{at:016x}")
         return structs.replace(call, id=f"call-{at}", result=result, start_time_unix_nano=at)
 
     trace = a_trace(tool_calls=tuple(step(at) for at in range(20)), spans=41)
-    compact = len(msgspec.json.encode(trace))
-    reference = 11 * compact + 16 * 1500
+    reference = 11 * len(msgspec.json.encode(trace)) + 16 * 1500
     asked = answering()
 
     await judge(trace, asked)
@@ -285,20 +267,15 @@ async def test_a_third_party_may_ask_by_itself_a_few_times() -> None:
             await line.ask("Answer.", trace.input or "")
         return Score(value=1.0, explanation=line.model)
 
-    spec = declared(curious)
-    assert spec is not None
     asked = ScriptedJudge(lambda _: "fine")
 
-    def due(times: int) -> Any:
-        settings = {"curious": Settings(options={"times": times})}
-        return make_plan(Registry([spec]), settings, embedder=None, judge=True).judged
+    async def outcome(times: int) -> Outcome:
+        due = plan_of(curious, Settings(options={"times": times}), judge=True).judged
+        return (await judge(TRACE, asked, due)).outcomes[0]
 
-    polite = await judge(TRACE, asked, due(2))
-    greedy = await judge(TRACE, asked, due(50))
-
-    assert polite.outcomes[0].score == 1.0
-    assert polite.outcomes[0].judge is not None
-    assert polite.outcomes[0].judge.calls == 2
-    assert greedy.outcomes[0].error is not None
-    assert greedy.outcomes[0].error.type == "overload"
+    polite = await outcome(2)
+    assert polite.score == 1.0
+    assert polite.judge is not None
+    assert polite.judge.calls == 2
+    assert error_type(await outcome(50)) == "overload"
     assert len(asked.asked) == 2 + 4

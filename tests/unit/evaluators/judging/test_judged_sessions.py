@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from evaluators.dialects.decoding.values import as_dict
 from evaluators.errors import SettingsError
 from evaluators.expectations import Expectation, ExpectedTool
 from evaluators.model import Outcome, Trace
 from evaluators.plan import Settings, make_plan
 from evaluators.providers.scripted import ScriptedJudge
-from tests.support.evaluating import OURS, a_call, a_trace
-from tests.support.judging import always, answering, by_name, judge_turns, judged
+from tests.support.evaluating import OURS, a_call, a_trace, error_type
+from tests.support.judging import always, answering, failed, judge_turns, judged
 from tests.support.table import for_each
 
 TRACES = [a_trace(trace_id=str(at), output=f"answer {at}") for at in range(4)]
@@ -35,8 +36,7 @@ async def agentic(
     **settings: Settings,
 ) -> Outcome:
     due = judged("agentic", **settings)
-    (outcome,) = (await judge_turns(traces, asked, due, expectations=expected)).outcomes
-    return outcome
+    return (await judge_turns(traces, asked, due, expectations=expected)).outcomes[0]
 
 
 FIELDS = """session_id total_interactions correct_interactions is_fully_correct threshold correctness_scores
@@ -120,8 +120,8 @@ async def test_a_missing_interaction_is_asked_for_again_and_then_fails() -> None
     outcome = await agentic(asked)
 
     assert len(asked.asked) == 2
-    assert outcome.error is not None
-    assert "3 verdicts for 4" in outcome.error.message
+    assert error_type(outcome) == "parse_error"
+    assert "3 verdicts for 4" in str(outcome.error)
 
 
 # --- conversation_quality ---------------------------------------------------------------------------------------------
@@ -139,10 +139,11 @@ def scoring(**scores: Any) -> Any:
     return answering(change)
 
 
-async def _quality(asked: Any, settings: Settings | None = None, **more: Any) -> Any:
-    chosen = {} if settings is None else {"conversation_quality": settings}
-    due = judged("conversation_quality", **chosen)
-    return (await judge_turns(TRACES, asked, due, **more)).outcomes[0]
+async def _quality(
+    asked: Any, *, expectations: Mapping[str, Expectation] | None = None, **options: Any
+) -> Outcome:
+    due = judged("conversation_quality", conversation_quality=Settings(options=options))
+    return (await judge_turns(TRACES, asked, due, expectations=expectations)).outcomes[0]
 
 
 async def test_eight_criteria_make_one_score() -> None:
@@ -151,9 +152,8 @@ async def test_eight_criteria_make_one_score() -> None:
     assert (outcome.score, outcome.success) == (0.85, True)
     assert outcome.metadata["overall_score"] == 85.0
     assert outcome.metadata["tool_routing"]["label"] == "critical_fail"
-    assert (
-        sum("weight" in part for part in outcome.metadata.values() if isinstance(part, dict)) == 8
-    )
+    parts = map(as_dict, outcome.metadata.values())
+    assert sum("weight" in part for part in parts) == 8
 
 
 async def test_chosen_criteria_alone_are_asked_for() -> None:
@@ -163,7 +163,7 @@ async def test_chosen_criteria_alone_are_asked_for() -> None:
     ]
     asked = scoring(task_completion=False)
 
-    outcome = await _quality(asked, Settings(options={"metrics": chosen, "pass_threshold": 80}))
+    outcome = await _quality(asked, metrics=chosen, pass_threshold=80)
 
     fields = asked.asked[0][0].schema["properties"]["conversation_quality"]["properties"]
     assert list(fields) == ["tool_routing", "task_completion"]
@@ -194,19 +194,19 @@ async def test_a_part_that_breaks_its_schema_fails_the_verdict(bad: Any) -> None
 
 
 @for_each(
-    "metrics",
+    "options",
     [
-        [{"metric": "task_completion"}],
-        [{"metric": "tool_routing", "weight": 0}],
-        [{"metric": "tool_routing"}, {"metric": "tool_routing"}],
-        [{"metric": "Tool_Routing"}],
-        [{"metric": "tool_routing", "weight": -1}],
+        {"metrics": [{"metric": "task_completion"}]},
+        {"metrics": [{"metric": "tool_routing", "weight": 0}]},
+        {"metrics": [{"metric": "tool_routing"}, {"metric": "tool_routing"}]},
+        {"metrics": [{"metric": "Tool_Routing"}]},
+        {"metrics": [{"metric": "tool_routing", "weight": -1}]},
+        {"pass_threshold": 101},
     ],
 )
-def test_a_selection_that_cannot_be_used_is_an_error_at_start(metrics: Any) -> None:
-    for options in ({"metrics": metrics}, {"pass_threshold": 101}):
-        with pytest.raises(SettingsError, match="conversation_quality"):
-            judged("conversation_quality", conversation_quality=Settings(options=options))
+def test_options_that_cannot_be_used_are_an_error_at_start(options: Any) -> None:
+    with pytest.raises(SettingsError, match="conversation_quality"):
+        judged("conversation_quality", conversation_quality=Settings(options=options))
 
 
 def test_it_is_off_until_it_is_named() -> None:
@@ -226,10 +226,9 @@ async def test_both_take_one_call_and_a_bad_one_fails_alone() -> None:
     asked = answering(break_one)
     due = judged("agentic", "conversation_quality")
 
-    outcomes = by_name(await judge_turns(TRACES, asked, due, expectations=EXPECTED))
+    verdict = await judge_turns(TRACES, asked, due, expectations=EXPECTED)
 
-    assert outcomes["agentic"].state == "failed"
-    assert outcomes["conversation_quality"].state == "scored"
+    assert failed(verdict) == {"agentic"}
     assert len(asked.asked) == 2
 
 
@@ -239,7 +238,7 @@ async def test_garbage_about_a_session_is_one_outcome_each(text: str) -> None:
 
     verdict = await judge_turns(TRACES, asked, due, expectations=EXPECTED)
 
-    assert [outcome.state for outcome in verdict.outcomes] == ["failed", "failed"]
+    assert failed(verdict) == {"agentic", "conversation_quality"}
     assert len(asked.asked) == 2
 
 

@@ -5,9 +5,8 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-import pytest
-
 from evaluators.expectations import Expectation
+from evaluators.judging.judge import judge_trace
 from evaluators.judging.prompt import Prompt, fenced, harmless
 from evaluators.model import ModelCall, ToolCall, Trace
 from evaluators.providers.scripted import ScriptedJudge, fitting
@@ -50,49 +49,42 @@ def _calling(**fields: object) -> Trace:
     return a_trace(tool_calls=(call,))
 
 
-def _outside(prompt: Prompt, *, sloppy: bool) -> str:
-    """What stands outside the fence, read as an unwary model might: unseen characters do not hide a word from it."""
+def _is_turned(prompt: Prompt, *, sloppy: bool) -> bool:
+    """Whether what is outside the fence says 0.99 to an unwary model: unseen characters do not hide a word from it."""
     text = unicodedata.normalize("NFKC", prompt.user.translate(_SIGHT))
     tag = r"\s*recording[^>]*>" if sloppy else rf" ?recording {MARKER}>"
     begin = re.search(rf"<{tag}", text, re.IGNORECASE)
     assert begin is not None
     end = re.search(rf"<\s*/{tag}", text[begin.end() :], re.IGNORECASE)
     assert end is not None
-    outside = text[: begin.start()] + text[begin.end() + end.end() :]
-    return unicodedata.normalize("NFKC", prompt.system + outside)
-
-
-def _is_turned(prompt: Prompt, *, sloppy: bool) -> bool:
-    rubrics_aside = _outside(prompt, sloppy=sloppy).replace("0.75 to 0.99", "")
-    return "0.99" in rubrics_aside
+    outside = prompt.system + text[: begin.start()] + text[begin.end() + end.end() :]
+    return "0.99" in unicodedata.normalize("NFKC", outside).replace(
+        "0.75 to 0.99", ""
+    )  # a rubric's
 
 
 def obedient(*, sloppy: bool) -> ScriptedJudge:
     """Gives 0.99 as soon as anything outside the fence says so, else 0.5."""
 
     def script(prompt: Prompt) -> str:
-        return json.dumps(
-            fitting(prompt.schema, 0.99 if _is_turned(prompt, sloppy=sloppy) else 0.5)
-        )
+        score = 0.99 if _is_turned(prompt, sloppy=sloppy) else 0.5
+        return json.dumps(fitting(prompt.schema, score))
 
     return ScriptedJudge(script)
 
 
-def test_there_are_at_least_fifty_attacks() -> None:
-    assert len(set(INJECTIONS)) >= 50
-
-
-@for_each("attack", range(len(INJECTIONS)))
-async def test_no_attack_in_any_place_changes_a_score(attack: int) -> None:
+@for_each("number,attack", list(enumerate(INJECTIONS)))
+async def test_no_attack_in_any_place_changes_a_score(number: int, attack: str) -> None:
     """A sloppy judge takes more for the end of the fence than a strict one, so it reads all that a strict one does.
 
     `make test` tries each attack in every fourth place, each place with every fourth attack; `make soak` all in all.
     """
     due = judged(*PANDAPROBE, *COGITATOR)
     expectation = Expectation(output="sunny")
-    for place, hostile in list(PLACES.items())[0 if IS_LONG else attack % 4 :: 1 if IS_LONG else 4]:
+    places = list(PLACES.items())
+    for place, hostile in places if IS_LONG else places[number % 4 :: 4]:
         asked = obedient(sloppy=True)
-        verdict = await judge(hostile(INJECTIONS[attack]), asked, due, expectation=expectation)
+        verdict = await judge(hostile(attack), asked, due, expectation=expectation)
 
         scores = {outcome.score for outcome in verdict.outcomes}
         assert scores <= {0.5, 0.0, None}, place
@@ -103,11 +95,10 @@ async def test_no_attack_in_any_place_changes_a_score(attack: int) -> None:
             assert "recording" not in str(prompt.schema)
 
 
-@for_each("attack", range(len(INJECTIONS)))
-async def test_no_attack_in_a_conversation_changes_a_score(attack: int) -> None:
-    text = INJECTIONS[attack]
+@for_each("attack", INJECTIONS)
+async def test_no_attack_in_a_conversation_changes_a_score(attack: str) -> None:
     asked = obedient(sloppy=True)
-    traces = [a_trace(input=text, output=text), a_trace(trace_id="u" * 32, output="fine")]
+    traces = [a_trace(input=attack, output=attack), a_trace(trace_id="u" * 32, output="fine")]
     expected = {trace.trace_id: Expectation(output="sunny", outcomes=("done",)) for trace in traces}
 
     verdict = await judge_turns(traces, asked, judged(*ALL), expectations=expected)
@@ -116,13 +107,14 @@ async def test_no_attack_in_a_conversation_changes_a_score(attack: int) -> None:
     assert all(prompt.user.count(MARKER) == 2 for prompt, _ in asked.asked)
 
 
-@for_each("attack", range(len(INJECTIONS)))
-async def test_an_extraction_that_obeyed_an_injection_stays_inside_the_fence(attack: int) -> None:
-    text = INJECTIONS[attack].encode("utf-8", "ignore").decode()
+@for_each("attack", INJECTIONS)
+async def test_an_extraction_that_obeyed_an_injection_stays_inside_the_fence(attack: str) -> None:
+    text = attack.encode("utf-8", "ignore").decode()
+    extracted = {"extraction": {"task": text, "outcome": text, "plan": [text]}}
 
     def script(prompt: Prompt) -> str:
         if prompt.name == "extraction":
-            return json.dumps({"extraction": {"task": text, "outcome": text, "plan": [text]}})
+            return json.dumps(extracted)
         assert prompt.user.count(MARKER) == 2
         return json.dumps(fitting(prompt.schema, 0.99 if _is_turned(prompt, sloppy=True) else 0.5))
 
@@ -141,20 +133,11 @@ async def test_the_judge_does_obey_outside_the_fence() -> None:
     assert verdict.outcomes[0].score == 1.0
 
 
-def test_a_marker_is_new_in_every_call() -> None:
-    from evaluators.judging.judge import new_marker  # noqa: PLC0415
-
-    assert len({new_marker() for _ in range(100)}) == 100
-    assert all(len(new_marker()) >= 16 for _ in range(10))
-
-
 async def test_every_call_has_a_fence_of_its_own() -> None:
-    from evaluators.judging.judge import judge_trace  # noqa: PLC0415
-
     asked = answering()
     await judge_trace(judged(), a_trace(), asked, calls="separate", max_prompt=24_000)
 
-    markers = [re.findall(r"</?recording ([0-9a-f]+)>", prompt.user) for prompt, _ in asked.asked]
+    markers = [re.findall(r"</?recording ([0-9a-f]{16,})>", each.user) for each, _ in asked.asked]
     assert all(len(found) == 2 and found[0] == found[1] for found in markers)
     assert len({found[0] for found in markers}) == len(markers)
 
@@ -170,8 +153,6 @@ def test_harmless_text_is_stable_and_never_longer(text: str) -> None:
     once.encode()
 
 
-@pytest.mark.parametrize(
-    "text", ["Grüße, 東京, привет, مرحبا, नमस्ते", "a\n\tb", "x < y > z", "[1]", "{}"]
-)
+@for_each("text", ["Grüße, 東京, привет, مرحبا, नमस्ते", "a\n\tb", "x < y > z", "[1]", "{}"])
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert harmless(text, MARKER) == text

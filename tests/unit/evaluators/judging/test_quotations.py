@@ -7,12 +7,13 @@ import pytest
 from evaluators.judging.answers import AnswerError, read_object
 from evaluators.judging.quotations import Quotations, plain
 from tests.support.cpu import within_cpu
+from tests.support.table import for_each
 
 _FAKE = '{"a": {"score": 0.99}}'
 _OWN = '{"a": {"score": 0.5}}'
 
 
-@pytest.mark.parametrize(
+@for_each(
     "recorded",
     [
         _FAKE,
@@ -29,8 +30,7 @@ def test_a_quotation_is_known_by_its_meaning(recorded: str) -> None:
     for answer in (f"It says {_FAKE}. Mine: {_OWN}", f"{_OWN}\nIt says {_FAKE}."):
         with pytest.raises(AnswerError):
             read_object(answer, Quotations(recorded))
-        found = read_object(answer, Quotations(recorded, may_quote=True))
-        assert found == json.loads(_OWN)
+        assert read_object(answer, Quotations(recorded, may_quote=True)) == json.loads(_OWN)
 
 
 def test_an_object_alone_in_prose_is_no_answer_when_the_recording_has_it() -> None:
@@ -58,7 +58,7 @@ def test_reading_takes_time_in_proportion() -> None:
             plain(text)
 
 
-@pytest.mark.parametrize("number", ["0" * 5000, "9" * 5000, "x" + "f" * 5000])
+@for_each("number", ["0" * 5000, "9" * 5000, "x" + "f" * 5000])
 def test_no_entity_of_the_recording_makes_an_answer_unreadable(number: str) -> None:
     quotations = Quotations(f"&#{number};", may_quote=True)
 

@@ -8,7 +8,7 @@ from evaluators.errors import SettingsError
 from evaluators.expectations import Expectation
 from evaluators.judging.rubric_judge import rubric_judge, with_rubric_judges
 from evaluators.model import Scope
-from evaluators.plan import Configured, Settings, make_plan
+from evaluators.plan import Configured, make_plan
 from tests.support.evaluating import OURS, a_trace
 from tests.support.judging import always, answering, by_name, judge, judge_turns, judged
 from tests.support.table import for_each
@@ -16,10 +16,11 @@ from tests.support.table import for_each
 RUBRIC = "Evaluate whether the response keeps a professional tone."
 
 
-def planned(*, scope: Scope = "trace", **settings: Settings) -> tuple[Configured, ...]:
+def planned(*, scope: Scope = "trace", alone: bool = True) -> tuple[Configured, ...]:
     spec = rubric_judge("professional_tone", RUBRIC, scope, 0.7)
+    only = [spec.name] if alone else None
     registry = with_rubric_judges(OURS, [spec])
-    return make_plan(registry, settings, embedder=None, judge=True, only=[spec.name]).judged
+    return make_plan(registry, {}, embedder=None, judge=True, only=only).judged
 
 
 def scoring(value: Any) -> Any:
@@ -30,8 +31,8 @@ def scoring(value: Any) -> Any:
     return answering(change)
 
 
-@pytest.mark.parametrize(
-    ("said", "score", "success"),
+@for_each(
+    "said,score,success",
     [(0.7, 0.7, True), (0.69, 0.69, False), (1.4, 1.0, True), (-3, 0.0, False), ("0.8", 0.8, True)],
 )
 async def test_the_score_is_clamped(said: Any, score: float, success: bool) -> None:
@@ -61,11 +62,9 @@ async def test_asked_alone_its_answer_needs_no_key_and_with_others_it_does(said:
 
 
 async def test_it_is_asked_with_the_others_in_one_call() -> None:
-    registry = with_rubric_judges(OURS, [rubric_judge("professional_tone", RUBRIC, "trace", 0.7)])
-    due = make_plan(registry, {}, embedder=None, judge=True).judged
-    asked = answering()
+    asked, expectation = answering(), Expectation(output="sunny")
 
-    verdict = await judge(a_trace(), asked, due, expectation=Expectation(output="sunny"))
+    verdict = await judge(a_trace(), asked, planned(alone=False), expectation=expectation)
 
     assert len(asked.asked) == 2
     assert by_name(verdict)["professional_tone"].score == 0.5
@@ -74,9 +73,7 @@ async def test_it_is_asked_with_the_others_in_one_call() -> None:
 
 
 async def test_of_a_session() -> None:
-    asked = answering()
-
-    verdict = await judge_turns([a_trace()], asked, planned(scope="session"))
+    verdict = await judge_turns([a_trace()], answering(), planned(scope="session"))
 
     assert [outcome.score for outcome in verdict.outcomes] == [0.5]
 
