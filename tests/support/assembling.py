@@ -12,10 +12,13 @@ from collector.assembly.assembler import Assembler
 from collector.base.telemetry import Telemetry
 from collector.config.tree import TraceWindow, Windows
 from collector.log.port import CLOSINGS, SPANS, TRACES
+from collector.otlp.scan import scan
+from collector.otlp.split import SplitRequest
+from collector.reading.worker import only_bytes
 from collector.records.closings import Mark, decode_mark
 from collector.records.span_refs import SpanRef
 from collector.records.traces import TraceRecord, decode_traces
-from tests.support.faulty_log import FaultyLog
+from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.keeping_log import KeepingLog
 from tests.support.reading import ReadingWorkers
 from tests.support.spans import Made, request
@@ -58,6 +61,11 @@ class Site:
         """A record of `spans` at a log time."""
         self.clock.now = max(self.clock.now, time)
         self.log.append(SPANS, request(*spans), partition=partition)
+
+    def receive(self, split: SplitRequest) -> None:
+        """What a receiver writes of a request of an agent that speaks in logs."""
+        for piece in split.pieces:
+            self.log.append(SPANS, piece.value)
 
     def assembler(self) -> Assembler:
         return Assembler(
@@ -102,9 +110,16 @@ class Site:
     async def once(self, until: float) -> None:
         """One life that reads everything, with the clock at `until`."""
         self.clock.now = max(self.clock.now, until)
-        self.log.restart()
-        async with self.running():
-            await self.polled(5)
+        await self.live(polls=5)
+
+    async def live(self, crash_at: int | None = None, *, polls: int = 6) -> None:
+        """One life, which ends at that step of its log or after so many polls."""
+        self.log.restart(crash_at=crash_at)
+        try:
+            async with self.running():
+                await self.polled(polls)
+        except* Crash:
+            pass
 
     async def drained(self, reason: Literal["shutdown", "end"] = "end") -> None:
         self.log.restart()
@@ -122,6 +137,15 @@ class Site:
             for each in record.spans
         )
         return replace(record, spans=tuple(spans))
+
+    def spans_by_trace(self) -> dict[bytes, set[bytes]]:
+        """Span ids by trace id, in the newest record of each."""
+        found: dict[bytes, set[bytes]] = {}
+        for trace_id, record in newest(self.traces()).items():
+            for piece in only_bytes(self.with_spans(record).spans) or ():
+                ids = {head.span_id for spans in scan(piece).traces.values() for head in spans}
+                found.setdefault(bytes.fromhex(trace_id), set()).update(ids)
+        return found
 
     def marks(self) -> list[Mark]:
         return [decode_mark(record.value) for record in self.log.history(CLOSINGS)]

@@ -27,7 +27,7 @@ from evaluators.model import Gap, Outcome, Root, Trace
 
 @dataclass(slots=True, kw_only=True)
 class ReadingWorkers:
-    """Answers at once, unless `gate` is closed; raises `failures` first; cannot read `poison` trace ids.
+    """Answers at once unless `gate` or `glance_gate` is closed; raises `failures` first; cannot read `poison` trace ids.
 
     An open trace of `suspicious` spans or more may run away.
     """
@@ -35,6 +35,7 @@ class ReadingWorkers:
     poison: set[bytes] = field(default_factory=set[bytes])
     failures: list[Exception] = field(default_factory=list[Exception])
     gate: asyncio.Event | None = None
+    glance_gate: asyncio.Event | None = None
     jobs: list[ReadJob] = field(default_factory=list[ReadJob])
     glances: list[GlanceJob] = field(default_factory=list[GlanceJob])
     suspicious: int = 1_000_000
@@ -56,6 +57,8 @@ class ReadingWorkers:
     async def glance(self, job: GlanceJob) -> GlanceResult:
         self.glances.append(job)
         await asyncio.sleep(0)
+        if self.glance_gate is not None:
+            await self.glance_gate.wait()
         trace = read(ReadJob(trace_id=job.trace_id, pieces=job.pieces, closed="idle"))
         return GlanceResult(record=suspect(trace, job) if trace.spans >= self.suspicious else None)
 

@@ -13,7 +13,6 @@ from collector.records.span_refs import SpanRef
 from collector.records.traces import TraceRecord, decode_traces
 from tests.support.assembling import Site
 from tests.support.examples import examples
-from tests.support.faulty_log import Crash
 from tests.support.spans import Made, child, remote, root
 
 FAR = 1e6
@@ -81,12 +80,7 @@ def undisturbed(records: list[Sent]) -> dict[tuple[str, int], set[bytes]]:
 async def live(site: Site, life: Life, *, end: float) -> None:
     """One life, cut short at its step; then the log loses whatever it may lose."""
     site.clock.now = min(site.clock.now + life.after, end)
-    site.log.restart(crash_at=life.crash_at)
-    try:
-        async with site.running():
-            await site.polled(6)
-    except* Crash:
-        pass
+    await site.live(life.crash_at)
 
 
 def disturbed(

@@ -50,7 +50,13 @@ def place(owner: Owner, segment: Segment) -> None:
             owner.hold(now, each)
 
 
-def check(arriving: list[Segment]) -> None:
+ARRIVING = st.booleans().flatmap(lambda owns: st.lists(segments(owns=owns), max_size=16))
+"""Of agents whose records own traces, and of others."""
+
+
+@settings(max_examples=examples(500), deadline=None)
+@given(arriving=ARRIVING)
+def test_every_segment_is_where_what_is_known_puts_it(arriving: list[Segment]) -> None:
     owner = Owner()
     for segment in arriving:
         place(owner, segment)
@@ -63,15 +69,3 @@ def check(arriving: list[Segment]) -> None:
     for turn in tuple(owner.closed):
         owner.forget(turn)
     assert owner.is_empty
-
-
-@settings(max_examples=examples(300), deadline=None)
-@given(arriving=st.lists(segments(owns=False), max_size=16))
-def test_every_segment_stands_where_what_is_known_puts_it(arriving: list[Segment]) -> None:
-    check(arriving)
-
-
-@settings(max_examples=examples(200), deadline=None)
-@given(arriving=st.lists(segments(owns=True), max_size=16))
-def test_also_where_records_own_traces(arriving: list[Segment]) -> None:
-    check(arriving)

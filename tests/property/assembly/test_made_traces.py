@@ -7,13 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.log.port import SPANS
-from collector.otlp.scan import scan
 from collector.otlp.split_logs import split_logs
-from collector.records.span_refs import SpanRef
-from tests.support.assembling import Site, newest
+from tests.support.assembling import Site
 from tests.support.codex_events import ASIDE, Happened, Kind, sent, turns
 from tests.support.examples import examples
-from tests.support.faulty_log import Crash
 
 FAR = 1e6
 
@@ -93,41 +90,18 @@ def arrived(story: Story, *, by_ref: bool) -> dict[bytes, set[bytes]]:
     for number, request in enumerate(story.requests):
         if number in story.crashes:
             site.clock.now = time + 0.9 * story.pauses.get(number, 0)
-            asyncio.run(_live(site, story.crashes[number]))
+            asyncio.run(site.live(story.crashes[number]))
         time += story.pauses.get(number, 0.05)
         site.clock.now = time
-        for piece in split_logs(sent(*request), max_item=1 << 20, joined=1 << 20).pieces:
-            site.log.append(SPANS, piece.value, partition=0)
+        site.receive(split_logs(sent(*request), max_item=1 << 20, joined=1 << 20))
     asyncio.run(site.once(FAR))
     assert by_ref or site.log.stored(SPANS) == [], "nothing is open: nothing is kept"
-    found: dict[bytes, set[bytes]] = {}
-    for trace_id, record in newest(site.traces()).items():
-        pieces = [each for each in site.with_spans(record).spans if not isinstance(each, SpanRef)]
-        heads = [one for each in pieces for spans in scan(each).traces.values() for one in spans]
-        found[bytes.fromhex(trace_id)] = {each.span_id for each in heads}
-    return found
+    return site.spans_by_trace()
 
 
-async def _live(site: Site, crash_at: int | None) -> None:
-    site.log.restart(crash_at=crash_at)
-    try:
-        async with site.running():
-            await site.polled(6)
-    except* Crash:
-        pass
-
-
-@settings(max_examples=examples(300), deadline=None)
-@given(story=stories(ordered=False), by_ref=st.booleans())
-def test_turns_are_the_same_in_any_order_doubled_and_with_any_crash(
-    story: Story, by_ref: bool
-) -> None:
-    assert arrived(story, by_ref=by_ref) == turns(story.events)
-
-
-@settings(max_examples=examples(300), deadline=None)
-@given(story=stories(ordered=True), by_ref=st.booleans())
-def test_turns_that_closed_before_all_of_them_came_are_revised_to_the_same(
+@settings(max_examples=examples(600), deadline=None)
+@given(story=stories(ordered=False) | stories(ordered=True), by_ref=st.booleans())
+def test_turns_are_the_same_in_any_order_doubled_with_any_crash_and_where_they_closed_meanwhile(
     story: Story, by_ref: bool
 ) -> None:
     assert arrived(story, by_ref=by_ref) == turns(story.events)

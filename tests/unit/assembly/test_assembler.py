@@ -6,13 +6,14 @@ import pytest
 
 from collector.assembly.open_trace import PIECE_COST, SPAN_COST, TRACE_COST
 from collector.assembly.service_queues import SERVICE_COST
-from collector.config.tree import TraceWindow, Windows
+from collector.config.tree import Windows
 from collector.log.port import SPANS, TRACES, Position
 from collector.records.sessions import session_key
 from evaluators.digest import trace_digest
 from tests.support.assembling import WINDOWS, Site
 from tests.support.faulty_log import unavailable
 from tests.support.spans import Made, child, request, root, span_id, trace_id
+from tests.support.table import for_each
 
 
 async def test_a_closed_trace_is_written_marked_and_committed() -> None:
@@ -113,7 +114,7 @@ async def test_a_late_score_of_its_trace_makes_no_revision_and_no_second_trace(a
     assert site.log.committed("assembly", SPANS, 0).offset == 2
 
 
-async def test_a_late_span_beside_a_late_score_makes_a_revision_without_it() -> None:
+async def test_a_late_span_beside_a_late_score_makes_a_revision_without_the_score() -> None:
     site = Site()
     site.send(100, root())
     await site.once(106)
@@ -127,49 +128,32 @@ async def test_a_late_span_beside_a_late_score_makes_a_revision_without_it() -> 
     assert site.count("late_spans_total", service="shop", action="score") == 2
 
 
-async def test_late_copies_make_no_revision() -> None:
-    site = Site()
+NO_REVISION: dict[str, tuple[dict[str, int], float, list[Made], str]] = {
+    "copies": ({}, 200, [child(2)], "duplicate"),
+    "too late": ({}, 707, [child(3)], "ignored"),
+    "too many revisions": ({"max_revisions": 0}, 200, [child(3)], "ignored"),
+    "the trace has expired": ({}, 200, [child(3)], "ignored"),
+    "the trace is as large as one may be": ({"max_spans": 2}, 200, [child(3)], "ignored"),
+}
+"""The windows that differ, when late spans come, which, and what is done with them."""
+
+
+@for_each("case", NO_REVISION)
+async def test_late_spans_that_make_no_revision(case: str) -> None:
+    window, at, late, action = NO_REVISION[case]
+    site = Site(windows=Windows(trace=WINDOWS.trace.model_copy(update=window)))
     site.send(100, child(2), root())
     await site.once(106)
-    site.send(200, child(2))
-
-    await site.once(206)
-
-    assert len(site.traces()) == 1
-    assert site.count("late_spans_total", service="shop", action="duplicate") == 1
-    assert site.log.committed("assembly", SPANS, 0).offset == 2
-
-
-@pytest.mark.parametrize("why", ["too late", "too many revisions", "expired"])
-async def test_late_spans_are_ignored(why: str) -> None:
-    windows = WINDOWS
-    if why == "too many revisions":
-        windows = Windows(trace=WINDOWS.trace.model_copy(update={"max_revisions": 0}))
-    site = Site(windows=windows)
-    site.send(100, root())
-    await site.once(106)
-    if why == "expired":
+    if case == "the trace has expired":
         for record in site.log.stored(TRACES):
             site.log.expire(record.position)
-    site.send(707 if why == "too late" else 200, child(2), child(3))
+    site.send(at, *late)
 
     await site.once(1000)
 
-    assert len(site.marks()) == 1
-    assert site.count("late_spans_total", service="shop", action="ignored") == 2
+    assert len(site.traces()) == len(site.marks()) == 1
+    assert site.count("late_spans_total", service="shop", action=action) == 1
     assert site.log.committed("assembly", SPANS, 0).offset == 2
-
-
-async def test_a_revision_never_outgrows_the_limits_of_a_trace() -> None:
-    site = Site(windows=Windows(trace=TraceWindow(root_grace=6, max_spans=2)))
-    site.send(100, root(), child(2))
-    site.send(101, child(3))
-
-    await site.once(200)
-
-    (record,) = site.traces()
-    assert record.trace.closed == "max_spans"
-    assert site.count("late_spans_total", service="shop", action="ignored") == 1
 
 
 async def test_a_revised_trace_stays_in_its_session() -> None:

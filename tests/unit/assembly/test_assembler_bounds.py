@@ -3,17 +3,17 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from unittest.mock import Mock
 
 import pytest
 
 from collector.assembly import closing_pipeline
 from collector.assembly.closing_pipeline import READERS
-from collector.assembly.open_trace import Closing
 from collector.base.errors import LogUnavailable
-from collector.log.port import SPANS, TRACES, Commit, Lag, New, Position
+from collector.log.port import SPANS, TRACES, Lag
 from collector.reading.port import PackedTrace, ReadJob
 from tests.support.assembling import Site
-from tests.support.faulty_log import FaultyLog, unavailable
+from tests.support.faulty_log import unavailable
 from tests.support.reading import ReadingWorkers, packed_read
 from tests.support.spans import Made, child, root, trace_id
 
@@ -27,6 +27,14 @@ async def test_workers_that_fail_are_asked_again() -> None:
     await site.once(106)
 
     assert len(site.traces()) == 1
+
+
+def with_traces(count: int) -> Site:
+    """Traces 1 to `count`, of a root each, were sent at 100."""
+    site = Site()
+    for trace in range(1, count + 1):
+        site.send(100, root(trace=trace))
+    return site
 
 
 async def test_stopping_does_not_wait_for_ever_for_a_dead_log() -> None:
@@ -45,11 +53,9 @@ async def test_stopping_does_not_wait_for_ever_for_a_dead_log() -> None:
 
 
 async def test_reading_stops_while_too_much_is_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("collector.assembly.closing_pipeline.IN_FLIGHT_TRACES", 5)
-    site = Site()
+    monkeypatch.setattr(closing_pipeline, "IN_FLIGHT_TRACES", 5)
+    site = with_traces(10)
     site.workers.gate = asyncio.Event()
-    for trace in range(1, 11):
-        site.send(100, root(trace=trace))
     async with site.running():
         site.clock.now = 106
         await site.until(lambda: len(site.workers.jobs) >= 5)
@@ -63,21 +69,12 @@ async def test_reading_stops_while_too_much_is_in_flight(monkeypatch: pytest.Mon
 
 async def test_what_is_finished_is_written_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Receivers write to the same log: a long write would keep their senders waiting."""
-    monkeypatch.setattr("collector.assembly.closing_pipeline.WRITE_BYTES", 1)
-    site = Site()
-    for trace in range(1, 6):
-        site.send(100, root(trace=trace))
-    write, portions = FaultyLog.write, list[int]()
+    monkeypatch.setattr(closing_pipeline, "WRITE_BYTES", 1)
+    site = with_traces(5)
 
-    async def noted(
-        log: FaultyLog, records: Sequence[New], commits: Sequence[Commit] = ()
-    ) -> Sequence[Position]:
-        portions.append(sum(each.topic == TRACES for each in records))
-        return await write(log, records, commits)
-
-    monkeypatch.setattr(FaultyLog, "write", noted)
     await site.once(106)
 
+    portions = [sum(each.topic == TRACES for each in new) for new, _ in site.log.calls]
     assert [each for each in portions if each] == [1] * 5
     assert len(site.traces()) == 5
 
@@ -85,11 +82,9 @@ async def test_what_is_finished_is_written_in_portions(monkeypatch: pytest.Monke
 async def test_nothing_more_is_read_while_much_waits_to_be_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("collector.assembly.closing_pipeline.BATCH_TRACES", 1)
-    monkeypatch.setattr("collector.assembly.closing_pipeline.RESULT_BYTES", 1)
-    site = Site()
-    for trace in range(1, 21):
-        site.send(100, root(trace=trace))
+    monkeypatch.setattr(closing_pipeline, "BATCH_TRACES", 1)
+    monkeypatch.setattr(closing_pipeline, "RESULT_BYTES", 1)
+    site = with_traces(20)
     async with site.running():
         await site.polled()
         site.log.write_failures = unavailable(10_000)
@@ -103,15 +98,9 @@ async def test_nothing_more_is_read_while_much_waits_to_be_written(
 
 
 async def test_many_services_cost_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    count, looked = 300, 0
-    is_ready = closing_pipeline._is_ready
-
-    def counted(closing: Closing) -> bool:
-        nonlocal looked
-        looked += 1
-        return is_ready(closing)
-
-    monkeypatch.setattr(closing_pipeline, "_is_ready", counted)
+    count = 300
+    looks = Mock(wraps=closing_pipeline._is_ready)
+    monkeypatch.setattr(closing_pipeline, "_is_ready", looks)
     site = Site()
     for trace in range(1, count + 1):
         site.send(100, Made(trace=trace, span=1, service=f"shop-{trace}"))
@@ -119,39 +108,7 @@ async def test_many_services_cost_no_more_than_one(monkeypatch: pytest.MonkeyPat
         site.clock.now = 106
         await site.until(lambda: len(site.traces()) == count)
 
-    assert looked < 100 * count
-
-
-@dataclass(slots=True, kw_only=True)
-class _SlowWorkers(ReadingWorkers):
-    """Reads the trace `slow` only once the gate is open, the others at once."""
-
-    slow: bytes
-
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace | None]:
-        if self.gate is not None and any(job.trace_id == self.slow for job in jobs):
-            await self.gate.wait()
-        return [packed_read(job) for job in jobs]
-
-
-async def test_a_slow_batch_delays_the_others_not_and_each_trace_is_written_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("collector.assembly.closing_pipeline.BATCH_TRACES", 1)
-    gate = asyncio.Event()
-    site = Site(workers=_SlowWorkers(slow=trace_id(1), gate=gate))
-    for trace in range(1, 4):
-        site.send(100, root(trace=trace))
-    async with site.running():
-        site.clock.now = 106
-        await site.until(lambda: len(site.traces()) == 2)
-        gate.set()
-        await site.until(lambda: len(site.traces()) == 3)
-        await site.polled()
-
-    assert sorted(each.trace.trace_id for each in site.traces()) == [
-        trace_id(each).hex() for each in range(1, 4)
-    ]
+    assert looks.call_count < 100 * count
 
 
 @dataclass(slots=True, kw_only=True)
@@ -168,14 +125,13 @@ class _StuckWorkers(ReadingWorkers):
 async def test_traces_of_one_service_that_take_long_hold_up_no_other_service(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("collector.assembly.closing_pipeline.BATCH_TRACES", 1)
+    monkeypatch.setattr(closing_pipeline, "BATCH_TRACES", 1)
     gate = asyncio.Event()
     workers = _StuckWorkers(gate=gate)
     site = Site(workers=workers)
-    for trace in range(1, 31):
-        site.send(100, Made(trace=trace, span=1, service="stuck"))
-    for trace in range(31, 36):
-        site.send(100, Made(trace=trace, span=1, service="modest"))
+    for trace in range(1, 36):
+        service = "stuck" if trace <= 30 else "modest"
+        site.send(100, Made(trace=trace, span=1, service=service))
     async with site.running():
         site.clock.now = 106
         await site.until(lambda: len(site.traces()) == 5)
@@ -183,43 +139,41 @@ async def test_traces_of_one_service_that_take_long_hold_up_no_other_service(
         assert sum(job.service == "stuck" for job in workers.jobs) == READERS // 2
         gate.set()
         await site.until(lambda: len(site.traces()) == 35)
+        await site.polled()
+
+    written = sorted(each.trace.trace_id for each in site.traces())
+    assert written == [trace_id(each).hex() for each in range(1, 36)], "each of them once"
 
 
-async def test_marks_are_bounded_and_evictions_counted() -> None:
+@pytest.mark.parametrize("is_open", [False, True])
+async def test_marks_are_bounded_and_where_a_reread_needs_them_the_old_trace_closes(
+    is_open: bool,
+) -> None:
     site = Site(max_marks=10)
+    if is_open:
+        site.send(100, child(2, trace=99))
     for trace in range(1, 31):
         site.send(100 + trace, root(trace=trace))
 
     await site.once(200)
     await site.once(201)
 
-    assert len(site.traces()) == 30
+    assert len(site.traces()) == 30 + is_open
     assert site.count("marks_evicted_total") >= 20
+    assert site.count("traces_closed_total", service="shop", reason="memory") == is_open
 
 
-async def test_marks_that_rereads_need_are_not_evicted_the_old_trace_closes_instead() -> None:
-    site = Site(max_marks=10)
-    site.send(100, child(2, trace=99))
-    for trace in range(1, 31):
-        site.send(100 + trace, root(trace=trace))
-
-    await site.once(200)
-    await site.once(201)
-
-    assert len(site.traces()) == 31
-    assert site.count("traces_closed_total", service="shop", reason="memory") == 1
-
-
-async def test_a_drain_at_the_end_writes_in_the_order_of_start() -> None:
-    site = Site(partitions=3)
+@pytest.mark.parametrize("by_ref", [False, True])
+async def test_a_drain_at_the_end_writes_in_the_order_of_start(by_ref: bool) -> None:
+    site = Site(partitions=3, by_ref=by_ref)
     for trace, start in enumerate([50, 10, 30, 10, 20], 1):
         parent = 7 if trace == 3 else 0
         site.send(100, Made(trace=trace, span=1, parent=parent, start=start), partition=trace % 3)
 
     await site.drained("end")
 
-    assert [job.trace_id[-1] for job in site.workers.jobs] == [2, 4, 5, 3, 1]
     closed = {int(each.trace.trace_id, 16): each.trace.closed for each in site.traces()}
+    assert [*closed] == [2, 4, 5, 3, 1]
     assert closed.pop(3) == "idle"
     assert set(closed.values()) == {"root_ended"}
 

@@ -1,7 +1,6 @@
 """Open traces are looked at beside everything else: what is written of them, when, and what is passed over."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,11 +9,10 @@ import pytest
 from collector.assembly import glances
 from collector.base.errors import Retryable
 from collector.log.port import TRACES
-from collector.reading.port import GlanceJob, GlanceResult, PackedTrace, ReadJob
+from collector.reading.port import GlanceJob, GlanceResult
 from collector.records.traces import RunawayRecord, TraceRecord, decode_traces
-from tests.support.assembling import WINDOWS, Site
-from tests.support.faulty_log import Crash
-from tests.support.reading import ReadingWorkers, packed_read
+from tests.support.assembling import Site
+from tests.support.reading import ReadingWorkers
 from tests.support.spans import child, root, trace_id
 
 
@@ -64,45 +62,22 @@ async def test_a_healthy_trace_says_nothing() -> None:
     assert written(it) == []
 
 
-class _Slow(ReadingWorkers):
-    """Looks at a trace once the gate is open."""
-
-    async def glance(self, job: GlanceJob) -> GlanceResult:
-        assert self.gate is not None
-        await self.gate.wait()
-        return await super().glance(job)
-
-    async def read(self, jobs: Sequence[ReadJob]) -> Sequence[PackedTrace | None]:
-        return [packed_read(job) for job in jobs]
-
-
-async def test_a_glance_that_comes_after_the_closing_says_nothing_and_delays_nothing() -> None:
+@pytest.mark.parametrize("meanwhile", ["it closes", "another process takes its partition"])
+async def test_a_glance_that_ends_too_late_says_nothing_and_delays_nothing(meanwhile: str) -> None:
     gate = asyncio.Event()
-    it = site(workers=_Slow(suspicious=2, gate=gate))
+    it = site(workers=ReadingWorkers(suspicious=2, glance_gate=gate))
     it.send(100, child(2), child(3))
     async with it.running():
         it.clock.now = 131
         await it.polled()
-        it.send(132, root())
-        it.send(132, child(2, trace=2))
-        it.clock.now = 139
-        await it.until(lambda: len(it.traces()) == 1)
-        gate.set()
-        await it.until(lambda: it.count("trace_glances_total", result="suspect") == 1)
-        await it.polled()
-
-    assert suspects(it) == []
-
-
-async def test_what_was_seen_of_a_partition_that_another_process_owns_now_is_not_written() -> None:
-    gate = asyncio.Event()
-    it = site(workers=_Slow(suspicious=2, gate=gate))
-    it.send(100, child(2), child(3))
-    async with it.running():
-        it.clock.now = 131
-        await it.polled()
-        it.log.readers[-1].revoke(0)
-        await it.polled()
+        if meanwhile == "it closes":
+            it.send(132, root())
+            it.send(132, child(2, trace=2))
+            it.clock.now = 139
+            await it.until(lambda: len(it.traces()) == 1)
+        else:
+            it.log.readers[-1].revoke(0)
+            await it.polled()
         gate.set()
         await it.until(lambda: it.count("trace_glances_total", result="suspect") == 1)
         await it.polled()
@@ -232,20 +207,6 @@ async def test_a_trace_that_ends_its_worker_is_not_looked_at_again_and_still_clo
     assert len(workers.glances) == 1
 
 
-async def test_null_looks_never() -> None:
-    windows = WINDOWS.model_copy(
-        update={"trace": WINDOWS.trace.model_copy(update={"glance": None})}
-    )
-    workers = ReadingWorkers(suspicious=1)
-    it = Site(workers=workers, windows=windows)
-    it.send(100, child(2))
-    async with it.running():
-        it.clock.now = 300
-        await it.polled(5)
-
-    assert workers.glances == []
-
-
 @pytest.mark.parametrize("atomic", [True, False])
 def test_a_crash_at_every_single_step_repeats_the_same_bytes_and_none_behind_the_closing(
     atomic: bool,
@@ -254,9 +215,11 @@ def test_a_crash_at_every_single_step_repeats_the_same_bytes_and_none_behind_the
         it = site(atomic=atomic)
         it.send(100, child(2), child(2, trace=2))
         it.send(110, child(3), child(3, trace=2))
-        _live(it, 131, step)
+        it.clock.now = 131
+        asyncio.run(it.live(step, polls=8))
         it.send(135, child(4))
-        _live(it, 161, step)
+        it.clock.now = 161
+        asyncio.run(it.live(step, polls=8))
         it.send(170, root())
         asyncio.run(it.once(1_000))
         return it
@@ -269,19 +232,6 @@ def test_a_crash_at_every_single_step_repeats_the_same_bytes_and_none_behind_the
             key: found & wanted[key] == found for key, found in _by_revision(it).items()
         } == dict.fromkeys(wanted, True)
         _none_behind_its_closing(it)
-
-
-def _live(it: Site, now: float, step: int | None) -> None:
-    async def live() -> None:
-        it.clock.now = now
-        it.log.restart(crash_at=step)
-        try:
-            async with it.running():
-                await it.polled(8)
-        except* Crash:
-            pass
-
-    asyncio.run(live())
 
 
 def _by_revision(it: Site) -> dict[str, set[tuple[str, float, int]]]:

@@ -6,14 +6,12 @@ import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.log.port import SPANS
-from collector.otlp.scan import scan
 from collector.otlp.split_logs import split_logs, split_traces
-from collector.records.span_refs import SpanRef
 from evaluators.dialects.turns.place import turn_trace_id
-from tests.support.assembling import Site, newest
+from tests.support.assembling import Site
 from tests.support.reading import ReadingWorkers
 from tests.support.spans import Made, child, request, root, span_id, trace_id
+from tests.support.table import for_each
 
 MS = 1_000_000
 SERVICE = "shop"
@@ -58,19 +56,9 @@ def names(site: Site) -> list[tuple[str, int]]:
     return [(each.trace.trace_id, each.trace.spans) for each in site.traces()]
 
 
-def arrive(site: Site, split: bytes, *, logs: bool) -> None:
-    join = split_logs if logs else split_traces
-    for piece in join(split, max_item=1 << 20, joined=1 << 20).pieces:
-        site.log.append(SPANS, piece.value, partition=0)
-
-
-def spans_by_trace(site: Site) -> dict[bytes, set[bytes]]:
-    found: dict[bytes, set[bytes]] = {}
-    for each, record in newest(site.traces()).items():
-        pieces = [one for one in site.with_spans(record).spans if not isinstance(one, SpanRef)]
-        heads = [one for piece in pieces for spans in scan(piece).traces.values() for one in spans]
-        found[bytes.fromhex(each)] = {head.span_id for head in heads}
-    return found
+def arrive(site: Site, request: bytes, *, logs: bool) -> None:
+    split = split_logs if logs else split_traces
+    site.receive(split(request, max_item=1 << 20, joined=1 << 20))
 
 
 def test_spans_of_others_stay_in_the_trace_that_an_agents_spans_are_taken_out_of() -> None:
@@ -81,7 +69,7 @@ def test_spans_of_others_stay_in_the_trace_that_an_agents_spans_are_taken_out_of
     arrive(site, prompt("p", 60), logs=True)
     asyncio.run(site.once(1000))
 
-    found = spans_by_trace(site)
+    found = site.spans_by_trace()
     assert found[trace_id(1)] == {span_id(CALLER.span), span_id(2)}
     assert span_id(WORK) in found[turn_trace_id(SERVICE, "s", "p")]
 
@@ -100,7 +88,7 @@ def test_prompts_under_one_span_of_their_caller_have_their_own_spans(records_fir
         arrive(site, each, logs=logs)
     asyncio.run(site.once(1000))
 
-    found = spans_by_trace(site)
+    found = site.spans_by_trace()
     assert span_id(WORK) in found[turn_trace_id(SERVICE, "s", "p1")]
     assert span_id(AGAIN) in found[turn_trace_id(SERVICE, "s", "p2")]
 
@@ -111,7 +99,7 @@ def test_spans_of_which_no_record_comes_are_a_trace_of_their_own() -> None:
     arrive(site, claude_spans(Made(span=WORK, parent=1), Made(span=AGAIN, parent=WORK)), logs=False)
     asyncio.run(site.once(1000))
 
-    found = spans_by_trace(site)
+    found = site.spans_by_trace()
     assert found.pop(trace_id(1)) == {span_id(CALLER.span)}
     assert list(found.values()) == [{span_id(WORK), span_id(AGAIN)}]
 
@@ -156,36 +144,27 @@ def test_a_turn_within_a_trace_of_its_caller_does_not_take_its_id() -> None:
     assert sorted(names(site)) == sorted([(SENT, 1), (MADE, 2)])
 
 
-def test_a_turn_whose_span_never_came_has_an_id_of_ours() -> None:
-    """Its process was killed: without the root, the trace may be that of a caller."""
+@for_each(
+    "first,late,expected",
+    [
+        # Its process was killed: without the root, the trace may be that of a caller.
+        ([ITS_WORK], [], [(MADE, 2)]),
+        ([], [ITS_TURN], [(MADE, 1), (MADE, 2)]),
+        ([ITS_TURN], [ITS_WORK], [(SENT, 2), (SENT, 3)]),
+    ],
+)
+def test_a_turn_keeps_the_id_that_it_first_closed_with(
+    first: list[bytes], late: list[bytes], expected: list[tuple[str, int]]
+) -> None:
+    """One of ours, unless the span of the turn has come."""
     site = Site()
     arrive(site, prompt("p", 60), logs=True)
-    arrive(site, ITS_WORK, logs=False)
-    asyncio.run(site.once(1000))
+    for now, spans in ((500, first), (1500, late)):
+        for each in spans:
+            arrive(site, each, logs=False)
+        asyncio.run(site.once(now))
 
-    assert names(site) == [(MADE, 2)]
-
-
-def test_a_revision_keeps_the_id_that_the_trace_closed_with() -> None:
-    site = Site()
-    site.clock.now = 100
-    arrive(site, prompt("p", 60), logs=True)
-    asyncio.run(site.once(500))
-    arrive(site, ITS_TURN, logs=False)
-    asyncio.run(site.once(1500))
-    assert names(site) == [(MADE, 1), (MADE, 2)]
-
-
-def test_so_does_one_that_closed_with_the_id_of_its_trace() -> None:
-    site = Site()
-    site.clock.now = 100
-    arrive(site, prompt("p", 60), logs=True)
-    arrive(site, ITS_TURN, logs=False)
-    asyncio.run(site.once(500))
-    arrive(site, ITS_WORK, logs=False)
-    asyncio.run(site.once(1500))
-
-    assert names(site) == [(SENT, 2), (SENT, 3)]
+    assert names(site) == expected
 
 
 async def test_a_trace_reported_while_it_was_open_keeps_the_id_it_was_reported_by() -> None:

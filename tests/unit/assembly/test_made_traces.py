@@ -6,12 +6,10 @@ import pytest
 
 from collector.assembly.owner import MOST_LOOKS, Owner, alone
 from collector.log.port import SPANS
-from collector.otlp.scan import scan
 from collector.otlp.segment import Segment
 from collector.otlp.split_logs import split_logs
 from collector.records.closings import TurnFacts
-from collector.records.span_refs import SpanRef
-from tests.support.assembling import Site, newest
+from tests.support.assembling import Site
 from tests.support.codex_events import ASIDE, Happened, sent, span_id, turns
 
 P1 = Happened(1, "prompt", text="first")
@@ -22,17 +20,7 @@ W2 = Happened(5, "work", text="of the second")
 
 def send(site: Site, time: float, *events: Happened) -> None:
     site.clock.now = time
-    for piece in split_logs(sent(*events), max_item=1 << 20, joined=1 << 20).pieces:
-        site.log.append(SPANS, piece.value, partition=0)
-
-
-def spans_by_trace(site: Site) -> dict[bytes, set[bytes]]:
-    found: dict[bytes, set[bytes]] = {}
-    for trace_id, record in newest(site.traces()).items():
-        pieces = [each for each in site.with_spans(record).spans if not isinstance(each, SpanRef)]
-        heads = [one for each in pieces for spans in scan(each).traces.values() for one in spans]
-        found[bytes.fromhex(trace_id)] = {each.span_id for each in heads}
-    return found
+    site.receive(split_logs(sent(*events), max_item=1 << 20, joined=1 << 20))
 
 
 def closed(site: Site) -> list[str | None]:
@@ -47,11 +35,11 @@ def test_what_was_moved_to_an_open_turn_is_there_after_the_turn_it_came_from_has
     for each in (P1, W2, P2, W1):  # W2 belongs to P1 until P2 comes
         send(site, 100, each)
     asyncio.run(site.once(107))
-    assert set(spans_by_trace(site)) == set(turns([P1, W1])), "the first has closed"
+    assert set(site.spans_by_trace()) == set(turns([P1, W1])), "the first has closed"
 
     asyncio.run(site.once(1000))  # a new process, which reads W2 again before P2
 
-    assert spans_by_trace(site) == turns([P1, W1, P2, W2])
+    assert site.spans_by_trace() == turns([P1, W1, P2, W2])
 
 
 @pytest.mark.parametrize("drains", [False, True])
@@ -66,7 +54,7 @@ def test_what_was_moved_too_often_is_where_it_belongs_when_its_turn_is_due(drain
 
     asyncio.run(site.drained() if drains else site.once(1000))
 
-    assert spans_by_trace(site) == turns([*prompts, work])
+    assert site.spans_by_trace() == turns([*prompts, work])
 
 
 def test_nothing_is_held_once_every_turn_is_written() -> None:
@@ -75,7 +63,7 @@ def test_nothing_is_held_once_every_turn_is_written() -> None:
         send(site, 100, each)
     asyncio.run(site.once(1000))
 
-    assert spans_by_trace(site) == turns([P1, W1, P2, W2])
+    assert site.spans_by_trace() == turns([P1, W1, P2, W2])
     assert site.log.committed("assembly", SPANS, 0).offset == 4
 
 
@@ -117,7 +105,7 @@ def test_an_event_that_comes_after_its_turn_has_closed_revises_it() -> None:
     asyncio.run(site.once(1000))
 
     (trace_id,) = turns([P1])
-    assert spans_by_trace(site)[trace_id] >= {span_id(P1), span_id(W1)}
+    assert site.spans_by_trace()[trace_id] >= {span_id(P1), span_id(W1)}
     assert [each.revision for each in site.traces()] == [0, 1]
 
 
@@ -127,7 +115,7 @@ def test_a_repeat_changes_nothing() -> None:
         send(site, 100, P1, W1)
     asyncio.run(site.once(1000))
 
-    assert spans_by_trace(site) == turns([P1, W1])
+    assert site.spans_by_trace() == turns([P1, W1])
     assert site.log.stored(SPANS) == []
 
 
@@ -136,7 +124,7 @@ def test_events_before_any_prompt_are_a_trace_of_their_own() -> None:
     send(site, 100, W1, W2)
     asyncio.run(site.once(1000))
 
-    (spans,) = spans_by_trace(site).values()
+    (spans,) = site.spans_by_trace().values()
     assert spans == {span_id(W1), span_id(W2)}
 
 
@@ -161,7 +149,7 @@ def test_that_a_session_has_no_prompts_outlives_the_turn_it_was_asked_in() -> No
     send(site, 120, work)
     asyncio.run(site.once(1000))  # a new process
 
-    assert spans_by_trace(site) == turns([P1, title, P2, work])
+    assert site.spans_by_trace() == turns([P1, title, P2, work])
 
 
 def test_a_session_without_prompts_is_forgotten_with_its_turns() -> None:

@@ -83,20 +83,6 @@ async def test_a_trace_of_which_nothing_is_left_is_passed_over() -> None:
     assert site.count("poison_records_total", topic=SPANS) == 1
 
 
-async def test_traces_are_drained_in_the_order_of_their_starts() -> None:
-    site = Site(by_ref=True)
-    site.send(100, Made(trace=1, span=1, start=30))
-    site.send(101, Made(trace=2, span=1, start=10))
-    site.send(102, Made(trace=3, span=1, start=20))
-    await site.drained()
-
-    assert [each.trace.trace_id for each in site.traces()] == [
-        trace_id(2).hex(),
-        trace_id(3).hex(),
-        trace_id(1).hex(),
-    ]
-
-
 def test_memory_holds_no_bytes_of_spans_but_of_those_that_were_cut() -> None:
     driver = OpenTracesDriver(by_ref=True)
     driver.send(100, Made(span=1, parent=9, text=LARGE), Made(span=2, parent=9, text=LARGE))
