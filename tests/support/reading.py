@@ -27,7 +27,7 @@ from evaluators.model import Gap, Outcome, Root, Trace
 
 @dataclass(slots=True, kw_only=True)
 class ReadingWorkers:
-    """Answers at once unless `gate` or `glance_gate` is closed; raises `failures` first; cannot read `poison` trace ids.
+    """Answers at once, or once its gate is open; raises `failures` first; cannot read `poison` trace ids.
 
     An open trace of `suspicious` spans or more may run away.
     """

@@ -1,6 +1,5 @@
 """An agent behind a traced web server whose spans go elsewhere, as the OpenTelemetry SDK exports it."""
 
-import pytest
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import TracerProvider
@@ -10,6 +9,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from tests.support.assembling import Site
 from tests.support.open_traces_driver import OpenTracesDriver
+from tests.support.table import for_each
 
 
 def exported(*, is_remote: bool, **marks: bool) -> list[bytes]:
@@ -30,43 +30,29 @@ def exported(*, is_remote: bool, **marks: bool) -> list[bytes]:
     return [encode_spans([span]).SerializeToString() for span in exporter.get_finished_spans()]
 
 
-def test_a_remote_parent_that_never_comes_makes_a_local_root() -> None:
+@for_each(
+    "is_remote,marks,due,reason,root",
+    [
+        (True, {}, 132, "root_ended", "local"),
+        (False, {}, 402, "idle", "missing"),
+        (False, {"as_root": False}, 402, "idle", "missing"),
+        # Such a trace waited for the parent until it was idle: for five minutes.
+        (False, {"as_root": True}, 108, "root_ended", "parentless"),
+        (False, {"is_app_root": True}, 108, "root_ended", "parentless"),
+        (True, {"as_root": True}, 108, "root_ended", "parentless"),
+    ],
+)
+def test_the_root_of_a_trace_whose_parent_never_comes(
+    is_remote: bool, marks: dict[str, bool], due: float, reason: str, root: str
+) -> None:
+    """Of a remote parent the earliest span, of a local one none, unless the SDK marks a span as the root."""
     driver = OpenTracesDriver()
-    for time, value in enumerate(exported(is_remote=True), 100):
+    for time, value in enumerate(exported(is_remote=is_remote, **marks), 100):
         driver.send(time, value)
 
-    assert driver.open_traces.tick(131.9).closings == []
-    (closing,) = driver.open_traces.tick(132).closings
-    assert (closing.reason, closing.root, closing.spans) == ("root_ended", "local", 3)
-
-
-def test_a_parent_of_the_same_process_is_awaited() -> None:
-    driver = OpenTracesDriver()
-    for time, value in enumerate(exported(is_remote=False), 100):
-        driver.send(time, value)
-
-    assert [each.reason for each in driver.open_traces.tick(1000).closings] == ["idle"]
-
-
-@pytest.mark.parametrize("mark", ["as_root", "is_app_root"])
-@pytest.mark.parametrize("is_remote", [False, True])
-def test_a_span_that_its_sdk_marks_as_the_root_is_the_root(mark: str, is_remote: bool) -> None:
-    """Its trace waited for the parent until it was idle: for five minutes."""
-    driver = OpenTracesDriver()
-    for time, value in enumerate(exported(is_remote=is_remote, **{mark: True}), 100):
-        driver.send(time, value)
-
-    assert driver.open_traces.tick(107.9).closings == []
-    (closing,) = driver.open_traces.tick(108).closings
-    assert (closing.reason, closing.root, closing.spans) == ("root_ended", "parentless", 3)
-
-
-def test_a_mark_that_says_no_is_none() -> None:
-    driver = OpenTracesDriver()
-    for time, value in enumerate(exported(is_remote=False, as_root=False), 100):
-        driver.send(time, value)
-
-    assert [each.reason for each in driver.open_traces.tick(1000).closings] == ["idle"]
+    assert driver.open_traces.tick(due - 0.1).closings == []
+    (closing,) = driver.open_traces.tick(due).closings
+    assert (closing.reason, closing.root, closing.spans) == (reason, root, 3)
 
 
 async def test_its_mark_says_that_the_root_was_local() -> None:

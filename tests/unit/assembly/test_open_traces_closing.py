@@ -141,15 +141,13 @@ def test_what_of_a_record_is_kept_and_counted(case: str) -> None:
 
 
 def test_a_trace_never_grows_beyond_max_bytes() -> None:
-    size = len(request(child(2)))
-    driver = OpenTracesDriver(WINDOW.model_copy(update={"max_bytes": 2 * size + 1}))
-    driver.send(100, child(2))
-    driver.send(101, child(3))
+    limit = 2 * len(request(child(2))) + 1
+    driver = OpenTracesDriver(WINDOW.model_copy(update={"max_bytes": limit}))
 
-    result = driver.send(102, child(4))
+    results = [driver.send(100 + n, child(2 + n)) for n in range(3)]
 
-    assert facts(result.closings) == [("max_bytes", 102, 2)]
-    assert result.closings[0].size <= 2 * size + 1
+    assert facts(results[-1].closings) == [("max_bytes", 102, 2)]
+    assert results[-1].closings[0].size <= limit
     assert len(driver.open_traces) == 1, "what came on top is late"
 
 
@@ -168,17 +166,20 @@ def test_memory_pressure_closes_the_oldest_first() -> None:
     assert driver.open_traces.size == 0
 
 
-def test_a_second_copy_extends_nothing_and_costs_nothing() -> None:
+@for_each("sent,duplicates", [([child(2), child(2)], 2), ([b"\xff\xff\xff"], 0)])
+def test_copies_and_what_cannot_be_decoded_cost_nothing(
+    sent: list[Made | bytes], duplicates: int
+) -> None:
     driver = OpenTracesDriver()
     driver.send(100, child(2))
     size = driver.open_traces.size
 
-    result = driver.send(300, child(2), child(2))
+    result = driver.send(101, *sent)
 
-    assert result.duplicates == 2
+    assert (result.duplicates, bool(result.poison)) == (duplicates, not duplicates)
     assert not result.needed
-    assert driver.open_traces.size == size
-    assert facts(driver.open_traces.tick(400).closings) == [("idle", 400, 1)]
+    assert (driver.open_traces.size, len(driver.open_traces)) == (size, 1)
+    assert driver.open_traces.low_water == 0
 
 
 def test_a_shared_record_is_needed_until_all_its_traces_are_written() -> None:
@@ -196,18 +197,6 @@ def test_a_shared_record_is_needed_until_all_its_traces_are_written() -> None:
     assert driver.open_traces.low_water == 1
     assert [each.offset for each in driver.complete(third)] == [1]
     assert driver.open_traces.low_water == 2
-
-
-def test_a_record_that_cannot_be_decoded_is_passed_over() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, child(2))
-
-    result = driver.send(101, b"\xff\xff\xff")
-
-    assert result.poison
-    assert not result.needed
-    assert len(driver.open_traces) == 1
-    assert driver.open_traces.low_water == 0
 
 
 def test_closings_come_in_the_order_in_which_they_were_due() -> None:
@@ -247,13 +236,11 @@ def test_nothing_is_left_when_everything_has_closed() -> None:
     for closing in [each for chain in list(driver.open_traces._closing.values()) for each in chain]:
         driver.complete(closing)
 
-    assert len(driver.open_traces) == 0
-    assert driver.open_traces.size == 0
-    assert driver.open_traces.is_idle
-    assert driver.open_traces._needed._needs == {}
-    assert len(driver.open_traces._low_water) == 0
-    assert driver.open_traces.low_water == driver.next
-    assert len(driver.open_traces._timers) == 0
+    left = driver.open_traces
+    assert left.is_idle
+    assert (len(left), left.size, len(left._low_water), len(left._timers)) == (0, 0, 0, 0)
+    assert left._needed._needs == {}
+    assert left.low_water == driver.next
 
 
 def test_timers_and_holds_stay_few_beside_one_long_trace() -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from collector.assembly.open_trace import Closing
 from tests.support.open_traces_driver import OpenTracesDriver
-from tests.support.spans import child, remote, root
+from tests.support.spans import Made, child, remote, root
+from tests.support.table import for_each
 
 
 def closed(driver: OpenTracesDriver) -> Closing:
@@ -14,51 +15,28 @@ def closed(driver: OpenTracesDriver) -> Closing:
     return closing
 
 
-def test_a_late_span_reopens_the_trace_for_a_new_grace() -> None:
+@for_each(
+    "first,late,due,closing",
+    [
+        (root(), [child(2), child(3)], 506, ("root_ended", "parentless", 2)),
+        (remote(2), [child(3, parent=2)], 530, ("root_ended", "local", 1)),
+        (child(2), [child(3)], 800, ("idle", "missing", 1)),
+        (child(2), [root()], 506, ("root_ended", "parentless", 1)),
+    ],
+)
+def test_late_spans_reopen_a_trace_for_a_new_grace(
+    first: Made, late: list[Made], due: float, closing: tuple[str, str, int]
+) -> None:
     driver = OpenTracesDriver()
-    driver.complete(closed(driver))
+    driver.send(100, first)
+    (before,) = driver.open_traces.tick(400).closings
+    driver.complete(before)
+    for time, each in zip((500, 504), late, strict=False):
+        driver.send(time, each)
 
-    driver.send(200, child(2))
-    driver.send(204, child(3))
-
-    assert driver.open_traces.tick(205.9).closings == []
-    (closing,) = driver.open_traces.tick(206).closings
-    assert (closing.late, closing.reason, closing.spans) == (True, "root_ended", 2)
-
-
-def test_a_trace_closed_by_its_local_root_gets_the_local_grace() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, remote(2))
-    (closing,) = driver.open_traces.tick(130).closings
-    driver.complete(closing)
-
-    driver.send(200, child(3, parent=2))
-
-    assert driver.open_traces.tick(229).closings == []
-    assert [each.root for each in driver.open_traces.tick(230).closings] == ["local"]
-
-
-def test_a_trace_closed_without_root_waits_for_idle_again() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, child(2))
-    (closing,) = driver.open_traces.tick(400).closings
-    driver.complete(closing)
-
-    driver.send(500, child(3))
-
-    assert driver.open_traces.tick(799).closings == []
-    assert [each.reason for each in driver.open_traces.tick(800).closings] == ["idle"]
-
-
-def test_a_root_among_the_late_spans_arms_root_grace() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, child(2))
-    (closing,) = driver.open_traces.tick(400).closings
-    driver.complete(closing)
-
-    driver.send(500, root())
-
-    assert [each.reason for each in driver.open_traces.tick(506).closings] == ["root_ended"]
+    assert driver.open_traces.tick(due - 0.1).closings == []
+    (after,) = driver.open_traces.tick(due).closings
+    assert (after.late, after.reason, after.root, after.spans) == (True, *closing)
 
 
 def test_at_or_below_the_last_offset_is_a_reread() -> None:
@@ -112,24 +90,16 @@ def test_what_comes_far_too_late_is_ignored_even_while_the_trace_is_on_its_way()
     assert len(driver.open_traces) == 0
 
 
-def test_a_mark_outlives_late() -> None:
+def test_a_mark_outlives_late_and_is_forgotten_in_the_end() -> None:
     driver = OpenTracesDriver()
     driver.complete(closed(driver))
     driver.open_traces.tick(3000)
     driver.open_traces.commit("assembly")
-
     result = driver.send(3001, child(2))
-
-    assert result.late == {("shop", "ignored"): 1}
-
-
-def test_a_mark_is_forgotten_in_the_end() -> None:
-    driver = OpenTracesDriver()
-    driver.complete(closed(driver))
     driver.open_traces.tick(3707)
-
     driver.open_traces.commit("assembly")
 
+    assert result.late == {("shop", "ignored"): 1}
     assert len(driver.open_traces.closed_traces) == 0
 
 
