@@ -47,8 +47,8 @@ def main() -> int:
         table.add_row(example, str(len(objects(example))), *cells)
     console.print(table)
     console.print(MEANING, markup=False, highlight=False)
-    accepted = [name for name, (values, reason) in REFUSED.items() if reason not in refusal(values)]
-    wrong += [f"not refused, or in other words: {name}" for name in accepted]
+    accepted = [values for values, reason in REFUSED if reason not in refusal(values)]
+    wrong += [f"not refused, or in other words: {values}" for values in accepted]
     console.print(f"{len(REFUSED) - len(accepted)} of {len(REFUSED)} wrong values refused by name")
     if not promtool:
         wrong.append("promtool is not installed (Debian package `prometheus`): no rule was checked")

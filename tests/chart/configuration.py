@@ -8,15 +8,16 @@ from collector.base.errors import ConfigError
 from collector.config.load import load
 from collector.config.plan import plan_from
 from scripts.chart.examples import Manifest
-from tests.chart.kubelet import environment, secret_keys
-from tests.chart.support import one, services
+from tests.chart.support import environment, one, secret_keys, services
 
 MOUNTED = "/etc/spanwise"
 
 
-def with_secrets(container: Manifest, secret: str = "stand-in-of-a-secret") -> dict[str, str]:
-    """The variables of a container, each key of a Secret the same text."""
-    return environment(container, dict.fromkeys(secret_keys(container), secret))
+def with_secrets(container: Manifest) -> dict[str, str]:
+    """The variables of a container. What a Secret gives says its name and key, and YAML could read it as a number."""
+    return environment(
+        container, {(name, key): f"0{name}.{key}" for name, key in secret_keys(container)}
+    )
 
 
 def written(found: Sequence[Manifest], folder: Path) -> tuple[Path, dict[str, dict[str, str]]]:

@@ -1,6 +1,7 @@
-"""The chart rendered for a test: values in YAML, objects by kind, pods wherever they stand."""
+"""The chart rendered for a test: values in YAML, objects by kind, pods and the environment of their containers."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import yaml
@@ -13,7 +14,7 @@ VERSIONS = ("1.30", "1.33", "1.37")
 KAFKA = "config: {log: {kafka: {bootstrap_servers: 'kafka:9092'}}}\n"
 SCALED = "mode: scaled\n" + KAFKA
 SIDECAR = "mode: sidecar\nsidecar: {kyverno: {enabled: true}}\n"
-MODES = {"standalone": "{}", "scaled": SCALED, "sidecar": SIDECAR}
+MODES = {"standalone": "", "scaled": SCALED, "sidecar": SIDECAR}
 
 
 def values(text: str) -> dict[str, Any]:
@@ -87,6 +88,28 @@ def services(found: Sequence[Manifest]) -> dict[str, dict[str, Any]]:
         for name, pod in pods(found).items()
         if any(each["name"] == "spanwise" for each in containers(pod))
     }
+
+
+def secret_keys(container: Manifest) -> set[tuple[str, str]]:
+    """Secret and key of everything in the environment that comes from one."""
+    references = (
+        each["valueFrom"]["secretKeyRef"] for each in container["env"] if "valueFrom" in each
+    )
+    return {(each["name"], each["key"]) for each in references}
+
+
+def environment(container: Manifest, secrets: Mapping[tuple[str, str], str]) -> dict[str, str]:
+    """The variables of a container. `$(NAME)` is a variable further up, as in Kubernetes; an unknown one stays."""
+    found: dict[str, str] = {}
+    for each in container["env"]:
+        if "valueFrom" in each:
+            reference = each["valueFrom"]["secretKeyRef"]
+            found[each["name"]] = secrets[reference["name"], reference["key"]]
+        else:
+            found[each["name"]] = re.sub(
+                r"\$\((\w+)\)", lambda name: found.get(name[1], name[0]), each["value"]
+            )
+    return found
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:

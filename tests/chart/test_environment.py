@@ -1,6 +1,7 @@
-"""What the chart sets reaches Spanwise: file and environment of every container load, and say what the values say."""
+"""What the chart sets reaches Spanwise: file and environment of every container say what the values say."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,152 +9,136 @@ import pytest
 
 from collector.config.load import load
 from collector.config.tree import Config
-from scripts.chart.examples import Manifest, manifests, names, rendered, values_of
-from tests.chart.kubelet import environment, main_container, one, pods, secret_keys
+from scripts.chart.examples import Manifest, names, values_of
+from scripts.chart.places import ROOT
+from tests.chart.configuration import problems, with_secrets, written
+from tests.chart.examples import objects
+from tests.chart.support import of_kind, one, pods, render, services
+from tests.support.processes import ran
 
-MOUNTED = "/etc/spanwise/"
-
-
-def loaded(found: list[Manifest], container: Manifest, folder: Path) -> Config:
-    """The configuration of a container: its mounted files stand in `folder`."""
-    (mount,) = (m for m in container["volumeMounts"] if m.get("subPath") == "spanwise.yaml")
-    assert container["args"] == ["run", "--config", mount["mountPath"]]
-    maps = [each for each in found if each["kind"] == "ConfigMap"]
-    (text,) = (each["data"]["spanwise.yaml"] for each in maps if "spanwise.yaml" in each["data"])
-    secrets = {(name, key): f"0{name}.{key}" for name, key in secret_keys(container)}
-    here = {
-        name: value.replace(MOUNTED, f"{folder}/")
-        for name, value in environment(container, secrets).items()
-    }
-    file = folder / "spanwise.yaml"
-    file.write_text(text.replace(MOUNTED, f"{folder}/"), encoding="utf-8")
-    for path in ("tls/receiver", "tls/kafka", "tls/sink-kafka", "expectations"):
-        (folder / path).mkdir(parents=True)
-        for name in ("tls.crt", "tls.key", "ca.crt", "expected.yaml"):
-            (folder / path / name).touch()
-    return load([file], here, [])
+EVERY = ("receive", "assemble", "score", "judge", "publish")
 
 
-def example(name: str, **more: Any) -> list[Manifest]:
-    return manifests(rendered({**values_of(name), **more}))
+def configs(found: Sequence[Manifest], folder: Path) -> dict[str, Config]:
+    """The configuration of each service."""
+    file, environments = written(found, folder)
+    return {name: load([file], each, []) for name, each in environments.items()}
 
 
-CONTAINERS = [
-    (name, component)
-    for name in names()
-    if values_of(name).get("mode") != "sidecar"
-    for component in pods(example(name))
-]
-
-
-@pytest.mark.parametrize(("name", "component"), CONTAINERS)
-def test_every_container_loads_with_the_roles_and_ports_of_its_pod(
-    name: str, component: str, tmp_path: Path
+@pytest.mark.parametrize("example", [each for each in names() if "sidecar" not in each])
+def test_each_service_has_the_roles_the_log_and_the_ports_of_its_pod(
+    example: str, tmp_path: Path
 ) -> None:
-    found = example(name)
-    container = main_container(pods(found)[component])
+    values = values_of(example)
+    found = objects(example)
+    is_scaled = values.get("mode") == "scaled"
 
-    config = loaded(found, container, tmp_path)
-
-    scaled = values_of(name).get("scaled", {}).get(component, {})
-    every = ["receive", "assemble", "score", "judge", "publish"]
-    assert config.roles == tuple(
-        scaled.get("roles", every if name_is_one_pod(name) else [component])
-    )
-    assert config.log.kind == ("disk" if name_is_one_pod(name) else "kafka")
-    assert config.admin.host == config.receiver.grpc.host == config.receiver.http.host == "0.0.0.0"
-    assert str(config.data_dir).startswith("/data/")
-    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
-    assert ports["admin"] == config.admin.port
-    assert ("otlp-grpc" in ports) == ("receive" in config.roles)
-
-
-def name_is_one_pod(name: str) -> bool:
-    return values_of(name).get("mode", "standalone") == "standalone"
+    for name, config in configs(found, tmp_path).items():
+        component = name.rpartition("-")[2]
+        own = values.get("scaled", {}).get(component, {}).get("roles", [component])
+        ports = {each["name"]: each["containerPort"] for each in services(found)[name]["ports"]}
+        hosts = (config.admin.host, config.receiver.grpc.host, config.receiver.http.host)
+        assert config.roles == (tuple(own) if is_scaled else EVERY)
+        assert config.log.kind == ("kafka" if is_scaled else "disk")
+        assert set(hosts) == {"0.0.0.0"}
+        assert str(config.data_dir).startswith("/data/")
+        assert ports["admin"] == config.admin.port
+        assert ("otlp-grpc" in ports) == ("receive" in config.roles)
 
 
-def test_keys_tokens_and_headers_arrive_as_they_stand_in_the_secrets(tmp_path: Path) -> None:
-    found = example("locked-down")
+def test_keys_tokens_and_headers_arrive_as_they_are_in_the_secrets(tmp_path: Path) -> None:
+    (config,) = configs(objects("locked-down"), tmp_path).values()
 
-    config = loaded(found, main_container(pods(found)["standalone"]), tmp_path)
-
-    assert [each.get_secret_value() for each in config.receiver.bearer_tokens] == [
+    assert config.judge.api_key
+    assert config.redaction.key
+    assert config.forward
+    assert config.sinks.kafka
+    assert config.receiver.tls
+    headers = config.forward.headers
+    secrets = [*config.receiver.bearer_tokens, *config.admin.bearer_tokens, config.judge.api_key,
+               config.redaction.key, headers["authorization"], headers["x-scope"]]  # fmt: skip
+    assert [each.get_secret_value() for each in secrets] == [
         "0spanwise-receiver.current",
         "0spanwise-receiver.previous",
+        "0spanwise-admin.token",
+        "0openai.api-key",
+        "0redaction.redaction-key",
+        "0traces.bearer",
+        "0traces.tenant",
     ]
-    assert [each.get_secret_value() for each in config.admin.bearer_tokens] == [
-        "0spanwise-admin.token"
-    ]
-    assert config.judge.api_key is not None
-    assert config.judge.api_key.get_secret_value() == "0openai.api-key"
-    assert config.redaction.key is not None
-    assert config.redaction.key.get_secret_value() == "0redaction.redaction-key"
-    assert config.forward is not None
-    assert {name: each.get_secret_value() for name, each in config.forward.headers.items()} == {
-        "authorization": "0traces.bearer",
-        "x-scope": "0traces.tenant",
-    }
-    assert config.sinks.kafka is not None
     assert config.sinks.kafka.security.username == "0signals-kafka.username"
-    assert config.receiver.tls is not None
     assert config.receiver.tls.client_ca_file == tmp_path / "tls/receiver/ca.crt"
 
 
-def test_a_sidecar_listens_on_loopback_and_scores_at_the_stop(tmp_path: Path) -> None:
-    found = example("sidecar-kyverno")
-    (policy,) = (each for each in found if each["kind"] == "ClusterPolicy")
-    patch = policy["spec"]["rules"][0]["mutate"]["patchStrategicMerge"]["spec"]
-    (container,) = patch["initContainers"]
+def test_rules_of_forwarding_arrive_in_every_pod(tmp_path: Path) -> None:
+    keep = "{share: 0.05, slow: null, per_minute: 600, wait: 1m}"
+    found = render(f"config: {{forward: {{endpoint: 'https://a.example.com:4317', keep: {keep}}}}}")
 
-    config = loaded(found, container, tmp_path)
+    for config in configs(found, tmp_path).values():
+        assert config.forward
+        assert config.forward.endpoint == "https://a.example.com:4317"
+        rules = config.forward.keep
+        assert rules
+        assert (rules.share, rules.slow, rules.per_minute, rules.wait) == (0.05, None, 600, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("example", "service"), [("locked-down", "scores"), ("scaled-keda", "judge")]
+)
+def test_spanwise_validate_accepts_them(example: str, service: str, tmp_path: Path) -> None:
+    file, environments = written(objects(example), tmp_path)
+    (variables,) = (each for name, each in environments.items() if name.endswith(service))
+
+    done = ran(
+        *(sys.executable, "-m", "collector.commands.start", "validate", "--config", str(file)),
+        env={**variables, "PATH": "", "PYTHONPATH": str(ROOT)},
+    )
+
+    assert (done.stdout, done.returncode) == ("the configuration is valid\n", 0), done.stderr
+
+
+def test_a_variable_that_is_no_setting_is_reported(tmp_path: Path) -> None:
+    found = render("extraEnv: [{name: SPANWISE_WINDOWS__TRACE__IDEL, value: '3'}]")
+
+    assert "idel" in "\n".join(problems(found, tmp_path))
+
+
+def test_a_sidecar_starts_first_stops_last_listens_on_loopback_and_scores_at_the_stop(
+    tmp_path: Path,
+) -> None:
+    found = objects("sidecar-kyverno")
+    ((name, config),) = configs(found, tmp_path).items()
+    pod = pods(found)[name]
+    (native,) = pod["initContainers"]
 
     assert config.drain_on_stop
     assert config.receiver.grpc.host == config.receiver.http.host == "127.0.0.1"
-    assert container["restartPolicy"] == "Always"
-    assert not {"readinessProbe", "startupProbe"} & container.keys()
-    assert not [each for each in found if each["kind"] in {"Deployment", "StatefulSet", "Service"}]
-
-
-KEYS: Mapping[str, set[str]] = {
-    "receive": {"receiver", "kafka"},
-    "assemble": {"kafka"},
-    "score": {"kafka"},
-    "judge": {"judge", "kafka"},
-    "publish": {"admin", "kafka"},
-}
-
-
-@pytest.mark.parametrize("component", KEYS)
-def test_a_pod_has_the_keys_of_its_roles_and_no_others(component: str) -> None:
-    secrets = {
-        "receiverTokens": {"existingSecret": "receiver"},
-        "adminTokens": {"existingSecret": "admin"},
-        "judgeApiKey": {"existingSecret": "judge"},
-        "kafka": {"existingSecret": "kafka"},
-    }
-
-    pod = pods(example("scaled-keda", secrets=secrets))[component]
-
-    assert {name for name, _ in secret_keys(main_container(pod))} == KEYS[component]
+    assert native["restartPolicy"] == "Always"
+    assert {each["name"].split("-")[0] for each in pod["volumes"]} == {"spanwise"}
+    assert not {each["kind"] for each in found} & {"Deployment", "StatefulSet", "Service"}
 
 
 def test_a_change_of_the_settings_changes_the_pods_and_nothing_else_does() -> None:
-    def checksum(**values: Any) -> str:
-        pod = pods(manifests(rendered(values)))["standalone"]
-        return pod["metadata"]["annotations"]["checksum/config"]
+    def checksum(text: str = "") -> Any:
+        template = one(render(text), "StatefulSet")["spec"]["template"]
+        return template["metadata"]["annotations"]["checksum/config"]
 
-    assert checksum(config={"workers": 3}) != checksum()
-    assert checksum(service={"admin": {"type": "NodePort"}}) == checksum()
+    assert checksum("config: {workers: 3}") != checksum()
+    assert checksum("service: {admin: {type: NodePort}}") == checksum()
 
 
-def test_the_test_pod_sends_to_the_services_of_the_release() -> None:
-    found = example("scaled-hpa")
-    (container,) = one(found, "Pod", "agents-spanwise-test")["spec"]["containers"]
-    (token,) = secret_keys(container)
+@pytest.mark.parametrize("example", ["default", "scaled-hpa"])
+def test_the_test_pod_sends_to_the_services_of_the_release(example: str) -> None:
+    found = objects(example)
+    pod = one(found, "Pod", "test")
+    variables = with_secrets(pod["spec"]["containers"][0])
 
-    values = environment(container, {token: "t"})
-
+    assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
     for url, service in (("OTLP_URL", "agents-spanwise"), ("ADMIN_URL", "agents-spanwise-admin")):
-        port = int(values[url].rpartition(":")[2])
-        assert values[url] == f"http://{service}.observability.svc:{port}"
-        assert port in {p["port"] for p in one(found, "Service", service)["spec"]["ports"]}
+        port = int(variables[url].rpartition(":")[2])
+        assert variables[url] == f"http://{service}.observability.svc:{port}"
+        assert port in {each["port"] for each in one(found, "Service", service)["spec"]["ports"]}
+
+
+def test_there_is_no_test_pod_without_tests() -> None:
+    assert not of_kind(render("tests: {enabled: false}"), "Pod")

@@ -29,3 +29,7 @@ def test_the_defaults_are_an_example() -> None:
 @pytest.mark.parametrize("path", files())
 def test_generated_file_is_what_its_source_says(path: str) -> None:
     assert (HELM / path).read_text(encoding="utf-8") == files()[path], examples.REWRITE
+
+
+def test_every_example_was_rendered_by_the_first_version() -> None:
+    assert {each.stem for each in examples.FIRST.glob("*.yaml")} <= set(names())

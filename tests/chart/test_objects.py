@@ -1,11 +1,10 @@
-"""Names, labels, annotations, services, the policy of the network and the scaling of every rendering."""
+"""Names, labels, annotations, services and the policy of the network of every rendering."""
 
 import pytest
 
 from scripts.chart.examples import NAMESPACE, Manifest, manifests, names, rendered, values_of
 from tests.chart.support import (
     MODES,
-    SCALED,
     leaves,
     named,
     of_kind,
@@ -26,9 +25,6 @@ podMonitor: {enabled: true}
 commonAnnotations: {owner: agents}
 commonLabels: {team: agents}
 """
-JUDGED = "networkPolicy: {enabled: true}\nconfig: {judge: {model: openai/gpt-4o-mini}}\n"
-CPU = "resources: {requests: {cpu: 1}}\n"
-KEDA = SCALED + "scaled: {score: {autoscaling: {keda: {enabled: true, lagThreshold: 500}}}}\n"
 
 
 def metadata(found: list[Manifest]) -> list[Manifest]:
@@ -63,7 +59,7 @@ def test_two_long_releases_that_begin_alike_have_names_of_their_own() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_annotations_and_labels_of_all_stand_everywhere(mode: str) -> None:
-    found = render(MODES[mode].replace("{}", "") + ALL_ON)
+    found = render(MODES[mode] + ALL_ON)
 
     assert len(found) > 5
     for each in metadata(found):
@@ -74,9 +70,7 @@ def test_annotations_and_labels_of_all_stand_everywhere(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_selector_holds_what_never_changes(mode: str) -> None:
-    found = render(
-        MODES[mode].replace("{}", "") + "commonLabels: {team: agents}\npodLabels: {tier: a}"
-    )
+    found = render(MODES[mode] + "commonLabels: {team: agents}\npodLabels: {tier: a}")
 
     for each in found:
         if each["kind"] in {"Deployment", "StatefulSet"}:
@@ -127,103 +121,45 @@ def test_the_namespace_can_be_another() -> None:
     assert {each["metadata"]["namespace"] for each in render()} == {NAMESPACE}
 
 
-# --- disruption and scaling ----------------------------------------------------------------------------------
-
-
-def test_each_role_that_can_be_several_has_a_disruption_budget() -> None:
-    budgets = of_kind(render(SCALED), "PodDisruptionBudget")
-
-    assert {each["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"] for each in budgets} == {
-        "receive", "assemble", "score", "judge",
-    }  # fmt: skip
-    assert all(each["spec"]["maxUnavailable"] == 1 for each in budgets)
-    assert not of_kind(render(), "PodDisruptionBudget")
-
-
-def test_publish_is_one_pod_with_its_own_volume() -> None:
-    publish = one(render(SCALED), "StatefulSet")
-
-    assert publish["metadata"]["name"].endswith("-publish")
-    assert publish["spec"]["replicas"] == 1
-    assert publish["spec"]["volumeClaimTemplates"]
-
-
-def test_keda_reads_the_lag_of_the_group_that_the_role_reads_with() -> None:
-    scaled = one(render(KEDA), "ScaledObject")["spec"]
-    (trigger,) = scaled["triggers"]
-
-    assert scaled["scaleTargetRef"]["name"] == "agents-spanwise-score"
-    assert trigger["type"] == "kafka"
-    assert trigger["metadata"] | {
-        "bootstrapServers": "kafka:9092",
-        "consumerGroup": "spanwise.scoring",
-        "topic": "spanwise.traces",
-        "lagThreshold": "500",
-        "limitToPartitionsWithLag": "true",
-        "excludePersistentLag": "false",
-        "allowIdleConsumers": "false",
-    } == trigger["metadata"]  # fmt: skip
-    behavior = scaled["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
-    assert behavior["scaleDown"]["stabilizationWindowSeconds"] >= 300
-
-
-def test_what_scales_itself_has_no_fixed_number() -> None:
-    for text in (
-        KEDA,
-        KEDA.replace("keda: {enabled: true, lagThreshold: 500}", "hpa: {enabled: true}") + CPU,
-    ):
-        found = render(text)
-        assert "replicas" not in one(found, "Deployment", "score")["spec"]
-        assert one(found, "Deployment", "judge")["spec"]["replicas"] == 2
-
-
-def test_keda_takes_the_password_of_kafka_from_its_secret() -> None:
-    text = KEDA.replace(
-        "'kafka:9092'", "'kafka:9092', security: {protocol: SASL_SSL, sasl_mechanism: PLAIN}"
-    )
-    found = render(
-        text + "secrets: {kafka: {existingSecret: kafka}}\ntls: {kafka: {existingSecret: ca}}"
-    )
-    (trigger,) = one(found, "ScaledObject")["spec"]["triggers"]
-    given = one(found, "TriggerAuthentication")
-
-    assert trigger["authenticationRef"] == {"name": given["metadata"]["name"]}
-    assert (trigger["metadata"]["sasl"], trigger["metadata"]["tls"]) == ("plaintext", "enable")
-    assert {each["parameter"] for each in given["spec"]["secretTargetRef"]} == {
-        "username",
-        "password",
-        "ca",
-    }
+def test_the_names_of_a_user_stand_in_place_of_ours() -> None:
+    assert one(render("fullnameOverride: scores"), "StatefulSet")["metadata"]["name"] == "scores"
+    assert "/fullnameOverride" in refusal("fullnameOverride: Scores!")
 
 
 # --- the network ---------------------------------------------------------------------------------------------
 
+POLICY = {"kubernetes": "NetworkPolicy", "cilium": "CiliumNetworkPolicy"}
+JUDGE = "judge: {model: openai/gpt-4o-mini}"
+FORWARD = "forward: {endpoint: 'http://tempo:4317'}"
+
+
+def policy(config: str = "", more: str = "", *, flavor: str = "kubernetes") -> Manifest:
+    """The spec of the policy, with these settings and these values of `networkPolicy`."""
+    values = f"networkPolicy: {{enabled: true, flavor: {flavor}, {more}}}\nconfig: {{{config}}}"
+    return one(render(values), POLICY[flavor])["spec"]
+
+
+def ports(rules: list[Manifest]) -> list[int]:
+    """Those that rules name, of either kind of policy."""
+    named = [rule for each in rules for rule in each.get("toPorts", [each])]
+    return sorted({int(port["port"]) for each in named for port in each["ports"]})
+
 
 def test_the_policy_lets_out_what_is_needed_and_nothing_else() -> None:
-    alone = one(render("networkPolicy: {enabled: true}"), "NetworkPolicy")["spec"]
-    judged = one(render(JUDGED), "NetworkPolicy")["spec"]
-
-    def ports(rules: list[Manifest]) -> list[int]:
-        return sorted({port["port"] for rule in rules for port in rule["ports"]})
+    alone = policy()
 
     assert alone["policyTypes"] == ["Ingress", "Egress"]
     assert ports(alone["ingress"]) == [4317, 4318, 4390]
     assert ports(alone["egress"]) == [53]
-    assert ports(judged["egress"]) == [53, 443]
+    assert ports(policy(JUDGE)["egress"]) == [53, 443]
 
 
 def test_the_policy_names_the_judge_by_address_and_ciliums_by_host() -> None:
-    by_address = JUDGED.replace(
-        "enabled: true", "enabled: true, egress: {judge: {to: [{ipBlock: {cidr: 203.0.113.0/24}}]}}"
-    )
-    by_host = JUDGED.replace(
-        "enabled: true", "enabled: true, flavor: cilium, egress: {judge: {hosts: [api.openai.com]}}"
-    )
+    by_address = policy(JUDGE, "egress: {judge: {to: [{ipBlock: {cidr: 203.0.113.0/24}}]}}")
+    by_host = policy(JUDGE, "egress: {judge: {hosts: [api.openai.com]}}", flavor="cilium")
 
-    egress = one(render(by_address), "NetworkPolicy")["spec"]["egress"]
-    assert egress[-1]["to"] == [{"ipBlock": {"cidr": "203.0.113.0/24"}}]
-    egress = one(render(by_host), "CiliumNetworkPolicy")["spec"]["egress"]
-    assert {"toFQDNs": [{"matchName": "api.openai.com"}]}.items() <= egress[-1].items()
+    assert by_address["egress"][-1]["to"] == [{"ipBlock": {"cidr": "203.0.113.0/24"}}]
+    assert by_host["egress"][-1]["toFQDNs"] == [{"matchName": "api.openai.com"}]
 
 
 ENDPOINTS = {
@@ -250,70 +186,23 @@ def test_the_policy_lets_out_to_every_endpoint_of_the_configuration(
     flavor: str, config: str, port: int
 ) -> None:
     """It was closed to all but the judge: signals and notices waited until they were lost."""
-    policy = f"{{enabled: true, flavor: {flavor}, egress: {{judge: {{hosts: [api.example.com]}}}}}}"
-    rendered = render(f"networkPolicy: {policy}\nconfig: {{{config}}}")
+    rules = policy(config, "egress: {judge: {hosts: [api.example.com]}}", flavor=flavor)
 
-    if flavor == "kubernetes":
-        rules = one(rendered, "NetworkPolicy")["spec"]["egress"]
-        found = {each["port"] for rule in rules for each in rule["ports"]}
-    else:
-        rules = one(rendered, "CiliumNetworkPolicy")["spec"]["egress"]
-        ports = [each for rule in rules for of in rule["toPorts"] for each in of["ports"]]
-        found = {int(each["port"]) for each in ports}
-    assert port in found
+    assert port in ports(rules["egress"])
 
 
 def test_the_policy_may_name_where_endpoints_are_and_loopback_needs_no_rule() -> None:
-    peers = "endpoints: {to: [{namespaceSelector: {}}]}"
-    forward = "config: {forward: {endpoint: 'http://tempo:4317'}}"
-    named = render(f"networkPolicy: {{enabled: true, egress: {{{peers}}}}}\n{forward}")
-    beside = render(
-        "networkPolicy: {enabled: true}\nconfig: {sinks: {otlp: {endpoint: 'http://127.0.0.1:4317'}}}"
-    )
+    named = policy(FORWARD, "egress: {endpoints: {to: [{namespaceSelector: {}}]}}")
+    beside = policy("sinks: {otlp: {endpoint: 'http://127.0.0.1:4317'}}")
+    left_out = policy(FORWARD, "egress: {endpoints: {enabled: false}}")
 
-    assert one(named, "NetworkPolicy")["spec"]["egress"][-1]["to"] == [{"namespaceSelector": {}}]
-    assert len(one(beside, "NetworkPolicy")["spec"]["egress"]) == 1
-    none = render(
-        f"networkPolicy: {{enabled: true, egress: {{endpoints: {{enabled: false}}}}}}\n{forward}"
-    )
-    assert len(one(none, "NetworkPolicy")["spec"]["egress"]) == 1
+    assert named["egress"][-1]["to"] == [{"namespaceSelector": {}}]
+    assert ports(beside["egress"]) == ports(left_out["egress"]) == [53]
 
 
 def test_the_policy_lets_in_who_is_named() -> None:
-    text = "networkPolicy: {enabled: true, ingress: {otlp: [{podSelector: {matchLabels: {agent: a}}}]}}"
-    spans, page = one(render(text), "NetworkPolicy")["spec"]["ingress"]
+    own = policy(more="ingress: {otlp: [{podSelector: {matchLabels: {agent: a}}}]}")
 
+    spans, page = own["ingress"]
     assert spans["from"][0] == {"podSelector": {"matchLabels": {"agent": "a"}}}
     assert "from" not in page
-
-
-# --- sidecar -------------------------------------------------------------------------------------------------
-
-
-def test_a_sidecar_starts_first_stops_last_and_listens_on_the_pod_alone() -> None:
-    pod = next(iter(pods(render(MODES["sidecar"])).values()))
-    (native,) = pod["initContainers"]
-    variables = {each["name"]: each.get("value") for each in native["env"]}
-
-    assert native["restartPolicy"] == "Always"
-    assert variables["SPANWISE_RECEIVER__GRPC__HOST"] == "127.0.0.1"
-    assert variables["SPANWISE_DRAIN_ON_STOP"] == "true"
-    assert {each["name"].split("-")[0] for each in pod["volumes"]} == {"spanwise"}
-
-
-def test_the_test_pod_asks_the_services_of_the_release() -> None:
-    found = render()
-    pod = one(found, "Pod", "test")
-    addresses = {each["name"]: each.get("value") for each in pod["spec"]["containers"][0]["env"]}
-
-    assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
-    assert addresses["OTLP_URL"] == f"http://agents-spanwise.{NAMESPACE}.svc:4318"
-    assert addresses["ADMIN_URL"] == f"http://agents-spanwise-admin.{NAMESPACE}.svc:4390"
-    assert not [
-        each for each in render("tests: {enabled: false}") if "test" in each["metadata"]["name"]
-    ]
-
-
-def test_the_names_of_a_user_stand_in_place_of_ours() -> None:
-    assert one(render("fullnameOverride: scores"), "StatefulSet")["metadata"]["name"] == "scores"
-    assert "/fullnameOverride" in refusal("fullnameOverride: Scores!")

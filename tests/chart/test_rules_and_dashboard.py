@@ -9,7 +9,8 @@ from collector.slo.rules import PAGE as LOCAL_PAGE
 from collector.slo.rules import Rule, rules
 from scripts.chart.examples import manifests, rendered
 from scripts.chart.places import CHART
-from tests.chart.kubelet import environment, one
+from tests.chart.configuration import with_secrets
+from tests.chart.support import one, services
 
 PAGE = "http://agents-spanwise-admin.observability:4390"
 
@@ -88,8 +89,7 @@ def test_the_path_of_the_ingress_is_the_base_path_of_the_page(path: str, base: s
 
     found = manifests(rendered({"ingress": ingress, "secrets": tokens}))
 
-    pod = one(found, "StatefulSet", "agents-spanwise")["spec"]["template"]["spec"]
-    given = environment(pod["containers"][0], {("admin", "token"): "t"})
+    given = with_secrets(services(found)["StatefulSet/agents-spanwise"])
     assert given.get("SPANWISE_ADMIN__BASE_PATH") == base
 
 

@@ -1,163 +1,111 @@
-"""Autoscaling of the scaled form by what waits in Kafka; and values that fit no cluster."""
-
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+"""Autoscaling of the scaled form by what waits in Kafka and disruption budgets."""
 
 import pytest
-from helm_python import HelmError
 
-from collector.config.load import load
+from collector.config.tree import Config
 from collector.service.logs import groups
-from scripts.chart.examples import manifests, rendered, values_of
-from tests.chart.kubelet import one
+from tests.chart.examples import objects
+from tests.chart.support import SCALED, of_kind, one, render
 
-KAFKA = {"log": {"kafka": {"bootstrap_servers": "kafka:9092"}}}
-TRIGGERS = {
-    each["metadata"]["name"]: each["spec"]["triggers"]
-    for each in manifests(rendered(values_of("scaled-keda")))
-    if each["kind"] == "ScaledObject"
-}
+KEDA = SCALED + "scaled: {score: {autoscaling: {keda: {enabled: true, lagThreshold: 500}}}}\n"
+CPU = "resources: {requests: {cpu: 1}}\n"
 
 
-def scaled(roles: Mapping[str, Any], **values: Any) -> dict[str, Any]:
-    return {"mode": "scaled", "config": KAFKA, "scaled": roles, **values}
+@pytest.mark.parametrize(("role", "group"), [("score", "scoring"), ("judge", "judging")])
+def test_keda_reads_the_lag_of_a_group_that_the_service_has(role: str, group: str) -> None:
+    judged = Config.model_validate({"judge": {"model": "openai/gpt-4o-mini"}})
 
+    scaled = one(objects("scaled-keda"), "ScaledObject", role)["spec"]
 
-@pytest.mark.parametrize("role", ["score", "judge"])
-def test_keda_asks_for_a_group_and_a_topic_that_the_service_has(role: str, tmp_path: Path) -> None:
-    file = tmp_path / "spanwise.yaml"
-    file.write_text("judge: {model: openai/gpt-4o-mini}\n")
-    config = load([file], {}, [])
-    kafka = config.log.kafka
-
-    (trigger,) = TRIGGERS[f"agents-spanwise-{role}"]
-
+    (trigger,) = scaled["triggers"]
+    assert group in groups(judged)["traces"]
+    assert scaled["scaleTargetRef"]["name"] == f"agents-spanwise-{role}"
     assert trigger["type"] == "kafka"
-    asked = trigger["metadata"]
-    topic = asked["topic"].removeprefix(kafka.topic_prefix)
-    assert asked["consumerGroup"].removeprefix(f"{kafka.group}.") in groups(config)[topic]
-    assert (asked["sasl"], asked["tls"]) == ("scram_sha512", "enable")
+    assert trigger["metadata"] | {
+        "bootstrapServers": "kafka.kafka:9093",
+        "consumerGroup": f"spanwise.{group}",
+        "topic": "spanwise.traces",
+        "limitToPartitionsWithLag": "true",
+        "excludePersistentLag": "false",
+        "allowIdleConsumers": "false",
+    } == trigger["metadata"]  # fmt: skip
     assert trigger["authenticationRef"] == {"name": "agents-spanwise-kafka"}
+    behavior = scaled["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
+    assert behavior["scaleDown"]["stabilizationWindowSeconds"] >= 300
+
+
+def test_the_lag_that_keda_waits_for_is_that_of_the_values() -> None:
+    (trigger,) = one(render(KEDA), "ScaledObject")["spec"]["triggers"]
+
+    assert trigger["metadata"]["lagThreshold"] == "500"
 
 
 def test_by_prometheus_it_asks_for_the_lag_of_the_role() -> None:
-    (trigger,) = TRIGGERS["agents-spanwise-assemble"]
+    (trigger,) = one(objects("scaled-keda"), "ScaledObject", "assemble")["spec"]["triggers"]
 
     assert trigger["metadata"]["query"] == (
         'sum(spanwise_log_lag_records{namespace="observability",group="assembly",topic="spans"})'
     )
 
 
-def test_keda_signs_in_with_the_secret_of_the_service() -> None:
-    found = manifests(rendered(values_of("scaled-keda")))
+@pytest.mark.parametrize(
+    ("mechanism", "sasl"), [("PLAIN", "plaintext"), ("SCRAM-SHA-512", "scram_sha512")]
+)
+def test_keda_signs_in_with_the_secret_of_the_service(mechanism: str, sasl: str) -> None:
+    security = f"security: {{protocol: SASL_SSL, sasl_mechanism: {mechanism}}}"
+    found = render(
+        KEDA.replace("'kafka:9092'", f"'kafka:9092', {security}")
+        + "secrets: {kafka: {existingSecret: spanwise-kafka}}\ntls: {kafka: {existingSecret: kafka-ca}}"
+    )
 
-    asked = one(found, "TriggerAuthentication", "agents-spanwise-kafka")["spec"]["secretTargetRef"]
-
-    assert {(each["parameter"], each["name"], each["key"]) for each in asked} == {
+    (trigger,) = one(found, "ScaledObject")["spec"]["triggers"]
+    given = one(found, "TriggerAuthentication")
+    assert trigger["authenticationRef"] == {"name": given["metadata"]["name"]}
+    assert (trigger["metadata"]["sasl"], trigger["metadata"]["tls"]) == (sasl, "enable")
+    assert {
+        (each["parameter"], each["name"], each["key"]) for each in given["spec"]["secretTargetRef"]
+    } == {
         ("username", "spanwise-kafka", "username"),
         ("password", "spanwise-kafka", "password"),
         ("ca", "kafka-ca", "ca.crt"),
     }
 
 
-def test_what_is_scaled_has_no_number_of_replicas_of_its_own() -> None:
-    found = manifests(rendered(values_of("scaled-keda")))
+@pytest.mark.parametrize(
+    "text", [KEDA, SCALED + CPU + "scaled: {score: {autoscaling: {hpa: {enabled: true}}}}"]
+)
+def test_only_what_scales_itself_has_no_fixed_number(text: str) -> None:
+    found = render(text)
 
-    counts = {
+    assert {
         each["metadata"]["labels"]["app.kubernetes.io/component"]: each["spec"].get("replicas")
-        for each in found
-        if each["kind"] in {"Deployment", "StatefulSet"}
-    }
-
-    assert counts == {"receive": 2, "assemble": None, "score": None, "judge": None, "publish": 1}
+        for each in (*of_kind(found, "Deployment"), *of_kind(found, "StatefulSet"))
+    } == {"receive": 2, "assemble": 2, "score": None, "judge": 2, "publish": 1}
 
 
 def test_a_group_with_two_roles_is_scaled_by_the_lag_of_both() -> None:
-    roles = {
-        "assemble": {"roles": ["assemble", "score"], "autoscaling": {"keda": {"enabled": True}}}
-    }
+    both = "{roles: [assemble, score], autoscaling: {keda: {enabled: true}}}"
 
-    found = manifests(rendered(scaled({**roles, "score": {"enabled": False}})))
+    found = render(SCALED + f"scaled: {{assemble: {both}, score: {{enabled: false}}}}")
 
-    triggers = one(found, "ScaledObject", "agents-spanwise-assemble")["spec"]["triggers"]
+    triggers = one(found, "ScaledObject", "assemble")["spec"]["triggers"]
     assert [each["metadata"]["consumerGroup"] for each in triggers] == [
         "spanwise.assembly",
         "spanwise.scoring",
     ]
 
 
-REFUSED: Mapping[str, tuple[Mapping[str, Any], str]] = {
-    "certificates without TLS": (
-        scaled({}, tls={"kafka": {"existingSecret": "x"}}),
-        "tls.kafka.existingSecret: needs config.log.kafka.security.protocol",
-    ),
-    "KEDA without a key for Kafka": (
-        {
-            "mode": "scaled",
-            "config": {
-                "log": {
-                    "kafka": {
-                        "bootstrap_servers": "kafka:9093",
-                        "security": {"protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"},
-                    }
-                }
-            },
-            "scaled": {"score": {"autoscaling": {"keda": {"enabled": True}}}},
-        },
-        "scaled.score.autoscaling.keda: KEDA needs secrets.kafka.existingSecret",
-    ),
-    "a volume smaller than the log on it": (
-        {"config": {"log": {"disk": {"max_size": "16GiB"}}}},
-        "and sinks.jsonl (max_size x (keep + 1)) of config, which may take 18240 MiB together",
-    ),
-    "an emptyDir that would evict the user's pod": (
-        {"mode": "sidecar", "sidecar": {"dataSizeLimit": "2Gi"}},
-        "sidecar.dataSizeLimit: 2Gi is too small",
-    ),
-    "a page larger than its volume": (
-        scaled({"publish": {"persistence": {"size": "1G"}}}),
-        "scaled.publish.persistence.size: 1G is too small for serve.index",
-    ),
-    "a short grace in overrides": (
-        {"standalone": {"overrides": {"preStopSeconds": 21}}},
-        "terminationGracePeriodSeconds: 60 is less than preStopSeconds (21)",
-    ),
-    "a route to a page that no process has": (
-        scaled(
-            {"publish": {"enabled": False}},
-            httpRoute={"enabled": True, "parentRefs": [{"name": "public"}]},
-            secrets={"adminTokens": {"existingSecret": "admin"}},
-        ),
-        "scaled.publish.enabled: ingress and httpRoute lead to the page",
-    ),
-}
-"""Beside those of test_refusals.py: what only templates can see."""
+def test_each_role_that_can_be_several_has_a_disruption_budget() -> None:
+    budgets = of_kind(render(SCALED), "PodDisruptionBudget")
+
+    assert {each["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"] for each in budgets} == {
+        "receive", "assemble", "score", "judge",
+    }  # fmt: skip
+    assert all(each["spec"]["maxUnavailable"] == 1 for each in budgets)
+    assert not of_kind(render(), "PodDisruptionBudget")
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"log": {"disk": {"max_size": 8_400_000_000}}},  # bytes
-        {"log": {"disk": {"max_size": "${env:LOG_SIZE}"}}},
-        {"log": {"disk": {"max_size": "9GiB"}}, "sinks": {"jsonl": None}},
-        {"log": {"disk": {"max_size": "8.5GiB"}}, "sinks": {"jsonl": {"keep": 0}}},
-    ],
-)
-def test_a_volume_that_is_large_enough_is_taken(config: Mapping[str, Any]) -> None:
-    assert rendered({"config": config})
+def test_publish_has_its_own_volume() -> None:
+    publish = one(render(SCALED), "StatefulSet", "-publish")
 
-
-@pytest.mark.parametrize("why", REFUSED)
-def test_what_cannot_work_is_refused_with_the_value_to_change(why: str) -> None:
-    values, message = REFUSED[why]
-
-    with pytest.raises(HelmError) as refused:
-        rendered(values)
-
-    assert message in str(refused.value)
-
-
-@pytest.mark.parametrize("delay", ["15s", "14500ms", "0.25m", 15, None, "${env:DELAY:-1s}"])
-def test_a_grace_that_holds_the_stop_and_its_delay_is_taken(delay: object) -> None:
-    assert rendered({"config": {"receiver": {"stop_delay": delay}}})
+    assert publish["spec"]["volumeClaimTemplates"]

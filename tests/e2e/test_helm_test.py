@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.chart.examples import manifests, rendered
-from tests.chart.kubelet import environment, main_container, one, pods
+from tests.chart.support import environment, one, services
 from tests.support import certificates
 from tests.support.processes import ran
 from tests.support.service import Service
@@ -43,7 +43,7 @@ def test_the_test_pod_sends_a_trace_and_reads_its_scores(tmp_path: Path) -> None
     found = manifests(rendered(VALUES))
     script = tmp_path / "send_and_read.py"
     script.write_text(one(found, "ConfigMap", "agents-spanwise-test")["data"][script.name])
-    service = here(environment(main_container(pods(found)["standalone"]), SECRETS), files)
+    service = here(environment(services(found)["StatefulSet/agents-spanwise"], SECRETS), files)
     (container,) = one(found, "Pod", "agents-spanwise-test")["spec"]["containers"]
     pod = here(environment(container, SECRETS), files)
 
