@@ -26,6 +26,7 @@ from collector.forward.families import RESULTS, ForwardFamilies
 from collector.otlp.items import keys_of
 from collector.otlp.span_head import SpanHeads
 from collector.records.otlp_signals import TRACES
+from tests.support.counted import counted
 from tests.support.forwarding import FakeTransport, forwarded_spans
 from tests.support.otlp import body, span
 from tests.support.table import for_each
@@ -60,10 +61,7 @@ class Stand:
         return sum((await self.backend.deliver(parts, self.stopping)).values())
 
     def count(self, result: str, of: str = "requests") -> float:
-        found = self.telemetry.registry.get_sample_value(
-            f"spanwise_forward_{of}_total", {"result": result}
-        )
-        return found or 0.0
+        return counted(self.telemetry, f"forward_{of}_total", result=result)
 
 
 async def test_requests_go_joined_and_in_order() -> None:
@@ -247,36 +245,38 @@ def test_an_endpoint_that_does_not_fit_its_protocol_names_its_setting() -> None:
         Backends.configured(target, Telemetry())
 
 
-@pytest.mark.parametrize(
-    "endpoint", ["127.0.0.1:4317", "http://localhost:4318/v1/traces", "http://[::1]:4317"]
+NAME, ELSEWHERE = socket.gethostname(), "127.0.0.1:5317"
+
+
+@for_each(
+    ("endpoint", "grpc", "http", "is_own"),
+    [
+        ("127.0.0.1:4317", "127.0.0.1:4317", ELSEWHERE, True),
+        ("http://localhost:4318/v1/traces", ELSEWHERE, "127.0.0.1:4318", True),
+        ("http://[::1]:4317", "127.0.0.1:4317", ELSEWHERE, True),
+        *[
+            (f"http://{host}:4317", *listeners, True)
+            for host in ("0.0.0.0", "127.0.0.7", NAME)
+            for listeners in (("0.0.0.0:4317", ELSEWHERE), (ELSEWHERE, "0.0.0.0:4317"))
+        ],
+        (f"http://{NAME}:4317", "127.0.0.1:4317", ELSEWHERE, is_loopback(NAME)),
+        ("backend:4317", "127.0.0.1:4317", ELSEWHERE, False),
+        ("https://otel.example.org", "127.0.0.1:4317", ELSEWHERE, False),
+        ("127.0.0.1:4327", "127.0.0.1:4317", ELSEWHERE, False),
+    ],
 )
-def test_forwarding_to_oneself_is_a_configuration_error(endpoint: str) -> None:
-    settings = Config.model_validate({"forward": {"endpoint": endpoint}})
-
-    assert [line.partition(":")[0] for line in crosscheck(settings)] == ["forward.endpoint"]
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.7", socket.gethostname()])
-@pytest.mark.parametrize("listener", ["receiver.grpc", "receiver.http"])
-def test_so_is_an_address_of_the_pod_where_the_receiver_listens_there(
-    host: str, listener: str
+def test_forwarding_to_oneself_is_a_configuration_error(
+    endpoint: str, grpc: str, http: str, *, is_own: bool
 ) -> None:
-    kind = listener.partition(".")[2]
-    receiver = {kind: {"host": "0.0.0.0", "port": 5317}}
-    elsewhere = {kind: {"host": "127.0.0.1", "port": 5317}}
-    forward = {"endpoint": f"http://{host}:5317"}
+    def listener(text: str) -> dict[str, str]:
+        host, _, port = text.partition(":")
+        return {"host": host, "port": port}
 
-    (line,) = crosscheck(Config.model_validate({"receiver": receiver, "forward": forward}))
+    receiver = {"grpc": listener(grpc), "http": listener(http)}
+    settings = Config.model_validate({"receiver": receiver, "forward": {"endpoint": endpoint}})
 
-    assert line.startswith("forward.endpoint: ")
-    if not is_loopback(host) and host != "0.0.0.0":
-        named = Config.model_validate({"receiver": elsewhere, "forward": forward})
-        assert crosscheck(named) == []
-
-
-@pytest.mark.parametrize("endpoint", ["backend:4317", "https://otel.example.org", "127.0.0.1:4327"])
-def test_forwarding_elsewhere_is_fine(endpoint: str) -> None:
-    assert crosscheck(Config.model_validate({"forward": {"endpoint": endpoint}})) == []
+    lines = crosscheck(settings)
+    assert [line.partition(":")[0] for line in lines] == ["forward.endpoint"] * is_own
 
 
 def test_spans_that_expire_before_they_may_be_sent_are_a_configuration_error() -> None:

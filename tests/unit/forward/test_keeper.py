@@ -1,29 +1,21 @@
 """Kept traces arrive whole, others never; over restarts, outages and spans that have expired."""
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from collector.base.errors import Permanent, Retryable
-from collector.base.retry import Backoff
-from collector.base.telemetry import Telemetry
 from collector.config.forward import Keep
-from collector.forward.backend import Backend, Backends
-from collector.forward.families import ForwardFamilies
 from collector.forward.keeper import GROUP, Keeper
-from collector.forward.reader import Way
 from collector.log.memory import MemoryLog
 from collector.log.port import TRACES, New
 from collector.records.codec import encode
 from collector.records.keeping import BroadcastRecord, KeepingRecord, agent_key, session_of
-from collector.records.otlp_signals import LOGS
-from collector.records.otlp_signals import TRACES as SPANS_SIGNAL
 from collector.records.sent_trace import decode_sent
 from collector.records.sessions import session_key
 from collector.records.traces import TraceRecord, VerdictRecord, WorkRecord
@@ -31,57 +23,24 @@ from evaluators.dialects.read import read_trace
 from evaluators.model import Outcome
 from tests.support.api_records import pieces, trace
 from tests.support.eventually import eventually
-from tests.support.forwarding import FakeTransport
+from tests.support.forwarding import FakeTransport, ForwardStand
 from tests.support.otlp import request, span
 
 KEY = session_key("support-bot", "s-1")
-OF_NO_TRACE = VerdictRecord(
-    scope="none", service="", session_id="", subject="", digest="", outcomes=()
-)
-NOTHING: dict[str, Any] = {"share": 0.0, "new_versions": 0, "slow": None, "wait": 30.0}
 
 
-@dataclass
-class Stand:
-    """A log and a backend that outlive the keepers over them."""
+class Stand(ForwardStand):
+    """Nothing is kept without a reason, but for `settings`."""
 
-    settings: dict[str, Any] = field(default_factory=lambda: dict(NOTHING))
-    spans: FakeTransport = field(default_factory=FakeTransport)
-    telemetry: Telemetry = field(default_factory=Telemetry)
-    now: float = 1000.0
+    def __init__(self, transport: FakeTransport | None = None, **settings: Any) -> None:
+        usual: dict[str, Any] = {"share": 0.0, "new_versions": 0, "slow": None, "wait": 30.0}
+        self.settings = Keep(**{**usual, **settings})
+        self.now = 1000.0
+        log = MemoryLog(clock=lambda: self.now, groups={})
+        super().__init__(log, transport or FakeTransport())
 
-    def __post_init__(self) -> None:
-        self.log = MemoryLog(clock=lambda: self.now, groups={})
-
-    @asynccontextmanager
-    async def running(
-        self, *, drains: bool = False, is_killed: bool = False
-    ) -> AsyncGenerator[None]:
-        families = ForwardFamilies(self.telemetry)
-        begun, stopping = asyncio.Event(), asyncio.Event()
-        backoff = Backoff(first=0.001, longest=0.001)
-        way = Way(
-            log=self.log,
-            backends=Backends(
-                Backend(self.spans, SPANS_SIGNAL, families=families, backoff=backoff),
-                Backend(FakeTransport(), LOGS, families=families, backoff=backoff),
-            ),
-            telemetry=self.telemetry,
-            has_begun=begun,
-            drains=drains,
-        )
-        keeper = Keeper(way, settings=Keep(**self.settings), late=600.0)
-        run = asyncio.create_task(keeper.run(stopping))
-        try:
-            await begun.wait()
-            yield
-        finally:
-            if is_killed:
-                run.cancel()
-            stopping.set()
-            await asyncio.wait((run,))
-            if not is_killed:
-                run.result()
+    def running(self, **how: bool) -> AbstractAsyncContextManager[None]:
+        return self.reading(partial(Keeper, settings=self.settings, late=600.0), **how)
 
     async def decided(self) -> Counter[int]:
         """By trace, how often a decision of it was written."""
@@ -93,8 +52,10 @@ class Stand:
             for each in record.decisions
         )
 
-    async def write(self, value: bytes) -> None:
-        await self.log.write([New(topic=TRACES, key=KEY, value=value)])
+    async def write(
+        self, record: TraceRecord | WorkRecord | VerdictRecord | BroadcastRecord
+    ) -> None:
+        await self.log.write([New(topic=TRACES, key=KEY, value=encode(record))])
 
     async def close(self, number: int, revision: int = 0, more: int = 0, **fields: Any) -> None:
         of = trace(number, **fields)
@@ -103,28 +64,25 @@ class Stand:
             for n in range(more)
         )
         spans = (*pieces(of), *late)
-        await self.write(encode(TraceRecord(trace=of, spans=spans, revision=revision, seen=0.0)))
+        await self.write(TraceRecord(trace=of, spans=spans, revision=revision, seen=0.0))
 
     async def session(self, *, fails: bool) -> None:
-        await self.write(
-            encode(
-                WorkRecord(
-                    service="support-bot",
-                    session_id="s-1",
-                    session_source="session.id",
-                    agent="planner",
-                    seen=0.0,
-                    revision=0,
-                    digest="",
-                    failed=fails,
-                )
-            )
+        record = WorkRecord(
+            service="support-bot",
+            session_id="s-1",
+            session_source="session.id",
+            agent="planner",
+            seen=0.0,
+            revision=0,
+            digest="",
+            failed=fails,
         )
+        await self.write(record)
 
     async def past(self, seconds: float = 31.0, until: Callable[[], bool] | None = None) -> None:
         """Time goes on, and everything up to then is decided and committed, or what `until` says."""
         self.now += seconds
-        await self.write(encode(OF_NO_TRACE))
+        await self.write(verdict("none", ""))
         end = await self.log.end(TRACES, 0)
         committed = self.log.committed
         await eventually(until or (lambda: (committed(GROUP, TRACES, 0).offset or 0) >= end))
@@ -133,13 +91,19 @@ class Stand:
         """By trace, how many of its spans."""
         return Counter(int.from_bytes(each.trace_id) for each in self.spans.spans())
 
-    def count(self, result: str, reason: str) -> float:
-        labels = {"result": result, "reason": reason}
-        found = self.telemetry.registry.get_sample_value("spanwise_forward_traces_total", labels)
-        return found or 0.0
+
+def verdict(scope: str, subject: str, *outcomes: Outcome) -> VerdictRecord:
+    return VerdictRecord(
+        scope=scope,
+        service="support-bot",
+        session_id="s-1",
+        subject=subject,
+        digest="",
+        outcomes=outcomes,
+    )
 
 
-def fails(number: int) -> bytes:
+def fails(number: int) -> VerdictRecord:
     outcome = Outcome(
         evaluator="helpfulness",
         version="1",
@@ -148,16 +112,7 @@ def fails(number: int) -> bytes:
         score=0.1,
         success=False,
     )
-    return encode(
-        VerdictRecord(
-            scope="trace",
-            service="support-bot",
-            session_id="s-1",
-            subject=f"{number:032x}",
-            digest="",
-            outcomes=(outcome,),
-        )
-    )
+    return verdict("trace", f"{number:032x}", outcome)
 
 
 async def test_a_trace_that_ended_in_an_error_arrives_whole_and_another_never() -> None:
@@ -169,12 +124,8 @@ async def test_a_trace_that_ended_in_an_error_arrives_whole_and_another_never() 
 
     assert it.arrived() == {1: 2}
     assert {each.trace_state for each in it.spans.spans()} == {"ot=th:0"}
-    reasons = [
-        a.value.string_value
-        for s in it.spans.spans()
-        for a in s.attributes
-        if a.key == "spanwise.kept"
-    ]
+    attributes = [each for found in it.spans.spans() for each in found.attributes]
+    reasons = [each.value.string_value for each in attributes if each.key == "spanwise.kept"]
     assert reasons == ["failed"]
     assert (it.count("kept", "failed"), it.count("dropped", "share")) == (1, 1)
 
@@ -192,21 +143,6 @@ async def test_a_verdict_within_the_wait_decides_and_one_behind_it_sends_the_who
 
     assert it.arrived() == {1: 2, 2: 2}
     assert (it.count("kept", "failed"), it.count("kept", "failed_late")) == (1, 1)
-
-
-async def test_a_session_that_fails_brings_its_traces() -> None:
-    it = Stand()
-    async with it.running():
-        await it.close(1)
-        await it.past()
-        await it.session(fails=True)
-        await it.close(2)
-        await it.past()
-        await it.session(fails=False)
-        await it.close(3)
-        await it.past()
-
-    assert it.arrived() == {1: 2, 2: 2}
 
 
 async def test_late_spans_follow_a_kept_trace_alone() -> None:
@@ -230,7 +166,7 @@ async def test_a_late_span_in_error_brings_the_trace_only_where_the_trace_ended_
     *, of_root: bool, ends: list[str]
 ) -> None:
     """A tool that failed under a root that ended well is what an agent recovers from."""
-    it = Stand({**NOTHING, "others": 0.0})
+    it = Stand(others=0.0)
     root, child = span(1, 1), span(1, 2)
     child.parent_span_id = root.span_id
     pieces: list[bytes] = []
@@ -240,9 +176,8 @@ async def test_a_late_span_in_error_brings_the_trace_only_where_the_trace_ended_
                 each.status.code = Status.STATUS_CODE_ERROR
             pieces.append(request(each).SerializeToString())
             of = read_trace(pieces, trace_id=root.trace_id.hex(), closed="root_ended")
-            await it.write(
-                encode(TraceRecord(trace=of, spans=tuple(pieces), revision=revision, seen=0.0))
-            )
+            record = TraceRecord(trace=of, spans=tuple(pieces), revision=revision, seen=0.0)
+            await it.write(record)
             await it.past()
 
     assert [reason for reason in ("failed", "failed_late") if it.count("kept", reason)] == ends
@@ -256,7 +191,7 @@ def spread(number: int) -> int:
 
 @pytest.mark.parametrize("moment", ["before", "between", "after"])
 async def test_a_restart_decides_the_same_and_sends_nothing_twice(moment: str) -> None:
-    it = Stand({**NOTHING, "share": 0.5})
+    it = Stand(share=0.5)
     dropped = next(n for n in range(1, 41) if spread(n) < 1 << 55 and n % 10)
     async with it.running():
         for number in range(1, 41):
@@ -314,7 +249,7 @@ async def test_a_state_above_its_limit_is_halved(monkeypatch: pytest.MonkeyPatch
 async def test_an_hour_without_the_backend_and_ten_ends_lose_nothing_and_decide_once(
     *, is_killed: bool
 ) -> None:
-    it = Stand(spans=FakeTransport(answers=[Retryable("away")] * 1_000_000))
+    it = Stand(FakeTransport(answers=[Retryable("away")] * 1_000_000))
     for life in range(10):
         tries = it.spans.tries
         async with it.running(is_killed=is_killed):
@@ -332,7 +267,7 @@ async def test_an_hour_without_the_backend_and_ten_ends_lose_nothing_and_decide_
 
 
 async def test_a_trace_that_is_refused_is_lost_alone() -> None:
-    it = Stand(spans=FakeTransport(refuses=(bytes.fromhex(f"{2:032x}"), Permanent("HTTP 400"))))
+    it = Stand(FakeTransport(refuses=(bytes.fromhex(f"{2:032x}"), Permanent("HTTP 400"))))
     async with it.running():
         for number in (1, 2, 3):
             await it.close(number, status="error")
@@ -342,28 +277,19 @@ async def test_a_trace_that_is_refused_is_lost_alone() -> None:
     assert it.count("lost", "refused") == 1
 
 
-async def test_history_from_before_is_not_sent() -> None:
+async def test_history_from_before_is_not_sent_and_a_log_that_ends_is_decided_at_a_stop() -> None:
     it = Stand()
     await it.close(1, status="error")
-    async with it.running():
+    async with it.running(drains=True):
         await it.close(2, status="error")
-        await it.past()
+        await it.close(3)
 
     assert it.arrived() == {2: 2}
 
 
-async def test_a_log_that_ends_with_the_process_is_decided_at_a_stop() -> None:
-    it = Stand()
-    async with it.running(drains=True):
-        await it.close(1, status="error")
-        await it.close(2)
-
-    assert it.arrived() == {1: 2}
-
-
 async def test_many_restarts_read_back_what_was_decided() -> None:
     """More records than lie between two that hold everything."""
-    it = Stand({**NOTHING, "wait": 0.1})
+    it = Stand(wait=0.1)
     for number in range(1, 140):
         async with it.running():
             await it.close(number)
@@ -378,19 +304,19 @@ async def test_many_restarts_read_back_what_was_decided() -> None:
 async def test_what_owners_are_told_is_known_after_a_restart() -> None:
     it = Stand()
     async with it.running():
-        await it.write(encode(BroadcastRecord(alarms=(agent_key("support-bot", "planner"),))))
-        await it.write(encode(BroadcastRecord(said=session_of(session_key("support-bot", "s-2")))))
+        await it.write(BroadcastRecord(alarms=(agent_key("support-bot", "planner"),)))
+        await it.write(BroadcastRecord(said=session_of(session_key("support-bot", "s-2"))))
         await it.past(1)
     async with it.running():
         await it.close(1)
         await it.past()
-        await it.write(encode(BroadcastRecord(alarms=())))
+        await it.write(BroadcastRecord(alarms=()))
         await it.close(2)
         await it.past()
     async with it.running():
         await it.close(3)
         await it.past()
-        await it.write(encode(BroadcastRecord(said=(3).to_bytes(16))))
+        await it.write(BroadcastRecord(said=(3).to_bytes(16)))
         await it.past(1)
 
     assert it.arrived() == {1: 2, 3: 2}

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from collector.config.forward import Keep
-from collector.forward.keeping import Keeping, Order
+from collector.forward.keeping import Keeping
 from collector.otlp.trace_state import NEVER, threshold_of
 from collector.records.keeping import ClosedTrace, Decision, KeepingState, agent_key
 
@@ -18,43 +18,43 @@ WAIT, LATE = 30.0, 600.0
 
 def closed(number: int, **fields: Any) -> ClosedTrace:
     trace_id = hashlib.sha256(str(number).encode()).digest()[:16]
-    usual: dict[str, Any] = {
-        "trace_id": trace_id,
-        "offset": number,
-        "service": "bot",
-        "agent": "planner",
-        "version": None,
-        "session": number.to_bytes(16),
-        "duration": 1.0,
-        "randomness": int.from_bytes(trace_id[-7:]),
-        "failed": False,
-        "is_other": False,
-    }
-    return ClosedTrace(**{**usual, **fields})
+    usual = ClosedTrace(
+        trace_id=trace_id,
+        offset=number,
+        service="bot",
+        agent="planner",
+        version=None,
+        session=number.to_bytes(16),
+        duration=1.0,
+        randomness=int.from_bytes(trace_id[-7:]),
+        failed=False,
+        is_other=False,
+    )
+    return replace(usual, **fields)
 
 
 def keeping(**settings: Any) -> Keeping:
     return Keeping(Keep(new_versions=0, wait=WAIT, **settings), late=LATE)
 
 
-def decisions(it: Keeping, now: float) -> list[Decision]:
+def due(it: Keeping, now: float) -> list[Decision]:
     return [*it.due(now)]
 
 
 def decided(it: Keeping, *traces: ClosedTrace, at: float = 1000.0) -> list[Decision]:
     for each in traces:
         assert it.closed(each, at) == []
-    return decisions(it, at + WAIT)
+    return due(it, at + WAIT)
 
 
 def test_a_trace_is_decided_once_and_not_before_its_time() -> None:
     it = keeping()
     it.closed(closed(1, failed=True), 1000.0)
 
-    assert decisions(it, 1000.0 + WAIT - 0.001) == []
-    (decision,) = decisions(it, 1000.0 + WAIT)
+    assert due(it, 1000.0 + WAIT - 0.001) == []
+    (decision,) = due(it, 1000.0 + WAIT)
     assert (decision.reason, decision.is_kept, decision.threshold) == ("failed", True, 0)
-    assert decisions(it, 9999.0) == []
+    assert due(it, 9999.0) == []
 
 
 def test_a_share_of_the_rest_is_kept_and_stands_for_all() -> None:
@@ -118,14 +118,6 @@ def test_the_first_sessions_of_a_version_are_kept_with_all_their_traces() -> Non
     ]
 
 
-def test_a_verdict_that_comes_before_the_decision_decides() -> None:
-    it = keeping(share=0.0)
-    it.closed(closed(1), 1000.0)
-    it.failed(closed(1).trace_id, 1010.0)
-
-    assert [each.reason for each in decisions(it, 1030.0)] == ["failed"]
-
-
 def test_what_fails_after_it_was_dropped_is_sent_whole_once() -> None:
     it = keeping(share=0.0)
     decided(it, closed(1))
@@ -133,17 +125,6 @@ def test_what_fails_after_it_was_dropped_is_sent_whole_once() -> None:
     (order,) = it.failed(closed(1).trace_id, 1100.0)
     assert (order.decision.reason, order.after) == ("failed_late", None)
     assert it.failed(closed(1).trace_id, 1101.0) == []
-
-
-def test_a_revision_that_fails_brings_its_own_spans() -> None:
-    it = keeping(share=0.0)
-    decided(it, closed(1))
-
-    assert it.closed(closed(1, offset=50), 1100.0) == []
-    (order,) = it.closed(closed(1, offset=60, failed=True), 1110.0)
-
-    assert order == Order(order.decision)
-    assert order.decision.trace.offset == 60
 
 
 def test_what_is_late_follows_a_trace_that_was_kept() -> None:
@@ -177,30 +158,28 @@ def test_a_session_that_fails_brings_its_traces_that_were_dropped() -> None:
     assert not after.is_kept
 
 
-def test_nothing_is_kept_for_failing_where_that_is_off() -> None:
-    it = keeping(share=0.0, failed=False)
+def test_nothing_is_kept_for_a_reason_that_is_off() -> None:
+    it = keeping(share=0.0, failed=False, feedback=False, alarms=False)
+    it.alarmed([agent_key("bot", "planner")])
     session = b"s" * 16
     decided(it, closed(1, session=session))
 
     assert it.failed(closed(1).trace_id, 1100.0) == []
     assert it.session(session, 1100.0, fails=True) == []
+    assert it.said(closed(1).trace_id, 1100.0) == []
     (decision,) = decided(it, closed(2, session=session, failed=True), at=1200.0)
     assert not decision.is_kept
 
 
 def test_a_flood_of_failures_keeps_the_limit_and_every_agent() -> None:
-    it = keeping(per_minute=600)
     agents = [f"agent {number % 37}" for number in range(19_900)]
     agents += [f"rare {number}" for number in range(100)]
+    flood = [closed(n, agent=agent, failed=True) for n, agent in enumerate(agents)]
 
-    found = decided(
-        it, *(closed(n, agent=agent, failed=True) for n, agent in enumerate(agents)), at=1200.0
-    )
+    found = decided(keeping(per_minute=600), *flood, at=1200.0)
 
     kept = [each for each in found if each.is_kept]
-    assert 540 <= len(kept) <= 600 + 100, (
-        "each agent that is first seen when all is used up adds one"
-    )
+    assert 540 <= len(kept) <= 600 + 100, "of an agent the first passes, also above the limit"
     assert {each.trace.agent for each in kept} == set(agents)
     assert {each.reason for each in found if not each.is_kept} == {"per_minute"}
 
@@ -247,37 +226,27 @@ def test_a_minute_later_there_is_room_again() -> None:
 def test_a_restart_at_any_moment_decides_the_same() -> None:
     """The state is written with the decisions; what is not decided is read again."""
     settings = Keep(share=0.3, per_minute=40, new_versions=3, wait=WAIT)
-    traces = [
-        closed(
-            n,
-            version=f"{n // 100}",
-            failed=n % 5 == 0,
-            duration=float(n % 13),
-            session=b"%016d" % (n // 4),
-        )
-        for n in range(300)
-    ]
-    times = [1000.0 + 0.7 * n for n in range(300)]
 
-    def run(restarts: frozenset[int]) -> list[Decision]:
-        it, found = Keeping(settings, late=LATE), list[Decision]()
-        begin = 0
+    def made(n: int) -> ClosedTrace:
+        of_session = {"version": f"{n // 100}", "session": b"%016d" % (n // 4)}
+        return closed(n, failed=n % 5 == 0, duration=float(n % 13), **of_session)
+
+    def run(*restarts: int) -> list[Decision]:
+        it, found, left = Keeping(settings, late=LATE), list[Decision](), {*restarts}
         read = 0
-        while read < len(traces):
-            found += decisions(it, times[read])
-            it.closed(traces[read], times[read])
+        while read < 300:
+            now = 1000.0 + 0.7 * read
+            found += due(it, now)
+            it.closed(made(read), now)
             read += 1
-            begin = it.oldest if it.oldest is not None else read
-            if read in restarts:
+            if read in left:
+                left.remove(read)
                 state = msgspec.msgpack.decode(msgspec.msgpack.encode(it.state), type=KeepingState)
-                it, read, restarts = (
-                    Keeping(settings, late=LATE, state=state),
-                    begin,
-                    restarts - {read},
-                )
-        return [*found, *decisions(it, 1e9)]
+                read = read if it.oldest is None else it.oldest
+                it = Keeping(settings, late=LATE, state=state)
+        return [*found, *due(it, 1e9)]
 
-    assert run(frozenset(range(1, 300, 7))) == run(frozenset())
+    assert run(*range(1, 300, 7)) == run()
 
 
 def test_decisions_are_bounded_by_their_age() -> None:
@@ -320,13 +289,4 @@ def test_what_somebody_spoke_of_is_kept_and_sent_after_all(*, of_session: bool) 
     orders = it.said(session if of_session else first.trace_id, 1101.0)
 
     assert [each.decision.reason for each in orders] == ["feedback"]
-    assert [each.is_kept for each in decisions(it, 1130.0)] == [of_session]
-
-
-def test_feedback_and_alarms_may_be_off() -> None:
-    it = keeping(share=0.0, feedback=False, alarms=False)
-    it.state.alarms = [agent_key("bot", "planner")]
-    (decision,) = decided(it, closed(1))
-
-    assert not decision.is_kept
-    assert it.said(closed(1).trace_id, 1100.0) == []
+    assert [each.is_kept for each in due(it, 1130.0)] == [of_session]
