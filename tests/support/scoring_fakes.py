@@ -2,20 +2,23 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import Self
 
 from collector.base.telemetry import Telemetry
 from collector.config.tree import SessionWindow, Windows
 from collector.log.port import SIGNALS, TRACES, Headers
 from collector.records.codec import encode
-from collector.records.sessions import session_key
+from collector.records.sessions import SessionHead, session_key
 from collector.records.signal import Signal
+from collector.records.subject import Subject
 from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.trace_summary import Summariser, headers_of
 from collector.records.trace_views import SummarisedTrace
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord
 from collector.scoring.cached_session import AWAKE
+from collector.scoring.effects import Effects, Placed
+from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import JudgedRules, Rules
 from collector.scoring.scorer import Scorer
 from evaluators.declare import declared, evaluator
@@ -239,6 +242,51 @@ def summarised(
     )
 
 
+HEAD = SessionHead(
+    service="bot",
+    session_id="s",
+    session_source="session.id",
+    agent="planner",
+    agent_version=None,
+    opened=0.0,
+    last=0.0,
+)
+CLOSED = Subject(
+    scope="session",
+    service="bot",
+    session_id="s",
+    session_source="session.id",
+    agent="planner",
+    agent_version=None,
+    seen=1.0,
+    revision=1,
+    closed="idle",
+)
+"""What a signal of a session that has closed is about."""
+
+
+def open_sessions(of: Rules, *, awake: int = AWAKE, **limits: float) -> OpenSessions:
+    """The sessions of one partition, none is open."""
+    window = SessionWindow.model_validate(limits)
+    return OpenSessions(partition=0, rules=of, limits=window, awake=awake)
+
+
+def taken(
+    sessions: OpenSessions, record: SummarisedTrace, *, offset: int, now: float = 0.0
+) -> Effects:
+    """What a trace that is placed in its session leads to."""
+    key = session_key("bot", record.summary.session_id)
+    placed = sessions.take(record, key=key, offset=offset, now=now)
+    assert isinstance(placed, Placed)
+    return sessions.finish(placed, {})
+
+
+def closed_in(effects: Iterable[Effects]) -> list[str]:
+    """Ids of the sessions that closed, in order."""
+    records = [change for each in effects for change in each.changes]
+    return [each.session_id for each in records if isinstance(each, SessionRecord)]
+
+
 def scored_log(*, atomic: bool = True) -> FaultyLog:
     """A log whose time begins at 0."""
     return FaultyLog(clock=SetClock(0.0), atomic=atomic)
@@ -347,10 +395,6 @@ def append_verdict(log: FaultyLog, verdict: VerdictRecord, now: float | None = N
     log.clock.now = log.clock.now if now is None else now
     key = session_key(verdict.service, verdict.session_id)
     return append_bytes(log, key, encode(verdict))
-
-
-def counted(telemetry: Telemetry, name: str, **labels: str) -> float:
-    return telemetry.registry.get_sample_value(f"spanwise_{name}", labels) or 0.0
 
 
 def shown(log: FaultyLog, evaluator: str) -> list[Signal]:

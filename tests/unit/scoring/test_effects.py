@@ -5,39 +5,18 @@ from msgspec.structs import replace
 
 from collector.log.port import SESSIONS, SIGNALS, TRACES, Position, Record
 from collector.records.cloud_events import FIRST, start_in
-from collector.records.sessions import SessionAwaited, SessionHead, decode_sessions, session_key
+from collector.records.sessions import SessionAwaited, decode_sessions, session_key
 from collector.records.signal import encode_signal
 from collector.records.signal_batch import signals_in
-from collector.records.subject import Subject
 from collector.records.traces import RunRecord, SessionRecord, decode_traces
 from collector.scoring.effects import Change, Effects, Publication, Tombstone, WriteBatch
 from collector.scoring.session_end import unscored_turn
 from evaluators.model import Outcome
-from tests.support.scoring_fakes import make_record, summarised, verdict_of
+from tests.support.scoring_fakes import CLOSED, HEAD, make_record, summarised, verdict_of
 
 KEY = session_key("bot", "s")
-HEAD = SessionHead(
-    service="bot",
-    session_id="s",
-    session_source="session.id",
-    agent="planner",
-    agent_version=None,
-    opened=0.0,
-    last=0.0,
-)
 TURN = unscored_turn(summarised(make_record("t1")), service="bot", session_id="s", offset=0)
-SUBJECT = Subject(
-    scope="session",
-    service="bot",
-    agent="planner",
-    agent_version=None,
-    session_id="s",
-    session_source="session.id",
-    seen=0.0,
-    revision=0,
-    closed=None,
-)
-AWAITED = SessionAwaited(subject=SUBJECT, closed_at=2.0, digest="d", due=("tone",))
+AWAITED = SessionAwaited(subject=CLOSED, closed_at=2.0, digest="d", due=("tone",))
 OUTCOME = Outcome(
     evaluator="tone",
     version="1",
@@ -47,7 +26,7 @@ OUTCOME = Outcome(
     explanation="a secret",
     metadata={"text": "a secret", "n": 1},
 )
-FIRST_SIGNAL = Publication(subject=SUBJECT, outcome=OUTCOME, id="0" * 32, is_first=True)
+FIRST_SIGNAL = Publication(subject=CLOSED, outcome=OUTCOME, id="0" * 32, is_first=True)
 SIGNAL = FIRST_SIGNAL.signal
 
 
@@ -138,7 +117,7 @@ def test_all_signals_of_a_step_are_one_record_of_as_many_offsets() -> None:
 
 
 def test_the_start_of_a_scored_trace_travels_with_its_signal() -> None:
-    subject = replace(SUBJECT, start=1_700_000_000_000_000_001)
+    subject = replace(CLOSED, start=1_700_000_000_000_000_001)
     started = replace(FIRST_SIGNAL, subject=subject)
 
     known, unknown = batch_of(publish=(started, FIRST_SIGNAL)).records

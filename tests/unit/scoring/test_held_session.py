@@ -14,14 +14,10 @@ from collector.scoring.open_session import OpenSession
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.session_work import LONGEST
 from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised
-from tests.unit.scoring.test_session_memory import RULES, recorded, take
+from tests.unit.scoring.test_session_memory import RULES, opened, recorded, take
 
 LIMITS = SessionWindow()
 PACKER = Packer(RULES, LIMITS)
-
-
-def opened(awake: int) -> OpenSessions:
-    return OpenSessions(partition=0, rules=RULES, limits=LIMITS, awake=awake)
 
 
 def scored(sessions: OpenSessions, *names: str, text: str = "", first: int = 0) -> None:
@@ -45,7 +41,7 @@ def content(session: OpenSession) -> object:
 def test_a_woken_session_is_the_one_that_was_packed() -> None:
     judged = judged_rules()
     packer = Packer(rules(judged), LIMITS)
-    sessions = opened(1 << 40)
+    sessions = opened(awake=1 << 40)
     scored(sessions, *"aaa", text="What a session says, é.")
     session = next(iter(held(sessions).values())).wake(PACKER)
     due = tuple(each.spec.name for each in judged.trace)
@@ -66,16 +62,16 @@ def test_a_woken_session_is_the_one_that_was_packed() -> None:
 
 
 def test_the_least_recently_used_are_packed() -> None:
-    sessions = opened(1 << 40)
+    sessions = opened(awake=1 << 40)
     scored(sessions, *"abcab")
-    again = opened(sessions._awake._size * 3 // 4)
+    again = opened(awake=sessions._awake._size * 3 // 4)
     scored(again, *"abcab")
 
     assert packed(again) == ["c"]
 
 
 def test_a_session_that_is_woken_while_awake_was_used() -> None:
-    sessions = opened(1 << 40)
+    sessions = opened(awake=1 << 40)
     scored(sessions, *"abc")
 
     sessions._awake.wake(held(sessions)[b"bot\0a"])
@@ -84,9 +80,9 @@ def test_a_session_that_is_woken_while_awake_was_used() -> None:
 
 
 def test_who_fits_stays_awake() -> None:
-    sessions = opened(1 << 40)
+    sessions = opened(awake=1 << 40)
     scored(sessions, *"abc")
-    again = opened(sessions._awake._size)
+    again = opened(awake=sessions._awake._size)
     scored(again, *"abc")
 
     assert packed(again) == []
@@ -95,14 +91,14 @@ def test_who_fits_stays_awake() -> None:
 
 
 def test_a_long_session_is_not_packed() -> None:
-    sessions = opened(0)
+    sessions = opened(awake=0)
     scored(sessions, *("a" * (LONGEST + 1)), *("b" * LONGEST), "c")
 
     assert packed(sessions) == ["b"], "the last one was used just now"
 
 
 def test_a_closed_session_makes_room() -> None:
-    sessions = opened(1 << 40)
+    sessions = opened(awake=1 << 40)
     scored(sessions, *"abc")
     assert sessions._awake._size > sessions.size
 
@@ -111,10 +107,10 @@ def test_a_closed_session_makes_room() -> None:
 
 
 def test_a_restart_wakes_no_more_than_fit() -> None:
-    sessions = opened(1 << 40)
+    sessions = opened(awake=1 << 40)
     scored(sessions, *"abcd")
     each = [one.wake(PACKER) for one in held(sessions).values()]
-    again = opened(2 * each[0].awake_cost)
+    again = opened(awake=2 * each[0].awake_cost)
 
     again.restore([state for one in each for state in (one.head, *one.traces)])
 
@@ -125,7 +121,7 @@ def test_a_packed_session_takes_a_fifth() -> None:
     count, turns, text = 40, 5, "What is said in a session of a real agent, in words. " * 12
     taken: list[float] = []
     for awake in (1 << 40, 0):
-        sessions = opened(awake)
+        sessions = opened(awake=awake)
         scored(sessions, "warm")
         tracemalloc.start()
         try:
@@ -147,8 +143,7 @@ def test_sketches_are_packed_where_the_log_takes_long_to_read_them(*, keeps: boo
     for offset in range(7):
         for name in "ab":  # each packs the other one
             record = summarised(make_record(f"{name}{offset}", start=offset, session=name))
-            key = session_key("bot", name)
-            placed = sessions.take(record, key=key, offset=offset, now=0.0)
+            placed = sessions.take(record, key=session_key("bot", name), offset=offset, now=0.0)
             assert isinstance(placed, Placed)
             sessions.finish(placed, {})
             lacking.append([each.turn.trace_id for each in placed.lacking])

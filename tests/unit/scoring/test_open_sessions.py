@@ -2,8 +2,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replaced
 
-from collector.config.tree import SessionWindow
 from collector.records.sessions import SessionHead, SessionTurn, session_key
 from collector.records.signal import SessionTraces, Signal
 from collector.records.traces import SessionRecord, VerdictRecord
@@ -11,32 +11,29 @@ from collector.scoring.effects import Effects, Placed, Publication, Tombstone
 from collector.scoring.open_sessions import PLUGIN_LAG, OpenSessions
 from collector.scoring.rules import JudgedRules
 from collector.scoring.session_end import unscored_turn
-from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised, verdict_of
+from tests.support.scoring_fakes import (
+    HEAD,
+    closed_in,
+    judged_rules,
+    make_record,
+    open_sessions,
+    rules,
+    summarised,
+    verdict_of,
+)
 
 
 def make_sessions(
     *,
     max_open: int = 100,
-    memory: int = 1 << 30,
     judged: JudgedRules | None = None,
 ) -> OpenSessions:
-    limits = SessionWindow(max_open=max_open, memory=memory)
-    return OpenSessions(partition=0, rules=rules(judged=judged), limits=limits)
+    return open_sessions(rules(judged), max_open=max_open)
 
 
 def make_head(session: str, *, offset: int, since: int = 0, closed: bool = False) -> SessionHead:
-    return SessionHead(
-        service="bot",
-        session_id=session,
-        session_source="session.id",
-        agent="planner",
-        agent_version=None,
-        opened=0.0,
-        last=0.0,
-        offset=offset,
-        since=since,
-        closed=closed,
-    )
+    name = {"session_id": session}
+    return replaced(HEAD, **name, offset=offset, since=since, closed=closed)
 
 
 def make_turn(session: str, trace_id: str, *, offset: int) -> SessionTurn:
@@ -69,12 +66,6 @@ def take(sessions: OpenSessions, trace_id: str, *, session: str, offset: int) ->
     key, record = session_key("bot", session), summarised(make_record(trace_id, session=session))
     before = list(sessions.make_room(record, key=key, offset=offset, now=0.0))
     return [*before, finished(sessions, trace_id, session=session, offset=offset)]
-
-
-def closed(effects: list[Effects]) -> list[str]:
-    """Ids of the sessions that closed, in order."""
-    records = [change for each in effects for change in each.changes]
-    return [each.session_id for each in records if isinstance(each, SessionRecord)]
 
 
 def test_turns_without_a_head_leave_only_tombstones() -> None:
@@ -114,7 +105,7 @@ def test_after_a_restart_the_oldest_touched_session_closes_first() -> None:
     sessions = make_sessions(max_open=2)
     sessions.restore([make_head("b", offset=7), make_head("a", offset=2)])
 
-    assert closed(take(sessions, "t", session="c", offset=9)) == ["a"]
+    assert closed_in(take(sessions, "t", session="c", offset=9)) == ["a"]
 
 
 def test_a_session_closes_before_its_own_record_that_came_too_late() -> None:
@@ -126,7 +117,7 @@ def test_a_session_closes_before_its_own_record_that_came_too_late() -> None:
     effects = list(sessions.make_room(record, key=key, offset=5, now=1e9))
     task = sessions.take(record, key=key, offset=5, now=1e9)
 
-    assert closed(effects) == ["a"]
+    assert closed_in(effects) == ["a"]
     assert isinstance(task, Placed)
     assert task.is_new
 
@@ -136,7 +127,7 @@ def test_a_record_that_was_passed_is_no_repeat_of_a_session_that_closed_since() 
     sessions = make_sessions(max_open=1)
     take(sessions, "t1", session="b", offset=7)
 
-    assert closed(take(sessions, "t2", session="c", offset=3)) == ["b"]
+    assert closed_in(take(sessions, "t2", session="c", offset=3)) == ["b"]
 
     assert tried(sessions, "t1", session="b", offset=7) == "repeated"
     assert isinstance(tried(sessions, "t3", session="b", offset=8), Placed)
@@ -150,36 +141,36 @@ def test_a_session_with_a_stand_in_waits_for_its_verdict() -> None:
     assert len(sessions) == 1
 
 
+(OURS,) = judged_rules().trace
+THEIRS = replace(OURS, spec=replace(OURS.spec, name="acme/confidence", method="custom"))
+
+
 @pytest.mark.parametrize(
     ("ours_are_due", "closes_at"), [(False, [PLUGIN_LAG]), (True, [])], ids=["theirs", "both"]
 )
 def test_a_session_waits_a_moment_for_what_third_parties_say_and_long_for_a_judge(
     *, ours_are_due: bool, closes_at: list[float]
 ) -> None:
-    (judged,) = judged_rules().trace
-    theirs = replace(judged, spec=replace(judged.spec, name="acme/confidence", method="custom"))
-    awaited = JudgedRules(trace=(judged,) if ours_are_due else (), plugins=(theirs,), max_lag=2e9)
+    awaited = JudgedRules(trace=(OURS,) if ours_are_due else (), plugins=(THEIRS,), max_lag=2e9)
     sessions = make_sessions(judged=awaited)
     finished(sessions, "t1", offset=0, stand_in=True)
 
     found = {after: list(sessions.close_due(1e9 + after)) for after in (0.0, 14.0, PLUGIN_LAG)}
 
-    assert [after for after, effects in found.items() if closed(effects)] == closes_at
+    assert [after for after, effects in found.items() if closed_in(effects)] == closes_at
     told = [each for effects in found.values() for one in effects for each in one.publish]
-    about = [each.outcome.reason for each in told if each.outcome.evaluator == theirs.spec.name]
+    about = [each.outcome.reason for each in told if each.outcome.evaluator == THEIRS.spec.name]
     assert about == ["judge_lag"] * len(closes_at)
 
 
 def test_a_trace_of_a_session_that_waits_for_third_parties_begins_that_wait_anew() -> None:
-    (judged,) = judged_rules().trace
-    theirs = replace(judged, spec=replace(judged.spec, name="acme/confidence", method="custom"))
-    sessions = make_sessions(judged=JudgedRules(plugins=(theirs,), max_lag=2e9))
+    sessions = make_sessions(judged=JudgedRules(plugins=(THEIRS,), max_lag=2e9))
     take(sessions, "t1", session="a", offset=0)
     assert list(sessions.close_due(1e9)) == []
     take(sessions, "t2", session="a", offset=1)
 
-    assert not closed(list(sessions.close_due(1e9 + PLUGIN_LAG)))
-    assert closed(list(sessions.close_due(1e9 + 2 * PLUGIN_LAG))) == ["a"]
+    assert not closed_in(list(sessions.close_due(1e9 + PLUGIN_LAG)))
+    assert closed_in(list(sessions.close_due(1e9 + 2 * PLUGIN_LAG))) == ["a"]
 
 
 def test_a_revision_older_than_the_one_in_the_window_is_not_scored() -> None:
@@ -224,9 +215,7 @@ def take_started(
     return [each.signal for each in effects.publish]
 
 
-def test_a_session_names_the_trace_that_began_it_and_its_newest_in_whatever_order_they_came() -> (
-    None
-):
+def test_a_session_names_the_trace_that_began_it_and_its_newest_in_any_order() -> None:
     sessions = make_sessions()
 
     take_started(sessions, "middle", start=20, offset=1)
@@ -240,8 +229,7 @@ def test_a_session_names_the_trace_that_began_it_and_its_newest_in_whatever_orde
 
 
 def test_the_trace_that_began_a_session_is_still_named_when_it_has_left_the_window() -> None:
-    limits = SessionWindow(max_traces=2)
-    sessions = OpenSessions(partition=0, rules=rules(), limits=limits)
+    sessions = open_sessions(rules(), max_traces=2)
 
     signals = [take_started(sessions, f"t{n}", start=n, offset=n)[-1] for n in range(1, 5)]
 
@@ -309,10 +297,6 @@ def test_a_session_that_closes_drops_its_state_after_its_closed_head() -> None:
     assert (record.closed, record.traces) == ("shutdown", (0, 1))
     assert isinstance(head, SessionHead)
     assert head.closed
-    assert [
-        each.state.turn.trace_id
-        for each in dropped
-        if isinstance(each, Tombstone)
-        if isinstance(each.state, SessionTurn)
-    ] == ["t1", "t2"]
+    states = [each.state for each in dropped if isinstance(each, Tombstone)]
+    assert [each.turn.trace_id for each in states if isinstance(each, SessionTurn)] == ["t1", "t2"]
     assert all(final and first for _, _, final, first in published(effects.publish))

@@ -11,7 +11,7 @@ from collector.scoring.outcome_signals import OutcomeSignals
 from collector.scoring.session_end import unscored_turn
 from evaluators.judge_use import JudgeUse
 from evaluators.model import Outcome
-from tests.support.scoring_fakes import judged_rules, make_record, rules, summarised
+from tests.support.scoring_fakes import CLOSED, judged_rules, make_record, rules, summarised
 
 SCORED = Outcome(
     evaluator="confidence", version="1", method="deterministic", state="scored", score=0.5
@@ -21,17 +21,7 @@ JUDGED = replace(SCORED, method="llm_judge", judge=USE)
 ENTRY: SessionTurn = unscored_turn(
     summarised(make_record("t1", seen=3.0, revision=2)), service="bot", session_id="s", offset=7
 )
-CLOSED = Subject(
-    scope="session",
-    service="bot",
-    session_id="s",
-    session_source="session.id",
-    agent="planner",
-    agent_version="2",
-    seen=3.0,
-    revision=11,
-    closed="idle",
-)
+SESSION = replace(CLOSED, agent_version="2", revision=11)
 
 
 def of_trace(*outcomes: Outcome, known: Collection[str] | None = ()) -> list[Publication]:
@@ -60,7 +50,7 @@ def test_a_signal_of_a_closed_session_names_no_trace() -> None:
     tone = replace(JUDGED, evaluator="tone", coverage=(3, 2))
     signals = OutcomeSignals(rules=rules(judged_rules()))
 
-    (publication,) = signals.of_session_input(CLOSED, [tone], "d")
+    (publication,) = signals.of_session_input(SESSION, [tone], "d")
 
     signal = publication.signal
     assert (signal.scope, signal.trace_id, signal.span_id) == ("session", None, None)
@@ -113,8 +103,7 @@ def test_a_trace_that_waits_in_vain_ends_with_skipped_outcomes() -> None:
 
     publish, ended = OutcomeSignals(rules=rules(judged_rules())).without_verdict(entry, "overload")
 
-    assert [(each.signal.outcome, each.signal.reason) for each in publish] == [
-        ("skipped", "overload")
-    ]
+    (signal,) = (each.signal for each in publish)
+    assert (signal.outcome, signal.reason) == ("skipped", "overload")
     assert ended.due == ()
     assert ended.turn.unscored == ("confidence",)

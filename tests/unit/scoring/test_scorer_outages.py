@@ -1,18 +1,17 @@
 """Scoring while the log refuses, and records that can never be processed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 
 from collector.base.errors import LogFull
 from collector.base.telemetry import Telemetry
 from collector.log.port import SESSIONS, SIGNALS, TRACES
+from tests.support.counted import counted
 from tests.support.faulty_log import FaultyLog, unavailable
 from tests.support.scoring_fakes import (
     append,
     append_bytes,
-    counted,
     make_record,
     make_scorer,
     run_to_end,
@@ -24,13 +23,6 @@ from tests.support.scoring_fakes import (
 @pytest.fixture
 def log() -> FaultyLog:
     return scored_log()
-
-
-def _stop(stopping: asyncio.Event) -> Callable[[float], Awaitable[None]]:
-    async def pause(_seconds: float) -> None:
-        stopping.set()
-
-    return pause
 
 
 async def test_a_full_log_is_tried_again_and_state_applied_once(log: FaultyLog) -> None:
@@ -58,7 +50,11 @@ async def test_a_stop_while_the_log_is_full_loses_nothing(log: FaultyLog) -> Non
     append(log, make_record("t1"))
     log.write_failures = [LogFull("full")] * 2
     stopping = asyncio.Event()
-    await make_scorer(log, pause=_stop(stopping)).run(stopping)
+
+    async def pause(_seconds: float) -> None:
+        stopping.set()
+
+    await make_scorer(log, pause=pause).run(stopping)
     assert not log.history(SIGNALS)
 
     await make_scorer(log).drain()
@@ -73,23 +69,13 @@ async def test_poison_is_named_counted_and_passed_over(
     append_bytes(log, b"bot\0s", b"\xff\xff")
     append_bytes(log, b"no session key", b"\xc1")
     append(log, make_record("t1"))
+    append_bytes(log, b"nonsense", log.history(TRACES)[-1].value)
 
     await run_to_end(make_scorer(log, telemetry=telemetry), log)
 
-    assert counted(telemetry, "poison_records_total", topic="traces") == 2
+    assert counted(telemetry, "poison_records_total", topic="traces") == 3
     assert "`traces`, partition 0, offset 100" in caplog.text
     assert len(shown(log, "confidence")) == 1
-
-
-async def test_a_trace_under_a_key_that_is_no_sessions_is_poison(log: FaultyLog) -> None:
-    telemetry = Telemetry()
-    append(log, make_record("t1"))
-    good = log.history(TRACES)[0]
-    append_bytes(log, b"nonsense", good.value)
-
-    await run_to_end(make_scorer(log, telemetry=telemetry), log)
-
-    assert counted(telemetry, "poison_records_total", topic="traces") == 1
 
 
 async def test_a_record_too_large_is_dropped_and_the_rest_written(log: FaultyLog) -> None:

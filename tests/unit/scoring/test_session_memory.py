@@ -15,22 +15,24 @@ from collector.records.codec import encode
 from collector.records.sessions import SessionHead, SessionsTopic, SessionTurn, session_key
 from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.trace_views import SummarisedTrace, decode_summarised
-from collector.records.traces import SessionRecord, TraceRecord, decode_traces
-from collector.scoring.effects import Effects, Placed, Tombstone
+from collector.records.traces import TraceRecord, decode_traces
+from collector.scoring.cached_session import AWAKE
+from collector.scoring.effects import Effects, Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.scoring.session_work import LONGEST
 from evaluators.digest import trace_digest
 from evaluators.model import ModelCall, Trace
 from evaluators.run import SessionScorer, score_trace
+from tests.support.scoring_fakes import closed_in, taken
 
 PLAN = plan_from(Config(embedder=EmbedderConfig(kind="none")))
 RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN))
 
 
-def opened(memory: int = 1 << 30, *, partitions: int = 1) -> OpenSessions:
+def opened(memory: int = 1 << 30, *, partitions: int = 1, awake: int = AWAKE) -> OpenSessions:
     limits = SessionWindow(memory=memory)
-    return OpenSessions(partition=0, rules=RULES, limits=limits, partitions=partitions)
+    return OpenSessions(partition=0, rules=RULES, limits=limits, partitions=partitions, awake=awake)
 
 
 def recorded(number: int, session: str, text: str) -> bytes:
@@ -66,17 +68,8 @@ def room(sessions: OpenSessions, value: bytes, *, offset: int) -> list[Effects]:
 
 
 def take(sessions: OpenSessions, value: bytes, *, offset: int) -> list[Effects]:
-    record = read(value)
-    key = session_key("bot", record.summary.session_id)
     effects = room(sessions, value, offset=offset)
-    placed = sessions.take(record, key=key, offset=offset, now=1.0)
-    assert isinstance(placed, Placed)
-    return [*effects, sessions.finish(placed, {})]
-
-
-def closed(effects: list[Effects]) -> list[str]:
-    records = [change for each in effects for change in each.changes]
-    return [each.session_id for each in records if isinstance(each, SessionRecord)]
+    return [*effects, taken(sessions, read(value), offset=offset, now=1.0)]
 
 
 def noise(number: int, size: int) -> str:
@@ -89,8 +82,7 @@ def noise(number: int, size: int) -> str:
 def test_the_charge_is_what_tracemalloc_measures(turns: int, size: int) -> None:
     count = 100 if turns <= LONGEST else 4
     values = [recorded(n, f"s{n % count}", noise(n, size)) for n in range(count * turns)]
-    limits = SessionWindow()
-    sessions = OpenSessions(partition=0, rules=RULES, limits=limits, awake=0)
+    sessions = opened(awake=0)
     tracemalloc.start()
     try:
         for number in range(100):  # what is remembered of any trace is full then
@@ -102,11 +94,11 @@ def test_the_charge_is_what_tracemalloc_measures(turns: int, size: int) -> None:
             take(sessions, value, offset=offset)
         sessions.committed(0)
         gc.collect()
-        taken = tracemalloc.get_traced_memory()[0] - before
+        measured = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
 
-    assert 0.8 * taken <= sessions.size - charged <= 2 * taken
+    assert 0.8 * measured <= sessions.size - charged <= 2 * measured
 
 
 def room_for(count: int) -> int:
@@ -123,21 +115,16 @@ def test_when_memory_is_short_the_sessions_that_were_quiet_longest_close() -> No
     for offset, session in enumerate("abcadefb"):
         effects += take(sessions, recorded(offset, session, "x"), offset=offset)
 
-    assert closed(effects) == ["b", "c", "a", "d"]
+    assert closed_in(effects) == ["b", "c", "a", "d"]
     assert {each.closed for each in effects if each.closed} == {("bot", "memory")}
 
 
 def test_a_session_is_not_closed_for_its_own_trace() -> None:
     sessions = opened(1)
 
-    effects = [
-        each
-        for offset in range(5)
-        for each in take(sessions, recorded(offset, "a", ""), offset=offset)
-    ]
-
-    assert closed(effects) == []
-    assert closed(take(sessions, recorded(9, "b", ""), offset=9)) == ["a"]
+    for offset in range(5):
+        assert closed_in(take(sessions, recorded(offset, "a", ""), offset=offset)) == []
+    assert closed_in(take(sessions, recorded(9, "b", ""), offset=9)) == ["a"]
 
 
 def test_partitions_share_the_memory() -> None:
@@ -145,7 +132,7 @@ def test_partitions_share_the_memory() -> None:
 
     take(sessions, recorded(1, "a", ""), offset=1)
 
-    assert closed(take(sessions, recorded(2, "b", ""), offset=2)) == ["a"]
+    assert closed_in(take(sessions, recorded(2, "b", ""), offset=2)) == ["a"]
 
 
 def test_a_restart_charges_the_same() -> None:
@@ -184,7 +171,7 @@ def test_a_crash_between_a_trace_and_its_head_closes_no_session_too_early() -> N
     again = opened(full)
     again.restore([each for each in state if isinstance(each, SessionHead | SessionTurn)])
 
-    assert closed(room(again, recorded(2, "b", ""), offset=2)) == []
+    assert closed_in(room(again, recorded(2, "b", ""), offset=2)) == []
     assert again.size == full
 
 
@@ -200,5 +187,5 @@ def test_a_repeat_that_is_read_again_after_a_crash_closes_no_session() -> None:
     again = opened(sessions.size - 1)
     again.restore([each for each in state if isinstance(each, SessionHead | SessionTurn)])
 
-    assert closed(room(again, recorded(0, "a", ""), offset=1)) == []
-    assert closed(room(again, recorded(3, "a", ""), offset=3)) == ["b"]
+    assert closed_in(room(again, recorded(0, "a", ""), offset=1)) == []
+    assert closed_in(room(again, recorded(3, "a", ""), offset=3)) == ["b"]

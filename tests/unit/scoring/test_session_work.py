@@ -3,14 +3,13 @@ from dataclasses import replace
 import msgspec
 
 from collector.records.codec import encode
-from collector.records.subject import Subject
 from collector.records.trace_views import decode_work
 from collector.records.traces import WorkRecord
 from collector.scoring.session_end import unscored_turn
 from collector.scoring.session_work import session_work
 from collector.scoring.sliding_window import SlidingWindow
 from evaluators.resources import WINDOW
-from tests.support.scoring_fakes import make_record, summarised
+from tests.support.scoring_fakes import CLOSED, make_record, summarised
 
 LATEST = (1 << 64) - 1
 
@@ -21,19 +20,8 @@ def test_a_session_that_ends_at_the_end_of_time_has_a_record() -> None:
     window = SlidingWindow(max_traces=10, max_age=1e6, history=WINDOW, used=[(), ()])
     record = msgspec.structs.replace(record, trace=trace)
     window.place(unscored_turn(summarised(record), service="bot", session_id="s", offset=0))
-    subject = Subject(
-        scope="session",
-        service="bot",
-        session_id="s",
-        session_source="session.id",
-        agent="planner",
-        agent_version=None,
-        seen=1.0,
-        revision=1,
-        closed="idle",
-    )
 
-    decoded = decode_work(encode(session_work(subject, window, None, None)))
+    decoded = decode_work(encode(session_work(CLOSED, window, None, None)))
 
     assert isinstance(decoded, WorkRecord)
     assert decoded.ended == LATEST

@@ -1,15 +1,11 @@
 import time
-
-import msgspec
+from typing import Any
 
 from collector.records.sessions import SessionTurn
 from collector.scoring.outcome_signals import with_outcomes
 from collector.scoring.session_end import awaiting, unscored_turn
-from collector.scoring.sliding_window import (
-    SlidingWindow,
-    ordered_start,
-)
-from evaluators.model import Failure, Outcome, Turn
+from collector.scoring.sliding_window import SlidingWindow, ordered_start
+from evaluators.model import Failure, Outcome, State, Turn
 from evaluators.resources import WINDOW
 from tests.support.scoring_fakes import make_record, summarised
 
@@ -27,6 +23,11 @@ def make_entry(trace_id: str, start: int, *, seen: float = 0.0, turn: bool = Tru
     return unscored_turn(summarised(record), service="bot", session_id="s", offset=start)
 
 
+def outcome(state: State, **fields: Any) -> Outcome:
+    fields = {"evaluator": "x", "version": "1", "method": "formula", "state": state, **fields}
+    return Outcome(**fields)
+
+
 def ids(window: SlidingWindow) -> list[str]:
     return [each.turn.trace_id for each in window]
 
@@ -41,19 +42,12 @@ def test_turns_stand_in_the_order_of_start_then_trace_id() -> None:
     assert [each.trace_id for each in window.turns] == ["d", "b", "c", "a"]
 
 
-def test_a_late_turn_affects_the_three_after_it() -> None:
+def test_a_late_turn_affects_the_three_after_it_and_the_newest_no_other() -> None:
     window = make_window()
     for n in range(1, 6):
-        window.place(make_entry(str(n), n))
+        assert window.place(make_entry(str(n), n)).affected == ()
 
     assert window.place(make_entry("0", 0)).affected == ("1", "2", "3")
-
-
-def test_the_newest_turn_affects_no_other() -> None:
-    window = make_window()
-    window.place(make_entry("0", 0))
-
-    assert window.place(make_entry("1", 1)).affected == ()
 
 
 def test_a_turn_that_leaves_affects_the_oldest_that_stay() -> None:
@@ -156,11 +150,9 @@ def test_the_input_digest_tells_which_signals_were_read() -> None:
     before, unread = window.input_digest(USED), window.input_digest(())
     entry = window.get("1")
     assert entry is not None
-    outcome = Outcome(
-        evaluator="confidence", version="1", method="llm_judge", state="scored", score=0.5
-    )
+    scored = outcome("scored", evaluator="confidence", score=0.5)
 
-    window.replace(with_outcomes(entry, [outcome], {"confidence": "f" * 32}, assumed=()))
+    window.replace(with_outcomes(entry, [scored], {"confidence": "f" * 32}, assumed=()))
 
     assert window.input_digest(USED) != before
     assert window.input_digest(()) == unread
@@ -179,28 +171,12 @@ def test_time_is_the_newest_sight_of_the_turns() -> None:
 
 
 def test_assumed_scores_count_for_the_evaluators_that_declare_it_alone() -> None:
-    def assumed(name: str) -> Outcome:
-        return Outcome(
-            evaluator=name, version="1", method="formula", state="not_applicable", assumed=1.0
-        )
+    names = ("loop_detection", "coherence", "tool_correctness")
+    assumed = [outcome("not_applicable", evaluator=each, assumed=1.0) for each in names]
+    error = Failure(type="timeout", message="")
+    failed = outcome("failed", evaluator="confidence", error=error)
 
-    entry = with_outcomes(
-        make_entry("1", 1),
-        [
-            assumed("loop_detection"),
-            assumed("coherence"),
-            assumed("tool_correctness"),
-            Outcome(
-                evaluator="confidence",
-                version="1",
-                method="llm_judge",
-                state="failed",
-                error=Failure(type="timeout", message=""),
-            ),
-        ],
-        {},
-        assumed={"loop_detection", "coherence"},
-    )
+    entry = with_outcomes(make_entry("1", 1), [*assumed, failed], {}, assumed={*names[:2]})
 
     assert entry.turn.scores == {"coherence": 1.0, "loop_detection": 1.0}
     assert entry.turn.assumed == ("coherence", "loop_detection")
@@ -209,10 +185,6 @@ def test_assumed_scores_count_for_the_evaluators_that_declare_it_alone() -> None
 
 
 def test_a_score_in_place_of_an_assumed_or_missing_one_is_neither() -> None:
-    def outcome(state: str, **fields: object) -> Outcome:
-        given = {"evaluator": "x", "version": "1", "method": "formula", "state": state, **fields}
-        return msgspec.convert(given, Outcome)
-
     def scored_after(before: Outcome) -> Turn:
         entry = with_outcomes(make_entry("1", 1), [before], {}, assumed={"x"})
         entry = with_outcomes(entry, [outcome("scored", score=0.5)], {}, assumed={"x"})
@@ -238,9 +210,7 @@ def test_what_waits_for_a_verdict_is_missing_meanwhile() -> None:
 
 
 def test_a_stand_in_is_no_score_and_keeps_the_session_waiting() -> None:
-    stand_in = Outcome(
-        evaluator="x", version="1", method="deterministic", state="scored", score=1.0, final=False
-    )
+    stand_in = outcome("scored", score=1.0, final=False)
 
     entry = with_outcomes(make_entry("1", 1), [stand_in], {"x": "f" * 32}, assumed=())
 

@@ -6,10 +6,8 @@ from itertools import permutations
 import pytest
 from msgspec.structs import replace as amended
 
-from collector.config.tree import SessionWindow
 from collector.log.port import TRACES
 from collector.records.sessions import SessionAwaited, TaskClaims
-from collector.records.subject import Subject
 from collector.records.traces import (
     RunRecord,
     SessionRecord,
@@ -18,15 +16,16 @@ from collector.records.traces import (
     decode_traces,
 )
 from collector.scoring.effects import Tombstone
-from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.session_end import merge_task_claims
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
+    CLOSED,
     append,
     append_verdict,
     judged_rules,
     make_record,
     make_scorer,
+    open_sessions,
     rules,
     run_to_end,
     scored_log,
@@ -108,22 +107,26 @@ async def test_claims_of_spans_survive_restarts_and_leaving_the_window() -> None
     )
 
 
-async def test_a_session_without_a_task_is_no_run() -> None:
+@pytest.mark.parametrize(
+    ("task", "claimed", "is_judged", "found"),
+    [
+        (None, True, False, []),
+        ("a", None, False, [None]),
+        ("a", True, True, [True]),
+    ],
+    ids=["no task", "no claim", "a claim does not wait for the judge"],
+)
+async def test_a_session_that_closes_is_a_run_of_its_task(
+    *, task: str | None, claimed: bool | None, is_judged: bool, found: list[bool | None]
+) -> None:
     log = scored_log()
-    append(log, claiming("t1", 1, None, success=True), 0.0)
+    append(log, claiming("t1", 1, task, success=claimed), 0.0)
+    scorer = make_scorer(log, judged=judged_rules(max_lag=1e9) if is_judged else None)
+    scorer._rules = replace(scorer._rules, task_evaluator="tone" if is_judged else None)
 
-    await make_scorer(log).drain("idle")
+    await scorer.drain("idle")
 
-    assert runs(log) == []
-
-
-async def test_without_a_claim_or_a_verdict_success_is_unknown() -> None:
-    log = scored_log()
-    append(log, claiming("t1", 1, "a"), 0.0)
-
-    await make_scorer(log).drain("idle")
-
-    assert [each.success for each in runs(log)] == [None]
+    assert [each.success for each in runs(log)] == found
 
 
 @pytest.mark.parametrize("success", [True, False, None])
@@ -152,38 +155,16 @@ async def test_a_judged_evaluator_decides_with_its_verdict(success: bool | None)
     assert [(each.task_id, each.success) for each in runs(log)] == [("a", success)]
 
 
-async def test_a_claim_of_spans_does_not_wait_for_the_judge() -> None:
-    log = scored_log()
-    append(log, claiming("t1", 1, "a", success=True), 0.0)
-    scorer = make_scorer(log, judged=judged_rules(max_lag=1e9))
-    scorer._rules = replace(scorer._rules, task_evaluator="tone")
-
-    await scorer.drain("idle")
-
-    assert [each.success for each in runs(log)] == [True]
-
-
 def test_a_judge_that_is_gone_after_a_restart_leaves_an_unknown_run() -> None:
     awaited = SessionAwaited(
-        subject=Subject(
-            scope="session",
-            service="bot",
-            session_id="s",
-            session_source="session.id",
-            agent="planner",
-            agent_version=None,
-            seen=1.0,
-            revision=1,
-            closed="idle",
-        ),
+        subject=CLOSED,
         closed_at=2.0,
         digest="d",
         due=("agentic",),
         task=TaskClaims(task_id="a"),
     )
-    sessions = OpenSessions(partition=0, rules=rules(), limits=SessionWindow(max_open=9))
 
-    run, tombstone = sessions.restore([awaited])
+    run, tombstone = open_sessions(rules()).restore([awaited])
 
     assert isinstance(run, RunRecord)
     assert (run.session_id, run.task_id, run.success) == ("s", "a", None)

@@ -5,17 +5,17 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from collector.config.plan import plan_from
-from collector.config.tree import Config, EmbedderConfig, JudgeConfig, SessionWindow
+from collector.config.tree import Config, EmbedderConfig, JudgeConfig
 from collector.records.sessions import session_key
 from collector.records.signal import Coverage, Signal
 from collector.records.trace_outcomes import TraceOutcomes
 from collector.records.traces import VerdictRecord
-from collector.scoring.effects import Effects, Placed
+from collector.scoring.effects import Effects
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import JudgedRules, Rules
 from evaluators.model import Failure
 from evaluators.run import SessionScorer, score_trace
-from tests.support.scoring_fakes import make_record, summarised, verdict_of
+from tests.support.scoring_fakes import make_record, open_sessions, summarised, taken, verdict_of
 
 PLAN = plan_from(Config(embedder=EmbedderConfig(kind="none"), judge=JudgeConfig(model="m")))
 KEY = session_key("bot", "s")
@@ -24,16 +24,14 @@ KEY = session_key("bot", "s")
 def make_sessions(max_traces: int = 1000) -> OpenSessions:
     judged = JudgedRules(trace=tuple(c for c in PLAN.judged if c.spec.scope == "trace"))
     rules = Rules.of(PLAN, lambda: SessionScorer(PLAN), judged)
-    return OpenSessions(partition=0, rules=rules, limits=SessionWindow(max_traces=max_traces))
+    return open_sessions(rules, max_traces=max_traces)
 
 
 def take(sessions: OpenSessions, trace_id: str, offset: int) -> Effects:
     record = make_record(trace_id)
     outcomes = TraceOutcomes(score_trace(PLAN, record.trace))
     read = replace(summarised(record), outcomes=outcomes)
-    placed = sessions.take(read, key=KEY, offset=offset, now=1.0)
-    assert isinstance(placed, Placed)
-    return sessions.finish(placed, {})
+    return taken(sessions, read, offset=offset, now=1.0)
 
 
 def verdict(trace_id: str, *, score: float | None) -> VerdictRecord:
@@ -50,13 +48,8 @@ def verdict(trace_id: str, *, score: float | None) -> VerdictRecord:
 
 
 def reliability(effects: Iterable[Effects]) -> Signal:
-    found = [
-        each.signal
-        for effect in effects
-        for each in effect.publish
-        if each.signal.evaluator == "agent_reliability"
-    ]
-    return found[-1]
+    found = [each.signal for effect in effects for each in effect.publish]
+    return [each for each in found if each.evaluator == "agent_reliability"][-1]
 
 
 def test_an_open_session_waits_for_the_judge_without_a_score() -> None:
