@@ -25,9 +25,9 @@ from tests.support.signals import BASE, headers, signal
 from tests.support.signals import new as new_record
 from tests.support.sink_contract import (
     SinkContract,
-    a_delivery,
     committed,
     count,
+    delivering,
     ids,
     outbox,
     published,
@@ -145,12 +145,10 @@ async def test_the_neighbours_of_a_too_large_record_are_delivered(kafka: str) ->
 async def test_a_broker_killed_under_load_loses_nothing(kafka_node: KafkaNode) -> None:
     await create_topic(kafka_node.bootstrap, "signals", partitions=3)
     log = FaultyLog()
-    delivery, telemetry = a_delivery(log, a_sink(kafka_node.bootstrap, "signals", timeout=2.0))
-    stopping = asyncio.Event()
+    sink = a_sink(kafka_node.bootstrap, "signals", timeout=2.0)
     found = [signal(f"s-{n % 7}", f"t-{n}", at=BASE + n) for n in range(1500)]
 
-    async with asyncio.timeout(90), asyncio.TaskGroup() as tasks:
-        tasks.create_task(delivery.run(stopping))
+    async with delivering(log, sink, within=90) as telemetry:
         for start in range(0, 1500, 100):
             await log.write([new_record(each) for each in found[start : start + 100]])
             await asyncio.sleep(0.02)
@@ -159,7 +157,6 @@ async def test_a_broker_killed_under_load_loses_nothing(kafka_node: KafkaNode) -
         await asyncio.sleep(0.5)
         kafka_node.start()  # from the main thread: the broker ends with the thread that started it
         await committed(log, 1500)
-        stopping.set()
 
     there = await read_topic(kafka_node.bootstrap, "signals")
     assert {dict(each.headers)["ce_id"].decode() for each in there} == {each.id for each in found}
@@ -202,18 +199,14 @@ async def test_a_broker_that_never_comes_back_stops_in_bounded_time(
 ) -> None:
     await create_topic(kafka_node.bootstrap, "signals")
     log = FaultyLog()
-    delivery, telemetry = a_delivery(log, a_sink(kafka_node.bootstrap, "signals", timeout=1.0))
-    stopping = asyncio.Event()
     await log.write([new_record(signal(trace=f"t-{n}")) for n in range(50)])
 
-    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
-        tasks.create_task(delivery.run(stopping))
+    async with delivering(log, a_sink(kafka_node.bootstrap, "signals", timeout=1.0)) as telemetry:
         await committed(log, 50)
         kafka_node.kill()
         await log.write([new_record(signal(trace=f"u-{n}")) for n in range(400)])
         await eventually(lambda: count(telemetry, "retried") >= 3 * 256)
         before = asyncio.get_running_loop().time()
-        stopping.set()
 
     assert asyncio.get_running_loop().time() - before < 6
     assert (count(telemetry, "acked"), count(telemetry, "lost")) == (50, 0)

@@ -24,7 +24,7 @@ from tests.support.examples import examples
 from tests.support.faulty_log import FaultyLog
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, failed, signal, skipped
-from tests.support.sink_contract import a_delivery, committed, count
+from tests.support.sink_contract import committed, count, delivering
 
 EVALUATORS = ("tool_correctness", "groundedness", "runaway")
 
@@ -136,12 +136,8 @@ async def _delivered(script: Sequence[Step], *, joined: bool) -> tuple[bytes, fl
         await log.write(records_of(signals, joined=joined))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "signals.jsonl"
-        delivery, telemetry = a_delivery(log, JsonlSink(path, max_size=1 << 30, keep=1))
-        stopping = asyncio.Event()
-        async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-            tasks.create_task(delivery.run(stopping))
+        async with delivering(log, JsonlSink(path, max_size=1 << 30, keep=1)) as telemetry:
             await committed(log, log.end_offset(SIGNALS))
-            stopping.set()
         return path.read_bytes(), count(telemetry, "acked")
 
 

@@ -1,7 +1,8 @@
 """What every sink promises (collector/sinks/port.py), against the real other side."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 import pytest
@@ -152,32 +153,43 @@ class SinkContract:
         log = FaultyLog()
         found = [signal(f"s-{n % 5}", f"t-{n}", at=BASE + n) for n in range(200)]
         await log.write([new_record(each) for each in found[:100]])
-        delivery, telemetry = a_delivery(log, far_end.sink())
-        stopping = asyncio.Event()
 
-        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
-            tasks.create_task(delivery.run(stopping))
+        async with delivering(log, far_end.sink()) as telemetry:
             await committed(log, 100)
             await far_end.break_off()
             await log.write([new_record(each) for each in found[100:]])
             await asyncio.sleep(0.2)
             await far_end.mend()
             await committed(log, 200)
-            stopping.set()
 
         assert list(dict.fromkeys(await far_end.received())) == [each.id for each in found]
         assert count(telemetry, "acked") == 200
         assert count(telemetry, "lost") == 0
 
 
-def a_delivery(log: FaultyLog, sink: Sink, *, drains: bool = False) -> tuple[Delivery, Telemetry]:
+@asynccontextmanager
+async def delivering(
+    log: FaultyLog, sink: Sink, *, grace: float = 2.0, within: float = 60
+) -> AsyncGenerator[Telemetry]:
+    """A delivery at work, for so many seconds; stopped, and its end awaited, on leaving."""
+    delivery, telemetry = a_delivery(log, sink, grace=grace)
+    stopping = asyncio.Event()
+    async with asyncio.timeout(within), asyncio.TaskGroup() as tasks:
+        tasks.create_task(delivery.run(stopping))
+        yield telemetry
+        stopping.set()
+
+
+def a_delivery(
+    log: FaultyLog, sink: Sink, *, drains: bool = False, grace: float = 2.0
+) -> tuple[Delivery, Telemetry]:
     telemetry = Telemetry()
     delivery = Delivery(
         log=log,
         sink=sink,
         telemetry=telemetry,
         backoff=Backoff(first=0.05, longest=0.2),
-        grace=2.0,
+        grace=grace,
         drains=drains,
     )
     return delivery, telemetry

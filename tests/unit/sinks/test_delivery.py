@@ -10,27 +10,28 @@ import pytest
 from collector.base.errors import LogUnavailable, Retryable
 from collector.base.telemetry import Telemetry
 from collector.log.port import SIGNALS, Commit, New, Position
-from collector.records.signal_batch import Published, made, signal_records
+from collector.records.signal_batch import NewSignal, Published, made, signal_records
 from collector.sinks.port import Refused
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import new, signal
-from tests.support.sink_contract import a_delivery, committed, count, outbox
+from tests.support.sink_contract import a_delivery, committed, count, delivering, outbox
 
 
 @dataclass
 class ListSink:
-    """Keeps what it gets; fails as often as set."""
+    """Keeps what it gets; fails and hangs as often as set."""
 
     name: ClassVar[str] = "list"
     failures: int = 0
-    hangs: bool = False
+    hangs: int = 0
     refuses: frozenset[int] = frozenset()
     got: list[Published] = field(default_factory=list[Published])
     closed: float | None = None
 
     async def deliver(self, signals: Sequence[Published]) -> None:
         if self.hangs:
+            self.hangs -= 1
             await asyncio.Event().wait()
         if self.failures:
             self.failures -= 1
@@ -51,13 +52,13 @@ async def written(count: int) -> FaultyLog:
 
 
 async def delivered(log: FaultyLog, sink: ListSink, up_to: int) -> Telemetry:
-    delivery, telemetry = a_delivery(log, sink)
-    stopping = asyncio.Event()
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-        tasks.create_task(delivery.run(stopping))
+    async with delivering(log, sink) as telemetry:
         await committed(log, up_to)
-        stopping.set()
     return telemetry
+
+
+def step_of(session: str, count: int) -> list[NewSignal]:
+    return [made(signal(session, f"t-{number}")) for number in range(count)]
 
 
 async def test_failures_are_repeated_and_counted_exactly() -> None:
@@ -69,15 +70,6 @@ async def test_failures_are_repeated_and_counted_exactly() -> None:
     assert [each.position.offset for each in sink.got] == list(range(10))
     assert (count(telemetry, "retried"), count(telemetry, "acked")) == (30, 10)
     assert sink.closed is not None
-
-
-async def test_what_is_refused_is_lost_and_passed_over() -> None:
-    log = await written(10)
-    sink = ListSink(refuses=frozenset({2, 5}))
-
-    telemetry = await delivered(log, sink, 10)
-
-    assert (count(telemetry, "acked"), count(telemetry, "lost")) == (8, 2)
 
 
 async def test_a_record_that_holds_no_signals_is_lost_by_what_it_held() -> None:
@@ -94,16 +86,11 @@ async def test_a_record_that_holds_no_signals_is_lost_by_what_it_held() -> None:
 
 async def test_signals_of_one_record_are_counted_and_refused_one_by_one() -> None:
     log = FaultyLog()
-    step = [made(signal(trace=f"t-{number}")) for number in range(10)]
+    step = step_of("s-1", 10)
     await log.write(signal_records(step, joined=True))
     sink = ListSink(failures=2, refuses=frozenset({2, 5}))
-    delivery, before = a_delivery(log, ListSink(hangs=True))
-    stopping = asyncio.Event()
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-        tasks.create_task(delivery.run(stopping))
+    async with delivering(log, ListSink(hangs=1), grace=0.01) as before:
         await eventually(lambda: outbox(before, "list") == (10, log.clock.now))
-        delivery._grace = 0.01
-        stopping.set()
 
     telemetry = await delivered(log, sink, 10)
 
@@ -118,8 +105,7 @@ async def test_signals_of_one_record_are_counted_and_refused_one_by_one() -> Non
 async def test_what_the_log_dropped_of_joined_signals_is_lost_by_their_number() -> None:
     log = FaultyLog()
     for session in range(3):
-        step = [made(signal(f"s-{session}", f"t-{number}")) for number in range(4)]
-        await log.write(signal_records(step, joined=True))
+        await log.write(signal_records(step_of(f"s-{session}", 4), joined=True))
     await log.write((), [Commit(group="sink.list", topic=SIGNALS, partition=0, offset=4)])
     log.expire_below(8, SIGNALS)
 
@@ -151,15 +137,10 @@ async def test_what_the_log_dropped_unread_is_lost() -> None:
 
 async def test_a_stop_during_a_hang_is_bounded_and_commits_nothing() -> None:
     log = await written(10)
-    sink = ListSink(hangs=True)
-    delivery, telemetry = a_delivery(log, sink)
-    delivery._grace = 0.05
-    stopping = asyncio.Event()
+    sink = ListSink(hangs=1)
 
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
-        tasks.create_task(delivery.run(stopping))
+    async with delivering(log, sink, grace=0.05, within=5) as telemetry:
         await eventually(lambda: outbox(telemetry, "list") == (10, log.clock.now))
-        stopping.set()
 
     assert log.commits == []
     assert outbox(telemetry, "list") == (10, log.clock.now)
@@ -191,33 +172,22 @@ async def test_a_delivery_that_ends_within_the_grace_is_committed() -> None:
 async def test_an_empty_outbox_has_no_age() -> None:
     """An age of 0, or since 1970, would be an alert about nothing."""
     log = await written(10)
-    delivery, telemetry = a_delivery(log, ListSink(failures=1))
-    stopping = asyncio.Event()
-
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
-        before = outbox(telemetry, "list")
-        tasks.create_task(delivery.run(stopping))
+    async with delivering(log, ListSink(failures=1)) as telemetry:
+        assert outbox(telemetry, "list") == (0, None)
         await eventually(lambda: outbox(telemetry, "list") == (10, log.clock.now))
         await committed(log, 10)
         await eventually(lambda: outbox(telemetry, "list") == (0, None))
-        stopping.set()
-
-    assert before == (0, None)
 
 
 async def test_a_log_that_is_away_is_waited_for() -> None:
     log = await written(3)
     log.fails = LogUnavailable("away")
     sink = ListSink()
-    delivery, _ = a_delivery(log, sink)
-    stopping = asyncio.Event()
 
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
-        tasks.create_task(delivery.run(stopping))
+    async with delivering(log, sink):
         await asyncio.sleep(0.01)
         log.fails = None
         await committed(log, 3)
-        stopping.set()
 
     assert len(sink.got) == 3
 
@@ -243,18 +213,8 @@ async def test_a_drain_ends_with_its_grace_and_passes_nothing_over(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     log = await written(3000)
-
-    @dataclass
-    class HangsOnce(ListSink):
-        async def deliver(self, signals: Sequence[Published]) -> None:
-            if self.hangs:
-                self.hangs = False
-                await asyncio.Event().wait()
-            self.got += signals
-
-    sink = HangsOnce(hangs=True)
-    delivery, _ = a_delivery(log, sink, drains=True)
-    delivery._grace = 0.05
+    sink = ListSink(hangs=1)
+    delivery, _ = a_delivery(log, sink, drains=True, grace=0.05)
     stopping = asyncio.Event()
     stopping.set()
 

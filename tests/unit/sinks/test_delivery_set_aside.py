@@ -1,19 +1,16 @@
 """A sink that sets signals aside: others pass them, and the commit stays at the oldest of them."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from collector.base.errors import Retryable
-from collector.base.telemetry import Telemetry
 from collector.log.port import Position
 from collector.records.signal_batch import Published
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
 from tests.support.signals import new, signal
-from tests.support.sink_contract import a_delivery, count
+from tests.support.sink_contract import count, delivering
 
 
 @dataclass
@@ -54,16 +51,6 @@ class AsideSink:
         pass
 
 
-@asynccontextmanager
-async def running(log: FaultyLog, sink: AsideSink) -> AsyncGenerator[Telemetry]:
-    delivery, telemetry = a_delivery(log, sink)
-    stopping = asyncio.Event()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        tasks.create_task(delivery.run(stopping))
-        yield telemetry
-        stopping.set()
-
-
 async def written(log: FaultyLog, count: int, start: int = 0) -> None:
     await log.write([new(signal(trace=f"t-{number}")) for number in range(start, start + count)])
 
@@ -75,7 +62,7 @@ def committed(log: FaultyLog) -> int:
 async def test_the_commit_stays_at_the_oldest_until_it_is_taken() -> None:
     log, sink = FaultyLog(), AsideSink(unknown={2})
     await written(log, 5)
-    async with running(log, sink) as telemetry:
+    async with delivering(log, sink) as telemetry:
         await eventually(lambda: sink.got == [0, 1, 3, 4])
         await written(log, 5, start=5)
         await eventually(lambda: len(sink.got) == 9)
@@ -92,11 +79,11 @@ async def test_the_commit_stays_at_the_oldest_until_it_is_taken() -> None:
 async def test_a_restart_reads_what_was_set_aside_again() -> None:
     log, sink = FaultyLog(), AsideSink(unknown={1})
     await written(log, 4)
-    async with running(log, sink):
+    async with delivering(log, sink):
         await eventually(lambda: committed(log) == 1)
 
     after = AsideSink()
-    async with running(log, after):
+    async with delivering(log, after):
         await eventually(lambda: committed(log) == 4)
 
     assert after.got == [1, 2, 3]
@@ -105,7 +92,7 @@ async def test_a_restart_reads_what_was_set_aside_again() -> None:
 async def test_what_is_given_up_is_unmatched_and_neither_acked_nor_lost() -> None:
     log, sink = FaultyLog(), AsideSink(hopeless={0, 3})
     await written(log, 5)
-    async with running(log, sink) as telemetry:
+    async with delivering(log, sink) as telemetry:
         await eventually(lambda: committed(log) == 5)
 
     assert count(telemetry, "unmatched") == 2
@@ -115,7 +102,7 @@ async def test_what_is_given_up_is_unmatched_and_neither_acked_nor_lost() -> Non
 async def test_what_is_set_aside_delays_no_other_while_it_fails() -> None:
     log, sink = FaultyLog(), AsideSink(unknown={0}, away=True)
     await written(log, 2)
-    async with running(log, sink) as telemetry:
+    async with delivering(log, sink) as telemetry:
         await eventually(lambda: sink.got == [1])
         await written(log, 3, start=2)
         await eventually(lambda: sink.got == [1, 2, 3, 4])

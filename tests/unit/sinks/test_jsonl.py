@@ -25,10 +25,6 @@ def names(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
 
 
-def largest(folder: Path) -> int:
-    return max(each.stat().st_size for each in folder.iterdir())
-
-
 async def write(path: Path, *batches: list[int], max_size: int = 1 << 20, keep: int = 1) -> None:
     """What one process delivers, by the records' numbers."""
     sink = JsonlSink(path, max_size=max_size, keep=keep)
@@ -48,79 +44,58 @@ async def test_a_value_is_one_line_byte_for_byte(tmp_path: Path) -> None:
     assert lines(tmp_path / "deep" / "signals.jsonl") == expected
 
 
-async def test_it_rotates_before_the_limit_and_keeps_so_many(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("batches", "max_size", "keep", "files"),
+    [
+        ([[n] for n in range(9)], size_of(2) + 2, 2, [[8], [6, 7], [4, 5]]),
+        ([[*range(5)]], size_of(2) + 2, 9, [[4], [2, 3], [0, 1]]),
+        ([[0, 1]], 10, 3, [[1], [0]]),
+        ([[0, 1]], 10, 0, [[1]]),
+    ],
+    ids=["one by one", "a batch larger than a file", "each above the limit", "none is kept"],
+)
+async def test_it_rotates_before_the_limit_and_keeps_so_many(
+    tmp_path: Path, batches: list[list[int]], max_size: int, keep: int, files: list[list[int]]
+) -> None:
     path = tmp_path / "signals.jsonl"
 
-    await write(path, *([number] for number in range(9)), max_size=size_of(2) + 2, keep=2)
+    await write(path, *batches, max_size=max_size, keep=keep)
 
-    assert lines(path) == [published(8).json]
-    assert lines(tmp_path / "signals.jsonl.1") == [published(6).json, published(7).json]
-    assert lines(tmp_path / "signals.jsonl.2") == [published(4).json, published(5).json]
-    assert len(names(tmp_path)) == 3
-
-
-async def test_a_batch_larger_than_a_file_is_spread(tmp_path: Path) -> None:
-    path = tmp_path / "signals.jsonl"
-
-    await write(path, list(range(5)), max_size=size_of(2) + 2, keep=9)
-
-    assert lines(path) == [published(4).json]
-    assert largest(tmp_path) <= size_of(2) + 2
-
-
-async def test_a_signal_above_the_limit_has_a_file_of_its_own(tmp_path: Path) -> None:
-    await write(tmp_path / "signals.jsonl", [0, 1], max_size=10, keep=3)
-
-    assert lines(tmp_path / "signals.jsonl") == [published(1).json]
-    assert lines(tmp_path / "signals.jsonl.1") == [published(0).json]
-    assert not (tmp_path / "signals.jsonl.2").exists()
-
-
-async def test_keep_zero_keeps_only_the_current_file(tmp_path: Path) -> None:
-    await write(tmp_path / "signals.jsonl", [0, 1], max_size=10, keep=0)
-
-    assert names(tmp_path) == ["signals.jsonl"]
+    assert names(tmp_path) == ["signals.jsonl", "signals.jsonl.1", "signals.jsonl.2"][: len(files)]
+    found = [lines(tmp_path / name) for name in names(tmp_path)]
+    assert found == [[published(number).json for number in each] for each in files]
 
 
 @pytest.mark.parametrize("cut", range(0, 40, 7))
 async def test_a_torn_last_line_is_cut_off_at_the_start(tmp_path: Path, cut: int) -> None:
     """kill -9 in the middle of a write, at any byte."""
     path = tmp_path / "signals.jsonl"
-    await write(path, [0])
-    with path.open("ab") as file:
-        file.write(published(1).json[:cut])
+    path.write_bytes(published(0).json + b"\n" + published(1).json[:cut])
 
     await write(path, [1])
 
     assert lines(path) == [published(0).json, published(1).json]
 
 
-async def test_a_last_line_that_only_lacks_its_break_is_completed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("torn", "repaired"),
+    [
+        (b'{"id": 1}', b'{"id": 1}\n'),  # it only lacks its break
+        (b'{}\n{"x": "' + b"y" * (3 << 20), b"{}\n"),  # longer than a step
+        (b'{"id"', b""),
+        (None, None),
+    ],
+)
+def test_a_file_ends_with_a_whole_line(
+    tmp_path: Path, torn: bytes | None, repaired: bytes | None
+) -> None:
     path = tmp_path / "signals.jsonl"
-    path.write_bytes(published(0).json)
-
-    await write(path, [1])
-
-    assert lines(path) == [published(0).json, published(1).json]
-
-
-def test_a_torn_line_longer_than_a_step_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "signals.jsonl"
-    path.write_bytes(b"{}\n" + b'{"x": "' + b"y" * (3 << 20))
+    if torn is not None:
+        path.write_bytes(torn)
 
     repair(path)
 
-    assert path.read_bytes() == b"{}\n"
-
-
-def test_a_file_that_is_all_torn_becomes_empty(tmp_path: Path) -> None:
-    path = tmp_path / "signals.jsonl"
-    path.write_bytes(b'{"id"')
-
-    repair(path)
-    repair(tmp_path / "absent")
-
-    assert path.read_bytes() == b""
+    assert (path.read_bytes() if path.exists() else None) == repaired
 
 
 def replace_folder(path: Path) -> None:

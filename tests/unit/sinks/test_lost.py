@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
-from collector.config.sinks import KafkaSinkConfig, OtlpTarget
+from collector.config.sinks import KafkaSinkConfig
 from collector.log.kafka import producer
 from collector.log.port import SIGNALS
 from collector.sinks.kafka import KafkaSink
-from collector.sinks.otlp import OtlpSink
-from collector.sinks.port import Sink
 from tests.support.eventually import eventually
 from tests.support.faulty_log import FaultyLog
-from tests.support.otlp_logs import http_server
 from tests.support.signals import hex_of, new, signal
-from tests.support.sink_contract import a_delivery, committed, count
+from tests.support.sink_contract import committed, count, delivering
 
 IN_HAND, MORE = 20, 300
 SMALL = 1 << 20
 """Its share for signals holds about a hundred and fifty of them."""
-
-
-class FarEnd(Protocol):
-    """Where a sink delivers to: it answers once it is open."""
-
-    sink: Sink
-
-    def open(self) -> None: ...
-
-    def received(self) -> set[str]:
-        """Trace ids."""
-        ...
 
 
 @dataclass
@@ -69,75 +53,34 @@ class Broker:
         answer = asyncio.get_running_loop().create_future()
         self.answers.append((answer, trace_id))
         if self.is_open:
-            self._answer()
+            self.open()
         return answer
 
-    def _answer(self) -> None:
+    def open(self) -> None:
+        self.is_open = True
         for answer, trace_id in self.answers:
             if not answer.done():
                 answer.set_result(None)
                 self.acked.add(trace_id)
 
 
-@dataclass
-class KafkaEnd:
-    broker: Broker
-    sink: Sink
-
-    def open(self) -> None:
-        self.broker.is_open = True
-        self.broker._answer()
-
-    def received(self) -> set[str]:
-        return self.broker.acked
-
-
-@asynccontextmanager
-async def kafka(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[FarEnd]:
+async def test_what_was_in_hand_while_the_log_dropped_it_is_delivered_and_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = FaultyLog(max_size=SMALL)
     broker = Broker()
     monkeypatch.setattr(producer, "AIOKafkaProducer", broker)
     settings = KafkaSinkConfig(bootstrap_servers="nowhere:9092")
-    yield KafkaEnd(broker, KafkaSink(settings, timeout=0.2))
+    await log.write([new(signal(trace=f"t-{n}")) for n in range(IN_HAND)])
 
+    async with delivering(log, KafkaSink(settings, timeout=0.2)) as telemetry:
+        await eventually(lambda: count(telemetry, "retried") >= IN_HAND)
+        for n in range(IN_HAND, IN_HAND + MORE):
+            await log.write([new(signal(trace=f"t-{n}"))])
+        broker.open()
+        await committed(log, IN_HAND + MORE)
 
-@asynccontextmanager
-async def otlp(_: pytest.MonkeyPatch) -> AsyncGenerator[FarEnd]:
-    async with http_server() as logs:
-        logs.code = "503"
-
-        class OtlpEnd:
-            sink: Sink = OtlpSink(OtlpTarget(endpoint=logs.endpoint, protocol="http"))
-
-            def open(self) -> None:
-                logs.code = "OK"
-
-            def received(self) -> set[str]:
-                return {each.trace_id.hex() for each in logs.records()}
-
-        yield OtlpEnd()
-
-
-@pytest.mark.parametrize("kind", [kafka, otlp])
-async def test_what_was_in_hand_while_the_log_dropped_it_is_delivered_and_not_lost(
-    kind: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = FaultyLog(max_size=SMALL)
-    far: AbstractAsyncContextManager[FarEnd] = kind(monkeypatch)
-    async with far as end:
-        delivery, telemetry = a_delivery(log, end.sink)
-        await log.write([new(signal(trace=f"t-{n}")) for n in range(IN_HAND)])
-        stopping = asyncio.Event()
-
-        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-            tasks.create_task(delivery.run(stopping))
-            await eventually(lambda: count(telemetry, "retried") >= IN_HAND)
-            for n in range(IN_HAND, IN_HAND + MORE):
-                await log.write([new(signal(trace=f"t-{n}"))])
-            end.open()
-            await committed(log, IN_HAND + MORE)
-            stopping.set()
-
-    received = end.received()
+    received = broker.acked
     assert {hex_of(f"t-{n}") for n in range(IN_HAND)} <= received
     assert count(telemetry, "acked") == len(received)
     assert count(telemetry, "lost") == IN_HAND + MORE - len(received) > 0
