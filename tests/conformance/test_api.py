@@ -102,7 +102,7 @@ async def test_other_roles_have_metrics_and_health_without_an_index() -> None:
 
 
 async def test_evaluators_are_listed(stand: Stand) -> None:
-    answer = (await stand.get("/api/v1/evaluators")).json()
+    answer = await stand.json("evaluators")
 
     assert answer == {"items": EVALUATORS, "external": [], "next": None}
 
@@ -114,11 +114,11 @@ async def test_agents_carry_the_numbers_of_the_gauges(stand: Stand) -> None:
     """The sessions in the index have means of their own: no answer shows them."""
     filled(stand)
     four = make.trace(4, session_id="s-4")
-    stand.take_traces(make.trace_value(four))
+    stand.take_traces(four)
     stand.take_signals(make.session_signal(four, "agent_reliability", 0.2, revision=9))
     stand.standings = standings(0.14)
 
-    agents = (await stand.get("/api/v1/agents")).json()
+    agents = await stand.json("agents")
 
     assert agents["next"] is None
     assert agents["items"][0] == {
@@ -146,7 +146,7 @@ async def test_agents_carry_the_numbers_of_the_gauges(stand: Stand) -> None:
 async def test_sessions_are_listed_newest_first(stand: Stand) -> None:
     filled(stand)
 
-    sessions = (await stand.get("/api/v1/sessions")).json()
+    sessions = await stand.json("sessions")
 
     assert [row["session_id"] for row in sessions["items"]] == ["s-2", "s-1"]
     assert sessions["items"][1] == {
@@ -176,11 +176,11 @@ async def test_a_session_says_why_it_closed_and_opens_afresh(stand: Stand) -> No
     seen: list[str | None] = []
 
     async def state() -> str | None:
-        return (await stand.get("/api/v1/sessions/s-1")).json()["closed"]
+        return (await stand.json("sessions/s-1"))["closed"]
 
     stand.take_traces(make.closing_value())
     seen.append(await state())
-    stand.take_traces(make.trace_value(make.trace(7)))
+    stand.take_traces(make.trace(7))
     seen.append(await state())
     # The same records once more, as after a crash.
     stand.api._index.take_traces(stand.log.history(TRACES)[-2:])
@@ -191,11 +191,11 @@ async def test_a_session_says_why_it_closed_and_opens_afresh(stand: Stand) -> No
 
 async def test_a_page_leads_to_the_next_of_what_was_asked_for(stand: Stand) -> None:
     for number in range(1, 4):
-        stand.take_traces(make.trace_value(make.trace(number, session_id=f"s-{number}")))
+        stand.take_traces(make.trace(number, session_id=f"s-{number}"))
     filled(stand)
 
-    first = (await stand.get("/api/v1/sessions?agent=planner&limit=2")).json()
-    rest = (await stand.get(f"/api/v1/sessions?agent=planner&cursor={first['next']}")).json()
+    first = await stand.json("sessions?agent=planner&limit=2")
+    rest = await stand.json(f"sessions?agent=planner&cursor={first['next']}")
 
     found = [row["session_id"] for page in (first, rest) for row in page["items"]]
     assert (found, rest["next"]) == (["s-3", "s-2", "s-1"], None)
@@ -204,7 +204,7 @@ async def test_a_page_leads_to_the_next_of_what_was_asked_for(stand: Stand) -> N
 async def test_one_session_has_its_traces_in_order_with_their_signals(stand: Stand) -> None:
     filled(stand)
 
-    session = (await stand.get("/api/v1/sessions/s-1?service=support-bot")).json()
+    session = await stand.json("sessions/s-1?service=support-bot")
 
     assert [turn["trace_id"] for turn in session["traces"]] == [f"{n:032x}" for n in (1, 2)]
     turn = session["traces"][0]
@@ -220,17 +220,17 @@ async def test_one_session_has_its_traces_in_order_with_their_signals(stand: Sta
 
 async def test_several_services_with_one_session_id_are_a_list(stand: Stand) -> None:
     filled(stand)
-    stand.take_traces(make.trace_value(make.trace(8, service="other")))
+    stand.take_traces(make.trace(8, service="other"))
 
-    both = (await stand.get("/api/v1/sessions/s-1")).json()
-    one = (await stand.get("/api/v1/sessions/s-1?service=other")).json()
+    both = await stand.json("sessions/s-1")
+    one = await stand.json("sessions/s-1?service=other")
 
     assert {row["service"] for row in both["items"]} == {"support-bot", "other"}
     assert one["service"] == "other"
 
 
 async def test_a_session_id_may_hold_anything(stand: Stand) -> None:
-    stand.take_traces(make.trace_value(make.trace(1, session_id="a/b ?#ü")))
+    stand.take_traces(make.trace(1, session_id="a/b ?#ü"))
 
     session = await stand.get("/api/v1/sessions/a%2Fb%20%3F%23%C3%BC")
 
@@ -240,7 +240,7 @@ async def test_a_session_id_may_hold_anything(stand: Stand) -> None:
 async def test_a_trace_comes_with_its_spans_from_the_log(stand: Stand) -> None:
     filled(stand)
 
-    answer = (await stand.get(f"/api/v1/traces/{1:032x}")).json()
+    answer = await stand.json(f"traces/{1:032x}")
 
     assert answer["trace"]["tool_calls"][0]["result"] == "rain"
     root, tool = answer["spans"]
@@ -255,7 +255,7 @@ async def test_a_trace_outlives_its_record(stand: Stand) -> None:
     filled(stand)
     stand.log.release([record.position for record in stand.log.history(TRACES)])
 
-    answer = (await stand.get(f"/api/v1/traces/{1:032x}")).json()
+    answer = await stand.json(f"traces/{1:032x}")
 
     assert answer["spans"] == []
     assert answer["trace"]["output"] == "answer 1"
@@ -267,7 +267,7 @@ async def test_a_revised_trace_replaces_itself(stand: Stand) -> None:
     stand.take_traces(make.trace_value(make.trace(1, output="later"), revision=1))
     stand.take_traces(make.trace_value(make.trace(1, output="stale"), revision=0))
 
-    session = (await stand.get("/api/v1/sessions/s-1")).json()
+    session = await stand.json("sessions/s-1")
 
     assert session["traces"][0]["output"] == "later"
     assert session["traces"][0]["revision"] == 1
@@ -278,7 +278,7 @@ async def test_signals_are_filtered_and_paged(stand: Stand) -> None:
     filled(stand)
 
     async def found(query: str) -> list[tuple[str | None, str]]:
-        page = (await stand.get(f"/api/v1/signals?{query}")).json()
+        page = await stand.json(f"signals?{query}")
         return [(s["session_id"], s["evaluator"]) for s in page["items"]]
 
     assert len(await found("")) == 9
@@ -287,7 +287,7 @@ async def test_signals_are_filtered_and_paged(stand: Stand) -> None:
     assert await found(f"trace_id={1:032x}&session_id=s-2") == []
     for query in ("", "session_id=s-1&"):
         whole = await found(query)
-        page = (await stand.get(f"/api/v1/signals?{query}limit=4")).json()
+        page = await stand.json(f"signals?{query}limit=4")
         rest = await found(f"{query}limit=400&cursor={page['next']}")
         assert [(s["session_id"], s["evaluator"]) for s in page["items"]] + rest == whole
 
@@ -296,16 +296,16 @@ async def test_signals_come_as_they_were_written(stand: Stand) -> None:
     signal = make.signal(make.trace(1))
     stand.take_signals(signal)
 
-    (found,) = (await stand.get("/api/v1/signals")).json()["items"]
+    (found,) = await stand.items("signals")
 
     assert found == json.loads(make.value(signal))
 
 
 async def test_signals_before_their_trace_are_found_and_find_their_session(stand: Stand) -> None:
     stand.take_signals(make.signal(make.trace(1)))
-    before = (await stand.get("/api/v1/sessions/s-1")).json()
-    stand.take_traces(make.trace_value(make.trace(1)))
-    after = (await stand.get("/api/v1/sessions/s-1")).json()
+    before = await stand.json("sessions/s-1")
+    stand.take_traces(make.trace(1))
+    after = await stand.json("sessions/s-1")
 
     assert (before["traces"][0]["input"], after["traces"][0]["input"]) == (None, "question 1")
     assert before["traces"][0]["signals"] == after["traces"][0]["signals"] != []

@@ -1,13 +1,12 @@
 """Who may read what at the admin port, and what is refused."""
 
 import base64
-from pathlib import Path
 
 import pytest
 
 from evaluators.model import AgentStep
 from tests.support import api_records as make
-from tests.support.api_stand import Stand, filled
+from tests.support.api_stand import NewStand, Stand, filled
 from tests.support.index_content import index_content
 
 
@@ -45,20 +44,19 @@ CLOSED = ("/", "/api/v1/agents", "/api/v1/signals/stream", "/config/available-me
 
 
 async def test_beyond_loopback_without_a_token_only_metrics_and_health_answer(
-    tmp_path: Path,
+    new_stand: NewStand,
 ) -> None:
-    stand = Stand(tmp_path, "admin.host=0.0.0.0")
+    stand = new_stand("admin.host=0.0.0.0")
     codes = {path: (await stand.get(path)).status_code for path in (*OPEN, *CLOSED)}
     refusal = (await stand.get("/")).json()["error"]
-    stand.close()
 
     assert codes == {"/metrics": 200, "/healthz": 200, "/readyz": 503} | dict.fromkeys(CLOSED, 403)
     assert refusal["type"] == "forbidden"
     assert "admin.bearer_tokens" in refusal["message"]
 
 
-async def test_a_token_opens_and_its_lack_is_401(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, "admin={host: 0.0.0.0, bearer_tokens: [first, second]}")
+async def test_a_token_opens_and_its_lack_is_401(new_stand: NewStand) -> None:
+    stand = new_stand("admin={host: 0.0.0.0, bearer_tokens: [first, second]}")
     basic = base64.b64encode(b"anyone:second").decode()
     codes = [
         (await stand.get("/api/v1/agents", **headers)).status_code
@@ -74,7 +72,6 @@ async def test_a_token_opens_and_its_lack_is_401(tmp_path: Path) -> None:
     ]
     challenge = (await stand.get("/")).headers["www-authenticate"]
     health = (await stand.get("/healthz")).status_code
-    stand.close()
 
     assert codes == [401, 401, 401, 401, 200, 200, 200]
     assert "Basic" in challenge
@@ -100,16 +97,15 @@ async def test_a_foreign_name_for_loopback_reads_nothing(
     assert (await stand.get("/metrics", host=host)).status_code == 200
 
 
-async def test_dropped_content_is_nowhere(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, "redaction.content=drop")
-    step = AgentStep(span_id="1" * 16, agent="writer", output="secret text")
-    of = make.trace(
-        1, error="secret text", system="secret text", input="secret text", steps=(step,)
-    )
-    stand.take_traces(make.trace_value(of))
+async def test_dropped_content_is_nowhere(new_stand: NewStand) -> None:
+    stand = new_stand("redaction.content=drop")
+    secret = "secret text"
+    step = AgentStep(span_id="1" * 16, agent="writer", output=secret)
+    of = make.trace(1, error=secret, system=secret, input=secret, steps=(step,))
+    stand.take_traces(of)
     taken = stand.take_signals(
-        make.signal(of, explanation="secret text"),
-        make.session_signal(of, "agent_reliability", 0.5, explanation="secret text"),
+        make.signal(of, explanation=secret),
+        make.session_signal(of, "agent_reliability", 0.5, explanation=secret),
     )
 
     texts = [each.json.decode() for each in taken.signals]
@@ -127,47 +123,41 @@ async def test_dropped_content_is_nowhere(tmp_path: Path) -> None:
     stand.close()
 
     for text in texts:
-        for secret in ("secret text", "rain", "answer 1", "Oslo"):
-            assert secret not in text
-    held = index_content(tmp_path)
+        for hidden in (secret, "rain", "answer 1", "Oslo"):
+            assert hidden not in text
+    held = index_content(stand.folder)
     assert b"step_efficiency" in held
-    assert b"secret text" not in held
+    assert secret.encode() not in held
 
 
-async def test_dropping_content_later_empties_the_index(tmp_path: Path) -> None:
-    before = filled(Stand(tmp_path))
-    before.close()
-    kept = Stand(tmp_path)
-    kept_sessions = (await kept.get("/api/v1/sessions")).json()["items"]
-    kept.close()
-    after = Stand(tmp_path, "redaction.content=drop")
-    sessions = (await after.get("/api/v1/sessions")).json()["items"]
-    after.close()
+async def test_dropping_content_later_empties_the_index(new_stand: NewStand) -> None:
+    stand = filled(new_stand())
+    kept: list[int] = []
+    for settings in ([], ["redaction.content=drop"]):
+        stand.close()
+        stand = new_stand(*settings, folder=stand.folder)
+        kept.append(len(await stand.items("sessions")))
 
-    assert (len(kept_sessions), sessions) == (2, [])
+    assert kept == [2, 0]
 
 
 @pytest.mark.parametrize("kind", ["trace", "session"])
 @pytest.mark.parametrize("query", ["", "?id="])
-async def test_a_view_without_an_id_says_what_is_wrong(
-    tmp_path: Path, kind: str, query: str
-) -> None:
-    stand = Stand(tmp_path)
+async def test_a_view_without_an_id_says_what_is_wrong(stand: Stand, kind: str, query: str) -> None:
     reply = await stand.get(f"/{kind}{query}")
-    stand.close()
 
     assert reply.status_code == 400
     assert reply.headers["content-type"].startswith("text/html")
     assert f"/{kind}?id=..." in reply.text
 
 
-async def test_spans_that_another_program_wrote_to_the_log_are_redacted(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, "redaction.patterns={mail: email, weather: rain}")
-    of = make.trace(1, service="bot of jane@example.org")
-    stand.take_traces(make.trace_value(of))
+async def test_spans_that_another_program_wrote_to_the_log_are_redacted(
+    new_stand: NewStand,
+) -> None:
+    stand = new_stand("redaction.patterns={mail: email, weather: rain}")
+    stand.take_traces(make.trace(1, service="bot of jane@example.org"))
 
-    spans = (await stand.get(f"/api/v1/traces/{1:032x}")).json()["spans"]
-    stand.close()
+    spans = (await stand.json(f"traces/{1:032x}"))["spans"]
 
     assert spans[0]["resource"]["service.name"].startswith("bot of [mail]#")
     assert spans[0]["attributes"]["gen_ai.tool.call.result"] == "[weather] <b>soon</b>"

@@ -200,7 +200,7 @@ async def test_a_client_learns_what_the_index_no_longer_has(tmp_path: Path) -> N
     last = events_in((await anext(reader)).decode())[-1].id
     for number in range(2, 700):
         of = make.trace(number, session_id=f"s-{number}")
-        stand.take_traces(make.trace_value(of))
+        stand.take_traces(of)
         pad = random.Random(number).randbytes(15_000).hex()
         taken = stand.take_signals(make.signal(of, metadata={"pad": pad}))
         stand.api._stream.publish(taken.signals)

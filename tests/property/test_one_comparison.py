@@ -272,12 +272,10 @@ async def test_api_and_rendered_pages_say_what_the_watch_counted(
     fault = Fault(fault="tool_failed", tool="find_order", since=make.START, **named)
     stand.standings = {AGENT: replace(standings(0.9)[AGENT], faults=(fault,))}
 
-    (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
-    pages = [
-        (await stand.get(path)).text for path in ("/", "/agent?service=support-bot&agent=planner")
-    ]
+    (agent,) = await stand.items("agents")
+    pages = [await stand.text(path) for path in ("/", "/agent?service=support-bot&agent=planner")]
     both = re.findall(r'id="both-sides" href="(.*?)"', pages[1])
-    sides = (await stand.get(unescape(both[0]))).text
+    sides = await stand.text(unescape(both[0]))
 
     assert {name: agent["faults"][0][name] for name in COUNTS} == named
     assert [numbers(page) for page in pages] == [counts, counts]
@@ -294,8 +292,6 @@ async def test_api_and_rendered_pages_say_what_the_watch_counted(
 @pytest.fixture
 def stand(tmp_path: Path) -> Iterator[Stand]:
     made = Stand(tmp_path)
-    of = make.trace(1, session_id="s-1", agent="planner")
-    made.take_traces(make.trace_value(of))
-    made.take_signals(make.session_signal(of, "agent_reliability", 0.8))
+    made.take_session(1, 0.8)
     yield made
     made.close()

@@ -1,11 +1,12 @@
 """A whole API over a log of the tests: records in, requests answered, no clock and no network."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import httpx
 import msgspec
+import pytest
 
 from collector.api.about import About
 from collector.api.api import Api
@@ -39,6 +40,7 @@ class Stand:
         about: About | None = None,
         versions: Versions = lambda _agent, _evaluator: {},
     ) -> None:
+        self.folder = folder
         self.config: Config = load([], {}, overrides)
         self.log = FaultyLog() if log is None else log
         self.telemetry = Telemetry()
@@ -60,10 +62,10 @@ class Stand:
             about=about,
         )
 
-    def take_traces(self, *values: bytes) -> IndexResult:
+    def take_traces(self, *traces: Trace | bytes) -> IndexResult:
         first = len(self.log.written)
-        for value in values:
-            self.log.append(TRACES, value)
+        for each in traces:
+            self.log.append(TRACES, make.trace_value(each) if isinstance(each, Trace) else each)
         return self.api._index.take_traces(self.log.written[first:])
 
     def take_signals(self, *signals: Signal) -> IndexResult:
@@ -80,6 +82,13 @@ class Stand:
             self.log.append(FEEDBACK, msgspec.json.encode(each))
         return self.api._index.take_feedback(self.log.written[first:])
 
+    def take_session(self, number: int, score: float | None, **changes: Any) -> Trace:
+        """A session of one trace, `s-<number>` of `planner`, with its reliability."""
+        of = make.trace(number, **{"session_id": f"s-{number}", **changes})
+        self.take_traces(of)
+        self.take_signals(make.session_signal(of, "agent_reliability", score))
+        return of
+
     def match(self, *, max_age: float = 7 * 86_400.0) -> Matching:
         """Look for what waits."""
         return self.api._index.match(now=self.time, max_age=max_age, scores_max_age=max_age)
@@ -92,6 +101,15 @@ class Stand:
         async with self.client() as client:
             return await client.get(path, headers=headers)
 
+    async def text(self, path: str, **headers: str) -> str:
+        return (await self.get(path, **headers)).text
+
+    async def json(self, path: str) -> Any:
+        return (await self.get(f"/api/v1/{path}")).json()
+
+    async def items(self, path: str) -> list[dict[str, Any]]:
+        return (await self.json(path))["items"]
+
     def counted(self, name: str, **labels: str) -> float:
         return self.telemetry.registry.get_sample_value(name, labels) or 0.0
 
@@ -101,6 +119,30 @@ class Stand:
 
 NewStand: TypeAlias = Callable[..., Stand]
 """Settings and arguments of `Stand` in, one that is closed at the end of the test out."""
+
+
+@pytest.fixture
+def new_stand(tmp_path: Path) -> Generator[NewStand]:
+    """Makes one with these settings, in a folder of its own unless one is given."""
+    made: list[Stand] = []
+
+    def new(*overrides: str, folder: Path | None = None, **given: Any) -> Stand:
+        made.append(Stand(folder or tmp_path / f"stand-{len(made)}", *overrides, **given))
+        return made[-1]
+
+    yield new
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def stand(new_stand: NewStand) -> Stand:
+    return new_stand()
+
+
+@pytest.fixture
+def filled_stand(new_stand: NewStand) -> Stand:
+    return filled(new_stand())
 
 
 def trace_signals(of: Trace, scores: Sequence[tuple[str, float]]) -> list[Signal]:
@@ -114,7 +156,7 @@ def filled(stand: Stand) -> Stand:
     """Session s-1 with traces 1 and 2, s-2 of another service with trace 3."""
     one, two = make.trace(1), make.trace(2)
     three = make.trace(3, service="refunds", agent="clerk", session_id="s-2")
-    stand.take_traces(*(make.trace_value(each) for each in (two, one, three)))
+    stand.take_traces(two, one, three)
     for each in (one, two, three):
         stand.take_signals(*trace_signals(each, [("step_efficiency", 0.4), ("coherence", 0.9)]))
     stand.take_signals(

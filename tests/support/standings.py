@@ -4,7 +4,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from collector.records.standing import Drop, Standing, Standings, VersionStanding, WindowMean
+from collector.records.standing import (
+    Drop,
+    OpenRunaway,
+    Standing,
+    Standings,
+    VersionStanding,
+    WindowMean,
+)
+from evaluators.model import Trace
 from tests.support import api_records as make
 
 
@@ -39,3 +47,18 @@ def standings(reliability: float, *drops: Drop, sessions: int = 63) -> Standings
         drops=drops,
     )
     return {("support-bot", "planner"): standing}
+
+
+def running_away(of: Trace) -> Standings:
+    """Of the agent of an open trace that repeats a call."""
+    runaway = OpenRunaway(
+        trace_id=of.trace_id,
+        service=of.service,
+        agent=of.agent,
+        session_id=of.session_id,
+        reason="repeated_calls",
+        since=make.START,
+        until=make.START + 3600,
+    )
+    standing = Standing(service=of.service, agent=of.agent, runaways=(runaway,))
+    return {(of.service, of.agent): standing}

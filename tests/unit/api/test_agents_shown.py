@@ -16,17 +16,15 @@ def stand(new_stand: NewStand) -> Stand:
     """An agent with two sessions, whose scores have a mean of their own."""
     made = new_stand()
     for number, score in ((1, 0.8), (2, 0.2)):
-        of = make.trace(number, session_id=f"s-{number}")
-        made.take_traces(make.trace_value(of))
-        made.take_signals(make.session_signal(of, "agent_reliability", score))
+        made.take_session(number, score)
     return made
 
 
 async def test_an_agents_numbers_are_those_of_the_gauges(stand: Stand) -> None:
     stand.standings = standings(0.14, drop())
 
-    (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
-    page = (await stand.get("/")).text
+    (agent,) = await stand.items("agents")
+    page = await stand.text("/")
 
     assert (agent["reliability"], agent["consistency"], agent["sessions"]) == (0.14, None, 63)
     assert agent["window"] == {
@@ -59,11 +57,11 @@ async def test_what_the_exporter_does_not_know_is_null_and_never_another_number(
     for known in ({}, {("support-bot", "planner"): ended}):
         stand.standings = known
 
-        (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
+        (agent,) = await stand.items("agents")
 
         assert [agent[key] for key in ("reliability", "consistency", "sessions")] == [None] * 3
         assert agent["traces"] == 2
-        page = (await stand.get("/")).text
+        page = await stand.text("/")
         assert ("<b>0.50</b>" in page, " ended<" in page) == (bool(known),) * 2
 
 
@@ -72,8 +70,8 @@ async def test_the_page_tells_of_a_change_in_either_direction(stand: Stand) -> N
         0.14, drop(), drop(evaluator="task_agreement", direction="better", mean_rank=0.8)
     )
 
-    overview = (await stand.get("/")).text
-    own = (await stand.get(AGENT)).text
+    overview = await stand.text("/")
+    own = await stand.text(AGENT)
 
     since = make.START
     for page in (overview, own):
@@ -103,13 +101,13 @@ async def test_an_agents_own_address_shows_its_bounds_and_the_sessions_behind_th
 ) -> None:
     stand.standings = standings(0.14)
     other = make.trace(9, session_id="s-9", agent="writer")
-    stand.take_traces(make.trace_value(other))
+    stand.take_traces(other)
 
-    overview = (await stand.get("/")).text
+    overview = await stand.text("/")
     led = await stand.get("/?service=support-bot&agent=planner")
-    own = (await stand.get(AGENT)).text
+    own = await stand.text(AGENT)
     unknown = await stand.get("/agent?service=support-bot&agent=nobody")
-    nobody = (await stand.get("/?agent=nobody")).text
+    nobody = await stand.text("/?agent=nobody")
 
     assert "0.12 \u2013 0.50" in overview
     assert "between 0.12 and 0.50 (95 %), 63 sessions" in own

@@ -35,7 +35,7 @@ def stand(new_stand: NewStand) -> Stand:
     for number in range(40):
         liked = number % 2 == 0
         of = make.trace(number, session_id=f"s-{number}", agent_version=f"1.{number % 2}")
-        made.take_traces(make.trace_value(of))
+        made.take_traces(of)
         score = 0.9 if liked and number else 0.1
         judged = 0.9 if number % 4 > 1 else 0.2
         made.take_signals(
@@ -49,7 +49,7 @@ def stand(new_stand: NewStand) -> Stand:
 
 
 async def asked(stand: Stand, query: str = "") -> dict[str, Any]:
-    return (await stand.get(f"/api/v1/agreement{query}")).json()
+    return await stand.json(f"agreement{query}")
 
 
 async def test_every_evaluator_stands_beside_what_people_said(stand: Stand) -> None:
@@ -133,10 +133,10 @@ async def test_the_gauges_and_the_pages_say_the_same(stand: Stand) -> None:
     assert upper is not None
     assert 0.6 < upper < 0.7, "40 pairs are too few to call it chance"
 
-    evaluators = (await stand.get("/evaluators")).text
+    evaluators = await stand.text("/evaluators")
     assert "rank 0.97, kappa 0.95, 40 pairs" in evaluators or "rank 0.98, kappa 0.95" in evaluators
     assert "No better than chance" not in evaluators
-    page = (await stand.get("/agreement")).text
+    page = await stand.text("/agreement")
     assert f'/trace?id={0:032x}"' in page
 
 
@@ -154,18 +154,18 @@ async def test_a_judge_that_contradicts_people_is_no_better_than_chance(stand: S
 
     (judge,) = (await asked(stand, "?evaluator=coherence"))["agreement"]
     assert (judge["rank"], judge["no_better_than_chance"]) == (0.0, True)
-    assert "No better than chance" in (await stand.get("/evaluators")).text
-    assert "no better than chance" in (await stand.get("/agreement?evaluator=coherence")).text
+    assert "No better than chance" in await stand.text("/evaluators")
+    assert "no better than chance" in await stand.text("/agreement?evaluator=coherence")
 
 
 async def test_a_page_without_anything_says_how_to_begin(new_stand: NewStand) -> None:
     stand = new_stand()
 
-    assert "POST /v1/feedback" in (await stand.get("/agreement")).text
+    assert "POST /v1/feedback" in await stand.text("/agreement")
 
 
 async def test_the_page_lists_who_people_agree_with_least_and_folds_the_rest(stand: Stand) -> None:
-    page = (await stand.get("/agreement")).text
+    page = await stand.text("/agreement")
 
     shown, folded = page.split('<details class="more" id="others">')
     assert "evaluator=coherence" in shown

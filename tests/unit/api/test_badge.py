@@ -73,7 +73,7 @@ async def test_the_overview_shows_the_badge_of_the_agents_service_alone(
     about = About(examine=lambda trace, spans: trace, diagnose=lambda notes, sessions: lacking)
     stand = filled(new_stand(about=about))
 
-    page = (await stand.get("/")).text
+    page = await stand.text("/")
 
     assert page.count('<tr class="blind">') == 1
     of_refunds = page[page.index(">clerk<") :]

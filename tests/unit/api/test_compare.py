@@ -16,6 +16,7 @@ from tests.support import api_records as make
 from tests.support.api_stand import EVALUATORS, NewStand, Stand
 
 Windows = dict[str, list[WindowEntry]]
+GOOD = [0.9, 0.8, 1.0, 0.4]
 RELIABILITY = {"name": "agent_reliability", "scope": "session", "threshold": 0.5}
 
 
@@ -38,7 +39,7 @@ def entries(prefix: str, scores: Sequence[float | None], first: int = 0) -> list
 @pytest.fixture
 def windows() -> Windows:
     return {
-        "1.4": entries("old", [0.9, 0.8, 1.0, 0.4] * 50),
+        "1.4": entries("old", GOOD * 50),
         "1.5": entries("new", [0.1] * 40, first=1_000),
     }
 
@@ -166,32 +167,30 @@ async def gated(stand: Stand, **metadata: str) -> tuple[int, str]:
     return response.status_code, response.text
 
 
-async def test_flagger_is_stopped_by_a_fail(stand: Stand) -> None:
-    status, said = await gated(stand, type="rollout")
-
-    assert status == 409
-    assert said == (
-        "fail: agent_reliability of 1.5 over the first 20 of 40 sessions against 200 of 1.4, rank 0.00"
-    )
-
-
 @pytest.mark.parametrize(
-    ("kind", "status"), [("rollout", 200), ("confirm-promotion", 409), ("", 200)]
+    ("kind", "candidate", "status", "says"),
+    [
+        (
+            "rollout",
+            "1.5",
+            409,
+            "fail: agent_reliability of 1.5 over the first 20 of 40 sessions against 200 of 1.4, rank 0.00",
+        ),
+        ("rollout", "2.0", 200, "inconclusive (too_few_candidate)"),
+        ("confirm-promotion", "2.0", 409, "inconclusive (too_few_candidate)"),
+        ("", "2.0", 200, "inconclusive (too_few_candidate)"),
+        ("rollout", "1.6", 200, "pass: "),
+        ("confirm-promotion", "1.6", 200, "pass: "),
+    ],
 )
-async def test_an_inconclusive_verdict_goes_on_and_does_not_promote(
-    stand: Stand, kind: str, status: int
+async def test_flagger_is_stopped_by_a_fail_and_promotes_a_pass_alone(
+    stand: Stand, windows: Windows, kind: str, candidate: str, status: int, says: str
 ) -> None:
-    found, said = await gated(stand, type=kind, candidate="2.0")
+    windows["1.6"] = entries("good", GOOD * 20, first=1_000)
 
-    assert found == status
-    assert said.startswith("inconclusive (too_few_candidate)")
+    found, said = await gated(stand, type=kind, candidate=candidate)
 
-
-async def test_a_pass_goes_on_everywhere(stand: Stand, windows: Windows) -> None:
-    windows["1.5"] = entries("new", [0.9, 0.8, 1.0, 0.4] * 20, first=1_000)
-
-    for kind in ("rollout", "confirm-promotion"):
-        assert (await gated(stand, type=kind))[0] == 200
+    assert (found, said[: len(says)]) == (status, says)
 
 
 @pytest.mark.parametrize(("body", "status"), [(b"no json", 422), (b"x" * 70_000, 413)])
@@ -202,52 +201,29 @@ async def test_what_is_not_flaggers_is_refused(stand: Stand, body: bytes, status
     assert response.status_code == status
 
 
+def take(stand: Stand, version: str, failed: int, of: int, first: int, score: float) -> None:
+    """Sessions of `clerk` that use a tool, which fails in the last ones; all have this score."""
+    for at in range(of):
+        error = "no" if at >= of - failed else None
+        called = (ToolCall(name="find_order", error=error),)
+        names = {"service": "shop", "agent": "clerk", "agent_version": version}
+        stand.take_session(100 * (first + at), score, **names, tool_calls=called)
+
+
 async def test_a_decided_verdict_says_what_changed_between_the_versions(stand: Stand) -> None:
     stand.time = make.START + 9_000
-    for number in range(1, 61):
-        is_new = number > 30
-        of = make.trace(
-            100 * number,
-            service="shop",
-            agent="clerk",
-            agent_version="1.5" if is_new else "1.4",
-            session_id=f"s-{number}",
-            tool_calls=(ToolCall(name="find_order", error="no" if is_new else None),),
-        )
-        stand.take_traces(make.trace_value(of))
-        stand.take_signals(make.session_signal(of, "agent_reliability", 0.2 if is_new else 0.9))
+    take(stand, "1.4", 0, of=30, first=1, score=0.9)
+    take(stand, "1.5", 30, of=30, first=31, score=0.2)
 
     _, found = await compared(stand)
     _, undecided = await compared(stand, baseline="1.3")
 
     changed = found["changed"]
-    assert changed["tools"] == [
-        {
-            "tool": "find_order",
-            "uses": 30,
-            "failures": 30,
-            "uses_before": 30,
-            "failures_before": 0,
-        }
-    ]
+    counts = {"uses": 30, "failures": 30, "uses_before": 30, "failures_before": 0}
+    assert changed["tools"] == [{"tool": "find_order", **counts}]
     assert changed["evaluators"][0]["evaluator"] == "agent_reliability"
     assert {"kind": "version", "value": "1.5", "before": 0.0, "since": 1.0} in changed["differs"]
     assert (undecided["verdict"], undecided["changed"]) == ("inconclusive", None)
-
-
-def take(stand: Stand, version: str, fails: Sequence[bool], first: int) -> None:
-    """Sessions whose scores are the same whatever fails: ranks see no difference."""
-    for number, failed in enumerate(fails, first):
-        of = make.trace(
-            100 * number,
-            service="shop",
-            agent="clerk",
-            agent_version=version,
-            session_id=f"s-{number}",
-            tool_calls=(ToolCall(name="find_order", error="no" if failed else None),),
-        )
-        stand.take_traces(make.trace_value(of))
-        stand.take_signals(make.session_signal(of, "agent_reliability", 0.9))
 
 
 async def test_a_tool_that_fails_fails_the_release_whatever_ranks_say(
@@ -256,8 +232,8 @@ async def test_a_tool_that_fails_fails_the_release_whatever_ranks_say(
     stand.time = make.START + 9_000
     windows["1.4"] = entries("old", [0.9] * 40)
     windows["1.5"] = entries("new", [0.9] * 16, first=1_000)
-    take(stand, "1.4", [False] * 40, 1)
-    take(stand, "1.5", [True] * 16, 41)
+    take(stand, "1.4", 0, of=40, first=1, score=0.9)
+    take(stand, "1.5", 16, of=16, first=41, score=0.9)
 
     _, found = await compared(stand)
     status, said = await gated(stand, type="rollout")
@@ -285,16 +261,8 @@ async def test_a_fault_that_the_candidates_uses_raised_fails_the_release(
     stand: Stand, windows: Windows, sessions: tuple[str, ...], fault: FaultKind, verdict: str
 ) -> None:
     windows["1.5"] = entries("new", [0.9] * 12, first=1_000)
-    raised = Fault(
-        fault=fault,
-        tool="",
-        since=2_000.0,
-        uses=12,
-        failures=9,
-        uses_before=200,
-        failures_before=1,
-        sessions=sessions,
-    )
+    counts: dict[str, Any] = {"uses": 12, "failures": 9, "uses_before": 200, "failures_before": 1}
+    raised = Fault(fault=fault, tool="", since=2_000.0, sessions=sessions, **counts)
     agent = ("shop", "clerk")
     stand.standings = {agent: Standing(service="shop", agent="clerk", faults=(raised,))}
 
@@ -319,9 +287,6 @@ async def test_a_verdict_does_not_need_the_index(
 
     assert (empty["verdict"], empty["changed"]) == ("fail", None), "no session in the index"
     assert (status, found["verdict"], found["changed"]) == (200, "fail", None)
-
-
-GOOD = [0.9, 0.8, 1.0, 0.4]
 
 
 @pytest.mark.parametrize(

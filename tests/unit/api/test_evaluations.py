@@ -249,7 +249,7 @@ async def test_the_page_and_the_api_say_where_each_comes_from_and_what_it_lacks(
     stand.take_feedback(said(4, name="Groundedness"), said(0.5, version="2", id="two"))
     published(stand)
 
-    found = (await stand.get("/api/v1/evaluators")).json()["external"]
+    found = (await stand.json("evaluators"))["external"]
 
     assert {each["evaluator"]: each["count"] for each in found} == {"groundedness": 1, "tone": 1}
     grounded, tone = found
@@ -257,7 +257,7 @@ async def test_the_page_and_the_api_say_where_each_comes_from_and_what_it_lacks(
     assert "evaluations: {scales: {groundedness: {min: 0, max: 4}}}" in grounded["missing"][0]
     assert grounded["source"] == "POST /v1/evaluations"
     assert tone["missing"] == ["neither passes nor fails: set evaluations.thresholds.tone"]
-    page = (await stand.get("/evaluators")).text
+    page = await stand.text("/evaluators")
     assert "Of others" in page
     assert "{scales: {groundedness: {min: 0, max: 4}}}" in page
     assert "<script>" not in page
@@ -268,7 +268,7 @@ async def test_people_filters_and_lists_see_it_as_a_score_of_ours(stand: Stand) 
     for number in range(40):
         liked = number % 2 == 0
         of = make.trace(number, session_id=f"s-{number}")
-        stand.take_traces(make.trace_value(of))
+        stand.take_traces(of)
         passed = liked and number > 0
         tone = said(0.9 if passed else 0.1, trace_id=of.trace_id, label=str(passed))
         thumb = Given(name="thumb", trace_id=of.trace_id, value=liked)
@@ -276,16 +276,16 @@ async def test_people_filters_and_lists_see_it_as_a_score_of_ours(stand: Stand) 
     signals = [msgspec.convert(each, Signal, strict=False) for each in published(stand)]
     stand.take_signals(*signals)
 
-    (found,) = (await stand.get("/api/v1/agreement?evaluator=tone")).json()["agreement"]
+    (found,) = (await stand.json("agreement?evaluator=tone"))["agreement"]
     assert (found["samples"], found["liked"]) == (40, 20)
     assert found["kappa"] == pytest.approx(0.95)
     failed = "/api/v1/sessions?failed=tone&limit=100"
     named = [each["session_id"] for each in (await stand.get(failed)).json()["items"]]
     assert sorted(named) == sorted(["s-0", *(f"s-{number}" for number in range(1, 40, 2))])
-    rows = csv.DictReader(io.StringIO((await stand.get(f"{failed}&format=csv")).text))
+    rows = csv.DictReader(io.StringIO(await stand.text(f"{failed}&format=csv")))
     assert {row["session_id"] for row in rows} == set(named)
-    shown = (await stand.get("/api/v1/sessions/s-1?service=support-bot")).json()["traces"]
+    shown = (await stand.json("sessions/s-1?service=support-bot"))["traces"]
     assert [each["evaluator"] for each in shown[0]["signals"]] == ["tone"]
-    listed = (await stand.get("/api/v1/signals?evaluator=tone&limit=100")).json()["items"]
+    listed = await stand.items("signals?evaluator=tone&limit=100")
     assert {each["method"] for each in listed} == {"external"}
     assert len(listed) == 40

@@ -100,11 +100,11 @@ async def test_the_page_of_the_evaluators_names_one_that_is_switched_off(
     stand = new_stand(about=about(load([], {}, ()), OURS, plan, lambda: frozenset(off)))
     said = "Switched off for ten minutes after three deaths or time-outs."
 
-    rows = (await stand.get("/evaluators")).text.split("<tr id=")
+    rows = (await stand.text("/evaluators")).split("<tr id=")
     off.clear()
 
     assert [row[:12] for row in rows if said in row] == ['"confidence"']
-    assert said not in (await stand.get("/evaluators")).text
+    assert said not in await stand.text("/evaluators")
 
 
 async def test_the_page_of_the_evaluators_shows_spend_and_budget(new_stand: NewStand) -> None:
@@ -117,7 +117,7 @@ async def test_the_page_of_the_evaluators_shows_spend_and_budget(new_stand: NewS
     judging.tokens.labels("gpt-4o-mini", "input").inc(34_000)
     judging.cost.labels("gpt-4o-mini").inc(3.75)
 
-    page = (await stand.get("/evaluators")).text
+    page = await stand.text("/evaluators")
 
     for said in ("$3.75 of $5.00", "1,200 ok", "2 timeout", "34,000 input", "PandaProbe"):
         assert said in page

@@ -1,6 +1,5 @@
 """What fails more often than before: on the overview, on the agent's page and in the API."""
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -20,9 +19,7 @@ KEY = ("support-bot", "planner")
 @pytest.fixture
 def stand(new_stand: NewStand) -> Stand:
     made = new_stand()
-    of = make.trace(1, session_id="s-1", agent="planner")
-    made.take_traces(make.trace_value(of))
-    made.take_signals(make.session_signal(of, "agent_reliability", 0.8))
+    made.take_session(1, 0.8)
     return made
 
 
@@ -49,7 +46,7 @@ def failing(*faults: Fault, **fields: Any) -> dict[tuple[str, str], Any]:
 async def test_the_overview_says_what_fails_in_how_many_sessions_and_before(stand: Stand) -> None:
     stand.standings = failing(fault())
 
-    page = (await stand.get("/")).text
+    page = await stand.text("/")
 
     urgent = page[page.index('class="urgent"') : page.index('<table id="agents">')]
     assert 'tool=find_order&amp;status=error">find_order fails</a></b>' in urgent
@@ -65,7 +62,7 @@ async def test_a_fault_lasts_from_its_beginning_to_now_whatever_time_the_charts_
     stand.time = make.START + 832
     stand.standings = failing(fault(), drops=(drop(since=make.START),))
 
-    page = (await stand.get(f"/?range={length}")).text
+    page = await stand.text(f"/?range={length}")
 
     assert page.count("13 min 52 s") == 2
 
@@ -75,7 +72,7 @@ async def test_the_agents_page_begins_with_it_links_to_its_sessions_and_compares
 ) -> None:
     stand.standings = failing(fault(), drops=(drop(cause=("tool_failed", "find_order")),))
 
-    page = (await stand.get(AGENT)).text
+    page = await stand.text(AGENT)
 
     assert page.index("find_order fails</a></b>") < page.index("<b>agent reliability</b>")
     assert "explained by this: find_order fails" in page
@@ -88,7 +85,7 @@ async def test_the_agents_page_begins_with_it_links_to_its_sessions_and_compares
 async def test_a_drop_that_nothing_explains_says_so(stand: Stand) -> None:
     stand.standings = standings(0.14, drop())
 
-    page = (await stand.get(AGENT)).text
+    page = await stand.text(AGENT)
 
     assert "cause unknown: no tool, model call or loop fails more than before" in page
 
@@ -96,7 +93,7 @@ async def test_a_drop_that_nothing_explains_says_so(stand: Stand) -> None:
 async def test_the_api_has_it(stand: Stand) -> None:
     stand.standings = failing(fault())
 
-    (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
+    (agent,) = await stand.items("agents")
 
     assert agent["faults"] == [
         {
@@ -120,7 +117,7 @@ async def test_a_hostile_tool_name_is_no_markup(stand: Stand) -> None:
     stand.standings = failing(fault(tool="<script>alert(1)</script>"))
 
     for path in ("/", AGENT):
-        assert "<script>alert(1)" not in (await stand.get(path)).text
+        assert "<script>alert(1)" not in await stand.text(path)
 
 
 @pytest.fixture(params=[0, 40 * 365 * 86_400])
@@ -133,20 +130,16 @@ def moved(new_stand: NewStand, request: pytest.FixtureRequest) -> Stand:
     made.time = make.START + 5000
     for number in range(1, 41):
         is_new = number > 30
+        seen = make.START + 100 * number
+        at = int((seen - request.param) * 1e9)
         of = make.trace(
-            100 * number,
             session_id=f"s-{number}",
-            agent="planner",
+            trace_id=f"{number:032x}",
             user_id="globex" if is_new else "acme",
             models=("large" if is_new else "small",),
             tool_calls=(ToolCall(name="find_order", error="no" if is_new else None),),
-        )
-        seen = of.end_time_unix_nano / 1e9
-        behind = int(request.param * 1e9)
-        of = dataclasses.replace(
-            of,
-            start_time_unix_nano=of.start_time_unix_nano - behind,
-            end_time_unix_nano=of.end_time_unix_nano - behind,
+            start_time_unix_nano=at,
+            end_time_unix_nano=at + 1_500_000_000,
         )
         made.take_traces(make.trace_value(of, seen=seen))
         made.take_signals(make.session_signal(of, "agent_reliability", 0.8, time=rfc3339(seen)))
@@ -156,8 +149,8 @@ def moved(new_stand: NewStand, request: pytest.FixtureRequest) -> Stand:
 async def test_what_differs_since_then_is_listed_as_no_cause(moved: Stand) -> None:
     moved.standings = failing(fault(since=make.START + 3050))
 
-    page = (await moved.get(AGENT)).text
-    (agent,) = (await moved.get("/api/v1/agents")).json()["items"]
+    page = await moved.text(AGENT)
+    (agent,) = await moved.items("agents")
 
     differs = page[page.index('id="differs"') :].split("</p>")[0]
     assert "not necessarily a cause" in differs
@@ -174,23 +167,15 @@ async def test_what_the_failing_sessions_have_is_said_beside_those_that_do_not_f
     stand: Stand,
 ) -> None:
     for number in range(1, 31):
-        is_acme = number % 2 == 0
-        of = make.trace(
-            100 * number,
-            session_id=f"s-{number}",
-            agent="planner",
-            user_id="acme" if is_acme else "globex",
-            tool_calls=(ToolCall(name="find_order", error="no" if is_acme else None),),
-        )
-        seen = of.end_time_unix_nano / 1e9
-        stand.take_traces(make.trace_value(of, seen=seen))
-        stand.take_signals(make.session_signal(of, "agent_reliability", 0.8, time=rfc3339(seen)))
+        user, error = ("globex", None) if number % 2 else ("acme", "no")
+        called = (ToolCall(name="find_order", error=error),)
+        stand.take_session(100 * number, 0.8, user_id=user, tool_calls=called)
     stand.time = make.START + 5000
     stand.standings = failing(fault())
 
-    page = (await stand.get(AGENT)).text
+    page = await stand.text(AGENT)
     stand.standings = failing(fault(tool="charge"))
-    other = (await stand.get(AGENT)).text
+    other = await stand.text(AGENT)
 
     said = page[page.index("of-failing") :].split("</p>")[0]
     assert "Where <b>find_order</b> fails, not necessarily a cause" in said
@@ -203,8 +188,8 @@ async def test_since_is_when_the_fault_began_though_a_drop_began_before(moved: S
     began = fault(since=make.START + 3050)
     moved.standings = failing(began, drops=(drop(since=make.START + 1500),))
 
-    page = (await moved.get(AGENT)).text
-    (agent,) = (await moved.get("/api/v1/agents")).json()["items"]
+    page = await moved.text(AGENT)
+    (agent,) = await moved.items("agents")
 
     assert "10 sessions since, each score" in page
     assert {"kind": "user", "value": "globex", "before": 0.0, "since": 1.0} in agent["differs"]
@@ -213,18 +198,18 @@ async def test_since_is_when_the_fault_began_though_a_drop_began_before(moved: S
 async def test_an_agent_that_did_not_get_worse_is_not_looked_at(moved: Stand) -> None:
     moved.standings = standings(0.9)
 
-    (agent,) = (await moved.get("/api/v1/agents")).json()["items"]
+    (agent,) = await moved.items("agents")
 
     assert agent["differs"] is None
-    assert 'id="differs"' not in (await moved.get(AGENT)).text
+    assert 'id="differs"' not in await moved.text(AGENT)
 
 
 async def test_a_tool_that_fails_as_long_as_it_is_known_is_listed_apart(stand: Stand) -> None:
     tool = FailingTool(tool="charge", uses=10, failures=9)
     stand.standings = {KEY: replace(standings(0.9)[KEY], failing_always=(tool,))}
 
-    page = (await stand.get(AGENT)).text
-    (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
+    page = await stand.text(AGENT)
+    (agent,) = await stand.items("agents")
 
     assert "<b>charge</b> in 9 of 10 sessions that used it" in page
     assert agent["failing_always"] == [{"tool": "charge", "uses": 10, "failures": 9}]

@@ -224,7 +224,7 @@ async def test_the_pages_show_what_was_said(stand: Stand) -> None:
     stand.take_feedback(said(comment="wrong <b>city</b>"), said(True, name="tone", label="good"))
 
     for page in (f"/trace?id={ONE}", "/session?id=s-1"):
-        text = (await stand.get(page)).text
+        text = await stand.text(page)
         assert "wrong &lt;b&gt;city&lt;/b&gt;" in text
         assert "a person, " in text
         assert "People say" in text
@@ -269,7 +269,7 @@ async def test_a_thumb_is_one_click_and_comes_back_to_its_page(
     (record,) = stand.log.history(FEEDBACK)
     kept = decode_feedback(record.value)
     assert (kept.subject, kept.opinion, kept.comment) == (subject, "negative", "why")
-    assert "why" in (await stand.get(page)).text
+    assert "why" in await stand.text(page)
 
     await thumb(stand, page, "up")
     first, second = (decode_feedback(each.value) for each in stand.log.history(FEEDBACK))
@@ -311,7 +311,7 @@ async def test_a_case_expects_what_a_person_corrected(stand: Stand) -> None:
     filled(stand)
     stand.take_feedback(said(False, name="correction", label="bad", comment="It rains in Oslo."))
 
-    case = (await stand.get(f"/trace/case?id={ONE}")).text
+    case = await stand.text(f"/trace/case?id={ONE}")
 
     assert "output: It rains in Oslo." in case
     assert "answer 1" not in case

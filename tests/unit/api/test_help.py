@@ -20,7 +20,7 @@ def test_the_template_is_not_stale() -> None:
 
 
 async def test_every_runbook_of_the_rules_is_a_heading_of_the_help(filled_stand: Stand) -> None:
-    page = (await filled_stand.get("/help")).text
+    page = await filled_stand.text("/help")
     headings = set(re.findall(r'<h3 id="(\w+)">', page))
 
     for group in rules(0.9):
@@ -33,7 +33,7 @@ async def test_every_runbook_of_the_rules_is_a_heading_of_the_help(filled_stand:
 
 
 async def test_its_links_stay_on_the_page_or_lead_out(filled_stand: Stand) -> None:
-    page = (await filled_stand.get("/help")).text
+    page = await filled_stand.text("/help")
     main = page[page.index("<main") : page.index("</main>")]
     anchors = set(re.findall(r'id="([^"]+)"', main))
 
@@ -44,7 +44,7 @@ async def test_its_links_stay_on_the_page_or_lead_out(filled_stand: Stand) -> No
 
 async def test_every_page_leads_to_it(filled_stand: Stand) -> None:
     for address in ("/", "/sessions", "/health"):
-        assert '<a href="/help">What alerts mean</a>' in (await filled_stand.get(address)).text
+        assert '<a href="/help">What alerts mean</a>' in await filled_stand.text(address)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ async def test_a_page_leads_to_the_users_backend_where_a_template_says_so(
     new_stand: NewStand, filled_stand: Stand, setting: str, page: str, link: str
 ) -> None:
     assert link in (await filled(new_stand(setting)).get(page)).text
-    without = (await filled_stand.get(page)).text
+    without = await filled_stand.text(page)
     assert "in your backend" not in without
     assert ">Dashboard</a>" not in without
 

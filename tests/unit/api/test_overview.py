@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from collector.api.page.agent import MOMENTS, Moment, nearest, offered
-from collector.records.standing import OpenRunaway, Standing, WatchedScores
+from collector.records.standing import Standing, WatchedScores
 from tests.support import api_records as make
 from tests.support.api_stand import NewStand, Stand
-from tests.support.standings import drop, standings
+from tests.support.standings import drop, running_away, standings
 
 AGENT = "/agent?service=support-bot&agent=planner"
 
@@ -19,30 +19,15 @@ def stand(new_stand: NewStand) -> Stand:
     """Three agents; planner was seen last, looper longest ago."""
     made = new_stand()
     for number, agent in enumerate(("looper", "writer", "planner"), 1):
-        of = make.trace(number, session_id=f"s-{number}", agent=agent)
-        made.take_traces(make.trace_value(of))
-        made.take_signals(make.session_signal(of, "agent_reliability", 0.8))
+        made.take_session(number, 0.8, agent=agent)
     return made
-
-
-def looping() -> Standing:
-    runaway = OpenRunaway(
-        trace_id="a" * 32,
-        service="support-bot",
-        agent="looper",
-        session_id="s-1",
-        reason="repeated_calls",
-        since=make.START,
-        until=make.START + 3600,
-    )
-    return Standing(service="support-bot", agent="looper", runaways=(runaway,))
 
 
 async def test_the_empty_page_names_the_ports_that_were_bound(new_stand: NewStand) -> None:
     stand = new_stand("receiver.grpc.port=0", "receiver.http.port=0")
     stand.ports = (14317, 14318)
 
-    page = (await stand.get("/")).text
+    page = await stand.text("/")
 
     assert "://127.0.0.1:14317 " in page
     assert "://127.0.0.1:14318 " in page
@@ -51,9 +36,9 @@ async def test_the_empty_page_names_the_ports_that_were_bound(new_stand: NewStan
 async def test_what_runs_away_comes_before_what_got_worse_and_both_before_the_rest(
     stand: Stand,
 ) -> None:
-    stand.standings = {**standings(0.14, drop()), ("support-bot", "looper"): looping()}
+    stand.standings = {**standings(0.14, drop()), **running_away(make.trace(1, agent="looper"))}
 
-    page = (await stand.get("/")).text
+    page = await stand.text("/")
 
     top, _, table = page.partition('<table id="agents">')
     assert re.findall(r'class="name" href="/agent[^"]*">(\w+)</a>', top) == ["looper", "planner"]
@@ -68,8 +53,8 @@ async def test_an_alarm_speaks_of_the_reliability_first_and_names_the_others_in_
     others = [drop(evaluator="agent_consistency", mean_rank=0.3), drop(evaluator="confidence")]
     stand.standings = standings(0.14, *others, drop(mean_rank=0.4))
 
-    page = (await stand.get("/")).text
-    own = (await stand.get(AGENT)).text
+    page = await stand.text("/")
+    own = await stand.text(AGENT)
 
     urgent = page[page.index('class="urgent"') : page.index('<table id="agents">')]
     assert urgent.count("<li>") == 1
@@ -84,9 +69,9 @@ async def test_an_alarm_speaks_of_the_reliability_first_and_names_the_others_in_
 
 async def test_one_session_is_one_session_on_a_telephone(stand: Stand) -> None:
     stand.standings = standings(0.14, sessions=1)
-    one = (await stand.get("/")).text
+    one = await stand.text("/")
     stand.standings = standings(0.14, sessions=2)
-    two = (await stand.get("/")).text
+    two = await stand.text("/")
 
     assert '>1<span class="narrow"> session</span>' in one
     assert '>2<span class="narrow"> sessions</span>' in two
@@ -103,7 +88,7 @@ async def test_a_drop_that_is_over_stays_marked_on_the_page_of_its_agent(stand: 
     ((key, planner),) = standings(0.9).items()
     stand.standings = {key: replace(planner, watched=(over,))}
 
-    page = (await stand.get(AGENT)).text
+    page = await stand.text(AGENT)
 
     assert f"since={make.START - 60:.0f}" in page
     assert "agent reliability had dropped</a>" in page

@@ -66,7 +66,7 @@ async def test_a_page_of_spans_is_bounded_and_says_what_it_leaves_out(
     of = make.trace(1)
     stand.take_traces(record(of, *HOSTILE[shape]))
 
-    page = (await stand.get(f"/trace?id={of.trace_id}")).text
+    page = await stand.text(f"/trace?id={of.trace_id}")
 
     assert len(page.encode()) <= LARGEST
     assert f"/api/v1/traces/{of.trace_id}" in page
@@ -77,7 +77,7 @@ async def test_long_texts_leave_no_span_out_of_the_tree(stand: Stand) -> None:
     of = make.trace(1)
     stand.take_traces(record(of, *(span(n, ("q", QUOTE * 20_000)) for n in range(1, 400))))
 
-    page = (await stand.get(f"/trace?id={of.trace_id}")).text
+    page = await stand.text(f"/trace?id={of.trace_id}")
 
     assert page.count("<details") == 399
     assert f"<dd>{'&#39;' * SHOWN} \u2026" in page
@@ -107,7 +107,7 @@ async def test_a_page_of_tool_calls_and_texts_is_bounded(stand: Stand) -> None:
     )
 
     for path in (f"/trace?id={of.trace_id}", "/"):
-        page = (await stand.get(path)).text
+        page = await stand.text(path)
         assert len(page.encode()) <= LARGEST
         assert CUT.search(page)
 
@@ -117,7 +117,7 @@ async def test_a_page_shows_the_steps_of_agents(stand: Stand) -> None:
     of = make.trace(1, steps=(step,))
     stand.take_traces(record(of, span(1)))
 
-    page = (await stand.get(f"/trace?id={of.trace_id}")).text
+    page = await stand.text(f"/trace?id={of.trace_id}")
 
     assert '<li class="line agent"' in page
     assert "<b>WebSurfer</b>" in page
@@ -132,7 +132,7 @@ async def test_a_session_page_is_bounded_and_keeps_the_newest_traces(stand: Stan
     for each in traces:
         stand.take_signals(*trace_signals(each, [(f"e{n}", 0.1) for n in range(10)]))
 
-    page = (await stand.get("/session?id=s-1")).text
+    page = await stand.text("/session?id=s-1")
 
     assert len(page.encode()) <= LARGEST
     assert f"Trace {count}</a>" in page
@@ -149,7 +149,7 @@ async def walked(stand: Stand, page: str) -> list[int]:
     """The numbers of the traces on this page and on all that its links to earlier ones lead to."""
     numbers = page_of(page)
     while earlier := re.search(r'<a rel="prev" href="([^"#]+)', page):
-        page = (await stand.get(unescape(earlier[1]))).text
+        page = await stand.text(unescape(earlier[1]))
         numbers = page_of(page) + numbers
     return numbers
 
@@ -174,8 +174,8 @@ async def test_a_session_page_reads_no_more_traces_than_it_shows(stand: Stand) -
 async def test_a_session_of_a_thousand_traces_has_pages(stand: Stand) -> None:
     stand.take_traces(*(record(make.trace(n), span(1)) for n in range(1, 1_001)))
 
-    newest = (await stand.get("/session?id=s-1")).text
-    earlier = (await stand.get(f"/session?id=s-1&before={make.trace(951).trace_id}")).text
+    newest = await stand.text("/session?id=s-1")
+    earlier = await stand.text(f"/session?id=s-1&before={make.trace(951).trace_id}")
 
     assert page_of(newest) == list(range(951, 1_001))
     assert "951 to 1,000 of 1,000" in newest
@@ -190,9 +190,9 @@ async def test_a_trace_leads_to_the_page_of_its_session_that_shows_it(stand: Sta
     stand.take_traces(*(record(each, span(1)) for each in traces))
 
     for number, shown in ((10, range(1, 11)), (70, range(21, 71)), (71, range(71, 121))):
-        trace = (await stand.get(f"/trace?id={traces[number - 1].trace_id}")).text
+        trace = await stand.text(f"/trace?id={traces[number - 1].trace_id}")
         (address,) = re.findall(r'href="(/session\?[^"]+)"', trace)
-        session = (await stand.get(unescape(address))).text
+        session = await stand.text(unescape(address))
 
         assert page_of(session) == list(shown), number
 
@@ -223,7 +223,7 @@ async def test_nothing_ordinary_is_cut(stand: Stand) -> None:
     filled(stand)
 
     for path in ("/", "/session?id=s-1", "/session?id=s-7", f"/trace?id={of.trace_id}"):
-        page = (await stand.get(path)).text
+        page = await stand.text(path)
         assert not CUT.search(page.partition("<main")[2]), path
 
 
@@ -244,7 +244,7 @@ async def test_whole_traces_are_read_two_at_once_and_a_long_queue_is_refused(
     stand: Stand,
 ) -> None:
     of = make.trace(1)
-    stand.take_traces(make.trace_value(of))
+    stand.take_traces(of)
     path = f"/api/v1/traces/{of.trace_id}"
 
     answers = await asyncio.gather(*(stand.get(path) for _ in range(80)))  # noqa: TID251
@@ -261,7 +261,7 @@ async def test_whole_traces_are_read_two_at_once_and_a_long_queue_is_refused(
 async def test_what_is_made_of_a_trace_is_made_away_from_the_event_loop(stand: Stand) -> None:
     """Pages and answers are the `then` of `find`, and the work of `run`."""
     of = make.trace(1)
-    stand.take_traces(make.trace_value(of))
+    stand.take_traces(of)
     off_loop = OffLoop(ApiFamilies(stand.telemetry))
     query = Query(stand.api._index)
     traces = Traces(log=stand.log, query=query, off_loop=off_loop, content=True)

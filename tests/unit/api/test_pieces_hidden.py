@@ -9,16 +9,16 @@ from tests.support.api_stand import Stand
 
 
 async def listed(stand: Stand) -> tuple[Any, Any]:
-    sessions = (await stand.get("/api/v1/sessions")).json()["items"]
-    agents = (await stand.get("/api/v1/agents")).json()["items"]
+    sessions = await stand.items("sessions")
+    agents = await stand.items("agents")
     return [each["session_id"] for each in sessions], [each["agent"] for each in agents]
 
 
 async def test_a_piece_makes_no_session_and_no_agent(stand: Stand) -> None:
     piece = make.trace(session_id="piece", agent="server", is_part=True)
-    stand.take_traces(make.trace_value(piece))
+    stand.take_traces(piece)
     assert await listed(stand) == ([], [])
-    stand.take_traces(make.trace_value(make.trace(2, session_id="turn", agent="bot")))
+    stand.take_traces(make.trace(2, session_id="turn", agent="bot"))
     assert await listed(stand) == (["turn"], ["bot"])
 
 
@@ -37,6 +37,6 @@ async def test_what_a_command_sent_does_not_take_the_place_of_the_turn_that_ran_
     for trace, revision in arriving if turn_first else [*arriving[1:], arriving[0]]:
         stand.take_traces(make.trace_value(trace, revision=revision))
 
-    found = (await stand.get(f"/api/v1/traces/{turn.trace_id}")).json()
+    found = await stand.json(f"traces/{turn.trace_id}")
     assert found["trace"]["session_id"] == "turn"
     assert "turn" in (await listed(stand))[0]

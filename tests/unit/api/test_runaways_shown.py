@@ -3,10 +3,10 @@
 from typing import Any
 
 from collector.records.signal import Signal
-from collector.records.standing import OpenRunaway, Standing
 from evaluators.model import Trace
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
+from tests.support.standings import running_away
 
 MARK = "running away now"
 
@@ -16,30 +16,16 @@ def found(of: Trace, **changes: Any) -> Signal:
     return make.signal(of, "runaway", **{**fields, **changes})
 
 
-def open_standing(of: Trace) -> dict[tuple[str, str], Standing]:
-    runaway = OpenRunaway(
-        trace_id=of.trace_id,
-        service=of.service,
-        agent=of.agent,
-        session_id=of.session_id,
-        reason="repeated_calls",
-        since=make.START,
-        until=make.START + 3600,
-    )
-    standing = Standing(service=of.service, agent=of.agent, runaways=(runaway,))
-    return {(of.service, of.agent): standing}
-
-
 async def test_an_open_trace_is_marked_wherever_it_stands(stand: Stand) -> None:
     of = make.trace(1)
     taken = stand.take_signals(found(of))
-    stand.standings = open_standing(of)
+    stand.standings = running_away(of)
 
     pages = [
-        (await stand.get(path)).text
+        await stand.text(path)
         for path in ("/", "/sessions", f"/session?id={of.session_id}", f"/trace?id={of.trace_id}")
     ]
-    (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
+    (agent,) = await stand.items("agents")
 
     assert len(taken.signals) == 1, "the live stream has it"
     assert [MARK in page for page in pages] == [True] * 4
@@ -52,13 +38,13 @@ async def test_the_final_outcome_wins_at_its_revision_whichever_comes_last(
 ) -> None:
     of = make.trace(1)
     final = found(of, final=True, closed="idle", id="f" * 32)
-    stand.take_traces(make.trace_value(of))
+    stand.take_traces(of)
 
     taken = [
         len(stand.take_signals(each).signals)
         for each in (found(of), final, found(of, id="e" * 32), found(of, revision=1, id="d" * 32))
     ]
-    page = (await stand.get(f"/trace?id={of.trace_id}")).text
+    page = await stand.text(f"/trace?id={of.trace_id}")
 
     assert taken == [1, 1, 0, 1]
     assert MARK in page, "late spans opened it again"
@@ -69,11 +55,11 @@ async def test_a_trace_that_named_its_session_at_its_end_leaves_no_session_of_it
 ) -> None:
     of = make.trace(1)
     stand.take_signals(found(of, session_id=of.trace_id, session_source="trace"))
-    before = (await stand.get("/api/v1/sessions")).json()["items"]
+    before = await stand.items("sessions")
 
-    stand.take_traces(make.trace_value(of))
-    after = (await stand.get("/api/v1/sessions")).json()["items"]
-    (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
+    stand.take_traces(of)
+    after = await stand.items("sessions")
+    (agent,) = await stand.items("agents")
 
     assert [each["session_id"] for each in before] == [of.trace_id]
     assert [each["session_id"] for each in after] == [of.session_id]

@@ -255,7 +255,7 @@ async def test_the_page_of_health_shows_everything_that_can_be_wrong(new_stand: 
     log.lag_seconds.labels("scoring", "traces").set(90)
     ForwardFamilies(stand.telemetry).traces.labels("lost", "expired").inc(1234)
 
-    page = (await stand.get("/health")).text
+    page = await stand.text("/health")
 
     for said in (
         "sink otlp lost 3 signals",
@@ -300,8 +300,8 @@ async def test_what_was_forwarded_stands_on_the_page_of_the_trace_and_of_health(
     for _ in range(2):  # a record that is read again changes nothing
         stand.take_traces(late)
 
-    health = (await stand.get("/health")).text
-    pages = [(await stand.get(f"/trace?id={make.trace(n).trace_id}")).text for n in (1, 3, 4)]
+    health = await stand.text("/health")
+    pages = [await stand.text(f"/trace?id={make.trace(n).trace_id}") for n in (1, 3, 4)]
 
     rows = re.findall(r"<tr><td>(.*?) <span.*?number\">(\d+)</td><td>(.*?)</td>.*?(\d+)<", health)
     assert rows == [

@@ -14,20 +14,18 @@ from tests.support.api_stand import NewStand, Stand
 def stand(new_stand: NewStand) -> Stand:
     made = new_stand()
     for number, cost in ((1, 0.02), (2, 1.5), (3, None)):
-        of = make.trace(
+        made.take_session(
             number,
-            session_id=f"s-{number}",
+            0.5,
             cost_usd=cost,
             input="=HYPERLINK(1)" if number == 1 else 'say "hi", please',
             end_time_unix_nano=int((make.START + number + 10 * number) * 1e9),
         )
-        made.take_traces(make.trace_value(of))
-        made.take_signals(make.session_signal(of, "agent_reliability", 0.5))
     return made
 
 
 async def chosen(stand: Stand, asked: str) -> set[str]:
-    items = (await stand.get(f"/api/v1/sessions?{asked}")).json()["items"]
+    items = await stand.items(f"sessions?{asked}")
     return {each["session_id"] for each in items}
 
 
@@ -36,7 +34,7 @@ async def test_sessions_are_chosen_by_cost_and_length(stand: Stand) -> None:
     assert await chosen(stand, "min_cost=1") == {"s-2"}
     assert await chosen(stand, "min_seconds=15") == {"s-2", "s-3"}
     assert await chosen(stand, "min_seconds=15&min_cost=1") == {"s-2"}
-    page = (await stand.get("/sessions?min_cost=1")).text
+    page = await stand.text("/sessions?min_cost=1")
     assert "s-2" in page
     assert "s-1" not in page
     assert "cost from (USD) <b>1</b>" in page
@@ -61,7 +59,7 @@ async def test_sessions_are_chosen_by_the_tool_the_model_and_the_user_of_any_of_
         attributes={"plan": "free", "other": "pro"},
     )
     for each in (first, other):
-        stand.take_traces(make.trace_value(each))
+        stand.take_traces(each)
 
     assert await chosen(stand, "tool=find_order") == {"s-1"}
     assert await chosen(stand, "tool=find") == {"s-2"}
@@ -74,10 +72,10 @@ async def test_sessions_are_chosen_by_the_tool_the_model_and_the_user_of_any_of_
     for word in ("tool", "model", "user", "plan"):
         assert await chosen(stand, f"q={word}") == set(), "no word of what was said"
     assert await chosen(stand, "tool=lookup&q=please") == {"s-2", "s-3"}
-    page = (await stand.get("/sessions?tool=find_order")).text
+    page = await stand.text("/sessions?tool=find_order")
     assert "tool <b>find_order</b>" in page
 
-    trace = (await stand.get(f"/trace?id={first.trace_id}")).text
+    trace = await stand.text(f"/trace?id={first.trace_id}")
     assert '<dt>plan</dt><dd><a href="/sessions?attribute=plan%3Dpro">pro</a></dd>' in trace
     assert '<a href="/sessions?user=acme">acme</a>' in trace
 
@@ -101,7 +99,7 @@ async def test_the_list_is_a_file_for_a_spreadsheet(stand: Stand) -> None:
 
 
 async def test_the_page_leads_to_the_file_of_what_it_shows(stand: Stand) -> None:
-    page = (await stand.get("/sessions?agent=planner&sort=newest")).text
+    page = await stand.text("/sessions?agent=planner&sort=newest")
 
     address = "/api/v1/sessions?agent=planner&amp;sort=newest&amp;format=csv&amp;limit=500"
     assert f'href="{address}"' in page

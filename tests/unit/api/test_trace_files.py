@@ -14,7 +14,7 @@ from tests.support.api_stand import NewStand, Stand
 
 async def test_the_recording_holds_the_requests_as_they_came(stand: Stand, tmp_path: Path) -> None:
     of = make.trace(1)
-    stand.take_traces(make.trace_value(of))
+    stand.take_traces(of)
 
     answer = await stand.get(f"/trace/recording?id={of.trace_id}")
 
@@ -49,9 +49,9 @@ async def test_the_case_loads_and_fits_the_trace(
         ToolCall(name="tell", arguments="as text"),
     )
     of = make.trace(1, tool_calls=calls, **changes)
-    stand.take_traces(make.trace_value(of))
+    stand.take_traces(of)
 
-    text = (await stand.get(f"/trace/case?id={of.trace_id}")).text
+    text = await stand.text(f"/trace/case?id={of.trace_id}")
 
     entries = parse(text)
     assert entries[0]["match"] == match
@@ -72,7 +72,7 @@ async def test_there_is_no_file_where_no_content_is_to_be_shown(
 ) -> None:
     stand = new_stand("redaction.content=drop")
     of: Trace = make.trace(1)
-    stand.take_traces(make.trace_value(of))
+    stand.take_traces(of)
 
     answer = await stand.get(f"/trace/{file}?id={of.trace_id}")
     page = await stand.get(f"/trace?id={of.trace_id}")
@@ -88,7 +88,7 @@ async def test_secrets_that_another_program_wrote_to_the_log_are_in_no_file(
 ) -> None:
     stand = new_stand("redaction.patterns={rain: 'rain <b>soon'}")
     of = make.trace(1)
-    stand.take_traces(make.trace_value(of))
+    stand.take_traces(of)
 
     recording = await stand.get(f"/trace/recording?id={of.trace_id}")
     page = await stand.get(f"/trace?id={of.trace_id}")

@@ -19,19 +19,14 @@ def stand(new_stand: NewStand) -> Stand:
     made = new_stand()
     for number in range(1, 2 * EACH + 1):
         is_new = number > EACH
-        of = make.trace(
+        asked = ("Refund the broken lamp, please", "When will the parcel of my order arrive?")
+        made.take_session(
             100 * number,
-            session_id=f"s-{number}",
+            0.2 if is_new else 0.9,
             agent_version="1.5.0" if is_new else "1.4.2",
-            input="When will the parcel of my order arrive?"
-            if number % 2
-            else "Refund the broken lamp, please",
+            input=asked[number % 2],
             tool_calls=(ToolCall(name="find_order", error="no" if is_new else None),),
         )
-        seen = of.end_time_unix_nano / 1e9
-        made.take_traces(make.trace_value(of, seen=seen))
-        score = 0.2 if is_new else 0.9
-        made.take_signals(make.session_signal(of, "agent_reliability", score, time=rfc3339(seen)))
     made.time = make.START + 5000
     return made
 
@@ -50,7 +45,7 @@ def table(page: str, name: str) -> list[list[str]]:
 
 
 async def test_the_newest_version_stands_beside_the_one_before(stand: Stand) -> None:
-    page = (await stand.get(PAGE)).text
+    page = await stand.text(PAGE)
 
     head, sessions, *rows = table(page, "scores")
     assert head[:3] == ["Evaluator", "1.4.2", "1.5.0"]
@@ -66,7 +61,7 @@ async def test_the_newest_version_stands_beside_the_one_before(stand: Stand) -> 
 async def test_sessions_of_both_that_asked_alike_stand_side_by_side_each_kind_once(
     stand: Stand,
 ) -> None:
-    page = (await stand.get(PAGE)).text
+    page = await stand.text(PAGE)
 
     cards = page[page.index("The same kind of question") :].split("</article>")[:-1]
     asked = [re.findall(r'<p class="ask">(.*?)</p>', card)[0] for card in cards]
@@ -80,7 +75,7 @@ async def test_two_times_of_every_version(stand: Stand) -> None:
     middle = rfc3339(make.START + 100 * EACH + 50)
     times = f"baseline=*&baseline_to={middle}&candidate=*&candidate_from={middle}"
 
-    page = (await stand.get(f"{PAGE}&{times}")).text
+    page = await stand.text(f"{PAGE}&{times}")
 
     head, sessions, *_ = table(page, "scores")
     assert sessions[:3] == ["Sessions", "10", "10"]
@@ -102,7 +97,7 @@ async def test_a_time_that_is_none_is_said_and_the_rest_is_shown(stand: Stand, w
 async def test_a_version_that_never_reported_is_empty_and_an_agent_that_did_not_is_missing(
     stand: Stand,
 ) -> None:
-    page = (await stand.get(f"{PAGE}&candidate=9.9")).text
+    page = await stand.text(f"{PAGE}&candidate=9.9")
     missing = await stand.get("/compare?service=support-bot&agent=nobody")
 
     assert table(page, "scores")[1][:3] == ["Sessions", "10", "0"]
@@ -112,7 +107,7 @@ async def test_a_version_that_never_reported_is_empty_and_an_agent_that_did_not_
 
 
 async def test_a_version_beside_itself_is_told_to_choose_another(stand: Stand) -> None:
-    page = (await stand.get(f"{PAGE}&baseline=1.5.0&candidate=1.5.0")).text
+    page = await stand.text(f"{PAGE}&baseline=1.5.0&candidate=1.5.0")
 
     assert "Both sides are the same" in page
     assert 'id="verdict"' not in page

@@ -42,12 +42,12 @@ def test_the_explanation_is_the_reason_and_the_next_best_where_there_is_none() -
 
 
 async def test_the_overview_says_why_until_there_is_a_score(stand: Stand) -> None:
-    stand.take_traces(make.trace_value(OF))
+    stand.take_traces(OF)
     stand.take_signals(low(1))
-    before = "".join([(await stand.get(path)).text for path in ("/", "/sessions")])
+    before = "".join([await stand.text(path) for path in ("/", "/sessions")])
     stand.take_signals(make.session_signal(OF, "agent_reliability", 0.9, revision=2))
     stand.standings = standings(0.9)
-    after = "".join([(await stand.get(path)).text for path in ("/", "/sessions")])
+    after = "".join([await stand.text(path) for path in ("/", "/sessions")])
 
     assert before.count("not scored") == 2, "the agent and its session"
     assert before.count(LOW) == 2
@@ -56,12 +56,12 @@ async def test_the_overview_says_why_until_there_is_a_score(stand: Stand) -> Non
 
 
 async def test_a_score_that_goes_is_followed_by_the_reason(stand: Stand) -> None:
-    stand.take_traces(make.trace_value(OF))
+    stand.take_traces(OF)
     stand.take_signals(make.session_signal(OF, "agent_reliability", 1.0, revision=1))
     stand.take_signals(low(2))
-    (shown,) = (await stand.get("/api/v1/sessions")).json()["items"]
-    (agent,) = (await stand.get("/api/v1/agents")).json()["items"]
-    page = (await stand.get(f"/session?id={OF.session_id}")).text
+    (shown,) = await stand.items("sessions")
+    (agent,) = await stand.items("agents")
+    page = await stand.text(f"/session?id={OF.session_id}")
 
     assert (shown["reliability"], shown["coverage"]) == (None, {"expected": 4, "present": 1})
     assert agent["reliability"] is None
@@ -79,11 +79,11 @@ async def test_a_trace_without_any_score_says_why_and_never_nothing_to_judge(sta
         success=None,
         explanation="the spans carry no content",
     )
-    stand.take_traces(make.trace_value(OF))
+    stand.take_traces(OF)
     stand.take_signals(blind)
 
-    session = (await stand.get(f"/session?id={OF.session_id}")).text
-    trace = (await stand.get(f"/trace?id={OF.trace_id}")).text
+    session = await stand.text(f"/session?id={OF.session_id}")
+    trace = await stand.text(f"/trace?id={OF.trace_id}")
 
     assert "Not scored: the spans carry no content" in session
     assert "no content</span>" in trace

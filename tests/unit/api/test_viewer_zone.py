@@ -35,7 +35,7 @@ async def test_a_page_is_in_the_zone_of_its_viewer(
 ) -> None:
     stand = filled(new_stand())
 
-    page = (await stand.get(SESSION, cookie=f"{COOKIE}={cookie}")).text
+    page = await stand.text(SESSION, cookie=f"{COOKIE}={cookie}")
 
     assert f'title="{UTC_TIME} UTC">{time}</time>' in page
     assert footer in page
@@ -51,7 +51,7 @@ async def test_a_moment_has_how_long_ago_it_is_beside_it(
     stand = filled(new_stand())
     stand.time = datetime.fromisoformat(f"{UTC_TIME}+00:00").timestamp() + age
 
-    page = (await stand.get(SESSION)).text
+    page = await stand.text(SESSION)
 
     shown = f'title="{UTC_TIME} UTC">{UTC_TIME}</time>'
     assert (f'{shown} <small class="ago">{words}</small>' in page) == (words is not None)
@@ -61,8 +61,8 @@ async def test_charts_and_sentences_are_in_the_same_zone(new_stand: NewStand) ->
     stand = filled(new_stand())
     page = "/agent?service=support-bot&agent=planner&range=15m"
 
-    utc = (await stand.get(page)).text
-    oslo = (await stand.get(page, cookie=f"{COOKIE}=Europe/Oslo")).text
+    utc = await stand.text(page)
+    oslo = await stand.text(page, cookie=f"{COOKIE}=Europe/Oslo")
 
     assert "22:13" in utc
     assert ">22:1" not in oslo
@@ -74,4 +74,4 @@ async def test_the_api_and_files_are_utc_whoever_asks(new_stand: NewStand) -> No
     cookie = f"{COOKIE}=Europe/Oslo"
 
     for path in ("/api/v1/sessions", "/api/v1/sessions?format=csv"):
-        assert (await stand.get(path)).text == (await stand.get(path, cookie=cookie)).text
+        assert await stand.text(path) == await stand.text(path, cookie=cookie)
