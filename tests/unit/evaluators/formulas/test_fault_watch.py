@@ -59,19 +59,23 @@ def raised(fails: int = 60) -> FaultWatch:
     return watch
 
 
+def counted(watch: FaultWatch) -> tuple[float, tuple[int, int], tuple[int, int]]:
+    """Of the fault that is raised: when it began, and (uses, failures) since and before."""
+    fault = watch.state.fault
+    assert fault is not None
+    before = (fault.uses_before, fault.failures_before)
+    return fault.since, (fault.uses, fault.failures), before
+
+
 def test_what_is_shown_counts_uses_since_and_before() -> None:
-    shown = raised(fails=9).state.fault
-    assert shown is not None
-    assert (shown.since, shown.uses, shown.failures) == (3600.0, 9, 9)
-    assert (shown.uses_before, shown.failures_before) == (60, 0)
+    assert counted(raised(fails=9)) == (3600.0, (9, 9), (60, 0))
 
 
 def test_a_fault_begins_when_its_first_session_was_seen_not_when_it_settled() -> None:
     watch = FaultWatch()
     for index in range(80):
         watch.feed(index >= 60, 60.0 * index, 60.0 * index + 300)
-    assert watch.state.fault is not None
-    assert watch.state.fault.since == 3600.0
+    assert counted(watch)[0] == 3600.0
 
 
 def test_a_session_that_comes_again_is_counted_once_before_and_once_since() -> None:
@@ -83,25 +87,18 @@ def test_a_session_that_comes_again_is_counted_once_before_and_once_since() -> N
         watch.feed(index != 42, index, index)
         watch.feed(True, index, index, EarlierUse(index, failed=index != 42))
 
-    fault = watch.state.fault
-    assert fault is not None
-    assert (fault.since, fault.uses, fault.failures) == (40.0, 10, 10)
-    assert (fault.uses_before, fault.failures_before) == (20, 0)
+    assert counted(watch) == (40.0, (10, 10), (20, 0))
 
 
 def test_after_seven_days_it_is_the_new_normal() -> None:
     watch = raised()
     fault = watch.state.fault
     assert fault is not None
-    watch.expire(fault.began + NEW_NORMAL - 1)
-    assert watch.state.fault is not None
+    assert watch.state.past.uses == 60, "nothing is learned while it is raised"
+    assert not watch.expire(fault.began + NEW_NORMAL - 1)
     assert watch.expire(fault.began + NEW_NORMAL)
     assert watch.state.fault is None
     assert watch.state.past == FaultState().past
-
-
-def test_nothing_is_learned_while_a_fault_is_raised() -> None:
-    assert raised(fails=60).state.past.uses == 60
 
 
 def test_without_any_use_the_rate_is_unknown_and_its_bound_is_1() -> None:
@@ -137,22 +134,14 @@ def test_what_never_failed_before_is_raised_within_15_failures(failing: str) -> 
     watch = FaultWatch()
     for index in range(40):
         watch.feed(False, index, index)
-    pattern = itertools.cycle(failing)
     failures = 0
-    for index in range(40, 100):
-        failed = next(pattern) == "1"
-        failures += failed
-        if watch.feed(failed, index, index):
+    for index, use in enumerate(itertools.cycle(failing), start=40):
+        failures += use == "1"
+        if watch.feed(use == "1", index, index) or failures > 15:
             break
 
-    assert failures <= 15
-    assert watch.state.fault is not None
-    assert watch.state.fault.since == 40 + failing.index("1")
-    assert (watch.state.fault.uses_before, watch.state.fault.failures_before) == (
-        40 + failing.index("1"),
-        0,
-    )
-    assert watch.state.fault.failures == failures
+    first = 40 + failing.index("1")
+    assert counted(watch) == (first, (index - first + 1, failures), (first, 0))
 
 
 def test_one_long_clump_of_what_never_failed_before_is_raised_no_sooner_than_any_other() -> None:

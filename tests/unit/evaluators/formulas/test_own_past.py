@@ -1,6 +1,7 @@
 """What an alarm about a label set's own past says, what it freezes, and what ends it."""
 
 import random
+from collections.abc import Mapping
 from typing import Self
 
 import msgspec
@@ -42,11 +43,9 @@ class Agent:
                 return self
         raise AssertionError("the drop was not noticed")
 
-    def restored(self) -> OwnPast:
-        """What comes back of what is stored now."""
+    def restored(self, strata: Mapping[int, bytes]) -> OwnPast:
+        """What comes back of what is stored now, beside these strata."""
         state = self.past.state()
-        strata = self.past.due()
-        self.past.written(strata)
         return OwnPast(
             state=msgspec.convert(msgspec.to_builtins(state), type(state)), strata=strata
         )
@@ -162,22 +161,20 @@ def test_strata_from_before_the_new_normal_are_not_read_back() -> None:
     agent.past.expire(agent.time + 8 * DAY)
     agent.time += 8 * DAY
     agent.run(30, -0.5)
-    state = msgspec.convert(msgspec.to_builtins(agent.past.state()), type(agent.past.state()))
-
-    restored = OwnPast(state=state, strata=strata)
 
     assert strata
-    assert agent.past.history_samples == restored.history_samples == 30
+    assert agent.past.history_samples == agent.restored(strata).history_samples == 30
 
 
 def test_more_scores_than_the_journal_holds_are_stored_all_the_same() -> None:
     agent = Agent(sessions=MOST_JOURNAL + 3000)
-    state = agent.past.state()
+    assert len(agent.past.state().history.journal) == 8 * MOST_JOURNAL
+    strata = agent.past.due()
 
-    restored = agent.restored()
+    restored = agent.restored(strata)
 
-    assert len(state.history.journal) == 8 * MOST_JOURNAL
     assert restored.history_samples == agent.past.history_samples == MOST_JOURNAL + 3000
+    agent.past.written(strata)
     assert agent.past.due() == {}
 
 

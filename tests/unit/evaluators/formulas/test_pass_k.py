@@ -1,41 +1,12 @@
-"""pass@k and pass^k: the document's, the posterior's, and the papers' published numbers."""
+"""The Beta distribution behind the posterior of pass@k and pass^k; the golden vectors have the formulas."""
 
 import random
 
 import pytest
 from scipy.special import betainc, betaincinv
 
-from evaluators.formulas.pass_k import (
-    Passing,
-    beta_probability,
-    beta_quantile,
-    conversation,
-    pass_at_k,
-    pass_pow_k,
-    posterior,
-)
-
-
-def test_the_document_s_example() -> None:
-    assert pass_at_k(10, 7, 3) == pytest.approx(0.973)
-    assert (pass_at_k(0, 0, 3), pass_pow_k(0, 0, 3)) == (0.0, 0.0)
-    assert pass_pow_k(10, 7, 3) == pytest.approx(0.343)
-
-
-def test_more_attempts_at_the_same_rate_make_the_interval_narrower() -> None:
-    few, many = posterior(5, 3, 3).pass_at_k, posterior(100, 60, 3).pass_at_k
-
-    assert many.high - many.low < (few.high - few.low) / 3
-    assert few.low < few.mean < few.high
-
-
-def test_identical_conversations_get_identical_intervals() -> None:
-    how = Passing(mode="bayesian", k=3)
-
-    first, second = (conversation([1, 1, 0.2], [None] * 3, how) for _ in range(2))
-
-    assert first == second
-    assert first["pass_at_k_ci_low"] < first["pass_at_k"] < first["pass_at_k_ci_high"]
+from evaluators.formulas.pass_k import beta_probability, beta_quantile
+from tests.support.table import for_each
 
 
 def _beta_cases() -> list[tuple[float, float, float]]:
@@ -48,17 +19,13 @@ def _beta_cases() -> list[tuple[float, float, float]]:
     return [(a, b, draw.choice((*tails, draw.random()))) for a, b in (*counts, *scales, *large)]
 
 
-def test_quantiles_of_the_beta_distribution_are_those_of_scipy() -> None:
+def test_quantiles_and_probabilities_of_the_beta_distribution_are_those_of_scipy() -> None:
     for a, b, p in _beta_cases():
         assert beta_quantile(a, b, p) == pytest.approx(float(betaincinv(a, b, p)), abs=1e-11)
+        assert beta_probability(a, b, p) == pytest.approx(float(betainc(a, b, p)), abs=1e-11)
 
 
-def test_probabilities_of_the_beta_distribution_are_those_of_scipy() -> None:
-    for a, b, x in _beta_cases():
-        assert beta_probability(a, b, x) == pytest.approx(float(betainc(a, b, x)), abs=1e-11)
-
-
-@pytest.mark.parametrize(("x", "below"), [(-0.5, 0.0), (0.0, 0.0), (1.0, 1.0), (2.0, 1.0)])
+@for_each("x,below", [(-0.5, 0.0), (0.0, 0.0), (1.0, 1.0), (2.0, 1.0)])
 def test_outside_its_interval_the_probability_is_0_or_1(x: float, below: float) -> None:
     assert beta_probability(2.0, 3.0, x) == below
 

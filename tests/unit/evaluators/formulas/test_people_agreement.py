@@ -51,9 +51,9 @@ def test_kappa_is_cohens() -> None:
 
 
 def test_ranks_alone_where_nothing_passes_or_fails() -> None:
-    found = agreement(
-        [each._replace(passed=None) for each in pairs(40, liked=20, score=0.9, otherwise=0.1)]
-    )
+    graded = pairs(40, liked=20, score=0.9, otherwise=0.1)
+
+    found = agreement([each._replace(passed=None) for each in graded])
 
     assert (found.kappa, found.rank) == (None, 1.0)
 
@@ -63,11 +63,9 @@ def test_a_coin_is_found_out_and_a_fair_judge_is_not() -> None:
     source = random.Random(7)
 
     def judged(shift: float) -> bool:
+        liked = [n % 2 == 0 for n in range(400)]
         return agreement(
-            [
-                Pair(source.random() + (shift if liked else 0.0), None, liked)
-                for liked in (n % 2 == 0 for n in range(400))
-            ]
+            [Pair(source.random() + shift * each, None, each) for each in liked]
         ).is_chance
 
     assert sum(judged(0.0) for _ in range(200)) > 190
