@@ -1,11 +1,9 @@
 """What session formulas make of scores: calibrated risks, or the documents' own."""
 
-from typing import Any
-
 import pytest
 
 from evaluators.formulas.signals import risks
-from evaluators.model import ModelCall, Outcome, Previous, Score, ToolCall
+from evaluators.model import Outcome, Previous, Score, ToolCall
 from evaluators.plan import Settings, make_plan
 from evaluators.providers.scripted import ScriptedEmbedder
 from evaluators.resources import History
@@ -46,41 +44,6 @@ def test_what_becomes_of_an_error_or_a_repeat_decides_what_it_costs(
         assert (score.value, score.risk) == pytest.approx(expected)
 
 
-def test_an_honest_i_do_not_know_costs_less_than_a_failure() -> None:
-    doubtful = confidence(a_trace(output="I don't know when the museum opens."))
-
-    assert (doubtful.value, doubtful.risk) == (0.75, 0.15)
-
-
-def last_call(**fields: Any) -> ToolCall:
-    return ToolCall(name="book", arguments={}, start_time_unix_nano=5, **fields)
-
-
-@for_each(
-    "call,fields,broke_off",
-    [
-        ({}, {}, True),
-        ({}, {"root": "parentless", "closed": "root_ended"}, False),
-        ({}, {"root": "local"}, False),
-        ({}, {"closed": "max_age"}, False),
-        ({}, {"closed": "max_spans"}, False),
-        ({"result": "ok"}, {}, False),
-        ({"error": "timeout"}, {}, False),
-        ({"span_id": "s"}, {}, False),
-        ({}, {"model_calls": (ModelCall(span_id="m", start_time_unix_nano=9),)}, False),
-        ({}, {"model_calls": ()}, False),  # a tool's own trace
-    ],
-)
-def test_a_trace_without_root_that_ends_in_a_tool_call_broke_off(
-    call: Any, fields: Any, broke_off: bool
-) -> None:
-    trace = a_trace(
-        **{"root": "missing", "closed": "idle", **fields}, tool_calls=(last_call(**call),)
-    )
-
-    assert ("it broke off in a tool call" in str(confidence(trace).explanation)) is broke_off
-
-
 QUESTION = "Has my order 4711 shipped?"
 AGAIN = "Once more: has my order 4711 shipped?"
 ANSWER = "I am sorry, the status of the order is not known at the moment."
@@ -88,14 +51,12 @@ ANSWER = "I am sorry, the status of the order is not known at the moment."
 
 def looped(*questions: str | None, answer: str = ANSWER, calls: tuple[ToolCall, ...] = ()) -> Score:
     *earlier, now = questions
-    history = History(
-        tuple(
-            Previous(trace_id=f"{n}", digest="d", output=answer, input=question)
-            for n, question in enumerate(earlier)
-        )
+    previous = (
+        Previous(trace_id=f"{n}", digest="d", output=answer, input=question)
+        for n, question in enumerate(earlier)
     )
     trace = a_trace(input=now, output=answer, tool_calls=calls)
-    return loop_detection(trace, history=history, embedder=HashEmbedder())
+    return loop_detection(trace, history=History(tuple(previous)), embedder=HashEmbedder())
 
 
 @pytest.mark.parametrize(
@@ -124,32 +85,18 @@ def test_the_same_answer_can_be_right(score: Score, why: str) -> None:
 
 def test_another_number_in_the_answer_is_progress() -> None:
     said = [f"The build is at {n} percent, please check back soon." for n in (20, 45, 70)]
-    history = History(
-        tuple(Previous(trace_id=text, digest="d", output=text, input=QUESTION) for text in said[:2])
+    earlier = (
+        Previous(trace_id=text, digest="d", output=text, input=QUESTION) for text in said[:2]
     )
-    embedder = ScriptedEmbedder({text: [1.0] for text in said})
 
     score = loop_detection(
-        a_trace(input=QUESTION, output=said[2]), history=history, embedder=embedder
+        a_trace(input=QUESTION, output=said[2]),
+        history=History(tuple(earlier)),
+        embedder=ScriptedEmbedder({text: [1.0] for text in said}),
     )
 
-    assert score.value is not None
-    assert score.value < 0.5
+    assert (score.value or 0) < 0.5
     assert (score.risk, score.success) == (0.0, True)
-
-
-def test_a_model_that_failed_in_the_end_is_trouble() -> None:
-    failed = (ModelCall(span_id="m", error="500"),)
-
-    assert confidence(a_trace(model_calls=failed, output=None, gaps=("no_content",))).risk == 0.6
-    assert confidence(a_trace(model_calls=failed)).risk == 0.6
-
-
-def test_an_answer_that_was_not_exported_is_not_missing() -> None:
-    silent, speaking = ModelCall(span_id="m"), ModelCall(span_id="n", output="I look.")
-
-    assert confidence(a_trace(output=None, model_calls=(silent,))).value == 1.0
-    assert confidence(a_trace(output=None, model_calls=(speaking, silent))).value == 0.5
 
 
 def test_a_tool_that_ran_was_there_whatever_the_spans_say_was_offered() -> None:
@@ -173,32 +120,25 @@ def test_formulas_read_the_risk_that_their_option_names() -> None:
     assert risks(turn, signals, "raw") == {"confidence": 0.5, "tool_correctness": 0.5}
 
 
-@pytest.mark.parametrize("name", ["agent_reliability", "agent_consistency"])
-def test_the_documents_own_inputs_can_be_chosen(name: str) -> None:
-    raw = make_plan(OURS, {name: Settings(options={"inputs": "raw"})}, embedder=None)
-    default = make_plan(OURS, {}, embedder=None)
+@for_each("name", ["agent_reliability", "agent_consistency"])
+@for_each("options,inputs", [({"inputs": "raw"}, "raw"), ({}, "calibrated")])
+def test_the_documents_own_inputs_can_be_chosen(
+    name: str, options: dict[str, str], inputs: str
+) -> None:
+    plan = make_plan(OURS, {name: Settings(options=options)}, embedder=None, only=[name])
 
-    inputs = [
-        {each.spec.name: each.options.get("inputs") for each in plan.session}[name]
-        for plan in (raw, default)
-    ]
-    assert inputs == ["raw", "calibrated"]
+    assert [each.options["inputs"] for each in plan.session] == [inputs]
 
 
 def coherence_outcome(model: str) -> Outcome:
-    plan = make_plan(OURS, {}, embedder=model)
-    outcomes = score_trace(plan, a_trace(), embedder=HashEmbedder())
-    return next(each for each in outcomes if each.evaluator == "coherence")
+    plan = make_plan(OURS, {}, embedder=model, only=["coherence"])
+    return score_trace(plan, a_trace(), embedder=HashEmbedder())[0]
 
 
 def test_coherence_is_measured_where_its_scale_is_not_calibrated() -> None:
     local, hosted = coherence_outcome("wordllama-l2"), coherence_outcome("text-embedding-3")
 
-    assert (local.state, local.score, local.success, local.threshold) == (
-        "measured",
-        None,
-        None,
-        None,
-    )
+    assert local.state == "measured"
+    assert (local.score, local.success, local.threshold) == (None, None, None)
     assert local.metadata["value"] == local.measured == hosted.score
     assert (hosted.state, hosted.measured) == ("scored", None)

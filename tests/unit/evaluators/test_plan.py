@@ -49,9 +49,7 @@ def test_who_compares_texts_and_keeps_no_sketch_waits_for_a_verdict() -> None:
     def echoes(trace: Trace, *, history: History) -> Score:
         return Score(value=float(len(history.previous)))
 
-    spec = declared(echoes)
-    assert spec is not None
-    plan = make_plan(Registry([*OURS, spec]), {}, embedder=MODEL)
+    plan = make_plan(Registry(filter(None, [*OURS, declared(echoes)])), {}, embedder=MODEL)
 
     assert names(plan.plugins) == ["echoes"]
     assert "echoes" not in names(plan.trace)
@@ -61,12 +59,8 @@ def test_who_compares_texts_and_keeps_no_sketch_waits_for_a_verdict() -> None:
 def test_only_computes_what_the_named_ones_read_without_emitting_it() -> None:
     plan = make_plan(OURS, {}, embedder=MODEL, only=["agent_reliability"])
 
-    assert {each.spec.name: each.emit for each in plan.trace} == {
-        "confidence": False,
-        "loop_detection": False,
-        "tool_correctness": False,
-    }
-    assert {each.spec.name: each.emit for each in plan.session} == {"agent_reliability": True}
+    assert names(plan.trace) == ["confidence", "loop_detection", "tool_correctness"]
+    assert [each.spec.name for each in plan if each.emit] == ["agent_reliability"]
 
 
 def test_a_judge_makes_the_siblings_stand_ins() -> None:
@@ -92,15 +86,9 @@ def test_the_options_digest_changes_with_everything_a_user_can_set() -> None:
         settings = {"agent_reliability": Settings(threshold=threshold, options=options)}
         return one(make_plan(OURS, settings, embedder=model), "agent_reliability").options_digest
 
-    digests = {
-        digest(),
-        digest(threshold=0.7),
-        digest(signal_weights={"confidence": 2}),
-        digest("x"),
-    }
+    changed = digest(threshold=0.7), digest(signal_weights={"confidence": 2}), digest("x")
 
-    assert len(digests) == 4
-    assert digest() == digest()
+    assert len({digest(), digest(), *changed}) == 4
 
 
 def test_the_embedder_s_model_is_part_of_an_embedded_evaluator_s_digest_only() -> None:

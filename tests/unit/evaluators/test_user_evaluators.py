@@ -16,10 +16,8 @@ POINT = EntryPoint("this_test", "tests.typing.user_evaluators", GROUP)
 
 
 def test_a_third_party_s_evaluators_are_found_planned_and_run() -> None:
-    registry = Registry.discover([POINT])
-    plan = make_plan(
-        registry, {}, embedder=None, only=["this_test/tool_success", "this_test/patience"]
-    )
+    only = ["this_test/tool_success", "this_test/patience"]
+    plan = make_plan(Registry.discover([POINT]), {}, embedder=None, only=only)
     trace = a_trace(tool_calls=(a_call(span_id="1", error="no"), a_call(span_id="2")))
     patient, succeeds = plan.plugins
     scorer = SessionScorer(Plan(session=(patient,)))
