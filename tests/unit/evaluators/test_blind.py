@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from evaluators.declare import evaluator

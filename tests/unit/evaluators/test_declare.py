@@ -41,10 +41,9 @@ def test_the_decorator_returns_the_function_itself_and_declares_it() -> None:
         """Short answers."""
         return Score(value=1.0)
 
-    decorated = evaluator(version="3", threshold=0.9)(brevity)
+    assert evaluator(version="3", threshold=0.9)(brevity) is brevity
 
-    spec = spec_of(decorated)
-    assert decorated is brevity
+    spec = spec_of(brevity)
     assert (spec.name, spec.version, spec.threshold) == ("brevity", "3", 0.9)
     assert (spec.doc, spec.scope, spec.needs) == ("Short answers.", "trace", ())
     assert spec.method == "deterministic"
@@ -166,5 +165,4 @@ def test_an_option_that_does_not_fit_names_its_path(name: str, value: JSON, mess
 
 
 def test_anything_else_is_not_declared() -> None:
-    assert declared(len) is None
-    assert declared("text") is None
+    assert declared(len) is declared("text") is None

@@ -19,30 +19,30 @@ ENTRIES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("where", "expected"),
+def wanted(*tools: tuple[str, dict[str, Any] | None], **fields: Any) -> Expectation:
+    every = tuple(ExpectedTool(name=name, arguments=arguments) for name, arguments in tools)
+    return Expectation(tools=every, **fields)
+
+
+@for_each(
+    "where,expected",
     [
         ({"task_id": "refund-1", "turn": 1}, Expectation(output="8")),
         ({"task_id": "refund-1", "turn": 2}, Expectation(regex="^\\d+$")),
         ({"task_id": "refund-1"}, Expectation(regex="^\\d+$")),
         ({"input": "What is it? "}, Expectation(output="trimmed")),
         ({"input": "What is this?"}, None),
-        (
-            {"session_id": "s-2"},
-            Expectation(tools=(ExpectedTool(name="calculator", arguments={"a": 5}),)),
-        ),
+        ({"session_id": "s-2"}, wanted(("calculator", {"a": 5}))),
         ({}, None),
     ],
 )
 def test_the_first_entry_that_fits_wins(
     where: dict[str, Any], expected: Expectation | None
 ) -> None:
-    fields = {"input": None, **where}
-    turn = fields.pop("turn", None)
+    fields = {"input": None, "turn": None, **where}
+    turn = fields.pop("turn")
 
-    found = Expectations(ENTRIES).find(a_trace(**fields), turn)
-
-    assert found == expected
+    assert Expectations(ENTRIES).find(a_trace(**fields), turn) == expected
 
 
 @for_each(
@@ -61,13 +61,7 @@ def test_a_malformed_entry_is_named(entry: Any, message: str) -> None:
 
 
 def test_the_digest_changes_with_what_is_expected() -> None:
-    assert Expectation(output="8").digest == Expectation(output="8").digest
-    assert Expectation(output="8").digest != Expectation(output="9").digest
-
-
-def wanted(*tools: tuple[str, dict[str, Any] | None], **fields: Any) -> Expectation:
-    every = tuple(ExpectedTool(name=name, arguments=arguments) for name, arguments in tools)
-    return Expectation(tools=every, **fields)
+    assert len({Expectation(output=each).digest for each in ("8", "8", "9")}) == 2
 
 
 def made(*tools: tuple[str, dict[str, Any]], **fields: Any) -> Trace:

@@ -50,14 +50,11 @@ def test_an_invalid_pattern_is_an_error(pattern: str) -> None:
         found(pattern, "a")
 
 
-@pytest.mark.parametrize(
-    "text", ["NaN", "-Infinity", "\ufeff1", '"a\nb"', "01", "[1,]", "\xa01", ""]
-)
+@for_each("text", ["NaN", "-Infinity", "\ufeff1", '"a\nb"', "01", "[1,]", "\xa01", ""])
 def test_what_is_not_strict_json_is_not_parsed(text: str) -> None:
-    fault = json_schema(text, {})
+    fault, _ = json_schema(text, {}) or ("", "")
 
-    assert fault is not None
-    assert fault[0] == "parse"
+    assert fault == "parse"
 
 
 @pytest.mark.parametrize("text", ["1e400", "9" * 5000])
@@ -68,17 +65,14 @@ def test_a_number_beyond_every_double_is_json_but_no_number(text: str) -> None:
     assert json_schema(text, {"type": "number"}) is not None
 
 
-def test_half_a_surrogate_pair_is_json() -> None:
-    assert json_schema('{"x": "\\ud83d"}', {"properties": {"x": {"type": "string"}}}) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "schema", "fits"),
+@for_each(
+    "text,schema,fits",
     [
         ('"ab\\n"', {"pattern": "^[a-z]+$"}, False),
         ('"é"', {"pattern": "^\\w$"}, False),
         ("0.7", {"multipleOf": 0.1}, True),
         ("0.75", {"multipleOf": 0.1}, False),
+        ('{"x": "\\ud83d"}', {"properties": {"x": {"type": "string"}}}, True),
     ],
 )
 def test_a_schema_of_the_user_means_what_ecmascript_and_decimals_mean(

@@ -67,10 +67,8 @@ def test_a_judge_s_verdict_points_at_it_too() -> None:
 
     score = judged_tool_correctness(trace, selection=Selection(score=0.5, reason="Too many."))
 
-    assert score.explanation == (
-        "Too many.; first failure: the step before `tool4`, by `writer`, span m3"
-    )
-    assert score.evidence == ("m3",)
+    why = "Too many.; first failure: the step before `tool4`, by `writer`, span m3"
+    assert (score.explanation, score.evidence) == (why, ("m3",))
 
 
 def test_without_an_error_nothing_is_pointed_at() -> None:

@@ -11,12 +11,12 @@ from evaluators.errors import Unjudgeable
 from evaluators.matching import tool_calls
 from evaluators.matching.json_values import object_of
 from evaluators.matching.tool_calls import check_arguments
-from evaluators.model import JSON, Score, ToolDefinition, Trace
+from evaluators.model import JSON, Score, Trace
 from evaluators.providers.schemas import first_error
 from evaluators.trace.argument_correctness import argument_correctness
 from evaluators.trace.tool_correctness import tool_correctness
 from tests.support.cpu import within_cpu
-from tests.support.evaluating import a_call, a_trace, argument_error
+from tests.support.evaluating import a_call, a_tool, a_trace, argument_error
 from tests.support.table import for_each
 
 CPU = 10.0
@@ -34,8 +34,12 @@ def doubling(keyword: str) -> JSON:
     return {"$defs": definitions, "$ref": "#/$defs/a0"}
 
 
+def of_a(schema: JSON) -> JSON:
+    return {"properties": {"a": schema}}
+
+
 def pattern(text: str) -> JSON:
-    return {"properties": {"a": {"pattern": text}}}
+    return of_a({"pattern": text})
 
 
 def inside(keyword: str) -> JSON:
@@ -80,20 +84,11 @@ NAMED: dict[str, JSON] = {
         (pattern("a{1,200}a{1,200}a{1,200}b"), LONG),
         (pattern("[a-z]+[a-z]+[a-z]+[a-z]+[a-z]+!"), LONG),
         (pattern("(a|b|c|d)*" * 2_000), LONG),
-        (
-            {"properties": {"a": {"allOf": [{"pattern": f"a{{{n},1000}}b"} for n in range(900)]}}},
-            LONG,
-        ),
-        ({"properties": {"a": {"uniqueItems": True}}}, OBJECTS),
-        ({"properties": {"a": {"uniqueItems": True}}}, {"a": [[[n]] for n in range(6000)]}),
-        (
-            {"properties": {"a": {"items": {"enum": [f"v{n}" for n in range(6000)]}}}},
-            {"a": ["w"] * 6000},
-        ),
-        (
-            {"properties": {"a": {"items": {"anyOf": [{"const": n} for n in range(3000)]}}}},
-            {"a": [2999] * 8000},
-        ),
+        (of_a({"allOf": [{"pattern": f"a{{{n},1000}}b"} for n in range(900)]}), LONG),
+        (of_a({"uniqueItems": True}), OBJECTS),
+        (of_a({"uniqueItems": True}), {"a": [[[n]] for n in range(6000)]}),
+        (of_a({"items": {"enum": [f"v{n}" for n in range(6000)]}}), {"a": ["w"] * 6000}),
+        (of_a({"items": {"anyOf": [{"const": n} for n in range(3000)]}}), {"a": [2999] * 8000}),
     ],
 )
 def test_no_schema_takes_more_than_its_budget(schema: JSON, arguments: JSON) -> None:
@@ -107,9 +102,7 @@ def test_no_schema_takes_more_than_its_budget(schema: JSON, arguments: JSON) -> 
 def test_the_calls_of_one_trace_have_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is just within the budget of one; that of the trace is a fifth of its own here, to be used up sooner."""
     monkeypatch.setattr(tool_calls, "TRACE_STEPS", tool_calls.TRACE_STEPS // 5)
-    tool = ToolDefinition(
-        name="t", parameters={"items": {"anyOf": [{"const": n} for n in range(300)]}}
-    )
+    tool = a_tool("t", {"items": {"anyOf": [{"const": n} for n in range(300)]}})
     calls = tuple(a_call("t", arguments=[*[299] * 20, n]) for n in range(300))
     with within_cpu(20):
         judged, _ = check_arguments(a_trace(tools_offered=(tool,), tool_calls=calls))
@@ -177,7 +170,7 @@ def test_what_tools_declare_is_judged(changed: dict[str, JSON], fits: bool) -> N
 
 
 def test_unique_items_are_still_distinguished_by_value() -> None:
-    schema: JSON = {"properties": {"a": {"uniqueItems": True}}}
+    schema = of_a({"uniqueItems": True})
 
     assert argument_error(schema, {"a": [{"x": 1, "y": 2}, {"y": 2, "x": 1.0}]}) is not None
     assert argument_error(schema, {"a": [1, True, "1", [1], {"1": 1}]}) is None
@@ -186,10 +179,7 @@ def test_unique_items_are_still_distinguished_by_value() -> None:
 
 def costly(schema: JSON) -> Trace:
     """A call that fits its schema, and one of a tool whose schema cannot be checked whole."""
-    tools = (
-        ToolDefinition(name="cheap", parameters={}),
-        ToolDefinition(name="dear", parameters=schema),
-    )
+    tools = (a_tool("cheap", {}), a_tool("dear", schema))
     calls = (a_call("cheap", {"a": 1}), a_call("dear", {"a": "a" * 200}))
     return a_trace(tools_offered=tools, tool_calls=calls)
 
@@ -202,8 +192,9 @@ def test_a_signal_says_what_was_too_costly_to_check(
     score = evaluate(costly(schema))
 
     assert score.value == 1.0
-    assert score.truncated is not None
-    assert "arguments: 1 of 2 calls have a schema that cannot be checked whole" in score.truncated
+    assert "arguments: 1 of 2 calls have a schema that cannot be checked whole" in str(
+        score.truncated
+    )
     assert evaluate(costly({"type": "object"})).truncated is None
 
 

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,9 +9,7 @@ from evaluators.matching.text import LIMIT, ascii_words, clip, words
 from tests.support.table import for_each
 
 
-@pytest.mark.parametrize(
-    "text", ["", "short", "a" * LIMIT, "\u00e4" * (LIMIT // 2), "\U0001f642" * 2048]
-)
+@for_each("text", ["", "short", "a" * LIMIT, "\u00e4" * (LIMIT // 2), "\U0001f642" * 2048])
 def test_a_text_within_the_limit_stays_as_it_is(text: str) -> None:
     assert clip(text) == text
 
@@ -32,11 +29,8 @@ def test_half_a_surrogate_pair_before_the_cut_is_kept() -> None:
     assert len(clip(text).encode("utf-8", "surrogatepass")) > LIMIT - 3
 
 
-ASCII = st.text(st.characters(max_codepoint=127), max_size=40)
-
-
 @settings(max_examples=300, deadline=None)
-@given(ASCII)
+@given(st.text(st.characters(max_codepoint=127), max_size=40))
 def test_words_of_ascii_are_those_of_any_text(text: str) -> None:
     assert ascii_words(text) == re.findall(r"\w+", text.lower())
     # The letter makes it a text that an expression has to look at.
@@ -48,6 +42,6 @@ def test_every_character_of_ascii_is_a_word_s_or_none() -> None:
         assert ascii_words(character) == re.findall(r"\w+", character.lower())
 
 
-@pytest.mark.parametrize("text", ["The cat, the CAT_2 and a 7 x", "The cat, the CAT_2 & \u00fc"])
+@for_each("text", ["The cat, the CAT_2 and a 7 x", "The cat, the CAT_2 & \u00fc"])
 def test_words_are_longer_than_a_character_and_carry_content(text: str) -> None:
     assert words(text) == {"cat", "cat_2"}

@@ -8,6 +8,7 @@ import pytest
 from evaluators.errors import Unjudgeable
 from evaluators.matching.json_values import encoded
 from tests.support.evaluating import argument_error
+from tests.support.table import for_each
 
 
 def test_a_reference_to_another_document_is_never_fetched() -> None:
@@ -24,8 +25,8 @@ def test_a_reference_to_another_document_is_never_fetched() -> None:
             server.accept()
 
 
-@pytest.mark.parametrize(
-    ("schema", "value", "error"),
+@for_each(
+    "schema,value,error",
     [
         ({"type": "object"}, {}, None),
         ({"type": "object"}, [], "[] is not of type 'object'"),

@@ -35,10 +35,8 @@ LOOP = tuple((question, SORRY) for question in ASKED)
 def test_the_same_answer_in_three_turns_is_a_loop_that_names_its_turn() -> None:
     found = score(*LOOP)
 
-    assert found.value == pytest.approx(0.0)
-    assert found.risk == pytest.approx(1.0)
-    assert found.success is None
-    assert found.evidence == ("s3",)
+    assert (found.value, found.risk) == pytest.approx((0.0, 1.0))
+    assert (found.success, found.evidence) == (None, ("s3",))
     assert (found.explanation or "").startswith("turn 3 of 3: ")
 
 
@@ -61,8 +59,7 @@ def test_a_new_look_at_the_facts_within_the_turn_excuses_it() -> None:
 
     found = score(*LOOP, tool_calls=(earlier, look))
 
-    assert found.risk == 0.0
-    assert found.success is True
+    assert (found.risk, found.success) == (0.0, True)
 
 
 def test_the_first_turn_is_compared_with_the_traces_before() -> None:
