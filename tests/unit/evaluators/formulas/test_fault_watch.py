@@ -134,14 +134,14 @@ def test_what_never_failed_before_is_raised_within_15_failures(failing: str) -> 
     watch = FaultWatch()
     for index in range(40):
         watch.feed(False, index, index)
-    failures = 0
-    for index, use in enumerate(itertools.cycle(failing), start=40):
-        failures += use == "1"
-        if watch.feed(use == "1", index, index) or failures > 15:
+    uses = failures = 0
+    for use in itertools.cycle(failing):
+        uses, failures = uses + 1, failures + (use == "1")
+        if watch.feed(use == "1", 39 + uses, 39 + uses) or failures > 15:
             break
 
-    first = 40 + failing.index("1")
-    assert counted(watch) == (first, (index - first + 1, failures), (first, 0))
+    good = failing.index("1")
+    assert counted(watch) == (40 + good, (uses - good, failures), (40 + good, 0))
 
 
 def test_one_long_clump_of_what_never_failed_before_is_raised_no_sooner_than_any_other() -> None:

@@ -54,14 +54,17 @@ def deep() -> JSON:
 PART: JSON = {"type": "text"}
 
 
+NOTHING: list[JSON] = [
+    *("", " \n", "[]", "{}", "null", [], {}, [[]], [PART | {"text": ""}], {"content": []}),
+]
+SOMETHING: list[JSON] = [
+    *(0, False, "0", "no", [0], {"found": []}, [PART | {"text": "a"}], {"content": "a"}, deep()),
+]
+
+
 @for_each(
     "result,nothing",
-    [
-        *((each, True) for each in ("", " \n", "[]", "{}", "null", [], {}, [[]])),
-        *((each, True) for each in ([PART | {"text": ""}], {"content": []})),
-        *((each, False) for each in (0, False, "0", "no", [0], {"found": []})),
-        *((each, False) for each in ([PART | {"text": "a"}], {"content": "a"}, deep())),
-    ],
+    [*((each, True) for each in NOTHING), *((each, False) for each in SOMETHING)],
 )
 def test_a_number_or_a_truth_value_is_something_and_any_depth_ends(
     result: JSON, nothing: bool
