@@ -6,10 +6,10 @@ import time
 from typing import Self
 
 DATA, HEADERS, RESET, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
-END_HEADERS, ACK = 4, 1
+END_HEADERS, END_STREAM, ACK = 4, 1, 1
 MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE = 3, 4
 EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _WINDOW = 65535
 _CHUNK = 16384
 
@@ -30,7 +30,7 @@ class RawGrpc:
         self.ended: set[int] = set()
         """Streams that the other side is done with."""
         self.closed = False
-        self._socket.sendall(_PREFACE + _frame(SETTINGS, 0, 0, b""))
+        self._socket.sendall(PREFACE + frame(SETTINGS, 0, 0, b""))
         deadline = time.monotonic() + patience
         while not self.settings and not self.closed and time.monotonic() < deadline:
             self.read(0.2)
@@ -54,8 +54,8 @@ class RawGrpc:
             ("content-type", "application/grpc"),
             *headers,
         )
-        block = b"".join(b"\0" + _text(name) + _text(value) for name, value in fields)
-        self._send(_frame(HEADERS, END_HEADERS, stream, block))
+        block = b"".join(b"\0" + text(name) + text(value) for name, value in fields)
+        self._send(frame(HEADERS, END_HEADERS, stream, block))
         self.push(stream, struct.pack(">BI", 0, size), within=5.0)
         return stream
 
@@ -70,7 +70,7 @@ class RawGrpc:
                     break
                 self.read(0.05)
                 continue
-            self._send(_frame(DATA, 0, stream, data[sent : sent + room]))
+            self._send(frame(DATA, 0, stream, data[sent : sent + room]))
             self._window -= room
             self._streams[stream] -= room
             sent += room
@@ -106,7 +106,7 @@ class RawGrpc:
         if kind == SETTINGS and not flags & ACK:
             self._configure(payload)
         elif kind == PING and not flags & ACK:
-            self._send(_frame(PING, ACK, 0, payload))
+            self._send(frame(PING, ACK, 0, payload))
         elif kind == WINDOW_UPDATE:
             grown = int.from_bytes(payload, "big") & 0x7FFFFFFF
             if stream:
@@ -126,7 +126,7 @@ class RawGrpc:
         for stream in self._streams:
             self._streams[stream] += initial - self._initial
         self._initial = initial
-        self._send(_frame(SETTINGS, ACK, 0, b""))
+        self._send(frame(SETTINGS, ACK, 0, b""))
 
     def _send(self, data: bytes) -> None:
         try:
@@ -135,12 +135,12 @@ class RawGrpc:
             self.closed = True
 
 
-def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
     return (
         len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
     )
 
 
-def _text(text: str) -> bytes:
+def text(text: str) -> bytes:
     """A string of HPACK without Huffman's code; below 127 bytes."""
     return bytes((len(text),)) + text.encode()

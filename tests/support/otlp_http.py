@@ -23,6 +23,12 @@ async def post(
         )
 
 
+def head(*more: str) -> bytes:
+    """The head of an export in protobuf, by hand."""
+    lines = ("POST /v1/traces HTTP/1.1", "host: localhost", "content-type: application/x-protobuf")
+    return "\r\n".join((*lines, *more, "", "")).encode()
+
+
 def one_span(**fields: Any) -> bytes:
     """OTLP/JSON of one span."""
     plain = {"traceId": ID, "spanId": "b7ad6b7169203331", "name": "step", **fields}

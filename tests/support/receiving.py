@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from asyncio import Task
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -25,8 +26,11 @@ from collector.receiver.receiver import Receiver
 from collector.receiver.splitter import Splitter
 from collector.records.feedback import FeedbackRules
 from collector.records.otlp_signals import OTLP_SIGNALS
+from tests.support.counted import counted
+from tests.support.eventually import eventually as until
 from tests.support.received_log import ReceivedLog
 
+T = TypeVar("T")
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 
@@ -48,15 +52,38 @@ class Served:
 
     def count(self, transport: str, result: str) -> float:
         """spanwise_spans_received_total of these labels."""
-        labels = {"transport": transport, "result": result}
-        found = self.telemetry.registry.get_sample_value("spanwise_spans_received_total", labels)
-        return found or 0.0
+        return self.counted("spans_received_total", transport=transport, result=result)
+
+    def counted(self, name: str, **labels: str) -> float:
+        return counted(self.telemetry, name, **labels)
+
+    def dropped(self, transport: str) -> float:
+        """spanwise_requests_dropped_total of metrics."""
+        return self.counted("requests_dropped_total", transport=transport, signal="metrics")
+
+    @asynccontextmanager
+    async def holding(self, *sending: Coroutine[Any, Any, T]) -> AsyncGenerator[list[Task[T]]]:
+        """While the log has these requests and has not written them; they are answered at the end."""
+        self.log.gate = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in sending]
+            await until(lambda: self.log.waiting == len(tasks))
+            yield tasks
+            self.log.gate.set()
 
 
-def dropped(served: Served, transport: str) -> float | None:
-    """spanwise_requests_dropped_total of metrics."""
-    labels = {"transport": transport, "signal": "metrics"}
-    return served.telemetry.registry.get_sample_value("spanwise_requests_dropped_total", labels)
+@asynccontextmanager
+async def connected(
+    port: int, sent: bytes = b""
+) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A raw connection for a minute at most, over which this was sent."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        async with asyncio.timeout(60):
+            writer.write(sent)
+            yield reader, writer
+    finally:
+        writer.close()
 
 
 @asynccontextmanager
@@ -183,13 +210,6 @@ async def call(
         trailers = {str(key): value for key, value in error.trailing_metadata() or ()}
         return Said(code=error.code(), message=error.details() or "", trailers=trailers)
     return Said(code=grpc.StatusCode.OK, body=reply)
-
-
-async def until(claim: Callable[[], bool], *, within: float = 60.0) -> None:
-    """Wait for something that another task brings about."""
-    async with asyncio.timeout(within):
-        while not claim():  # noqa: ASYNC110 - what is watched has no event
-            await asyncio.sleep(0.005)
 
 
 def sdk_spans(count: int, *, service: str = "bot") -> list[ReadableSpan]:

@@ -14,16 +14,12 @@ from collector.config.tree import TlsConfig
 from collector.receiver import grpc_port
 from collector.receiver.grpc_port import GrpcPort, is_known
 from tests.support.certificates import make
+from tests.support.http2 import PREFACE, SETTINGS, frame
 from tests.support.otlp import body, span
-from tests.support.receiving import Served, export, serving, until
+from tests.support.receiving import connected, export, serving, until
 
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+BEGIN = PREFACE + frame(SETTINGS, 0, 0, b"")
 HEAD = b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5000000\r\n\r\n"
-
-
-def closed(served: Served, reason: str) -> float | None:
-    labels = {"listener": "grpc", "reason": reason}
-    return served.telemetry.registry.get_sample_value("spanwise_connections_closed_total", labels)
 
 
 def open_files() -> int:
@@ -41,49 +37,47 @@ async def test_http1_on_the_grpc_port_is_answered_with_the_other_port_and_protoc
         if method != "HEAD":
             assert f"127.0.0.1:{served.receiver.http_port}" in answer.text
             assert "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in answer.text
-        assert closed(served, "http1") == 1
+        assert served.counted("connections_closed_total", listener="grpc", reason="http1") == 1
 
 
 async def test_the_answer_arrives_before_a_large_body_was_sent() -> None:
     """A reset would take the answer from a client that still sends."""
+    sent = HEAD + b"x" * 5_000_000
     async with serving() as served:
-        reader, writer = await asyncio.open_connection("127.0.0.1", served.receiver.grpc_port)
-        writer.write(HEAD + b"x" * 5_000_000)
-        await writer.drain()
-        async with asyncio.timeout(60):
+        async with connected(served.receiver.grpc_port, sent) as (reader, writer):
+            await writer.drain()
             answer = await reader.read()
-        writer.close()
 
         assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
 
 
 async def test_no_byte_comes_before_the_sender_has_spoken() -> None:
     """grpc greets each connection in binary, which ended Node's HTTP client."""
-    async with serving() as served:
-        reader, writer = await asyncio.open_connection("127.0.0.1", served.receiver.grpc_port)
+    async with (
+        serving() as served,
+        connected(served.receiver.grpc_port) as (reader, writer),
+    ):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
                 await reader.read(1)
         writer.write(HEAD[:4])
-        async with asyncio.timeout(60):
-            first = await reader.read(8)
-        writer.close()
+        first = await reader.read(8)
 
         assert first == b"HTTP/1.1"
 
 
 async def test_a_preface_in_single_bytes_reaches_grpc() -> None:
-    async with serving() as served:
-        reader, writer = await asyncio.open_connection("127.0.0.1", served.receiver.grpc_port)
-        for byte in PREFACE:
+    async with (
+        serving() as served,
+        connected(served.receiver.grpc_port) as (reader, writer),
+    ):
+        for byte in BEGIN:
             writer.write(bytes((byte,)))
             await writer.drain()
             await asyncio.sleep(0)
-        async with asyncio.timeout(60):
-            length_and_kind = await reader.readexactly(4)
-        writer.close()
+        length_and_kind = await reader.readexactly(4)
 
-        assert length_and_kind[3] == 4  # SETTINGS
+        assert length_and_kind[3] == SETTINGS
 
 
 @pytest.mark.process
@@ -106,7 +100,7 @@ async def test_connections_that_are_reset_leave_no_file_open() -> None:
         for _ in range(50):
             with socket.create_connection(("127.0.0.1", served.receiver.grpc_port)) as made:
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                made.sendall(PREFACE)
+                made.sendall(BEGIN)
         said = await export(served.target, body(span()))
 
         assert said.code is grpc.StatusCode.OK
@@ -161,7 +155,7 @@ async def test_without_a_free_file_it_rests_and_accepts_later(
     port = GrpcPort(listener=listener, hand=handed.append, refusal=str, closed=lambda _: None)
     port.open()
     with socket.create_connection(listener.getsockname()) as made:
-        made.sendall(PREFACE)
+        made.sendall(BEGIN)
         await until(lambda: bool(handed))
         assert handed[0].recv(3) == b"PRI"  # unread
         handed[0].close()

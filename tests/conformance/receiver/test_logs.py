@@ -15,6 +15,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from collector.base.errors import LogFull
 from collector.otlp.scan import scan
 from collector.otlp.signal import LOGS_SERVICE
+from tests.support.hostile import field_of
 from tests.support.otlp_http import JSON, PROTOBUF, post
 from tests.support.receiving import Served, export, serving
 
@@ -54,10 +55,6 @@ async def send(served: Served, body: bytes, transport: str) -> tuple[bool, bytes
     return reply.status_code == 200, reply.content
 
 
-def counted(served: Served, name: str, **labels: str) -> float:
-    return served.telemetry.registry.get_sample_value(f"spanwise_log_records_{name}", labels) or 0
-
-
 both = pytest.mark.parametrize("transport", ["grpc", "http"])
 
 
@@ -73,7 +70,7 @@ async def test_what_is_answered_ok_is_in_the_log(transport: str) -> None:
     (record,) = served.log.written
     (spans,) = scan(record.value).traces.values()
     assert len(spans) == 2
-    assert counted(served, "received_total", transport=transport, result="accepted") == 2
+    assert served.counted("log_records_received_total", transport=transport, result="accepted") == 2
 
 
 @both
@@ -85,9 +82,9 @@ async def test_records_of_no_agent_are_taken_and_dropped_by_why(transport: str) 
 
     assert (taken, plain) == (True, True)
     assert len(served.log.written) == 1
-    assert counted(served, "dropped_total", reason="diagnostics") == 1
-    assert counted(served, "dropped_total", reason="no_agent") == 1
-    assert counted(served, "received_total", transport=transport, result="accepted") == 3
+    assert served.counted("log_records_dropped_total", reason="diagnostics") == 1
+    assert served.counted("log_records_dropped_total", reason="no_agent") == 1
+    assert served.counted("log_records_received_total", transport=transport, result="accepted") == 3
 
 
 def scores(scope: str) -> bytes:
@@ -115,7 +112,7 @@ async def test_a_score_is_no_news_of_the_trace_that_it_is_about(
 
     assert taken
     assert not served.log.written
-    assert counted(served, "dropped_total", reason=reason) == 1
+    assert served.counted("log_records_dropped_total", reason=reason) == 1
 
 
 @both
@@ -134,51 +131,45 @@ async def test_a_text_that_is_not_unicode_costs_its_characters_and_nothing_else(
 
 
 @both
-async def test_a_record_that_is_no_message_is_rejected_alone(transport: str) -> None:
+@pytest.mark.parametrize("why", ["invalid", "too_large"])
+async def test_a_record_that_is_no_message_or_too_large_is_rejected_alone(
+    transport: str, why: str
+) -> None:
     request = logs("user_prompt", "api_request")
-    second = request.resource_logs[0].scope_logs[0].log_records[1].SerializeToString()
-    broken = request.SerializeToString().replace(second, b"\xff" * len(second))
-    async with serving() as served:
-        taken, answer = await send(served, broken, transport)
+    second = request.resource_logs[0].scope_logs[0].log_records[1]
+    if why == "too_large":
+        second.attributes.append(attribute("large", "x" * 20_000))
+    sent = request.SerializeToString()
+    if why == "invalid":
+        whole = second.SerializeToString()
+        sent = sent.replace(whole, b"\xff" * len(whole))
+    async with serving(max_item=10_000) as served:
+        taken, answer = await send(served, sent, transport)
 
     assert taken
     said = ExportLogsServiceResponse.FromString(answer).partial_success
     assert (said.rejected_log_records, len(served.log.written)) == (1, 1)
-    assert "a log record is not a valid message" in said.error_message
-    assert counted(served, "received_total", transport=transport, result="invalid") == 1
+    assert why == "too_large" or "a log record is not a valid message" in said.error_message
+    assert served.counted("log_records_received_total", transport=transport, result=why) == 1
 
 
 @both
-async def test_what_is_no_request_of_records_is_refused(transport: str) -> None:
+@pytest.mark.parametrize(
+    ("sent", "is_full"),
+    [(b"\xff\xff", False), (logs("user_prompt").SerializeToString(), True)],
+    ids=["no request", "a full log"],
+)
+async def test_what_cannot_be_kept_is_refused(
+    transport: str, sent: bytes, *, is_full: bool
+) -> None:
     async with serving() as served:
-        taken, _ = await send(served, b"\xff\xff", transport)
+        served.log.fails = LogFull("no room") if is_full else None
+        taken, _ = await send(served, sent, transport)
 
     assert not taken
     assert served.log.written == []
-
-
-@both
-async def test_a_record_that_is_too_large_is_rejected_alone(transport: str) -> None:
-    request = logs("user_prompt", "api_request")
-    request.resource_logs[0].scope_logs[0].log_records[0].attributes.append(
-        attribute("large", "x" * 20_000)
-    )
-    async with serving(max_item=10_000) as served:
-        taken, answer = await send(served, request.SerializeToString(), transport)
-
-    assert taken
-    assert ExportLogsServiceResponse.FromString(answer).partial_success.rejected_log_records == 1
-    assert counted(served, "received_total", transport=transport, result="too_large") == 1
-
-
-@both
-async def test_a_log_that_is_full_tells_the_sender_to_come_back(transport: str) -> None:
-    async with serving() as served:
-        served.log.fails = LogFull("no room")
-        taken, _ = await send(served, logs("user_prompt").SerializeToString(), transport)
-
-    assert not taken
-    assert counted(served, "received_total", transport=transport, result="refused") == 1
+    refused = served.counted("log_records_received_total", transport=transport, result="refused")
+    assert refused == is_full
 
 
 async def test_records_come_as_json_and_compressed() -> None:
@@ -196,20 +187,9 @@ async def test_records_come_as_json_and_compressed() -> None:
 
 
 async def test_a_million_tiny_records_are_refused_before_anything_is_made_of_them() -> None:
-    tiny = b"\x12\x00" * 1_100_000
-    scope = b"\x12" + _varint(len(tiny)) + tiny
-    body = b"\x0a" + _varint(len(scope)) + scope
+    body = field_of(1, field_of(2, b"\x12\x00" * 1_100_000))
     async with serving() as served:
         taken, _ = await send(served, body, "grpc")
 
     assert not taken
     assert served.log.written == []
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)

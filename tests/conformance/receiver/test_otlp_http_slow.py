@@ -1,8 +1,8 @@
-"""OTLP over HTTP, clients that are slow, many or not welcome: rows H10 and H11 of the conformance table."""
+"""OTLP over HTTP, clients that are slow, many or not welcome: row H10 of the conformance table."""
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx
 import pytest
@@ -18,36 +18,29 @@ from collector.receiver.intake import Intake
 from collector.receiver.splitter import Splitter
 from collector.receiver.wrong_door import WrongDoor
 from collector.records.otlp_signals import TRACES
+from tests.support.counted import counted
 from tests.support.otlp import body, span
-from tests.support.otlp_http import JSON, PROTOBUF, one_span, post, status_of
+from tests.support.otlp_http import JSON, PROTOBUF, head, one_span, post, status_of
 from tests.support.received_log import ReceivedLog
-from tests.support.receiving import serving, until
+from tests.support.receiving import connected, serving, until
 
 MIB = 1 << 20
 
 
+MOST_OF_A_BODY = head("content-length: 1000000") + bytes(900_000)
 HASTY = Limits(head_timeout=0.5, idle_timeout=0.5)
 
 
 async def test_h10_a_slow_loris_is_cut_off() -> None:
     """H10: a connection that never ends its head is closed, also when it is used again."""
     async with _server(HASTY, body_timeout=60) as (server, telemetry):
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(b"POST /v1/traces HTTP/1.1\r\nhost:")
-        async with asyncio.timeout(30):
+        async with connected(server.port, b"POST /v1/traces HTTP/1.1\r\nhost:") as (reader, _):
             rest = await reader.read()
-        writer.close()
-        again, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(
-            b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n"
-            b"content-type: application/x-protobuf\r\n\r\nPOST"
-        )
-        async with asyncio.timeout(30):
-            answered = await again.read()
-        writer.close()
+        async with connected(server.port, head("content-length: 0") + b"POST") as (reader, _):
+            answered = await reader.read()
 
         closed = {"listener": "http", "reason": "slow_head"}
-        assert telemetry.registry.get_sample_value("spanwise_connections_closed_total", closed) == 2
+        assert counted(telemetry, "connections_closed_total", **closed) == 2
         assert rest == b""
         assert answered.startswith(b"HTTP/1.1 200")
 
@@ -55,17 +48,12 @@ async def test_h10_a_slow_loris_is_cut_off() -> None:
 async def test_h10_a_body_that_does_not_come_is_refused_in_time() -> None:
     """H10: the bytes it held are given back."""
     async with _server(body_timeout=0.05) as (server, telemetry):
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(
-            b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n"
-            b"content-type: application/x-protobuf\r\n\r\nabc"
-        )
-        async with asyncio.timeout(30):
+        sent = head("content-length: 1000") + b"abc"
+        async with connected(server.port, sent) as (reader, _):
             first = await reader.readline()
-        writer.close()
 
         assert first.startswith(b"HTTP/1.1 503")
-        assert telemetry.registry.get_sample_value("spanwise_in_flight_bytes") == 0
+        assert counted(telemetry, "in_flight_bytes") == 0
 
 
 async def test_h10_a_body_that_comes_too_slowly_is_refused_long_before_its_timeout(
@@ -74,41 +62,31 @@ async def test_h10_a_body_that_comes_too_slowly_is_refused_long_before_its_timeo
     """H10: also one that came fast first, and though a byte comes now and then."""
     monkeypatch.setattr(overload, "PATIENCE", 0.2)
     async with _server(body_timeout=600) as (server, telemetry):
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(
-            b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n"
-            b"content-type: application/x-protobuf\r\n\r\n" + bytes(900_000)
-        )
-        answer = asyncio.create_task(reader.readline())
-        async with asyncio.timeout(60):
+        async with connected(server.port, MOST_OF_A_BODY) as (reader, writer):
+            answer = asyncio.create_task(reader.readline())
             while not answer.done():
                 writer.write(b"x")
                 await asyncio.sleep(0.01)
-        writer.close()
 
         labels = {"transport": "http", "reason": "slow"}
         assert answer.result().startswith(b"HTTP/1.1 503")
-        assert telemetry.registry.get_sample_value("spanwise_in_flight_bytes") == 0
-        assert telemetry.registry.get_sample_value("spanwise_requests_refused_total", labels) == 1
+        assert counted(telemetry, "in_flight_bytes") == 0
+        assert counted(telemetry, "requests_refused_total", **labels) == 1
 
 
 async def test_a_sender_that_hangs_up_is_counted_and_is_no_fault(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with _server(body_timeout=60) as (server, telemetry):
-        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(
-            b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n"
-            b"content-type: application/x-protobuf\r\n\r\nabc"
-        )
-        value = telemetry.registry.get_sample_value
-        await until(lambda: value("spanwise_in_flight_bytes") == 3)
-        writer.transport.abort()
+        sent = head("content-length: 1000") + b"abc"
+        async with connected(server.port, sent) as (_, writer):
+            await until(lambda: counted(telemetry, "in_flight_bytes") == 3)
+            writer.transport.abort()
         labels = {"transport": "http", "reason": "hung_up"}
-        await until(lambda: value("spanwise_requests_refused_total", labels) == 1)
+        await until(lambda: counted(telemetry, "requests_refused_total", **labels) == 1)
 
         assert caplog.records == []
-        assert value("spanwise_in_flight_bytes") == 0
+        assert counted(telemetry, "in_flight_bytes") == 0
 
 
 @asynccontextmanager
@@ -148,23 +126,16 @@ async def _server(
 async def test_h10_bytes_of_unfinished_bodies_count_as_in_flight() -> None:
     """H10: many slow senders cannot add up."""
     async with serving(max_request=MIB) as served:
-        writers: list[asyncio.StreamWriter] = []
-        for _ in range(4):
-            _, writer = await asyncio.open_connection("127.0.0.1", served.receiver.http_port)
-            writer.write(
-                b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n"
-                b"content-type: application/x-protobuf\r\n\r\n" + bytes(900_000)
-            )
-            writers.append(writer)
-        held = served.telemetry.registry.get_sample_value
-        await until(lambda: (held("spanwise_in_flight_bytes") or 0) >= 3_600_000)
+        async with AsyncExitStack() as senders:
+            for _ in range(4):
+                sender = connected(served.receiver.http_port, MOST_OF_A_BODY)
+                await senders.enter_async_context(sender)
+            await until(lambda: served.counted("in_flight_bytes") >= 3_600_000)
 
-        reply = await post(served.url, bytes(900_000))
+            reply = await post(served.url, bytes(900_000))
 
         assert reply.status_code == 503
-        for writer in writers:
-            writer.close()
-        await until(lambda: held("spanwise_in_flight_bytes") == 0)
+        await until(lambda: served.counted("in_flight_bytes") == 0)
 
 
 async def test_h10_connections_are_kept_alive() -> None:
@@ -176,31 +147,15 @@ async def test_h10_connections_are_kept_alive() -> None:
             assert "connection" not in reply.headers
 
 
-async def test_h11_there_is_no_cors() -> None:
-    """H11: browsers do not export to it: a preflight gets 405 and no permission."""
-    async with serving() as served, httpx.AsyncClient(verify=False) as client:
-        reply = await client.options(
-            served.url,
-            headers={"origin": "http://x", "access-control-request-method": "POST"},
-        )
-
-        assert reply.status_code == 405
-        assert not [name for name in reply.headers if name.startswith("access-control")]
-
-
 async def test_what_is_in_flight_finishes_and_new_requests_get_503() -> None:
     """G23, over HTTP."""
     async with serving() as served:
-        served.log.gate = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            early = group.create_task(post(served.url, body(span(1, 1))))
-            await until(lambda: served.log.waiting == 1)
+        async with served.holding(post(served.url, body(span(1, 1)))) as (early,):
             served.receiver.stop_accepting()
             refused = await post(served.url, body(span(1, 2)))
-            stopping = group.create_task(served.receiver.stop(5))
-            served.log.gate.set()
+            stopping = asyncio.create_task(served.receiver.stop(5))
+        await stopping
 
-        assert stopping.done()
         assert early.result().status_code == 200
         assert refused.status_code == 503
         assert "retry-after" in refused.headers

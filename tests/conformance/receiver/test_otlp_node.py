@@ -13,7 +13,7 @@ import pytest
 
 from collector.base.errors import LogFull
 from tests.support.node_packages import installed
-from tests.support.receiving import Served, serving, until
+from tests.support.receiving import Served, serving
 
 SUPPORT = Path(__file__).parents[2] / "support"
 
@@ -96,14 +96,9 @@ async def test_the_node_http_exporters_try_again_after_503(exporter: Path, proto
 async def test_a_relieved_log_takes_what_node_sent_in_parallel(exporter: Path) -> None:
     """G5, H3: all three at once."""
     async with serving() as served:
-        served.log.gate = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            sending = [
-                group.create_task(send(exporter, served, protocol))
-                for protocol in ("grpc", "proto", "json")
-            ]
-            await until(lambda: served.log.waiting == 3)
-            served.log.gate.set()
+        sending = [send(exporter, served, each) for each in ("grpc", "proto", "json")]
+        async with served.holding(*sending) as sent:
+            pass
 
-        assert [task.result() for task in sending] == [0, 0, 0]
+        assert [task.result() for task in sent] == [0, 0, 0]
         assert len(served.log.spans()) == 9

@@ -33,7 +33,9 @@ async def test_while_scoring_is_behind_a_part_is_asked_to_come_back_later() -> N
         assert len(said) - len(refused) == int(12 * LEAST)
         assert all(each.delay is not None and 5 <= each.delay <= 14 for each in refused)
         assert [each.status_code for each in over_http] == [503, 503]
-        assert why(served.telemetry, "grpc") == len(refused)
+        assert served.counted("requests_refused_total", transport="grpc", reason="behind") == len(
+            refused
+        )
 
 
 async def test_without_a_limit_everything_is_taken() -> None:
@@ -77,8 +79,3 @@ async def cpu(sent: bytes, *, refuses: bool) -> float:
     for _ in range(20):
         await intake.take(sent, sender="", signal=TRACES, transport="grpc", decode=protobuf(sniff))
     return time.thread_time() - begin
-
-
-def why(telemetry: Telemetry, transport: str) -> float:
-    labels = {"transport": transport, "reason": "behind"}
-    return telemetry.registry.get_sample_value("spanwise_requests_refused_total", labels) or 0.0

@@ -1,27 +1,20 @@
 """What comes to the wrong port is answered with the right one, counted, and logged once."""
 
-import asyncio
-
 import grpc
 import pytest
 
+from tests.support.http2 import GOAWAY, PREFACE, SETTINGS, frame
 from tests.support.otlp import body, span
 from tests.support.otlp_http import post, status_of
-from tests.support.receiving import Served, export, serving
-
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+from tests.support.receiving import Served, connected, export, serving
 
 
 def misdirected(served: Served, reason: str) -> float:
-    labels = {"transport": "http", "reason": reason}
-    name = "spanwise_requests_misdirected_total"
-    return served.telemetry.registry.get_sample_value(name, labels) or 0.0
+    return served.counted("requests_misdirected_total", transport="http", reason=reason)
 
 
 def answered(served: Served, code: str) -> float:
-    labels = {"transport": "http", "code": code}
-    name = "spanwise_requests_total"
-    return served.telemetry.registry.get_sample_value(name, labels) or 0.0
+    return served.counted("requests_total", transport="http", code=code)
 
 
 @pytest.mark.parametrize("path", ["/v1/traces/", "//v1/traces", "/v1//traces//"])
@@ -56,15 +49,11 @@ async def test_a_form_that_cannot_be_read_is_counted() -> None:
 
 
 async def test_http2_is_answered_with_the_port_of_grpc() -> None:
-    async with serving() as served:
-        reader, writer = await asyncio.open_connection("127.0.0.1", served.receiver.http_port)
-        writer.write(PREFACE)
-        async with asyncio.timeout(60):
-            answer = await reader.read()
-        writer.close()
+    begin = PREFACE + frame(SETTINGS, 0, 0, b"")
+    async with serving() as served, connected(served.receiver.http_port, begin) as (reader, _):
+        answer = await reader.read()
 
-        assert answer[3:4] == bytes((4,))  # SETTINGS
-        assert answer[12:13] == bytes((7,))  # GOAWAY
+        assert (answer[3], answer[12]) == (SETTINGS, GOAWAY)
         assert f"gRPC is served on port {served.receiver.grpc_port}".encode() in answer
         assert (misdirected(served, "http2"), answered(served, "UNIMPLEMENTED")) == (1, 1)
 
