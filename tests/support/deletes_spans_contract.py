@@ -3,8 +3,8 @@
 import pytest
 
 from collector.base.errors import LogFull
-from collector.log.port import CLOSINGS, SPANS, TRACES, Commit, Log
-from tests.support.log_steps import all_of, fill, new
+from collector.log.port import CLOSINGS, SPANS, TRACES, Log
+from tests.support.log_steps import all_of, commit_to, fill, new
 
 
 class DeletesSpans:
@@ -14,22 +14,16 @@ class DeletesSpans:
         positions = await log.write([new(SPANS, b"%d" % n) for n in range(5)])
 
         log.release([positions[3]])
-        await log.write(
-            [],
-            [Commit(group="assembly", topic=SPANS, partition=0, offset=positions[1].offset)],
-        )
+        await commit_to(log, "assembly", SPANS, positions[1].offset)
 
         assert await all_of(log, SPANS) == [b"1", b"2", b"4"]
         assert await log.get(positions[0]) is None
 
     async def test_a_group_that_was_not_named_holds_nothing(self, log: Log) -> None:
         (position,) = await log.write([new(SPANS, b"span")])
-        await log.write([], [Commit(group="removed", topic=SPANS, partition=0, offset=0)])
+        await commit_to(log, "removed", SPANS, 0)
 
-        await log.write(
-            [],
-            [Commit(group="assembly", topic=SPANS, partition=0, offset=position.offset + 1)],
-        )
+        await commit_to(log, "assembly", SPANS, position.offset + 1)
 
         assert await all_of(log, SPANS) == []
 
@@ -43,7 +37,7 @@ class DeletesSpans:
 
         await small.write([new(CLOSINGS, b"closing still fits")])
         half = written[held // 2].offset
-        await small.write([], [Commit(group="assembly", topic=SPANS, partition=0, offset=half)])
+        await commit_to(small, "assembly", SPANS, half)
         await small.write([new(SPANS, b"s" * 150_000)])
 
         assert len(await all_of(small, SPANS)) == held - held // 2 + 1

@@ -31,7 +31,10 @@ from tests.support.log_steps import (
     all_of,
     assigned,
     at_end,
+    commit_of,
+    commit_to,
     new,
+    reading,
     take,
     values,
 )
@@ -119,18 +122,7 @@ class LogContract:
 
     async def test_a_new_reader_goes_on_from_the_commit(self, log: Log) -> None:
         positions = await log.write([new(SPANS, b"%d" % n) for n in range(6)])
-        await log.write(
-            [],
-            [
-                Commit(
-                    group="assembly",
-                    topic=SPANS,
-                    partition=0,
-                    offset=positions[4].offset,
-                    metadata=7,
-                )
-            ],
-        )
+        await commit_to(log, "assembly", SPANS, positions[4].offset, metadata=7)
         reader = log.read("assembly", SPANS)
 
         owned = await assigned(reader)
@@ -142,7 +134,7 @@ class LogContract:
     async def test_where_a_commit_is_its_records_are(self, log: Log) -> None:
         """At least once: on Kafka the records come first, on disk both at once."""
         (span,) = await log.write([new(SPANS, b"span")])
-        commit = Commit(group="assembly", topic=SPANS, partition=0, offset=span.offset + 1)
+        commit = commit_of("assembly", SPANS, span.offset + 1)
 
         await log.write([new(TRACES, b"trace"), new(CLOSINGS, b"mark")], [commit])
         reader = log.read("assembly", SPANS)
@@ -153,8 +145,7 @@ class LogContract:
 
     async def test_closing_a_reader_commits_nothing(self, log: Log) -> None:
         await log.write([new(SPANS, b"once more")])
-        first = log.read("assembly", SPANS)
-        await assigned(first)
+        first = await reading(log, "assembly", SPANS)
         await take(first, 1)
         await first.close()
 
@@ -166,8 +157,7 @@ class LogContract:
 
     async def test_groups_do_not_disturb_each_other(self, log: Log) -> None:
         positions = await log.write([new(TRACES, b"a"), new(TRACES, b"b")])
-        commit = Commit(group="scoring", topic=TRACES, partition=0, offset=positions[1].offset)
-        await log.write([], [commit])
+        await commit_to(log, "scoring", TRACES, positions[1].offset)
 
         scoring, api = log.read("scoring", TRACES), log.read("api", TRACES)
         await assigned(scoring)
@@ -188,8 +178,7 @@ class LogContract:
         assert marks == [repr(tuple(each)).encode() for each in positions[::2]]
 
     async def test_a_poll_waits_for_what_comes(self, log: Log) -> None:
-        reader = log.read("assembly", SPANS)
-        await assigned(reader)
+        reader = await reading(log, "assembly", SPANS)
         await at_end(reader)
 
         async with asyncio.TaskGroup() as tasks:
@@ -200,8 +189,7 @@ class LogContract:
         assert values(poll.result().records) == [b"news"]
 
     async def test_a_poll_ends_when_nothing_comes(self, log: Log) -> None:
-        reader = log.read("assembly", SPANS)
-        await assigned(reader)
+        reader = await reading(log, "assembly", SPANS)
 
         batch = await at_end(reader)
 
@@ -209,8 +197,7 @@ class LogContract:
 
     async def test_the_end_is_reported_only_with_the_last_record(self, log: Log) -> None:
         await log.write([new(SPANS, b"%d" % n) for n in range(4)])
-        reader = log.read("assembly", SPANS)
-        await assigned(reader)
+        reader = await reading(log, "assembly", SPANS)
 
         first = await take(reader, 3, max_records=3)
         batch = await at_end(reader)
@@ -251,8 +238,7 @@ class LogContract:
 
         log.release(positions[1:3])
         await log.write([new(SPANS, b"4")])
-        reader = log.read("assembly", SPANS)
-        await assigned(reader)
+        reader = await reading(log, "assembly", SPANS)
         seen: list[bytes] = []
         while b"4" not in seen:
             seen += values(await take(reader, 1))
@@ -262,8 +248,7 @@ class LogContract:
 
     async def test_a_group_lags_by_what_it_has_not_committed(self, log: Log) -> None:
         """Age and number of what waits, from the commit, or from where the reader stands; nothing behind the end."""
-        reader = log.read("assembly", SPANS)
-        await assigned(reader)
+        reader = await reading(log, "assembly", SPANS)
         nothing = await log.lag("assembly", SPANS)
         await log.write([new(SPANS, b"%d" % n) for n in range(3)])
         await log.write([new(SPANS, b"3", partition=1)])
@@ -300,8 +285,7 @@ class LogContract:
         assert await all_of(log, TRACES) == [b"fits"]
 
     async def test_reading_and_writing_go_on_while_the_process_stops(self, log: Log) -> None:
-        reader = log.read("assembly", SPANS)
-        await assigned(reader)
+        reader = await reading(log, "assembly", SPANS)
 
         log.begin_shutdown()
         await log.write([new(SPANS, b"among the last")])
@@ -309,8 +293,7 @@ class LogContract:
         assert values(await take(reader, 1)) == [b"among the last"]
 
     async def test_a_closed_log_takes_nothing_and_its_readers_end(self, log: Log) -> None:
-        reader = log.read("assembly", SPANS)
-        await assigned(reader)
+        reader = await reading(log, "assembly", SPANS)
 
         async with asyncio.TaskGroup() as tasks:
             poll = tasks.create_task(reader.poll(timeout=PATIENCE))
@@ -324,8 +307,7 @@ class LogContract:
     async def test_a_cancelled_poll_loses_nothing(self, log: Log) -> None:
         sent = [b"%d" % n * 1_200_000 for n in range(5)]
         await log.write([new(SPANS, value) for value in sent])
-        reader = log.read("assembly", SPANS)
-        await assigned(reader)
+        reader = await reading(log, "assembly", SPANS)
 
         seen: list[bytes] = []
         for _ in range(3):

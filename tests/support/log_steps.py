@@ -10,6 +10,7 @@ from collector.log.port import (
     TRACES,
     Assigned,
     Batch,
+    Commit,
     Log,
     New,
     Position,
@@ -33,6 +34,24 @@ def new(topic: str, value: bytes, key: bytes = b"key", partition: int | None = 0
 
 def values(records: Sequence[Record]) -> list[bytes]:
     return [record.value for record in records]
+
+
+def commit_of(group: str, topic: str, offset: int, metadata: int | None = None) -> Commit:
+    """Of the first partition."""
+    return Commit(group=group, topic=topic, partition=0, offset=offset, metadata=metadata)
+
+
+async def commit_to(
+    log: Log, group: str, topic: str, offset: int, metadata: int | None = None
+) -> None:
+    await log.write([], [commit_of(group, topic, offset, metadata)])
+
+
+async def reading(log: Log, group: str, topic: str) -> Reader:
+    """A reader that owns something."""
+    reader = log.read(group, topic)
+    await assigned(reader)
+    return reader
 
 
 async def assigned(reader: Reader) -> dict[int, Assigned]:

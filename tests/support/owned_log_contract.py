@@ -1,7 +1,9 @@
 """What a log that owns its records, its clock and its space must do beside `LogContract`: disk and memory."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,53 +28,74 @@ from tests.support.log_steps import (
     all_of,
     assigned,
     at_end,
+    commit_of,
+    commit_to,
     fill,
     new,
+    reading,
     take,
     values,
 )
 from tests.support.ticking import SetClock
 
+Waits = Mapping[str, frozenset[str]]
+
 
 class OwnedLogContract(LogContract):
-    """Logs that own their records, their clock and their space: disk and memory.
+    """Logs that own their records, their clock and their space: disk and memory. A subclass says `opened`."""
 
-    The fixture `small` is a log of SMALL bytes with one partition, `clock` and `telemetry` are both logs'.
-    """
+    async def opened(
+        self, folder: Path, clock: SetClock, telemetry: Telemetry, **settings: Any
+    ) -> Log:
+        raise NotImplementedError
 
-    async def test_a_call_that_fails_writes_nothing(self, log: Log) -> None:
-        def fails(_: Position) -> bytes:
-            raise KeyError("mine")
+    @pytest.fixture
+    async def log(
+        self, tmp_path: Path, clock: SetClock, telemetry: Telemetry
+    ) -> AsyncIterator[Log]:
+        log = await self.opened(
+            tmp_path, clock, telemetry, max_size=256 << 20, partitions=PARTITIONS
+        )
+        yield log
+        await log.close()
 
-        commit = Commit(group="scoring", topic=TRACES, partition=0, offset=1)
-        with pytest.raises(KeyError, match="mine"):
-            await log.write(
-                [new(TRACES, b"a"), New(topic=TRACES, key=b"", value=fails, partition=0)], [commit]
-            )
-        await log.write([new(TRACES, b"b")])
+    @pytest.fixture
+    async def small(
+        self, tmp_path: Path, clock: SetClock, telemetry: Telemetry, waits_for: Waits
+    ) -> AsyncIterator[Log]:
+        """Of one partition; its traces wait for `waits_for`."""
+        log = await self.opened(
+            tmp_path / "small", clock, telemetry, max_size=8 << 20, waits_for=waits_for
+        )
+        yield log
+        await log.close()
 
-        assert await all_of(log, TRACES) == [b"b"]
-        reader = log.read("scoring", TRACES)
-        assert (await assigned(reader))[0].offset is None
+    @pytest.fixture
+    def waits_for(self) -> Waits:
+        return {}
 
-    async def test_one_failing_call_does_not_disturb_its_neighbours(self, log: Log) -> None:
+    async def test_a_call_that_fails_writes_nothing_and_its_neighbours_are_written(
+        self, log: Log
+    ) -> None:
         def fails(_: Position) -> bytes:
             raise KeyError("mine")
 
         bad = New(topic=TRACES, key=b"", value=fails, partition=0)
+        commit = [commit_of("scoring", TRACES, 1)]
         calls = [[new(TRACES, b"%d" % n)] if n % 3 else [new(TRACES, b"x"), bad] for n in range(12)]
         async with asyncio.TaskGroup() as tasks:
-            written = [tasks.create_task(_outcome(log, call)) for call in calls]
+            written = [
+                tasks.create_task(is_written(log, each, commit if bad in each else ()))
+                for each in calls
+            ]
 
         assert [task.result() for task in written] == [bool(n % 3) for n in range(12)]
         assert await all_of(log, TRACES) == [b"%d" % n for n in range(12) if n % 3]
+        assert (await assigned(log.read("scoring", TRACES)))[0].offset is None
 
     async def test_a_commit_never_goes_backwards(self, log: Log) -> None:
         for offset, metadata in ((5, 3), (6, None), (2, 9)):
-            commit = Commit(
-                group="assembly", topic=SPANS, partition=0, offset=offset, metadata=metadata
-            )
-            await log.write([], [commit])
+            await commit_to(log, "assembly", SPANS, offset, metadata=metadata)
 
         reader = log.read("assembly", SPANS)
         owned = await assigned(reader)
@@ -91,8 +114,7 @@ class OwnedLogContract(LogContract):
     async def test_the_end_is_now_and_holds_when_the_clock_jumps_back(
         self, log: Log, clock: SetClock
     ) -> None:
-        reader = log.read("assembly", SPANS)
-        await assigned(reader)
+        reader = await reading(log, "assembly", SPANS)
 
         clock.now = 5000.0
         end = (await at_end(reader)).ends[0]
@@ -105,8 +127,7 @@ class OwnedLogContract(LogContract):
 
     async def test_the_last_records_come_with_their_end(self, log: Log, clock: SetClock) -> None:
         await log.write([new(SPANS, b"%d" % n) for n in range(4)])
-        reader = log.read("assembly", SPANS)
-        await assigned(reader)
+        reader = await reading(log, "assembly", SPANS)
         clock.now += 1
 
         first = await reader.poll(max_records=3, timeout=0)
@@ -142,8 +163,7 @@ class OwnedLogContract(LogContract):
 
     async def test_a_poll_is_bounded_in_bytes(self, log: Log) -> None:
         await log.write([new(TRACES, b"x" * (3 << 20)) for _ in range(5)])
-        reader = log.read("scoring", TRACES)
-        await assigned(reader)
+        reader = await reading(log, "scoring", TRACES)
 
         batch = await reader.poll(timeout=0)
 
@@ -152,21 +172,14 @@ class OwnedLogContract(LogContract):
 
     async def test_closings_go_below_the_marks(self, log: Log) -> None:
         positions = await log.write([new(CLOSINGS, b"%d" % n) for n in range(4)])
-        commit = Commit(
-            group="assembly", topic=SPANS, partition=0, offset=0, metadata=positions[2].offset
-        )
 
-        await log.write([], [commit])
+        await commit_to(log, "assembly", SPANS, 0, metadata=positions[2].offset)
 
         assert await all_of(log, CLOSINGS) == [b"2", b"3"]
 
     async def test_signals_go_when_every_group_has_them(self, log: Log) -> None:
         (position,) = await log.write([new(SIGNALS, b"signal")])
-        groups = sorted(GROUPS[SIGNALS])
-        commits = [
-            Commit(group=group, topic=SIGNALS, partition=0, offset=position.offset + 1)
-            for group in groups
-        ]
+        commits = [commit_of(g, SIGNALS, position.offset + 1) for g in sorted(GROUPS[SIGNALS])]
 
         await log.write([], commits[:-1])
         before = await all_of(log, SIGNALS)
@@ -180,10 +193,7 @@ class OwnedLogContract(LogContract):
     ) -> None:
         first = await small.write([new(TRACES, b"0" * 60_000) for _ in range(3)])
         done = first[1].offset
-        await small.write(
-            [],
-            [Commit(group=g, topic=TRACES, partition=0, offset=done) for g in GROUPS[TRACES]],
-        )
+        await small.write([], [commit_of(g, TRACES, done) for g in GROUPS[TRACES]])
 
         for n in range(0, 200, 5):
             await small.write([new(TRACES, b"%06d" % m * 10_000) for m in range(n, n + 5)])
@@ -194,23 +204,23 @@ class OwnedLogContract(LogContract):
         assert dropped(telemetry, TRACES, "expired") == 1
         assert dropped(telemetry, TRACES, "unread") == count - len(kept) - 1
 
+    @pytest.mark.parametrize("waits_for", [{TRACES: frozenset({"scoring"})}])
     async def test_a_trace_that_is_waited_for_is_never_dropped(
-        self, patient: Log, telemetry: Telemetry
+        self, small: Log, telemetry: Telemetry
     ) -> None:
-        written = await fill(patient, TRACES, 60_000)
+        written = await fill(small, TRACES, 60_000)
         held = len(written)
-        assert len(await all_of(patient, TRACES)) == held
-        passing = Commit(group="scoring", topic=TRACES, partition=0, offset=0)
-        await patient.write([new(TRACES, b"s" * 60_000)], [passing])
-        assert len(await all_of(patient, TRACES)) == held + 1
+        assert len(await all_of(small, TRACES)) == held
+        await small.write([new(TRACES, b"s" * 60_000)], [commit_of("scoring", TRACES, 0)])
+        assert len(await all_of(small, TRACES)) == held + 1
         with pytest.raises(LogFull):
-            await patient.write([new(TRACES, b"t" * 60_000)])
+            await small.write([new(TRACES, b"t" * 60_000)])
 
         half = written[held // 2].offset
-        await patient.write([], [Commit(group="scoring", topic=TRACES, partition=0, offset=half)])
-        await patient.write([new(TRACES, b"t" * 60_000)])
+        await commit_to(small, "scoring", TRACES, half)
+        await small.write([new(TRACES, b"t" * 60_000)])
 
-        assert len(await all_of(patient, TRACES)) <= held
+        assert len(await all_of(small, TRACES)) <= held
         assert dropped(telemetry, TRACES, "unread") + dropped(telemetry, TRACES, "expired") <= 3
 
     async def test_the_oldest_signals_are_lost_per_sink_and_counted(
@@ -221,9 +231,7 @@ class OwnedLogContract(LogContract):
             positions = await small.write([new(SIGNALS, b"%04d" % n * 1_000) for _ in range(20)])
             if n == 80:
                 end = positions[-1].offset + 1
-                await small.write(
-                    [], [Commit(group="sink.jsonl", topic=SIGNALS, partition=0, offset=end)]
-                )
+                await commit_to(small, "sink.jsonl", SIGNALS, end)
         kept = len(await all_of(small, SIGNALS))
 
         assert 0 < kept < count - 100
@@ -261,8 +269,7 @@ class OwnedLogContract(LogContract):
         assert (got.value, got.count) == (b"three", 3)
 
     async def test_a_reader_goes_on_behind_a_record_of_several_offsets(self, log: Log) -> None:
-        reader = log.read("sink.jsonl", SIGNALS)
-        await assigned(reader)
+        reader = await reading(log, "sink.jsonl", SIGNALS)
         first = [_counted(b"3", 3), _counted(b"2", 2)]
         await log.write(first)
         read = await take(reader, 1, max_records=1)
@@ -274,10 +281,9 @@ class OwnedLogContract(LogContract):
 
     async def test_the_lag_counts_what_records_hold(self, log: Log) -> None:
         await log.write([_counted(b"3", 3), _counted(b"2", 2)])
-        commit = Commit(group="sink.jsonl", topic=SIGNALS, partition=0, offset=3)
 
         before = await log.lag("sink.jsonl", SIGNALS)
-        await log.write([], [commit])
+        await commit_to(log, "sink.jsonl", SIGNALS, 3)
         after = await log.lag("sink.jsonl", SIGNALS)
 
         assert before is not None
@@ -290,8 +296,7 @@ class OwnedLogContract(LogContract):
         for n in range(0, 600, 30):
             await small.write([_counted(b"%04d" % n * 10_000, 10) for _ in range(3)])
         kept = sum([each.count async for each in small.replay(SIGNALS, 0)])
-        commit = Commit(group="sink.jsonl", topic=SIGNALS, partition=0, offset=30)
-        await small.write([], [commit])
+        await commit_to(small, "sink.jsonl", SIGNALS, 30)
 
         assert 0 < kept < 400
         assert dropped(telemetry, SIGNALS, "share") == 600 - kept
@@ -356,9 +361,9 @@ def sample(telemetry: Telemetry, name: str, **labels: str) -> float:
     return telemetry.registry.get_sample_value(name, labels) or 0.0
 
 
-async def _outcome(log: Log, call: Sequence[New]) -> bool:
+async def is_written(log: Log, call: Sequence[New], commits: Sequence[Commit]) -> bool:
     try:
-        await log.write(call)
+        await log.write(call, commits)
     except KeyError:
         return False
     return True

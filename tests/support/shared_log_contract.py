@@ -8,13 +8,21 @@ from collector.log.port import (
     SIGNALS,
     SPANS,
     Batch,
-    Commit,
     Lag,
     Log,
     New,
 )
 from tests.support.log_contract import LogContract
-from tests.support.log_steps import PARTITIONS, PATIENCE, assigned, new, take, values
+from tests.support.log_steps import (
+    PARTITIONS,
+    PATIENCE,
+    assigned,
+    commit_to,
+    new,
+    reading,
+    take,
+    values,
+)
 
 
 class SharedLogContract(LogContract):
@@ -45,13 +53,10 @@ class SharedLogContract(LogContract):
         self, log: Log, other: Log
     ) -> None:
         positions = await log.write([new(SPANS, b"%d" % n) for n in range(4)])
-        first = log.read("assembly", SPANS)
-        await assigned(first)
+        first = await reading(log, "assembly", SPANS)
         await take(first, 4)
         offset = positions[2].offset
-        await log.write(
-            [], [Commit(group="assembly", topic=SPANS, partition=0, offset=offset, metadata=5)]
-        )
+        await commit_to(log, "assembly", SPANS, offset, metadata=5)
         await first.close()
 
         second = other.read("assembly", SPANS)
@@ -64,12 +69,11 @@ class SharedLogContract(LogContract):
         self, log: Log, other: Log
     ) -> None:
         """A role that no process runs shows as lag; while one does, no other process counts it a second time."""
-        reader = log.read("assembly", SPANS)
-        await assigned(reader)
+        reader = await reading(log, "assembly", SPANS)
         positions = await log.write([new(SPANS, b"%d" % n) for n in range(3)])
         (first, second, _) = await take(reader, 3)
         offset = positions[1].offset
-        await log.write([], [Commit(group="assembly", topic=SPANS, partition=0, offset=offset)])
+        await commit_to(log, "assembly", SPANS, offset)
         with_a_member = await other.lag("assembly", SPANS)
         await reader.close()
 

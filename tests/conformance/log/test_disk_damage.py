@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry
 
 from collector.base.errors import DataDamaged
 from collector.base.telemetry import Telemetry
-from collector.log.port import CLOSINGS, SPANS, TRACES, Commit
+from collector.log.port import CLOSINGS, SPANS, TRACES
 from tests.support.disk_log import Open
-from tests.support.log_steps import all_of, assigned, new, take, values
+from tests.support.log_steps import all_of, commit_to, new, reading, take, values
 
 PAGE = 4096
 COUNT = 60
@@ -58,8 +58,7 @@ async def test_a_damaged_record_is_named_once_and_passed_over(
     log = await open_log()
     sound = [value_of(n) for n in range(COUNT) if n not in damaged]
     for group in ("scoring", "api"):
-        reader = log.read(group, TRACES)
-        await assigned(reader)
+        reader = await reading(log, group, TRACES)
         assert values(await take(reader, len(sound))) == sound
     assert await all_of(log, TRACES) == sound
 
@@ -77,8 +76,7 @@ async def test_damaged_records_are_trimmed_like_others(open_log: Open, tmp_path:
     overwrite(tmp_path / "data.mdb", [3, 4, 30], whole=True)
 
     log = await open_log()
-    passing = Commit(group="assembly", topic=SPANS, partition=0, offset=0, metadata=COUNT)
-    await log.write([], [passing])
+    await commit_to(log, "assembly", SPANS, 0, metadata=COUNT)
     await log.write([new(CLOSINGS, b"next")])
     await log.close()
 

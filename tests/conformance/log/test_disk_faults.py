@@ -20,9 +20,9 @@ from collector.base.watch import PartEnded
 from collector.log.disk import writer
 from collector.log.disk.disk_log import DiskLog
 from collector.log.disk.store import DiskStore
-from collector.log.port import SIGNALS, SPANS, TRACES, Commit, New, Position
+from collector.log.port import SIGNALS, SPANS, TRACES, New, Position
 from tests.support.disk_log import SMALL, Open
-from tests.support.log_steps import all_of, assigned, fill, new
+from tests.support.log_steps import all_of, assigned, commit_of, fill, new
 from tests.support.owned_log_contract import dropped, sample
 
 
@@ -70,7 +70,7 @@ async def test_a_full_disk_is_unavailable_and_passes(
 ) -> None:
     log = await open_log(max_size=256 << 20)
     await log.write([new(TRACES, b"before")])
-    commit = Commit(group="scoring", topic=TRACES, partition=0, offset=1)
+    commit = commit_of("scoring", TRACES, 1)
 
     with _files_end_at(2 << 20):
         for _ in range(3):

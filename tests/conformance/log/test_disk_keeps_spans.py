@@ -9,9 +9,9 @@ from collector.base.errors import LogFull, RecordTooLarge
 from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
 from collector.log.embedded.retention import Quotas
-from collector.log.port import CLOSINGS, SPANS, TRACES, Commit, Position
+from collector.log.port import CLOSINGS, SPANS, TRACES, Position
 from tests.support.disk_log import SMALL
-from tests.support.log_steps import GROUPS, all_of, fill, new
+from tests.support.log_steps import GROUPS, all_of, commit_of, commit_to, fill, new
 from tests.support.owned_log_contract import dropped
 from tests.support.ticking import SetClock
 
@@ -49,10 +49,6 @@ async def spans(log: DiskLog) -> list[int]:
     return [number_of(each) for each in await all_of(log, SPANS)]
 
 
-def passing(group: str, topic: str, offset: int) -> Commit:
-    return Commit(group=group, topic=topic, partition=0, offset=offset)
-
-
 async def write(log: DiskLog, clock: SetClock, topic: str, numbers: range) -> list[Position]:
     written: list[Position] = []
     for number in numbers:
@@ -67,7 +63,7 @@ async def test_spans_that_no_reader_waits_for_stay_while_there_is_room(
     positions = await write(log, clock, SPANS, range(5))
 
     log.release([positions[3]])
-    await log.write([], [passing("assembly", SPANS, 2)])
+    await commit_to(log, "assembly", SPANS, 2)
     await log.write([new(SPANS, value(5))])
 
     assert await spans(log) == [0, 1, 2, 3, 4, 5]
@@ -87,7 +83,7 @@ async def test_spans_that_are_not_read_are_never_dropped(
 
     await log.write([new(CLOSINGS, b"closing still fits"), new(TRACES, b"and its trace")])
     half = written[held // 2].offset
-    await log.write([], [passing("assembly", SPANS, half)])
+    await commit_to(log, "assembly", SPANS, half)
     more = await fill(log, SPANS, SIZE)
 
     assert len(more) == held // 2 == dropped(telemetry, SPANS, "expired")
@@ -116,10 +112,10 @@ async def test_traces_and_their_spans_expire_together(
     for number in range(300):
         (position,) = await write(log, clock, SPANS, range(number, number + 1))
         clock.now += 1
-        done = [passing(each, TRACES, number + 1) for each in GROUPS[TRACES]]
+        done = [commit_of(each, TRACES, number + 1) for each in GROUPS[TRACES]]
         await log.write(
             [new(TRACES, value(number, 12_000))],
-            [passing("assembly", SPANS, position.offset + 1), *done],
+            [commit_of("assembly", SPANS, position.offset + 1), *done],
         )
     kept = await spans(log)
     traces = [number_of(each) for each in await all_of(log, TRACES)]
@@ -137,7 +133,7 @@ async def test_a_trace_that_is_waited_for_outlives_its_spans(
 ) -> None:
     await write(log, clock, TRACES, range(20))
     await write(log, clock, SPANS, range(40))
-    await log.write([], [passing("assembly", SPANS, 40)])
+    await commit_to(log, "assembly", SPANS, 40)
 
     written = await fill(log, TRACES, SIZE)
     with pytest.raises(LogFull):
@@ -160,7 +156,7 @@ async def test_what_was_released_before_a_crash_goes_once_the_commit_has_passed_
     try:
         with pytest.raises(LogFull):
             await again.write([new(SPANS, value(0))])
-        await again.write([], [passing("assembly", SPANS, len(positions))])
+        await commit_to(again, "assembly", SPANS, len(positions))
         assert len(await fill(again, SPANS, SIZE)) == len(positions)
     finally:
         await again.close()
@@ -171,13 +167,13 @@ async def test_a_trace_can_be_written_however_many_spans_wait(
 ) -> None:
     """Its spans are needed until it is: what spans leave must be enough for the largest trace."""
     await write(log, clock, TRACES, range(30))
-    await log.write([], [passing(each, TRACES, 20) for each in GROUPS[TRACES]])
+    await log.write([], [commit_of(each, TRACES, 20) for each in GROUPS[TRACES]])
     await fill(log, SPANS, 4_000_000)
     await fill(log, SPANS, SIZE)
     held = len(await all_of(log, SPANS))
     largest = Quotas(SMALL).largest(TRACES)
 
-    await log.write([], [passing(each, TRACES, 30) for each in GROUPS[TRACES]])
+    await log.write([], [commit_of(each, TRACES, 30) for each in GROUPS[TRACES]])
     await log.write([new(TRACES, b"t" * (largest - 100))])
 
     assert len(await all_of(log, SPANS)) == held

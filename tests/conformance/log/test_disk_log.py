@@ -1,65 +1,28 @@
 """The disk log keeps the contract, and what it holds outlives it."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from collector.base.errors import LogUnavailable
 from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
-from collector.log.port import SPANS, TRACES, Commit, Lag, Log
+from collector.log.port import SPANS, Lag, Log
 from tests.support.disk_log import Open
-from tests.support.log_steps import GROUPS, PARTITIONS, new
+from tests.support.log_steps import GROUPS, commit_to, new
 from tests.support.owned_log_contract import OwnedLogContract
 from tests.support.ticking import SetClock
 
 
 class TestDiskLog(OwnedLogContract):
-    @pytest.fixture
-    async def log(
-        self, clock: SetClock, telemetry: Telemetry, tmp_path: Path
-    ) -> AsyncIterator[Log]:
-        log = await DiskLog.open(
-            tmp_path / "log",
-            max_size=256 << 20,
-            clock=clock,
-            telemetry=telemetry,
-            groups=GROUPS,
-            partitions=PARTITIONS,
+    async def opened(
+        self, folder: Path, clock: SetClock, telemetry: Telemetry, **settings: Any
+    ) -> Log:
+        return await DiskLog.open(
+            folder, clock=clock, telemetry=telemetry, groups=GROUPS, **settings
         )
-        yield log
-        await log.close()
-
-    @pytest.fixture
-    async def small(
-        self, clock: SetClock, telemetry: Telemetry, tmp_path: Path
-    ) -> AsyncIterator[Log]:
-        log = await DiskLog.open(
-            tmp_path / "small",
-            max_size=8 << 20,
-            clock=clock,
-            telemetry=telemetry,
-            groups=GROUPS,
-        )
-        yield log
-        await log.close()
-
-    @pytest.fixture
-    async def patient(
-        self, clock: SetClock, telemetry: Telemetry, tmp_path: Path
-    ) -> AsyncIterator[Log]:
-        log = await DiskLog.open(
-            tmp_path / "patient",
-            max_size=8 << 20,
-            clock=clock,
-            telemetry=telemetry,
-            groups=GROUPS,
-            waits_for={TRACES: frozenset({"scoring"})},
-        )
-        yield log
-        await log.close()
 
 
 async def test_a_disk_that_hangs_holds_up_one_look_for_lag_and_not_the_event_loop(
@@ -77,8 +40,7 @@ async def test_a_disk_that_hangs_holds_up_one_look_for_lag_and_not_the_event_loo
     found = await looking
 
     assert found == Lag(1, 1000.0)
-    commit = Commit(group="assembly", topic=SPANS, partition=0, offset=position.offset + 1)
-    await log.write([], [commit])
+    await commit_to(log, "assembly", SPANS, position.offset + 1)
     assert await log.lag("assembly", SPANS) == Lag()
 
 

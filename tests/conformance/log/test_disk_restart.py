@@ -10,9 +10,19 @@ import pytest
 from collector.base.errors import ConfigError, DataFolderInUse
 from collector.base.telemetry import Telemetry
 from collector.log.disk.disk_log import DiskLog
-from collector.log.port import CLOSINGS, SPANS, TRACES, Commit
+from collector.log.port import CLOSINGS, SPANS, TRACES
 from tests.support.disk_log import SMALL, Open
-from tests.support.log_steps import GROUPS, all_of, assigned, at_end, new, take
+from tests.support.log_steps import (
+    GROUPS,
+    all_of,
+    assigned,
+    at_end,
+    commit_of,
+    commit_to,
+    new,
+    reading,
+    take,
+)
 from tests.support.owned_log_contract import dropped
 from tests.support.ticking import SetClock
 
@@ -21,8 +31,7 @@ async def test_offsets_are_not_used_again_after_trim_and_restart(open_log: Open)
     log = await open_log()
     positions = await log.write([new(CLOSINGS, b"%d" % n) for n in range(3)])
     end = positions[-1].offset + 1
-    passing = Commit(group="assembly", topic=SPANS, partition=0, offset=0, metadata=end)
-    await log.write([], [passing])
+    await commit_to(log, "assembly", SPANS, 0, metadata=end)
     assert await all_of(log, CLOSINGS) == []
     await log.close()
 
@@ -40,8 +49,7 @@ async def test_log_time_does_not_go_back_over_a_restart(open_log: Open, clock: S
 
     clock.now = 100.0
     log = await open_log()
-    reader = log.read("scoring", TRACES)
-    await assigned(reader)
+    reader = await reading(log, "scoring", TRACES)
     batch = await at_end(reader)
     (position,) = await log.write([new(TRACES, b"after")])
     record = await log.get(position)
@@ -53,7 +61,7 @@ async def test_log_time_does_not_go_back_over_a_restart(open_log: Open, clock: S
 
 async def test_commits_come_back_after_a_restart(open_log: Open) -> None:
     log = await open_log()
-    commit = Commit(group="assembly", topic=SPANS, partition=0, offset=2, metadata=1)
+    commit = commit_of("assembly", SPANS, 2, metadata=1)
     await log.write([new(SPANS, b"%d" % n) for n in range(4)], [commit])
     await log.close()
 

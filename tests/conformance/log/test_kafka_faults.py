@@ -22,9 +22,9 @@ from collector.config.tree import KafkaLogConfig
 from collector.log.kafka.client import network_client
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.kafka.reader import KafkaReader
-from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, Commit, New, Position
+from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, New, Position
 from tests.support.kafka.kafka_node import KafkaNode
-from tests.support.log_steps import all_of, assigned, at_end, new, take, values
+from tests.support.log_steps import all_of, assigned, at_end, commit_to, new, reading, take, values
 from tests.support.shared_log_contract import owned_after
 
 pytestmark = pytest.mark.kafka
@@ -71,8 +71,7 @@ async def test_state_that_a_former_owner_writes_late_does_not_count(
     opening: Opening, kafka: str, state: str, group: str, topic: str
 ) -> None:
     zombie, owner = await opening(kafka), await opening(kafka)
-    former = zombie.read(group, topic)
-    await assigned(former)
+    former = await reading(zombie, group, topic)
     await zombie.write([new(state, b"of the former owner, in time", b"a")])
     await former.close()
     await assigned(owner.read(group, topic))
@@ -94,9 +93,7 @@ async def test_a_commit_after_the_partition_has_gone_changes_nothing(
     assert member is not None
     member.take_revoked()  # a rebalance took it
 
-    await first.write(
-        [], [Commit(group="assembly", topic=SPANS, partition=0, offset=positions[2].offset)]
-    )
+    await commit_to(first, "assembly", SPANS, positions[2].offset)
     await reader.close()
 
     assert (await assigned(second.read("assembly", SPANS)))[0].offset is None
@@ -155,14 +152,14 @@ async def test_a_member_that_learns_of_no_broker_any_more_is_replaced(
     assert member is not None
     await end_metadata(network_client(member.consumer))
 
-    await log.write([], [commit(second)])  # stored by nobody, as after a rebalance
+    await commit_to(log, "assembly", SPANS, second.offset)  # stored by nobody, as after a rebalance
     assert "no longer finds a broker" in await failed(reader)
 
     rejoined = await reader.poll(timeout=5)
     assert rejoined.revoked == (0,)
     assert (await assigned(reader))[0].offset is None
     assert values(await take(reader, 2)) == [b"1", b"2"]
-    await log.write([], [commit(first)])
+    await commit_to(log, "assembly", SPANS, first.offset)
     assert reader.places(unread=False) == {0: first.offset}
 
 
@@ -205,11 +202,6 @@ async def end_metadata(client: AIOKafkaClient) -> None:
     await asyncio.wait([client._sync_task])
 
 
-def commit(position: Position) -> Commit:
-    """Of the first partition of `spans`."""
-    return Commit(group="assembly", topic=SPANS, partition=0, offset=position.offset)
-
-
 async def test_an_end_is_as_old_as_the_question_about_it(opening: Opening, kafka: str) -> None:
     """A process that was stopped must not take an answer from before its sleep for news."""
     log = await opening(kafka)
@@ -231,9 +223,7 @@ async def test_a_commit_below_the_oldest_record_counts_the_gap(
     telemetry = Telemetry()
     log = await opening(kafka, telemetry=telemetry)
     positions = await log.write([new(SPANS, b"%d" % n) for n in range(6)])
-    await log.write(
-        [], [Commit(group="assembly", topic=SPANS, partition=0, offset=positions[1].offset)]
-    )
+    await commit_to(log, "assembly", SPANS, positions[1].offset)
     await delete_below(kafka, log._cluster.name(SPANS), positions[4].offset)
 
     reader = log.read("assembly", SPANS)
@@ -254,8 +244,7 @@ async def test_records_of_other_programs_are_read(opening: Opening, kafka: str) 
     await producer.start()
     await (await producer.send(log._cluster.name(SPANS), value=b"no key", key=None, partition=0))
     await producer.stop()
-    reader = log.read("assembly", SPANS)
-    await assigned(reader)
+    reader = await reading(log, "assembly", SPANS)
 
     (record,) = await take(reader, 1)
 
@@ -274,8 +263,7 @@ async def test_twenty_mebibytes_that_do_not_compress_come_back(
     got = await log.get(position)
     assert got is not None
     assert got.value == value
-    reader = log.read("scoring", TRACES)
-    await assigned(reader)
+    reader = await reading(log, "scoring", TRACES)
     assert values(await take(reader, 1)) == [value]
 
 

@@ -14,7 +14,7 @@ from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.lag import LagMeter, WatchedGroup
 from collector.log.port import SIGNALS, SPANS, TRACES
 from tests.support.kafka.kafka_node import KafkaNode
-from tests.support.log_steps import assigned, new, take
+from tests.support.log_steps import new, reading, take
 
 pytestmark = pytest.mark.kafka
 
@@ -37,8 +37,7 @@ async def log(kafka_node: KafkaNode) -> AsyncIterator[KafkaLog]:
 async def test_while_a_broker_hangs_what_waits_grows_old_and_the_rest_is_not_known(
     log: KafkaLog, kafka_node: KafkaNode
 ) -> None:
-    reader = log.read("assembly", SPANS)
-    await assigned(reader)
+    reader = await reading(log, "assembly", SPANS)
     await log.write([new(SPANS, b"waits"), new(TRACES, b"waits")])
     await take(reader, 1)
     watched = [

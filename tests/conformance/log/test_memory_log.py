@@ -1,44 +1,24 @@
 """The memory log keeps the contract."""
 
 import asyncio
-from collections.abc import AsyncIterator
-
-import pytest
+from pathlib import Path
+from typing import Any
 
 from collector.base.telemetry import Telemetry
 from collector.log.embedded.polling import FOREVER, Slice
 from collector.log.memory import MemoryLog
-from collector.log.port import SIGNALS, SPANS, TRACES, Commit, Log
+from collector.log.port import SIGNALS, SPANS, Log
 from tests.support.deletes_spans_contract import DeletesSpans
-from tests.support.log_steps import GROUPS, PARTITIONS, all_of, new
+from tests.support.log_steps import GROUPS, all_of, commit_to, new
 from tests.support.owned_log_contract import OwnedLogContract
 from tests.support.ticking import SetClock
 
 
 class TestMemoryLog(DeletesSpans, OwnedLogContract):
-    @pytest.fixture
-    async def log(self, clock: SetClock, telemetry: Telemetry) -> AsyncIterator[Log]:
-        log = MemoryLog(clock=clock, telemetry=telemetry, partitions=PARTITIONS, groups=GROUPS)
-        yield log
-        await log.close()
-
-    @pytest.fixture
-    async def small(self, clock: SetClock, telemetry: Telemetry) -> AsyncIterator[Log]:
-        log = MemoryLog(clock=clock, telemetry=telemetry, max_size=8 << 20, groups=GROUPS)
-        yield log
-        await log.close()
-
-    @pytest.fixture
-    async def patient(self, clock: SetClock, telemetry: Telemetry) -> AsyncIterator[Log]:
-        log = MemoryLog(
-            clock=clock,
-            telemetry=telemetry,
-            max_size=8 << 20,
-            groups=GROUPS,
-            waits_for={TRACES: frozenset({"scoring"})},
-        )
-        yield log
-        await log.close()
+    async def opened(
+        self, folder: Path, clock: SetClock, telemetry: Telemetry, **settings: Any
+    ) -> Log:
+        return MemoryLog(clock=clock, telemetry=telemetry, groups=GROUPS, **settings)
 
     async def test_without_groups_those_hold_that_were_seen(self, clock: SetClock) -> None:
         log = MemoryLog(clock=clock)
@@ -46,8 +26,7 @@ class TestMemoryLog(DeletesSpans, OwnedLogContract):
         (position,) = await log.write([new(SPANS, b"span")])
         before = await all_of(log, SPANS)
 
-        commit = Commit(group="assembly", topic=SPANS, partition=0, offset=position.offset + 1)
-        await log.write([], [commit])
+        await commit_to(log, "assembly", SPANS, position.offset + 1)
 
         assert before == [b"span"]
         assert await all_of(log, SPANS) == []
