@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
 import lmdb
 import pytest
@@ -184,22 +185,15 @@ async def test_waiting_calls_share_a_transaction(
     open_log: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = await open_log()
-    transactions: list[int] = []
-    transact = writer.DiskWriter._transact
-
-    def counted(
-        self: writer.DiskWriter, calls: list[writer.WriteCall]
-    ) -> tuple[list[writer.Answer], list[writer.Appended]]:
-        transactions.append(len(calls))
-        return transact(self, calls)
-
-    monkeypatch.setattr(writer.DiskWriter, "_transact", counted)
+    transact = Mock(wraps=log._writer._transact)
+    monkeypatch.setattr(log._writer, "_transact", transact)
     async with asyncio.TaskGroup() as tasks:
         for n in range(100):
             tasks.create_task(log.write([new(TRACES, b"%d" % n)]))
 
-    assert sum(transactions) == 100
-    assert len([size for size in transactions if size]) < 20
+    sizes = [len(each.args[0]) for each in transact.call_args_list]
+    assert sum(sizes) == 100
+    assert len([size for size in sizes if size]) < 20
 
 
 async def test_spans_go_before_what_evaluation_writes_and_transactions_stay_small(
@@ -209,18 +203,18 @@ async def test_spans_go_before_what_evaluation_writes_and_transactions_stay_smal
     log = await open_log(max_size=256 << 20)
     transactions: list[list[str]] = []
     begun, go_on = threading.Event(), threading.Event()
-    transact = writer.DiskWriter._transact
+    transact = log._writer._transact
 
     def noted(
-        self: writer.DiskWriter, calls: list[writer.WriteCall]
+        calls: list[writer.WriteCall],
     ) -> tuple[list[writer.Answer], list[writer.Appended]]:
         if calls:
             transactions.append([call.records[0].topic for call in calls])
             begun.set()
             assert go_on.wait(10)
-        return transact(self, calls)
+        return transact(calls)
 
-    monkeypatch.setattr(writer.DiskWriter, "_transact", noted)
+    monkeypatch.setattr(log._writer, "_transact", noted)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(log.write([new(TRACES, b"under way")]))
         assert await asyncio.to_thread(begun.wait, 10)

@@ -125,17 +125,6 @@ async def test_a_stop_waits_for_no_poll() -> None:
     assert room.steps[-3:] == ["wait", "take 0", "finish"]
 
 
-async def test_a_second_life_goes_on_from_the_commit() -> None:
-    log = await a_log(b"1", b"2", b"3")
-    await Room(log).read_to_end()
-    await log.write([New(topic="traces", key=b"k", value=b"4", partition=0)])
-
-    again = Room(log)
-    await again.read_to_end()
-
-    assert again.records == [b"4"]
-
-
 async def test_poison_is_counted_named_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     log = await a_log(b"1", b"poison", b"3")
     room = Room(log)

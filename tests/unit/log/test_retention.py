@@ -71,16 +71,17 @@ def test_a_commit_that_repeats_or_goes_back_changes_nothing_that_would_be_writte
     assert commits.of("scoring", TRACES, 0).offset == 4
 
 
-def test_spans_that_are_not_read_are_never_dropped() -> None:
-    log = Full(spans=7)
+@pytest.mark.parametrize("topic", [SPANS, TRACES])
+def test_what_is_not_read_and_waited_for_is_never_dropped(topic: str) -> None:
+    log = Full(spans=7) if topic == SPANS else Full(traces=7)
 
-    for topic in (SPANS, TRACES, CLOSINGS):
+    for each in (SPANS, TRACES, CLOSINGS):
         with pytest.raises(LogFull):
-            log.admit(topic)
+            log.admit(each)
     log.trim()
     log.free()
 
-    assert log.held(SPANS) == [*range(7)]
+    assert log.held(topic) == [*range(7)]
     assert log.dropped == []
 
 
@@ -105,19 +106,6 @@ def test_a_write_takes_the_room_of_unneeded_spans_and_no_more() -> None:
         log.admit(SPANS)
 
     assert log.held(SPANS) == [1, 2, 4, 5, 6]
-
-
-def test_traces_that_scoring_has_not_read_are_never_dropped() -> None:
-    log = Full(traces=7)
-
-    for topic in (SPANS, TRACES, CLOSINGS):
-        with pytest.raises(LogFull):
-            log.admit(topic)
-    log.trim()
-    log.free()
-
-    assert log.held(TRACES) == [*range(7)]
-    assert log.dropped == []
 
 
 def test_traces_that_only_others_have_not_read_go() -> None:
