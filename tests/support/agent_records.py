@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.dialect_spans import SpanSpec
+from tests.support.dialect_spans import SpanSpec, dotted
 
 CLAUDE = "com.anthropic.claude_code.events"
 CLAUDE_SPANS = "com.anthropic.claude_code.tracing"
@@ -15,7 +15,7 @@ _NOBODY = 1 << 32
 
 def claude(id_: int, event: str, at: int, **attributes: Any) -> SpanSpec:
     """A record of Claude Code at so many milliseconds; `a__b` in a name stands for `a.b`."""
-    given = {"session.id": "s-1", "prompt.id": "p-1", **_dotted(attributes)}
+    given = {"session.id": "s-1", "prompt.id": "p-1", **dotted(**attributes)}
     return _record(id_, event, at, CLAUDE, given)
 
 
@@ -23,19 +23,19 @@ def claude_span(
     id_: int, kind: str, start: int, end: int, *, parent: int = 0, **attributes: Any
 ) -> SpanSpec:
     """A beta span of Claude Code."""
-    given = {"span.type": kind, "session.id": "s-1", **_dotted(attributes)}
+    given = {"span.type": kind, "session.id": "s-1", **dotted(**attributes)}
     return _span(id_, f"claude_code.{kind}", start, end, parent, CLAUDE_SPANS, given)
 
 
 def codex(id_: int, event: str, at: int, **attributes: Any) -> SpanSpec:
     """A record of Codex at so many milliseconds."""
-    given = {"conversation.id": "c-1", "model": "gpt-5.5", **_dotted(attributes)}
+    given = {"conversation.id": "c-1", "model": "gpt-5.5", **dotted(**attributes)}
     return _record(id_, f"codex.{event}", at, CODEX, given)
 
 
 def gemini(id_: int, event: str, at: int, *, of: int = 0, **attributes: Any) -> SpanSpec:
     """A record of Gemini CLI, with the id of span `of`."""
-    given = {"session.id": "g-1", "prompt_id": "g-1", **_dotted(attributes)}
+    given = {"session.id": "g-1", "prompt_id": "g-1", **dotted(**attributes)}
     return _record(id_, f"gemini_cli.{event}", at, GEMINI, given, of)
 
 
@@ -47,14 +47,14 @@ def gemini_span(
         "gen_ai.operation.name": operation,
         "gen_ai.conversation.id": "g-1",
         "gen_ai.agent.name": "gemini-cli",
-        **_dotted(attributes),
+        **dotted(**attributes),
     }
     return _span(id_, operation, start, end, parent, GEMINI, given)
 
 
 def qwen(id_: int, event: str, at: int, *, of: int = 0, **attributes: Any) -> SpanSpec:
     """A record of Qwen Code, with the id of span `of`."""
-    given = {"session.id": "q-1", "prompt_id": "q-1########0", **_dotted(attributes)}
+    given = {"session.id": "q-1", "prompt_id": "q-1########0", **dotted(**attributes)}
     return _record(id_, f"qwen-code.{event}", at, QWEN, given, of)
 
 
@@ -62,7 +62,7 @@ def qwen_span(
     id_: int, name: str, start: int, end: int, *, parent: int = 0, **attributes: Any
 ) -> SpanSpec:
     """A span of Qwen Code."""
-    given = {"session.id": "q-1", **_dotted(attributes)}
+    given = {"session.id": "q-1", **dotted(**attributes)}
     return _span(id_, f"qwen-code.{name}", start, end, parent, QWEN, given)
 
 
@@ -77,7 +77,7 @@ def words(
     **attributes: Any,
 ) -> SpanSpec:
     """A record of an SDK with words for span `of`."""
-    given = _dotted(attributes)
+    given = dotted(**attributes)
     if body is not None:
         given["spanwise.log.body"] = body
     return _record(id_, event, at, scope, given, of)
@@ -93,16 +93,5 @@ def _record(
 def _span(
     id_: int, name: str, start: int, end: int, parent: int, scope: str, attributes: dict[str, Any]
 ) -> SpanSpec:
-    return SpanSpec(
-        id=id_,
-        parent=parent,
-        name=name,
-        start=start,
-        end=end,
-        scope=scope,
-        attributes=attributes,
-    )
-
-
-def _dotted(attributes: dict[str, Any]) -> dict[str, Any]:
-    return {key.replace("__", "."): value for key, value in attributes.items()}
+    when = {"start": start, "end": end}
+    return SpanSpec(id=id_, parent=parent, name=name, scope=scope, attributes=attributes, **when)

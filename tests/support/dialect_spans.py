@@ -1,7 +1,7 @@
 """Hand-made OTLP spans for tests: a request from a few short lines."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -34,6 +34,17 @@ class SpanSpec:
     flags: int = 0
     dropped: int = 0
     kind: int = 0
+
+
+def dotted(**attributes: Any) -> dict[str, Any]:
+    """Attributes by names in which `a__b` stands for `a.b`."""
+    return {key.replace("__", "."): value for key, value in attributes.items()}
+
+
+def changed(span: SpanSpec, /, *without: str, **attributes: Any) -> SpanSpec:
+    """The span with other values of `attributes` (`a__b` stands for `a.b`), and without some."""
+    kept = {key: value for key, value in span.attributes.items() if key not in without}
+    return replace(span, attributes=kept | dotted(**attributes))
 
 
 def any_value(value: Any) -> AnyValue:

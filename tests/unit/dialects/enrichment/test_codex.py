@@ -5,29 +5,30 @@ import random
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from tests.support.agent_records import CODEX, codex
-from tests.support.dialect_spans import SpanSpec, span_id, trace_of
+from evaluators.model import Trace
+from tests.support.agent_records import codex
+from tests.support.dialect_spans import SpanSpec, changed, span_id, trace_of
+from tests.support.table import for_each
 from tests.support.weather import one_call
 
 ASK = "What is in the release notes?"
-PROMPT = codex(1, "user_prompt", 1_000, prompt=ASK)
-REQUEST = codex(2, "api_request", 1_200, duration_ms="180", http__response__status_code=200)
+SAID = "Release 4.7."
+COUNTS = {"input_token_count": "100", "output_token_count": "7"}
+"""As texts; the others are numbers."""
+USED = {"tool_name": "exec_command", "call_id": "t1"}
 
 
-def ended(id_: int, at: int, **more: Any) -> SpanSpec:
-    """The end of a model's answer: its counts are texts and numbers."""
-    counts: dict[str, Any] = {"input_token_count": "100", "output_token_count": "7"}
-    counts |= {"cached_token_count": 8, "reasoning_token_count": 3}
-    return codex(id_, "sse_event", at, event__kind="response.completed", **counts, **more)
+def ended(id_: int, at: int) -> SpanSpec:
+    """The end of a model's answer."""
+    counts = {**COUNTS, "cached_token_count": 8, "reasoning_token_count": 3}
+    return codex(id_, "sse_event", at, event__kind="response.completed", **counts)
 
 
 def used(output: str, **more: Any) -> SpanSpec:
     """A tool's result."""
-    fields: dict[str, Any] = {"tool_name": "exec_command", "call_id": "t1", "success": "true"}
-    fields |= {"arguments": '{"cmd": "cat notes"}', "duration_ms": "246", "agent_name": "/root"}
-    return codex(5, "tool_result", 1_600, output=output, **{**fields, **more})
+    given = {"arguments": '{"cmd": "cat notes"}', "duration_ms": "246", "agent_name": "/root"}
+    fields = {**USED, "success": "true", **given, **more}
+    return codex(5, "tool_result", 1_600, output=output, **fields)
 
 
 def printed(text: str, code: int = 0, chunk: str = "54b33c", seconds: str = "0.0489") -> str:
@@ -37,41 +38,40 @@ def printed(text: str, code: int = 0, chunk: str = "54b33c", seconds: str = "0.0
     )
 
 
+PROMPT = codex(1, "user_prompt", 1_000, prompt=ASK)
+REQUEST = codex(2, "api_request", 1_200, duration_ms="180", http__response__status_code=200)
 END = ended(3, 1_205)
-DECISION = codex(
-    4, "tool_decision", 1_300, tool_name="exec_command", call_id="t1", decision="approved"
-)
+DECISION = codex(4, "tool_decision", 1_300, **USED, decision="approved")
+DENIED = codex(4, "tool_decision", 1_300, call_id="t1", decision="denied", source="User")
 RESULT = used(printed("release 4.7\n"))
 LAST = ended(6, 1_900)
-ANSWER = codex(7, "agent_response", 1_920, response="Release 4.7.", agent__type="main")
+ANSWER = codex(7, "agent_response", 1_920, response=SAID, agent__type="main")
 TURN = (PROMPT, REQUEST, END, DECISION, RESULT, LAST, ANSWER)
+
+
+def errors(trace: Trace) -> list[str | None]:
+    return [call.error for call in trace.model_calls]
 
 
 def test_a_turn_is_read_from_records() -> None:
     trace = trace_of(*TURN)
 
-    assert (trace.input, trace.output) == (ASK, "Release 4.7.")
+    assert (trace.input, trace.output, trace.dialects) == (ASK, SAID, ("codex",))
     assert (trace.tokens.input, trace.tokens.output) == (200, 14)
     assert (trace.tokens.cached, trace.tokens.reasoning) == (16, 6)
-    assert (trace.agent, trace.session_id, trace.session_source) == (
-        "codex",
-        "c-1",
-        "conversation.id",
-    )
+    assert (trace.agent, trace.session_id) == ("codex", "c-1")
+    assert trace.session_source == "conversation.id"
     assert (trace.root, trace.root_span_id) == ("parentless", span_id(1))
     call = one_call(trace)
-    assert (call.arguments, call.result, call.error) == (
-        {"cmd": "cat notes"},
-        "release 4.7\n",
-        None,
-    )
-    assert [each.output for each in trace.model_calls] == [None, "Release 4.7."]
+    assert (call.arguments, call.result) == ({"cmd": "cat notes"}, "release 4.7\n")
+    assert call.error is None
+    assert [each.output for each in trace.model_calls] == [None, SAID]
 
 
-def test_a_model_call_begins_with_its_request() -> None:
-    first = trace_of(*TURN).model_calls[0]
+def test_records_of_versions_that_name_their_module_as_scope_are_read() -> None:
+    scope = "codex_otel::otel_event_manager"
 
-    assert (first.start_time_unix_nano, first.end_time_unix_nano) == (1_020_000_000, 1_205_000_000)
+    assert trace_of(*(replace(each, scope=scope) for each in TURN)) == trace_of(*TURN)
 
 
 def test_the_order_in_which_records_come_changes_nothing() -> None:
@@ -81,7 +81,48 @@ def test_the_order_in_which_records_come_changes_nothing() -> None:
     assert trace_of(*shuffled) == trace_of(*TURN)
 
 
-@pytest.mark.parametrize(
+# --- calls of models -------------------------------------------------------------------------------------------------
+
+
+@for_each("event,more", [("api_request", {}), ("websocket_request", {"success": "true"})])
+def test_a_request_begins_its_call_also_over_a_connection_that_stays(
+    event: str, more: dict[str, str]
+) -> None:
+    request = codex(2, event, 1_200, duration_ms="180", **more)
+
+    first, last = trace_of(PROMPT, request, *TURN[2:]).model_calls
+
+    assert (first.start_time_unix_nano, first.end_time_unix_nano) == (1_020_000_000, 1_205_000_000)
+    assert last.start_time_unix_nano == 1_900_000_000
+
+
+def test_a_request_whose_answer_broke_off_is_a_call() -> None:
+    (call,) = trace_of(PROMPT, REQUEST).model_calls
+
+    assert (call.tokens.input, call.error) == (None, None)
+
+
+def test_every_attempt_that_failed_is_a_failed_call_of_the_model() -> None:
+    failed = {"http__response__status_code": 500, "error__message": "http 500"}
+    attempts = [codex(n, "api_request", 2_000 + n, attempt=n, **failed) for n in (8, 9)]
+
+    trace = trace_of(PROMPT, REQUEST, END, *attempts)
+
+    assert errors(trace) == [None, "http 500", "http 500"]
+    assert (trace.status, trace.error) == ("error", "http 500")
+
+
+@for_each("event", ["websocket_request", "websocket_connect"])
+def test_a_connection_that_failed_is_a_call_that_failed(event: str) -> None:
+    failed = codex(2, event, 1_200, success="false", error__message="connection reset")
+
+    assert errors(trace_of(PROMPT, failed)) == ["connection reset"]
+
+
+# --- calls of tools --------------------------------------------------------------------------------------------------
+
+
+@for_each(
     "output",
     [
         printed("no such file\n", 1),
@@ -98,31 +139,38 @@ def test_a_command_that_ends_with_an_exit_code_failed_though_it_is_called_a_succ
     assert (call.failed, call.rejected) == (True, None)
 
 
-def test_an_exit_code_that_a_command_prints_is_none_of_its_own() -> None:
-    call = one_call(trace_of(PROMPT, used(printed("Process exited with code 1\n"))))
+@for_each(
+    "output,result",
+    [
+        (printed("unknown\n", chunk="1a", seconds="0.1"), "unknown\n"),
+        (printed("unknown\n", chunk="2b", seconds="0.2"), "unknown\n"),
+        ("Wall time: 0.0057 seconds\nOutput:\nsunny", "sunny"),
+        (printed("Process exited with code 1\n"), "Process exited with code 1\n"),
+    ],
+)
+def test_what_stands_above_an_output_is_no_part_of_the_result_and_what_it_prints_is_no_exit_code(
+    output: str, result: str
+) -> None:
+    call = one_call(trace_of(PROMPT, used(output)))
 
-    assert call.error is None
-
-
-def test_the_same_output_is_the_same_result_whatever_stands_above_it() -> None:
-    one = one_call(trace_of(used(printed("unknown\n", chunk="1a", seconds="0.1"))))
-    other = one_call(trace_of(used(printed("unknown\n", chunk="2b", seconds="0.2"))))
-    silent = one_call(trace_of(used("Wall time: 0.0057 seconds\nOutput:\nsunny")))
-
-    assert one.result == other.result == "unknown\n"
-    assert silent.result == "sunny"
-
-
-def test_a_refusal_by_a_rule_stands_in_the_output_alone() -> None:
-    text = 'exec_command failed: CreateProcess { message: "Rejected(\\"`rm` rejected: no\\")" }'
-
-    call = one_call(trace_of(PROMPT, used(text, success="false")))
-
-    assert (call.rejected, call.error, call.result) == ("policy", text, None)
+    assert (call.result, call.error) == (result, None)
 
 
-@pytest.mark.parametrize(
-    ("source", "output", "by"),
+RULED = 'exec_command failed: CreateProcess { message: "Rejected(\\"`rm` rejected: no\\")" }'
+UNREADABLE = "failed to parse function arguments: missing field `cmd`"
+
+
+@for_each("output,by", [(RULED, "policy"), (UNREADABLE, None)])
+def test_an_output_alone_says_whether_a_rule_refused_the_call_or_it_failed(
+    output: str, by: str | None
+) -> None:
+    call = one_call(trace_of(PROMPT, used(output, success="false")))
+
+    assert (call.rejected, call.error, call.result) == (by, output, None)
+
+
+@for_each(
+    "source,output,by",
     [
         ("User", "aborted", "user"),
         ("Config", "not allowed", "policy"),
@@ -130,7 +178,7 @@ def test_a_refusal_by_a_rule_stands_in_the_output_alone() -> None:
     ],
 )
 def test_a_refusal_that_was_decided_says_who_refused(source: str, output: str, by: str) -> None:
-    denied = codex(4, "tool_decision", 1_300, call_id="t1", decision="denied", source=source)
+    denied = changed(DENIED, source=source)
 
     call = one_call(trace_of(PROMPT, denied, used(output, success="false")))
 
@@ -138,17 +186,7 @@ def test_a_refusal_that_was_decided_says_who_refused(source: str, output: str, b
 
 
 def test_a_call_that_went_through_after_all_was_not_refused() -> None:
-    denied = codex(4, "tool_decision", 1_300, call_id="t1", decision="denied", source="User")
-
-    assert one_call(trace_of(PROMPT, denied, RESULT)).rejected is None
-
-
-def test_a_call_whose_arguments_cannot_be_read_failed() -> None:
-    text = "failed to parse function arguments: missing field `cmd`"
-
-    call = one_call(trace_of(used(text, success="false")))
-
-    assert (call.error, call.rejected) == (text, None)
+    assert one_call(trace_of(PROMPT, DENIED, RESULT)).rejected is None
 
 
 def test_a_tool_that_takes_a_text_has_it_as_its_input() -> None:
@@ -157,21 +195,12 @@ def test_a_tool_that_takes_a_text_has_it_as_its_input() -> None:
     assert one_call(trace_of(used("Done", arguments=patch))).arguments == {"input": patch}
 
 
-def test_every_attempt_that_failed_is_a_failed_call_of_the_model() -> None:
-    failed = {"http__response__status_code": 500, "error__message": "http 500"}
-    attempts = [codex(n, "api_request", 2_000 + n, attempt=n, **failed) for n in (8, 9)]
-
-    trace = trace_of(PROMPT, REQUEST, END, *attempts)
-
-    assert [call.error for call in trace.model_calls] == [None, "http 500", "http 500"]
-    assert (trace.status, trace.error) == ("error", "http 500")
+def test_a_call_that_was_let_run_and_never_ended_is_unanswered() -> None:
+    assert one_call(trace_of(*TURN[:4])).unanswered
+    assert not one_call(trace_of(*TURN[:5])).unanswered
 
 
-def test_a_request_whose_answer_broke_off_is_a_call() -> None:
-    trace = trace_of(PROMPT, REQUEST)
-
-    assert [call.tokens.input for call in trace.model_calls] == [None]
-    assert trace.model_calls[0].error is None
+# --- words -----------------------------------------------------------------------------------------------------------
 
 
 def test_an_answer_that_is_not_exported_is_a_gap_although_results_are_there() -> None:
@@ -180,90 +209,42 @@ def test_an_answer_that_is_not_exported_is_a_gap_although_results_are_there() ->
 
 
 def test_an_answer_that_was_cut_says_so() -> None:
-    cut = replace(ANSWER, attributes={**ANSWER.attributes, "response_truncated": True})
+    trace = trace_of(PROMPT, LAST, changed(ANSWER, response_truncated=True))
 
-    trace = trace_of(PROMPT, LAST, cut)
+    assert (trace.output, trace.truncated) == (SAID, True)
 
-    assert (trace.output, trace.truncated) == ("Release 4.7.", True)
+
+def test_a_hidden_prompt_is_no_question() -> None:
+    assert trace_of(changed(PROMPT, prompt="[REDACTED]"), LAST).input is None
 
 
 def test_a_helper_works_in_a_conversation_of_its_own_under_its_name() -> None:
     spawn = codex(8, "agent_communication", 1_250, sender_thread_id="c-1", receiver_thread_id="h")
-    spawn = replace(spawn, scope="codex_otel.agent_communication")
     helper = [
-        used("17 lines", agent_name="/root/count_lines", call_id="t9"),
-        replace(ended(9, 1_700), attributes={**END.attributes, "conversation.id": "h"}),
+        replace(used("17 lines", agent_name="/root/count_lines", call_id="t9"), id=11),
+        ended(9, 1_700),
         codex(10, "agent_response", 1_950, response="17.", agent__type="subagent"),
     ]
-    helper = [replace(e, attributes={**e.attributes, "conversation.id": "h"}) for e in helper]
-    helper[0] = replace(helper[0], id=11)
 
-    trace = trace_of(*TURN, spawn, *helper)
+    trace = trace_of(
+        *TURN,
+        replace(spawn, scope="codex_otel.agent_communication"),
+        *(changed(each, conversation__id="h") for each in helper),
+    )
 
     assert trace.agents == ("codex", "count_lines")
     assert [call.agent for call in trace.tool_calls] == ["codex", "count_lines"]
-    assert (trace.output, trace.session_id) == ("Release 4.7.", "c-1")
+    assert (trace.output, trace.session_id) == (SAID, "c-1")
     assert trace.tokens.input == 300
 
 
 def test_the_prompt_for_a_title_is_no_question_and_the_title_no_answer() -> None:
     text = "Generate a concise, single-line task title for this: notes"
-    title = [
-        codex(8, "user_prompt", 1_001, prompt=text),
-        codex(9, "agent_response", 1_990, response="Notes", agent__type="main"),
-    ]
-    title = [
-        replace(each, attributes={**each.attributes, "conversation.id": "t"}) for each in title
-    ]
-
-    trace = trace_of(*TURN, *title)
-
-    assert (trace.input, trace.output) == (ASK, "Release 4.7.")
-
-
-def test_a_hidden_prompt_is_no_question() -> None:
-    assert (
-        trace_of(
-            replace(PROMPT, attributes={**PROMPT.attributes, "prompt": "[REDACTED]"}), LAST
-        ).input
-        is None
+    asked = codex(8, "user_prompt", 1_001, prompt=text, conversation__id="t")
+    title = codex(
+        9, "agent_response", 1_990, response="Notes", agent__type="main", conversation__id="t"
     )
 
+    trace = trace_of(*TURN, asked, title)
 
-def test_records_of_codex_are_its_own() -> None:
-    assert PROMPT.scope == CODEX
-    assert trace_of(*TURN).dialects == ("codex",)
-
-
-def test_a_call_that_was_let_run_and_never_ended_is_unanswered() -> None:
-    assert one_call(trace_of(PROMPT, REQUEST, END, DECISION)).unanswered
-    assert not one_call(trace_of(PROMPT, REQUEST, END, DECISION, RESULT)).unanswered
-
-
-def test_a_request_over_a_connection_that_stays_begins_its_call() -> None:
-    request = codex(2, "websocket_request", 1_200, duration_ms="180", success="true")
-
-    trace = trace_of(PROMPT, request, END, DECISION, RESULT, LAST, ANSWER)
-
-    assert [call.start_time_unix_nano for call in trace.model_calls] == [
-        1_020_000_000,
-        1_900_000_000,
-    ]
-
-
-@pytest.mark.parametrize("event", ["websocket_request", "websocket_connect"])
-def test_a_connection_that_failed_is_a_call_that_failed(event: str) -> None:
-    failed = codex(2, event, 1_200, success="false", error__message="connection reset")
-
-    trace = trace_of(PROMPT, failed)
-
-    assert [call.error for call in trace.model_calls] == ["connection reset"]
-
-
-def test_records_of_versions_that_name_their_module_as_scope_are_read() -> None:
-    scope = "codex_otel::otel_event_manager"
-
-    trace = trace_of(*(replace(each, scope=scope) for each in TURN))
-
-    assert (trace.input, trace.output) == (ASK, "Release 4.7.")
-    assert len(trace.tool_calls) == 1
+    assert (trace.input, trace.output) == (ASK, SAID)
