@@ -41,6 +41,11 @@ def dotted(**attributes: Any) -> dict[str, Any]:
     return {key.replace("__", "."): value for key, value in attributes.items()}
 
 
+def under(prefix: str, /, **attributes: Any) -> dict[str, Any]:
+    """Attributes whose keys all begin with `prefix`; `a__b` stands for `a.b`."""
+    return {f"{prefix}{key}": value for key, value in dotted(**attributes).items()}
+
+
 def changed(span: SpanSpec, /, *without: str, **attributes: Any) -> SpanSpec:
     """The span with other values of `attributes` (`a__b` stands for `a.b`), and without some."""
     kept = {key: value for key, value in span.attributes.items() if key not in without}

@@ -1,9 +1,10 @@
 """Spans as OpenInference writes them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from evaluators.model import Trace
-from tests.support.dialect_spans import SpanSpec
+from tests.support.dialect_spans import SpanSpec, dotted
 from tests.support.weather import dump
 
 SCOPE = "openinference.instrumentation."
@@ -28,25 +29,38 @@ def asked(*cities: str, ids: tuple[str, ...] = ()) -> dict[str, Any]:
     return message
 
 
+def of(kind: str, **attributes: Any) -> dict[str, Any]:
+    """Attributes of a span of this kind; `a__b` stands for `a.b`."""
+    return {"openinference.span.kind": kind, **dotted(**attributes)}
+
+
 def llm(number: int, library: str, *parts: dict[str, Any], **more: Any) -> SpanSpec:
-    attributes: dict[str, Any] = {"openinference.span.kind": "LLM", **more}
+    attributes = of("LLM", **more)
     for part in parts:
         attributes |= part
+    start, end = number * 10, number * 10 + 5
+    scope = SCOPE + library
     return SpanSpec(
         id=number + 1,
         parent=1,
         name="call",
-        scope=SCOPE + library,
+        scope=scope,
         attributes=attributes,
-        start=number * 10,
-        end=number * 10 + 5,
+        start=start,
+        end=end,
     )
 
 
+def exchange(
+    number: int, library: str, sent: Sequence[dict[str, Any]], said: dict[str, Any], **more: Any
+) -> SpanSpec:
+    """A model's call with the messages that it was sent and its answer, both flattened."""
+    return llm(number, library, flat("input", *sent), flat("output", said), **more)
+
+
 def chain(library: str, name: str = "run", **attributes: Any) -> SpanSpec:
-    kind = {"openinference.span.kind": "CHAIN"}
-    given = {key.replace("__", "."): value for key, value in attributes.items()}
-    return SpanSpec(id=1, name=name, scope=SCOPE + library, attributes=kind | given, end=99)
+    given = of("CHAIN", **attributes)
+    return SpanSpec(id=1, name=name, scope=SCOPE + library, attributes=given, end=99)
 
 
 def calls(trace: Trace) -> list[tuple[str, Any, Any, bool]]:
