@@ -26,6 +26,7 @@ def says(text: str = ANSWER) -> str:
 ROOT = SpanSpec(id=1, name="work", end=99)
 CHAT = {"gen_ai.operation.name": "chat"}
 AGENT = {"gen_ai.operation.name": "invoke_agent"}
+HELPER = {**AGENT, "gen_ai.agent.name": "helper"}
 
 
 def said(text: str, *calls: dict[str, Any]) -> str:
@@ -54,11 +55,8 @@ def model(number: int, at: int = 0, sent: str = "", answer: str = "", **more: An
 
 def ran(number: int, at: int, name: str, call_id: str | None = None, **more: Any) -> SpanSpec:
     """A tool's span; `more` are its arguments and result, and fields of the span."""
-    own = {
-        f"gen_ai.tool.call.{key}": more.pop(key) for key in ("arguments", "result") if key in more
-    }
-    own |= {} if call_id is None else {"gen_ai.tool.call.id": call_id}
-    return made(number, at, tool(name) | own, **more)
+    own = {key: more.pop(key) for key in ("arguments", "result") if key in more}
+    return made(number, at, tool(name, call_id, **own), **more)
 
 
 def made(number: int, at: int, own: dict[str, Any], /, **more: Any) -> SpanSpec:
@@ -72,5 +70,14 @@ def raised(kind: str, message: str = "", **more: str) -> tuple[str, dict[str, An
     return "exception", {"exception.type": kind, "exception.message": message, **more}
 
 
-def tool(name: str, **more: Any) -> dict[str, Any]:
-    return {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, **more}
+def tool(
+    name: str = "get_weather",
+    call_id: str | None = None,
+    arguments: Any = None,
+    result: Any = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """The attributes of a tool's span; those that are None are left out."""
+    said = {"call.id": call_id, "call.arguments": arguments, "call.result": result}
+    own = {f"gen_ai.tool.{key}": value for key, value in said.items() if value is not None}
+    return {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, **own, **more}

@@ -19,9 +19,12 @@ NAME = "name of the span"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanSpec:
-    """One span. Ids are small numbers, parent 0 means none, times are milliseconds."""
+    """One span. Ids are small numbers, parent 0 means none, times are milliseconds.
 
-    id: int
+    Without an id, `trace_of` gives it what it lacks by its place: id, parent, times and scope.
+    """
+
+    id: int = 0
     parent: int = 0
     name: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -115,24 +118,24 @@ def trace_of(
 
     Attributes alone stand for a span of this scope: the first is around the others, which follow each other.
     """
-    made = (
-        each if isinstance(each, SpanSpec) else _span_of(number, each, scope)
-        for number, each in enumerate(spans, start=1)
-    )
+    made = (_placed(number, each, scope) for number, each in enumerate(spans, start=1))
     return read_trace([request(*made)], trace_id=TRACE_ID, closed="root_ended", keys=keys)
 
 
-def _span_of(number: int, given: Mapping[str, Any], scope: str) -> SpanSpec:
+def _placed(number: int, given: SpanSpec | Mapping[str, Any], scope: str) -> SpanSpec:
+    if not isinstance(given, SpanSpec):
+        own = {key: value for key, value in given.items() if key != NAME}
+        given = SpanSpec(name=given.get(NAME, ""), attributes=own)
+    if given.id:
+        return given
     start, end, parent = (2 * number - 3, 2 * number - 2, 1) if number > 1 else (0, 99, 0)
-    own = {key: value for key, value in given.items() if key != NAME}
-    return SpanSpec(
+    return replace(
+        given,
         id=number,
-        parent=parent,
-        name=given.get(NAME, ""),
-        attributes=own,
-        start=start,
-        end=end,
-        scope=scope,
+        parent=given.parent or parent,
+        start=given.start or start,
+        end=given.end or end,
+        scope=given.scope or scope,
     )
 
 
