@@ -3,61 +3,81 @@
 import json
 from typing import Any
 
-import pytest
-
 from evaluators.model import JSON, Trace
 from tests.support.conventions import CHAT, ROOT, asks, says
 from tests.support.dialect_spans import NAME, SpanSpec, trace_of
 from tests.support.openai_messages import CALL
-from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
+from tests.support.table import for_each
+from tests.support.weather import (
+    ANSWER,
+    ARGUMENTS,
+    QUESTION,
+    RESULT,
+    SAID,
+    USER,
+    dump,
+    one_call,
+)
 from tests.support.whole_traces import HISTORY, PROMPT, SCHEMA, assert_whole_turn, flattened, usages
 
 DECORATOR = "traceloop.tracer"
 
 
-def entity(kind: str, name: str) -> dict[str, Any]:
-    """The attributes of a span, with its name."""
-    return {NAME: f"{name}.{kind}", "traceloop.span.kind": kind, "traceloop.entity.name": name}
+def entity(kind: str, name: str, given: Any = None, came: Any = None) -> dict[str, Any]:
+    """The attributes of a span, with its name; its input and its output where it has them."""
+    sides = {"traceloop.entity.input": given, "traceloop.entity.output": came}
+    said = {key: dump(side) for key, side in sides.items() if side is not None}
+    own = {"traceloop.span.kind": kind, "traceloop.entity.name": name}
+    return {NAME: f"{name}.{kind}", **own, **said}
+
+
+def offered(trace: Trace) -> list[str]:
+    return [tool.name for tool in trace.tools_offered]
 
 
 def test_tools_of_a_responses_call_which_states_no_request_type() -> None:
-    trace = trace_of({}, {**CHAT, "gen_ai.system": "openai", "llm.request.functions.0.name": "f"})
+    model = {**CHAT, "gen_ai.system": "openai", "llm.request.functions.0.name": "f"}
 
-    assert [tool.name for tool in trace.tools_offered] == ["f"]
-
-
-BESIDE: list[JSON] = [
-    {"messages": [], "tools": [{"type": "function", "function": {"name": "f"}}]},
-    {"functions": [{"name": "f", "parameters": {}}]},
-    {"kwargs": {"tools": [{"name": "f", "input_schema": {}}]}},
-    {"invocation_params": {"tools": dump([{"name": "f"}])}},
-]
+    assert offered(trace_of({}, model)) == ["f"]
 
 
-@pytest.mark.parametrize("given", BESIDE)
+@for_each(
+    "given",
+    [
+        {"messages": [], "tools": [{"type": "function", "function": {"name": "f"}}]},
+        {"functions": [{"name": "f", "parameters": {}}]},
+        {"kwargs": {"tools": [{"name": "f", "input_schema": {}}]}},
+        {"invocation_params": {"tools": dump([{"name": "f"}])}},
+    ],
+)
 def test_tools_stand_beside_the_messages_of_a_models_step(given: JSON) -> None:
-    call = {"llm.request.type": "chat", "traceloop.entity.input": dump(given)}
+    step = {**entity("task", "OpenAI", given), "llm.request.type": "chat"}
 
-    trace = trace_of({**entity("task", "OpenAI"), **call})
+    assert offered(trace_of(step)) == ["f"]
 
-    assert [tool.name for tool in trace.tools_offered] == ["f"]
+
+def test_an_agent_that_names_its_model_is_no_model_call() -> None:
+    tools = dump([{"name": "f", "description": "d"}])
+    models = {f"gen_ai.{side}.model": "gpt-4o-mini" for side in ("request", "response")}
+    trace = trace_of({**entity("agent", "clerk"), **models, "crewai.agent.tools": tools})
+
+    assert (trace.agent, trace.model_calls, offered(trace)) == ("clerk", (), ["f"])
+
+
+# --- calls of tools --------------------------------------------------------------------------------------------------
+
+
+ASKED = {**CHAT, "gen_ai.output.messages": asks("c1")}
 
 
 def test_a_failed_call_without_a_span_is_not_its_repetition() -> None:
     failed = [{"type": "tool_result", "tool_use_id": "c1", "content": "too slow", "is_error": True}]
+    sent = {"gen_ai.input.messages": dump([{"role": "user", "content": failed}])}
     trace = trace_of(
         ROOT,
-        {**CHAT, "gen_ai.output.messages": asks("c1")},
-        {
-            **CHAT,
-            "gen_ai.input.messages": dump([{"role": "user", "content": failed}]),
-            "gen_ai.output.messages": asks("c2"),
-        },
-        {
-            **entity("tool", "get_weather"),
-            "traceloop.entity.input": dump({"args": [], "kwargs": ARGUMENTS}),
-            "traceloop.entity.output": dump(RESULT),
-        },
+        ASKED,
+        {**CHAT, **sent, "gen_ai.output.messages": asks("c2")},
+        entity("tool", "get_weather", {"args": [], "kwargs": ARGUMENTS}, RESULT),
     )
 
     first, second = trace.tool_calls
@@ -66,211 +86,164 @@ def test_a_failed_call_without_a_span_is_not_its_repetition() -> None:
 
 
 def test_a_tool_node_answers_for_the_span_of_a_tool_that_failed() -> None:
-    message = {
-        "lc": 1,
-        "type": "constructor",
-        "id": ["langchain", "schema", "messages", "ToolMessage"],
-        "kwargs": {"content": "too slow", "type": "tool", "tool_call_id": "c1", "status": "error"},
-    }
+    told = {"content": "too slow", "type": "tool", "tool_call_id": "c1", "status": "error"}
+    kind = ["langchain", "schema", "messages", "ToolMessage"]
+    message = {"lc": 1, "type": "constructor", "id": kind, "kwargs": told}
     trace = trace_of(
-        {
-            **entity("task", "tools"),
-            "traceloop.entity.output": dump({"outputs": {"messages": [message]}}),
-        },
-        {
-            **entity("tool", "get_weather"),
-            "traceloop.entity.input": dump({"inputs": ARGUMENTS, "input_str": ""}),
-        },
+        entity("task", "tools", came={"outputs": {"messages": [message]}}),
+        entity("tool", "get_weather", {"inputs": ARGUMENTS, "input_str": ""}),
     )
 
     call = one_call(trace)
     assert (call.id, call.arguments, call.error) == ("c1", ARGUMENTS, "too slow")
 
 
-@pytest.mark.parametrize(
-    ("shown", "result", "error"),
+@for_each(
+    "shown,result,error",
     [
         ("status='success' result='rainy, 14 °C' error=None", RESULT, None),
         ("status='failure' result=None error=\"it's slow\"", "it's slow", "it's slow"),
     ],
 )
 def test_agno_shows_its_result_of_a_function(shown: str, result: str, error: str | None) -> None:
-    output = f"{shown} updated_session_state=None images=None"
-    trace = trace_of({**entity("tool", "f"), "traceloop.entity.output": output})
+    output = {"traceloop.entity.output": f"{shown} updated_session_state=None images=None"}
 
-    call = one_call(trace)
+    call = one_call(trace_of({**entity("tool", "f"), **output}))
+
     assert (call.result, call.error) == (result, error)
 
 
-@pytest.mark.parametrize(
-    ("name", "given"),
+@for_each(
+    "name,given",
     [
         ("BaseWorkflowAgent.task", {"tool.name": "get_weather", "tool.arguments": dump(ARGUMENTS)}),
-        ("call_tool.task", {}),
+        ("call_tool.task", {}),  # older
     ],
-    ids=["newer", "older"],
 )
-def test_the_workflow_step_of_llama_index_that_calls_a_tool(name: str, given: Any) -> None:
+def test_the_workflow_step_of_llama_index_that_calls_a_tool(
+    name: str, given: dict[str, Any]
+) -> None:
     output = {
+        "blocks": [{"block_type": "text", "text": "too slow"}],
         "tool_name": "get_weather",
-        "tool_id": "c1",
-        "tool_output": {
-            "blocks": [{"block_type": "text", "text": "too slow"}],
-            "tool_name": "get_weather",
-            "raw_output": "too slow",
-            "is_error": True,
-        },
+        "raw_output": "too slow",
+        "is_error": True,
     }
-    trace = trace_of(
-        ROOT,
-        {**CHAT, "gen_ai.output.messages": asks("c1")},
-        {**entity("task", name), **given, "traceloop.entity.output": dump(output)},
-    )
+    came = {"tool_name": "get_weather", "tool_id": "c1", "tool_output": output}
 
-    call = one_call(trace)
+    call = one_call(trace_of(ROOT, ASKED, {**entity("task", name, came=came), **given}))
+
     assert (call.name, call.id, call.arguments) == ("get_weather", "c1", ARGUMENTS)
     assert call.error == "too slow"
 
 
 def test_a_tool_under_the_task_decorator() -> None:
-    asked = {**CHAT, "gen_ai.output.messages": asks("c1")}
-    given = {"traceloop.span.kind": "task", "traceloop.entity.name": "get_weather"}
-    failed = SpanSpec(
-        id=3, parent=1, scope=DECORATOR, start=3, attributes=given, status=2, message="too slow"
-    )
+    own = {"traceloop.span.kind": "task", "traceloop.entity.name": "get_weather"}
+    failed = SpanSpec(attributes=own, status=2, message="too slow")
 
-    call = one_call(trace_of(ROOT, asked, failed))
+    call = one_call(trace_of(ROOT, ASKED, failed, scope=DECORATOR))
+
     assert (call.id, call.arguments, call.error) == ("c1", ARGUMENTS, "too slow")
 
 
 def test_a_task_that_no_model_asked_for_is_no_tool() -> None:
-    done = {**entity("task", "clean"), "traceloop.entity.output": dump("done")}
+    done = entity("task", "clean", came="done")
 
     assert trace_of(ROOT, done, scope=DECORATOR).tool_calls == ()
 
 
 def test_a_result_under_the_other_of_a_calls_two_ids() -> None:
+    names = {"1": "f", "2": "g"}
     history: list[Any] = [
-        {"role": "user", "content": QUESTION},
+        USER,
         {
             "role": "assistant",
-            "tool_calls": [{"id": "fc_1", "name": "f"}, {"id": "fc_2", "name": "g"}],
+            "tool_calls": [{"id": f"fc_{n}", "name": name} for n, name in names.items()],
         },
         {"role": "tool", "content": "one", "tool_call_id": "call_1"},
         {"role": "tool", "content": "two", "tool_call_id": "call_2"},
     ]
-    both = (
-        json.loads(asks("fc_1", name="f"))[0]["parts"]
-        + json.loads(asks("fc_2", name="g"))[0]["parts"]
-    )
+    parts = [json.loads(asks(f"fc_{n}", name=name))[0]["parts"][0] for n, name in names.items()]
+    both = dump([{"role": "assistant", "parts": parts}])
     trace = trace_of(
         ROOT,
-        {**CHAT, "gen_ai.output.messages": dump([{"role": "assistant", "parts": both}])},
+        {**CHAT, "gen_ai.output.messages": both},
         {**CHAT, "gen_ai.input.messages": dump(history), "gen_ai.output.messages": says()},
     )
 
     assert [(call.name, call.result) for call in trace.tool_calls] == [("f", "one"), ("g", "two")]
 
 
-def crew(tasks: str, description: str) -> Trace:
-    return trace_of(
-        {**entity("workflow", "crew"), "crewai.crew.tasks": tasks},
-        {**entity("task", "t"), "crewai.task.description": description},
-        {
-            **CHAT,
-            "gen_ai.input.messages": dump(
-                [{"role": "user", "content": f"Current Task: {description}"}]
-            ),
-            "gen_ai.output.messages": says(),
-        },
-    )
+@for_each("failed", [False, True])
+def test_a_traceloop_mcp_call_is_its_arguments_and_its_text(failed: bool) -> None:
+    output = {"result": RESULT, **({"is_error": True} if failed else {})}
+    given = {"tool_name": "get_weather", "arguments": ARGUMENTS}
+    tool = entity("tool", "get_weather", given, output)
+    name = tool.pop(NAME)
+    inner = SpanSpec(parent=2, name=name, attributes=tool, start=2, end=4)
+
+    call = one_call(trace_of({NAME: "agent"}, {NAME: name, **tool}, inner))
+
+    assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
+    assert call.error == (RESULT if failed else None)
 
 
-@pytest.mark.parametrize(
-    ("tasks", "description"),
+# --- question, answer and agent --------------------------------------------------------------------------------------
+
+
+IN_TWO_PLACES = f"In English: {QUESTION}"
+
+
+@for_each(
+    "tasks,description,question",
     [
-        (dump([{"description": "{question}"}]), QUESTION),
-        (dump([{"description": "Answer: {question} Be brief."}]), f"Answer: {QUESTION} Be brief."),
-        ("[{'description': 'Answer: {q}', 'tools': [Tool(name='f')]}]", f"Answer: {QUESTION}"),
-        (dump([{"description": QUESTION}]), QUESTION),
+        (dump([{"description": "{question}"}]), QUESTION, QUESTION),
+        (
+            dump([{"description": "Answer: {question} Be brief."}]),
+            f"Answer: {QUESTION} Be brief.",
+            QUESTION,
+        ),
+        (
+            "[{'description': 'Answer: {q}', 'tools': [Tool(name='f')]}]",
+            f"Answer: {QUESTION}",
+            QUESTION,
+        ),
+        (dump([{"description": QUESTION}]), QUESTION, QUESTION),
+        (dump([{"description": "In {language}: {question}"}]), IN_TWO_PLACES, IN_TWO_PLACES),
     ],
 )
-def test_a_crews_question_is_its_kickoffs_input(tasks: str, description: str) -> None:
-    assert crew(tasks, description).input == QUESTION
-
-
-def test_a_task_of_two_places_is_the_question_as_it_stands() -> None:
-    described = f"In English: {QUESTION}"
-
-    assert crew(dump([{"description": "In {language}: {question}"}]), described).input == described
-
-
-def test_an_agent_that_names_its_model_is_no_model_call() -> None:
+def test_a_crews_question_is_its_kickoffs_input_or_a_task_of_two_places_as_it_stands(
+    tasks: str, description: str, question: str
+) -> None:
+    sent = dump([{"role": "user", "content": f"Current Task: {description}"}])
     trace = trace_of(
-        {
-            **entity("agent", "clerk"),
-            "gen_ai.request.model": "gpt-4o-mini",
-            "gen_ai.response.model": "gpt-4o-mini",
-            "crewai.agent.tools": dump([{"name": "f", "description": "d"}]),
-        }
+        {**entity("workflow", "crew"), "crewai.crew.tasks": tasks},
+        {**entity("task", "t"), "crewai.task.description": description},
+        {**CHAT, "gen_ai.input.messages": sent, "gen_ai.output.messages": says()},
     )
 
-    assert (trace.agent, trace.model_calls) == ("clerk", ())
-    assert [tool.name for tool in trace.tools_offered] == ["f"]
-
-
-def test_a_traceloop_mcp_call_is_its_arguments_and_its_text() -> None:
-    for failed in (False, True):
-        output = {"result": RESULT, **({"is_error": True} if failed else {})}
-        attributes = {
-            "traceloop.span.kind": "tool",
-            "traceloop.entity.name": "get_weather",
-            "traceloop.entity.input": dump({"tool_name": "get_weather", "arguments": ARGUMENTS}),
-            "traceloop.entity.output": dump(output),
-        }
-        trace = trace_of(
-            {NAME: "agent"},
-            {NAME: "get_weather.tool", **attributes},
-            SpanSpec(
-                id=3, parent=2, name="get_weather.tool", attributes=attributes, start=2, end=4
-            ),
-        )
-
-        call = one_call(trace)
-        assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
-        assert call.error == (RESULT if failed else None)
+    assert trace.input == question
 
 
 def test_a_whole_trace_of_traceloop_flat() -> None:
+    def model(counts: dict[str, int], sent: list[Any], said: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "llm.request.type": "chat",
+            "gen_ai.request.model": "gpt-4o-mini",
+            "llm.request.functions.0.name": "get_weather",
+            "llm.request.functions.0.parameters": dump(SCHEMA),
+            **counts,
+            **flattened("gen_ai.prompt", sent),
+            **flattened("gen_ai.completion", [said]),
+        }
+
     one, two = usages("gen_ai.usage.", "prompt_tokens", "completion_tokens")
-    common = {
-        "llm.request.type": "chat",
-        "gen_ai.request.model": "gpt-4o-mini",
-        "llm.request.functions.0.name": "get_weather",
-        "llm.request.functions.0.parameters": dump(SCHEMA),
-    }
-    call = {"role": "assistant", "content": '""', "tool_calls": [CALL]}
     assert_whole_turn(
         scope="opentelemetry.instrumentation.crewai",
-        root={"traceloop.span.kind": "workflow", "traceloop.entity.name": "helper"},
-        first={
-            **common,
-            **one,
-            **flattened("gen_ai.prompt", PROMPT),
-            **flattened("gen_ai.completion", [call]),
-        },
-        tool={
-            "traceloop.span.kind": "tool",
-            "traceloop.entity.name": "get_weather",
-            "traceloop.entity.input": dump({"args": [], "kwargs": ARGUMENTS}),
-            "traceloop.entity.output": dump(RESULT),
-        },
-        last={
-            **common,
-            **two,
-            **flattened("gen_ai.prompt", HISTORY),
-            **flattened("gen_ai.completion", [{"role": "assistant", "content": ANSWER}]),
-        },
+        root=entity("workflow", "helper"),
+        first=model(one, PROMPT, {"role": "assistant", "content": '""', "tool_calls": [CALL]}),
+        tool=entity("tool", "get_weather", {"args": [], "kwargs": ARGUMENTS}, RESULT),
+        last=model(two, HISTORY, SAID),
     )
 
 
@@ -281,14 +254,15 @@ def test_llamaindex_without_spans_of_its_model_has_question_and_answer_in_its_ev
 
     begun: dict[str, Any] = {"input": [message("user", QUESTION)], "current_agent_name": "clerk"}
     ended: dict[str, Any] = {"result": {"response": message("assistant", ANSWER), "tool_calls": []}}
-    called = {"traceloop.entity.output": dump({"tool_name": "get_weather", "tool_output": RESULT})}
-    step = entity("task", "BaseWorkflowAgent")
+    output = {"tool_name": "get_weather", "tool_output": RESULT}
+    called = {"tool.name": "get_weather", "tool.arguments": dump(ARGUMENTS)}
+    step = "BaseWorkflowAgent"
     trace = trace_of(
-        {**entity("workflow", "FunctionAgent"), "traceloop.entity.output": dump(ended)},
-        {**step, "traceloop.entity.output": dump(begun)},
-        {**step, "traceloop.entity.output": dump(begun)},
-        {**step, "tool.name": "get_weather", "tool.arguments": dump(ARGUMENTS), **called},
-        {**step, "traceloop.entity.output": dump(ended)},
+        entity("workflow", "FunctionAgent", came=ended),
+        entity("task", step, came=begun),
+        entity("task", step, came=begun),
+        {**entity("task", step, came=output), **called},
+        entity("task", step, came=ended),
         scope="opentelemetry.instrumentation.llamaindex",
     )
 
@@ -299,6 +273,7 @@ def test_llamaindex_without_spans_of_its_model_has_question_and_answer_in_its_ev
 def test_the_agent_of_a_decorated_workflow_is_the_graph_inside() -> None:
     node = {"traceloop.association.properties.langgraph_node": "model"}
     around, helper = entity("workflow", "support_chat"), entity("workflow", "helper")
-    inside = SpanSpec(id=3, parent=2, attributes={"traceloop.span.kind": "task", **node})
+    inside = SpanSpec(parent=2, attributes={"traceloop.span.kind": "task", **node})
+
     assert trace_of(around, helper).agent == "support_chat"
     assert trace_of(around, helper, inside).agent == "helper"
