@@ -2,18 +2,29 @@
 
 from typing import Any
 
-import pytest
-
-from tests.support.dialect_spans import NAME, SpanSpec, trace_of
+from tests.support.conventions import tool
+from tests.support.dialect_spans import NAME, SpanSpec, trace_of, under
 from tests.support.openai_messages import assert_whole
+from tests.support.openinference import SCOPE, of
+from tests.support.table import for_each
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact, dump, one_call
 from tests.support.whole_traces import SCHEMA, assert_whole_turn
 
 ADK = "gcp.vertex.agent"
 
 
-@pytest.mark.parametrize(
-    ("reported", "error"),
+def adk(**own: Any) -> dict[str, Any]:
+    """Attributes of ADK's own; what is no text as JSON."""
+    texts = {key: value if isinstance(value, str) else dump(value) for key, value in own.items()}
+    return under(f"{ADK}.", **texts)
+
+
+def content(role: str, *parts: Any) -> dict[str, Any]:
+    return {"role": role, "parts": list(parts)}
+
+
+@for_each(
+    "reported,error",
     [
         ({"status": "error", "error_message": "timed out"}, "timed out"),
         ({"status": "error", "error_message": "timed out", "city": "Paris"}, "timed out"),
@@ -23,78 +34,39 @@ ADK = "gcp.vertex.agent"
         ({"status": "error", "orders": 3}, None),
     ],
 )
-@pytest.mark.parametrize("scope", [ADK, "openinference.instrumentation.google_adk"])
 def test_adk_tools_that_report_failure_as_its_documentation_says(
-    scope: str, reported: dict[str, Any], error: str | None
+    reported: dict[str, Any], error: str | None
 ) -> None:
-    called = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_weather"}
-    told = {f"{ADK}.tool_call_args": ARGUMENTS, f"{ADK}.tool_response": reported}
-    if scope != ADK:
-        called = {"openinference.span.kind": "TOOL", "tool.name": "get_weather"}
-        response = {"id": "a1", "name": "get_weather", "response": reported}
-        told = {"input.value": ARGUMENTS, "output.value": response}
-    attributes = {**called, **{key: compact(value) for key, value in told.items()}}
-    span = SpanSpec(id=1, name="execute_tool get_weather", scope=scope, attributes=attributes)
+    name = {NAME: "execute_tool get_weather"}
+    own = adk(tool_call_args=compact(ARGUMENTS), tool_response=compact(reported))
+    response = compact({"id": "a1", "name": "get_weather", "response": reported})
+    sides = {"input__value": compact(ARGUMENTS), "output__value": response}
+    beside = of("TOOL", tool__name="get_weather", **sides)
 
-    assert one_call(trace_of(span)).error == error
+    assert one_call(trace_of({**name, **tool(), **own}, scope=ADK)).error == error
+    assert one_call(trace_of({**name, **beside}, scope=SCOPE + "google_adk")).error == error
 
 
 def test_older_google_adk_keeps_everything_under_its_own_keys() -> None:
-    request = {"model": "gemini", "contents": [{"role": "user", "parts": [{"text": QUESTION}]}]}
-    asked = {
-        "content": {
-            "role": "model",
-            "parts": [{"function_call": {"name": "get_weather", "args": ARGUMENTS}}],
-        }
-    }
-    said = {"content": {"role": "model", "parts": [{"text": ANSWER}]}}
-    call = {f"{ADK}.session_id": "s-1", f"{ADK}.invocation_id": "e-1", "gen_ai.system": ADK}
+    def call(part: dict[str, Any]) -> SpanSpec:
+        request = {"model": "gemini", "contents": [content("user", {"text": QUESTION})]}
+        own = adk(
+            session_id="s-1",
+            invocation_id="e-1",
+            llm_request=request,
+            llm_response={"content": content("model", part)},
+        )
+        return SpanSpec(parent=2, name="call_llm", attributes={**own, "gen_ai.system": ADK})
+
+    told = adk(tool_call_args=ARGUMENTS, tool_response={"result": RESULT})
+    empty = adk(llm_request="{}", llm_response="{}")
+    used = {**tool("get_weather", "<not specified>"), **empty, **told}
     trace = trace_of(
         {NAME: "invocation"},
         {NAME: "agent_run [weather_agent]"},
-        SpanSpec(
-            id=3,
-            parent=2,
-            name="call_llm",
-            scope=ADK,
-            start=1,
-            end=2,
-            attributes={
-                **call,
-                f"{ADK}.llm_request": dump(request),
-                f"{ADK}.llm_response": dump(asked),
-            },
-        ),
-        SpanSpec(
-            id=4,
-            parent=2,
-            name="execute_tool get_weather",
-            scope=ADK,
-            start=3,
-            end=4,
-            attributes={
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": "get_weather",
-                "gen_ai.tool.call.id": "<not specified>",
-                f"{ADK}.llm_request": "{}",
-                f"{ADK}.llm_response": "{}",
-                f"{ADK}.tool_call_args": dump(ARGUMENTS),
-                f"{ADK}.tool_response": dump({"result": RESULT}),
-            },
-        ),
-        SpanSpec(
-            id=5,
-            parent=2,
-            name="call_llm",
-            scope=ADK,
-            start=5,
-            end=6,
-            attributes={
-                **call,
-                f"{ADK}.llm_request": dump(request),
-                f"{ADK}.llm_response": dump(said),
-            },
-        ),
+        call({"function_call": {"name": "get_weather", "args": ARGUMENTS}}),
+        SpanSpec(parent=2, name="execute_tool get_weather", attributes=used),
+        call({"text": ANSWER}),
         scope=ADK,
     )
 
@@ -104,17 +76,9 @@ def test_older_google_adk_keeps_everything_under_its_own_keys() -> None:
 
 
 def test_two_older_adk_calls_without_an_id_are_two_calls_and_emptied_ones_say_nothing() -> None:
-    def tool(id_: int) -> SpanSpec:
-        attributes = {
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": "get_weather",
-            "gen_ai.tool.call.id": "<not specified>",
-            f"{ADK}.tool_call_args": "{}",
-            f"{ADK}.tool_response": "{}",
-        }
-        return SpanSpec(id=id_, parent=1, scope=ADK, start=id_, attributes=attributes)
-
-    trace = trace_of({}, tool(2), tool(3))
+    emptied = adk(tool_call_args="{}", tool_response="{}")
+    used = {**tool("get_weather", "<not specified>"), **emptied}
+    trace = trace_of({}, used, used, scope=ADK)
 
     assert [(c.id, c.arguments, c.result) for c in trace.tool_calls] == [(None, None, None)] * 2
 
@@ -122,33 +86,27 @@ def test_two_older_adk_calls_without_an_id_are_two_calls_and_emptied_ones_say_no
 def test_a_whole_trace_of_google_adk_gemini() -> None:
     """ADK 1.x: whole Gemini requests and responses."""
     declared = {"function_declarations": [{"name": "get_weather", "parameters": SCHEMA}]}
-    asked = {"role": "user", "parts": [{"text": QUESTION}]}
-    call = {"function_call": {"id": "c1", "name": "get_weather", "args": ARGUMENTS}}
-    result = {
-        "function_response": {"id": "c1", "name": "get_weather", "response": {"result": RESULT}}
-    }
+    config = {"system_instruction": "Be brief.", "tools": [declared]}
 
-    def model(contents: Any, parts: Any, given: int, came: int) -> dict[str, Any]:
-        config = {"system_instruction": "Be brief.", "tools": [declared]}
+    def model(contents: Any, part: Any, given: int, came: int) -> dict[str, Any]:
         counts = {"prompt_token_count": given, "candidates_token_count": came}
-        answer = {"content": {"role": "model", "parts": parts}, "usage_metadata": counts}
-        return {
-            "gen_ai.request.model": "gemini-2.0-flash",
-            "gcp.vertex.agent.llm_request": dump({"contents": contents, "config": config}),
-            "gcp.vertex.agent.llm_response": dump(answer),
-        }
+        answer = {"content": content("model", part), "usage_metadata": counts}
+        request = {"contents": contents, "config": config}
+        own = adk(llm_request=request, llm_response=answer)
+        return {"gen_ai.request.model": "gemini-2.0-flash", **own}
 
-    history = [asked, {"role": "model", "parts": [call]}, {"role": "user", "parts": [result]}]
+    asked = content("user", {"text": QUESTION})
+    named = {"id": "c1", "name": "get_weather"}
+    call = {"function_call": {**named, "args": ARGUMENTS}}
+    result = {"function_response": {**named, "response": {"result": RESULT}}}
+    history = [asked, content("model", call), content("user", result)]
     assert_whole_turn(
-        scope="gcp.vertex.agent",
+        scope=ADK,
         root_name="agent_run [helper]",
         root={},
         llm_name="call_llm",
-        first=model([asked], [call], 100, 10),
+        first=model([asked], call, 100, 10),
         tool_name="execute_tool get_weather",
-        tool={
-            "gcp.vertex.agent.tool_call_args": dump(ARGUMENTS),
-            "gcp.vertex.agent.tool_response": dump({"result": RESULT}),
-        },
-        last=model(history, [{"text": ANSWER}], 150, 20),
+        tool=adk(tool_call_args=ARGUMENTS, tool_response={"result": RESULT}),
+        last=model(history, {"text": ANSWER}, 150, 20),
     )

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.support.dialect_spans import NAME, SpanSpec, trace_of
+from evaluators.model import Trace
+from tests.support.dialect_spans import NAME, span_id, trace_of, under
 from tests.support.openai_messages import ASKED, CALL, FUNCTION, TOLD, assert_whole
 from tests.support.weather import (
     ANSWER,
@@ -18,136 +19,82 @@ from tests.support.weather import (
 from tests.support.whole_traces import HISTORY, OPENAI_TOOL, PROMPT, assert_whole_turn
 
 
-def langfuse(id_: int, kind: str, *, name: str, start: int, **more: Any) -> SpanSpec:
-    attributes = {f"langfuse.observation.{key}": value for key, value in more.items()}
-    return SpanSpec(
-        id=id_,
-        parent=1,
-        name=name,
-        scope="langfuse-sdk",
-        start=start,
-        end=start + 1,
-        attributes={"langfuse.observation.type": kind, **attributes},
-    )
+def observed(kind: str, name: str = "", **own: Any) -> dict[str, Any]:
+    return {NAME: name, **under("langfuse.observation.", type=kind, **own)}
 
 
-def generation(id_: int, given: list[Any], came: Any, *, start: int) -> SpanSpec:
-    return langfuse(
-        id_, "generation", name="OpenAI", start=start, input=compact(given), output=compact(came)
-    )
+def generation(given: list[Any], came: Any = None) -> dict[str, Any]:
+    """A text as it is; what is no text as JSON."""
+    output = {} if came is None else {"output": came if isinstance(came, str) else compact(came)}
+    return observed("generation", "OpenAI", input=compact(given), **output)
+
+
+def in_turn(*spans: dict[str, Any]) -> Trace:
+    return trace_of({NAME: "turn"}, *spans, scope="langfuse-sdk")
+
+
+def called(city: str, **more: str) -> dict[str, Any]:
+    """An untyped span of the tool."""
+    given = compact({"args": [], "kwargs": {"city": city}})
+    return observed("span", "get_weather", input=given, **more)
 
 
 def test_a_span_named_as_a_requested_tool_is_its_execution() -> None:
-    failed = {"level": "ERROR", "status_message": "timed out"}
-    trace = trace_of(
-        {NAME: "turn"},
-        generation(2, [USER], ASKED, start=1),
-        langfuse(
-            3,
-            "span",
-            name="get_weather",
-            start=3,
-            input=compact({"args": [], "kwargs": ARGUMENTS}),
-            **failed,
-        ),
-        generation(4, [USER, ASKED, TOLD], SAID, start=5),
-        scope="langfuse-sdk",
+    failed = called("Paris", level="ERROR", status_message="timed out")
+
+    call = one_call(
+        in_turn(generation([USER], ASKED), failed, generation([USER, ASKED, TOLD], SAID))
     )
 
-    call = one_call(trace)
-    assert (call.error, call.span_id, call.arguments) == ("timed out", f"{3:016x}", ARGUMENTS)
+    assert (call.error, call.span_id, call.arguments) == ("timed out", span_id(3), ARGUMENTS)
 
 
 def test_parallel_calls_take_the_spans_of_their_own_arguments() -> None:
     other = {"id": "c2", "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}
     both = {"role": "assistant", "tool_calls": [CALL, other]}
-    rome = {"input": compact({"args": [], "kwargs": {"city": "Rome"}}), "output": "sunny"}
-    paris = {"input": compact({"args": [], "kwargs": ARGUMENTS}), "output": RESULT}
-    trace = trace_of(
-        {NAME: "turn"},
-        generation(2, [USER], both, start=1),
-        langfuse(3, "span", name="get_weather", start=3, **rome),
-        langfuse(4, "span", name="get_weather", start=4, **paris),
-        scope="langfuse-sdk",
-    )
+    results = {"Rome": "sunny", "Paris": RESULT}
+    ran = (called(city, output=result) for city, result in results.items())
+
+    trace = in_turn(generation([USER], both), *ran)
 
     found = {compact(call.arguments): call.result for call in trace.tool_calls}
-    assert found == {compact(ARGUMENTS): RESULT, compact({"city": "Rome"}): "sunny"}
+    assert found == {compact({"city": city}): result for city, result in results.items()}
+
+
+NAMELESS = generation([USER], {"role": "assistant", "tool_calls": [{"function": FUNCTION}]})
 
 
 def test_a_streamed_call_without_its_id_is_found_once_and_has_its_result() -> None:
-    nameless = {"role": "assistant", "tool_calls": [{"function": FUNCTION}]}
-    trace = trace_of(
-        {NAME: "turn"},
-        generation(2, [USER], nameless, start=1),
-        langfuse(
-            3,
-            "generation",
-            name="OpenAI",
-            start=5,
-            input=compact([USER, ASKED, TOLD]),
-            output=ANSWER,
-        ),
-        scope="langfuse-sdk",
-    )
+    trace = in_turn(NAMELESS, generation([USER, ASKED, TOLD], ANSWER))
 
     assert_whole(trace)
     assert one_call(trace).id == "c1"
 
 
-def silent(id_: int, given: list[Any], *, start: int) -> SpanSpec:
-    return langfuse(id_, "generation", name="OpenAI", start=start, input=compact(given))
-
-
 def test_a_nameless_call_is_found_once_though_another_answer_is_missing() -> None:
-    nameless = {"role": "assistant", "tool_calls": [{"function": FUNCTION}]}
-    trace = trace_of(
-        {NAME: "turn"},
-        generation(2, [USER], nameless, start=1),
-        silent(3, [USER, ASKED, TOLD], start=5),
-        scope="langfuse-sdk",
-    )
-
-    assert one_call(trace).result == RESULT
+    assert one_call(in_turn(NAMELESS, generation([USER, ASKED, TOLD]))).result == RESULT
 
 
 def test_a_plain_text_is_an_answer_so_no_history_is_searched_for_its_calls() -> None:
-    first = langfuse(2, "generation", name="OpenAI", start=1, input=compact([USER]), output="Wait.")
-    history = [USER, ASKED, TOLD]
-    trace = trace_of(
-        {NAME: "turn"},
-        first,
-        langfuse(3, "generation", name="OpenAI", start=5, input=compact(history), output=ANSWER),
-        scope="langfuse-sdk",
-    )
+    spans = generation([USER], "Wait."), generation([USER, ASKED, TOLD], ANSWER)
 
-    assert trace.tool_calls == ()
+    assert in_turn(*spans).tool_calls == ()
 
 
 def test_langfuse_3_keeps_the_session_of_its_langchain_handler_in_metadata() -> None:
-    metadata = {"metadata.langfuse_session_id": "s1", "metadata.langfuse_user_id": "u1"}
-    trace = trace_of(langfuse(1, "span", name="agent", start=0, input=QUESTION, **metadata))
+    ids = {"metadata__langfuse_session_id": "s1", "metadata__langfuse_user_id": "u1"}
+    trace = trace_of(observed("span", "agent", input=QUESTION, **ids), scope="langfuse-sdk")
 
     assert (trace.session_id, trace.user_id) == ("s1", "u1")
 
 
 def test_langfuse_3_with_inputs_on_the_trace_and_a_tool_observation() -> None:
+    sides = {"input": dump({"question": QUESTION}), "output": dump({"answer": ANSWER})}
+    ids = {"session.id": "s-1", "user.id": "u-1"}
+    given = dump({"args": [], "kwargs": ARGUMENTS})
     trace = trace_of(
-        {
-            NAME: "agent",
-            "langfuse.observation.type": "span",
-            "langfuse.trace.name": "agent",
-            "langfuse.trace.input": dump({"question": QUESTION}),
-            "langfuse.trace.output": dump({"answer": ANSWER}),
-            "session.id": "s-1",
-            "user.id": "u-1",
-        },
-        {
-            NAME: "get_weather",
-            "langfuse.observation.type": "tool",
-            "langfuse.observation.input": dump({"args": [], "kwargs": ARGUMENTS}),
-            "langfuse.observation.output": RESULT,
-        },
+        {**observed("span", "agent"), **under("langfuse.trace.", name="agent", **sides), **ids},
+        observed("tool", "get_weather", input=given, output=RESULT),
         scope="langfuse-sdk",
     )
 
@@ -156,28 +103,19 @@ def test_langfuse_3_with_inputs_on_the_trace_and_a_tool_observation() -> None:
 
 
 def test_a_whole_trace_of_langfuse() -> None:
-    def generation(messages: Any, output: Any, given: int, came: int) -> dict[str, Any]:
-        return {
-            "langfuse.observation.type": "generation",
-            "langfuse.observation.input": dump({"messages": messages, "tools": [OPENAI_TOOL]}),
-            "langfuse.observation.output": dump(output),
-            "langfuse.observation.usage_details": dump(
-                {"input": given, "output": came, "total": given + came}
-            ),
-        }
+    def model(messages: Any, output: Any, given: int, came: int) -> dict[str, Any]:
+        return observed(
+            "generation",
+            input=dump({"messages": messages, "tools": [OPENAI_TOOL]}),
+            output=dump(output),
+            usage_details=dump({"input": given, "output": came, "total": given + came}),
+        )
 
     call = {"role": "assistant", "content": None, "tool_calls": [CALL]}
     assert_whole_turn(
         scope="langfuse-sdk",
-        root={
-            "langfuse.observation.type": "agent",
-            "langfuse.observation.input": dump({"question": QUESTION}),
-        },
-        first=generation(PROMPT, call, 100, 10),
-        tool={
-            "langfuse.observation.type": "tool",
-            "langfuse.observation.input": dump(ARGUMENTS),
-            "langfuse.observation.output": RESULT,
-        },
-        last=generation(HISTORY, {"role": "assistant", "content": ANSWER}, 150, 20),
+        root=observed("agent", "helper", input=dump({"question": QUESTION})),
+        first=model(PROMPT, call, 100, 10),
+        tool=observed("tool", "get_weather", input=dump(ARGUMENTS), output=RESULT),
+        last=model(HISTORY, SAID, 150, 20),
     )
