@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from tests.support.dialect_spans import NAME, SpanSpec, trace_of
+from tests.support.conventions import CHAT
+from tests.support.dialect_spans import NAME, SpanSpec, changed, trace_of, under
+from tests.support.table import for_each
 
 Run = dict[str, str]
 """LangChain's metadata of a run."""
@@ -21,47 +21,38 @@ def openinference(kind: str, metadata: Run) -> dict[str, Any]:
 
 
 def mlflow(kind: str, metadata: Run) -> dict[str, Any]:
-    kinds = {"llm": "CHAT_MODEL"}
-    return {
-        "mlflow.spanType": json.dumps(kinds.get(kind, kind.upper())),
-        "metadata": json.dumps(metadata),
-    }
+    name = "CHAT_MODEL" if kind == "llm" else kind.upper()
+    return {"mlflow.spanType": json.dumps(name), "metadata": json.dumps(metadata)}
 
 
 def langfuse(kind: str, metadata: Run) -> dict[str, Any]:
     root = {"langfuse.trace.metadata.lc_agent_name": '"concierge"'}
-    own = {f"langfuse.observation.metadata.{key}": json.dumps(metadata[key]) for key in metadata}
-    kinds = {"llm": "generation"}
-    return {"langfuse.observation.type": kinds.get(kind, kind), **root, **own}
+    own = {key: json.dumps(value) for key, value in metadata.items()}
+    name = "generation" if kind == "llm" else kind
+    of_run = under("langfuse.observation.metadata.", **own)
+    return {"langfuse.observation.type": name, **root, **of_run}
 
 
 def langsmith(kind: str, metadata: Run) -> dict[str, Any]:
-    own = {f"langsmith.metadata.{key}": metadata[key] for key in metadata}
-    return {"langsmith.span.kind": kind, **own}
+    return {"langsmith.span.kind": kind, **under("langsmith.metadata.", **metadata)}
 
 
 def traceloop(kind: str, metadata: Run) -> dict[str, Any]:
-    own = {f"traceloop.association.properties.{key}": metadata[key] for key in metadata}
-    kinds = {"chain": "task", "llm": "task"}
-    operation = {"gen_ai.operation.name": "chat"} if kind == "llm" else {}
-    return {"traceloop.span.kind": kinds.get(kind, kind), **operation, **own}
+    own = under("traceloop.association.properties.", **metadata)
+    name = "task" if kind in {"chain", "llm"} else kind
+    return {"traceloop.span.kind": name, **own, **(CHAT if kind == "llm" else {})}
 
 
 Dialect = Callable[[str, Run], dict[str, Any]]
-EVERY = pytest.mark.parametrize("of", [openinference, mlflow, langfuse, langsmith, traceloop])
+EVERY = for_each("of", [openinference, mlflow, langfuse, langsmith, traceloop])
 SCOPES: dict[Dialect, str] = {openinference: "openinference.instrumentation.langchain"}
+GRAPH: Run = {"ls_integration": "langgraph"}
 
 
 def made(of: Dialect, kind: str, id_: int, parent: int, name: str, metadata: Run) -> SpanSpec:
-    return SpanSpec(
-        id=id_,
-        parent=parent,
-        name=name,
-        start=id_,
-        end=99 - id_,
-        attributes=of(kind, metadata),
-        scope=SCOPES.get(of, ""),
-    )
+    place: dict[str, Any] = {"id": id_, "parent": parent, "start": id_, "end": 99 - id_}
+    scope = SCOPES.get(of, "")
+    return SpanSpec(name=name, attributes=of(kind, metadata), scope=scope, **place)
 
 
 def agent(of: Dialect, name: str, *, first: int = 1, parent: int = 0, run: str = "") -> list[Any]:
@@ -78,54 +69,43 @@ def agent(of: Dialect, name: str, *, first: int = 1, parent: int = 0, run: str =
 @EVERY
 def test_the_name_given_to_an_agent_is_the_traces_agent(of: Dialect) -> None:
     trace = trace_of(*agent(of, "support_bot"))
+    renamed = trace_of(*agent(of, "support_bot", run="nightly run"))
+    without_its_run = trace_of(*agent(of, "support_bot")[1:])
 
     assert (trace.agent, trace.agents) == ("support_bot", ("support_bot",))
     assert [call.agent for call in trace.model_calls] == ["support_bot"]
-
-
-@EVERY
-def test_a_run_of_another_name_is_still_of_the_agent(of: Dialect) -> None:
-    trace = trace_of(*agent(of, "support_bot", run="nightly run"))
-
-    assert trace.agent == "support_bot"
+    assert renamed.agent == without_its_run.agent == "support_bot"
 
 
 def test_a_span_around_an_agent_under_its_runs_name_is_no_agent() -> None:
     run = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "nightly run"}
     inner = made(traceloop, "workflow", 2, 1, "nightly run.workflow", {"lc_agent_name": "bot"})
 
-    trace = trace_of(
-        {NAME: "invoke_agent nightly run", **run}, {NAME: inner.name, **inner.attributes, **run}
-    )
+    around = {NAME: "invoke_agent nightly run", **run}
+    trace = trace_of(around, {NAME: inner.name, **inner.attributes, **run})
 
     assert (trace.agent, trace.agents) == ("bot", ("bot",))
 
 
 @EVERY
 def test_agents_in_a_graph_without_a_name_are_the_traces_agents(of: Dialect) -> None:
-    graph = made(of, "chain", 1, 0, "LangGraph", {"ls_integration": "langgraph"})
-
-    trace = trace_of(
-        graph, *agent(of, "researcher", first=2, parent=1), *agent(of, "writer", first=5, parent=1)
+    graph = made(of, "chain", 1, 0, "LangGraph", GRAPH)
+    first, second = (
+        agent(of, name, first=at, parent=1) for name, at in (("researcher", 2), ("writer", 5))
     )
+
+    trace = trace_of(graph, *first, *second)
 
     assert (trace.agent, trace.agents) == ("researcher", ("researcher", "writer"))
     assert [call.agent for call in trace.model_calls] == ["researcher", "writer"]
 
 
-@EVERY
-def test_without_the_agents_own_run_its_calls_still_name_it(of: Dialect) -> None:
-    trace = trace_of(*agent(of, "support_bot")[1:])
-
-    assert trace.agent == "support_bot"
-
-
-@pytest.mark.parametrize("of", [openinference, mlflow, langfuse, langsmith])
+@for_each("of", [openinference, mlflow, langfuse, langsmith])
 def test_a_graph_of_nodes_that_are_no_agents_gives_its_name(of: Dialect) -> None:
     node = {"langgraph_node": "planner"}
 
     trace = trace_of(
-        made(of, "chain", 1, 0, "plan_execute", {"ls_integration": "langgraph"}),
+        made(of, "chain", 1, 0, "plan_execute", GRAPH),
         made(of, "chain", 2, 1, "planner", node),
         made(of, "llm", 3, 2, "Chat", node),
     )
@@ -138,7 +118,7 @@ def test_default_names_are_no_agents_names(of: Dialect) -> None:
     node = {"langgraph_node": "agent"}
 
     trace = trace_of(
-        made(of, "chain", 1, 0, "LangGraph", {"ls_integration": "langgraph"}),
+        made(of, "chain", 1, 0, "LangGraph", GRAPH),
         made(of, "agent", 2, 1, "agent", node),
         made(of, "llm", 3, 2, "Chat", node),
     )
@@ -149,14 +129,10 @@ def test_default_names_are_no_agents_names(of: Dialect) -> None:
 def test_a_tool_with_agent_in_its_name_is_a_tool() -> None:
     """OpenInference calls every run of LangChain an agent whose name has "agent" in it."""
     called = made(openinference, "agent", 10, 2, "ask_weather_agent", {"langgraph_node": "tools"})
-    attributes = {**called.attributes, "tool.name": "ask_weather_agent", "output.value": "Sunny."}
-    tool = SpanSpec(
-        id=10, parent=2, name=called.name, attributes=attributes, scope=called.scope, start=10
-    )
+    tool = changed(called, tool__name="ask_weather_agent", output__value="Sunny.")
 
     trace = trace_of(*agent(openinference, "concierge"), tool)
 
-    assert [(call.name, call.result) for call in trace.tool_calls] == [
-        ("ask_weather_agent", "Sunny.")
-    ]
+    found = [(call.name, call.result) for call in trace.tool_calls]
+    assert found == [("ask_weather_agent", "Sunny.")]
     assert trace.agents == ("concierge",)

@@ -2,34 +2,37 @@
 
 from typing import Any
 
-import pytest
-
-from tests.support.dialect_spans import NAME, SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, trace_of
 from tests.support.openai_messages import assert_whole
-from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
+from tests.support.openinference import SCOPE, flat, of
+from tests.support.table import for_each
+from tests.support.weather import (
+    ANSWER,
+    ARGUMENTS,
+    QUESTION,
+    RESULT,
+    SAID,
+    USER,
+    dump,
+    one_call,
+)
 
 
-@pytest.mark.parametrize("key", ["graph.node.name", "agent_name"])
+def tool(**own: Any) -> dict[str, Any]:
+    return {NAME: "get_weather", **of("TOOL", tool__name="get_weather", **own)}
+
+
+@for_each("key", ["graph.node.name", "agent_name"])
 def test_an_agent_has_its_own_name_not_its_random_id(key: str) -> None:
+    ids = {"graph__node__id": "4f1c0de51a7b99aa", "session__id": "s-1", key: "Weather Agent"}
+    given = dump(ARGUMENTS)
+    own = {"tool__description": "The weather.", "tool__parameters": given, "input__value": given}
     trace = trace_of(
         {
             NAME: "Weather_Agent.run",
-            "openinference.span.kind": "AGENT",
-            "graph.node.id": "4f1c0de51a7b99aa",
-            key: "Weather Agent",
-            "session.id": "s-1",
-            "input.value": QUESTION,
-            "output.value": ANSWER,
+            **of("AGENT", input__value=QUESTION, output__value=ANSWER, **ids),
         },
-        {
-            NAME: "get_weather",
-            "openinference.span.kind": "TOOL",
-            "tool.name": "get_weather",
-            "tool.description": "The weather.",
-            "tool.parameters": dump(ARGUMENTS),
-            "input.value": dump(ARGUMENTS),
-            "output.value": RESULT,
-        },
+        tool(**own, output__value=RESULT),
     )
 
     assert_whole(trace)
@@ -37,47 +40,33 @@ def test_an_agent_has_its_own_name_not_its_random_id(key: str) -> None:
 
 
 def test_a_beeai_tool_has_its_own_arguments() -> None:
-    tool = SpanSpec(
-        id=2,
-        parent=1,
-        name="get_weather",
-        scope="@arizeai/openinference-instrumentation-beeai",
-        attributes={
-            "openinference.span.kind": "TOOL",
-            "tool.name": "get_weather",
-            "tool.description": "The weather.",
-            "tool.json_schema": dump({"type": "object", "properties": {"city": {}}}),
-            "input.value": dump({"input": ARGUMENTS, "options": None}),
-            "output.value": RESULT,
-        },
-    )
-
-    trace = trace_of({}, tool)
+    schema = {"type": "object", "properties": {"city": {}}}
+    own = {
+        "tool__description": "The weather.",
+        "tool__json_schema": dump(schema),
+        "input__value": dump({"input": ARGUMENTS, "options": None}),
+        "output__value": RESULT,
+    }
+    trace = trace_of({}, tool(**own), scope="@arizeai/openinference-instrumentation-beeai")
 
     call = one_call(trace)
     assert (call.arguments, call.result) == (ARGUMENTS, RESULT)
     (offered,) = trace.tools_offered
-    assert offered.parameters == {"type": "object", "properties": {"city": {}}}
+    assert offered.parameters == schema
 
 
 def test_a_llama_index_agent_under_openinference() -> None:
+    agent = of("AGENT", input__value=dump({"user_msg": QUESTION}), output__value=ANSWER)
+    own = {
+        "tool__description": "get_weather(city: str)",
+        "tool__parameters": dump({"properties": {"city": {"type": "string"}}}),
+        "input__value": dump({"kwargs": ARGUMENTS}),
+        "output__value": RESULT,
+    }
     trace = trace_of(
-        {
-            NAME: "FunctionAgent.run",
-            "openinference.span.kind": "AGENT",
-            "input.value": dump({"user_msg": QUESTION}),
-            "output.value": ANSWER,
-        },
-        {
-            NAME: "FunctionTool.acall",
-            "openinference.span.kind": "TOOL",
-            "tool.name": "get_weather",
-            "tool.description": "get_weather(city: str)",
-            "tool.parameters": dump({"properties": {"city": {"type": "string"}}}),
-            "input.value": dump({"kwargs": ARGUMENTS}),
-            "output.value": RESULT,
-        },
-        scope="openinference.instrumentation.llama_index",
+        {NAME: "FunctionAgent.run", **agent},
+        {**tool(**own), NAME: "FunctionTool.acall"},
+        scope=SCOPE + "llama_index",
     )
 
     assert_whole(trace)
@@ -85,6 +74,7 @@ def test_a_llama_index_agent_under_openinference() -> None:
 
 
 def test_a_llama_index_tool_says_its_name_and_result_in_its_output() -> None:
+    given = dump({"kwargs": ARGUMENTS})
     output: dict[str, Any] = {
         "blocks": [{"block_type": "text", "text": RESULT}],
         "tool_name": "get_weather",
@@ -95,45 +85,29 @@ def test_a_llama_index_tool_says_its_name_and_result_in_its_output() -> None:
     traceloop = {
         "traceloop.span.kind": "tool",
         "traceloop.entity.name": "FunctionTool",
-        "traceloop.entity.input": dump({"kwargs": ARGUMENTS}),
+        "traceloop.entity.input": given,
         "traceloop.entity.output": dump(output),
     }
-    openinference = {
-        "openinference.span.kind": "TOOL",
-        "tool.name": "get_weather",
-        "input.value": dump({"kwargs": ARGUMENTS}),
-        "output.value": dump(output),
-    }
-    for attributes in (traceloop, openinference):
-        scope = "openinference.instrumentation.llama_index"
-        tool = SpanSpec(
-            id=2, parent=1, name="FunctionTool.tool", scope=scope, attributes=attributes
-        )
+    for own in (traceloop, tool(input__value=given, output__value=dump(output))):
+        trace = trace_of({}, {**own, NAME: "FunctionTool.tool"}, scope=SCOPE + "llama_index")
 
-        call = one_call(trace_of({}, tool))
-
+        call = one_call(trace)
         assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
 
 
 def test_a_haystack_pipeline_under_openinference() -> None:
-    said = {"openinference.span.kind": "LLM", "llm.model_name": "gpt-4o"}
-    messages = "llm.input_messages"
+    sides = {
+        "input__value": dump({"data": {"llm": {"messages": "..."}}, "include": None}),
+        "output__value": dump({"llm": {"replies": ["ChatMessage(...)"]}}),
+    }
+    counts = {"llm__token_count__prompt": 3, "llm__token_count__completion": 4}
+    messages = flat("input", USER) | flat("output", SAID)
     trace = trace_of(
-        {
-            NAME: "Pipeline.run",
-            "openinference.span.kind": "CHAIN",
-            "input.value": dump({"data": {"llm": {"messages": "..."}}, "include": None}),
-            "output.value": dump({"llm": {"replies": ["ChatMessage(...)"]}}),
-        },
+        {NAME: "Pipeline.run", **of("CHAIN", **sides)},
         {
             NAME: "OpenAIChatGenerator.run",
-            **said,
-            f"{messages}.0.message.role": "user",
-            f"{messages}.0.message.content": QUESTION,
-            "llm.output_messages.0.message.role": "assistant",
-            "llm.output_messages.0.message.content": ANSWER,
-            "llm.token_count.prompt": 3,
-            "llm.token_count.completion": 4,
+            **of("LLM", llm__model_name="gpt-4o", **counts),
+            **messages,
         },
     )
 
@@ -142,16 +116,13 @@ def test_a_haystack_pipeline_under_openinference() -> None:
 
 
 def test_the_frameworks_own_name_of_an_agent_is_before_the_instrumentations() -> None:
-    named = {"openinference.span.kind": "AGENT", "agent.name": "strands_agent"}
-    trace = trace_of({**named, "gen_ai.agent.name": "clerk"})
+    named = of("AGENT", agent__name="strands_agent", gen_ai__agent__name="clerk")
 
-    assert trace.agent == "clerk"
+    assert trace_of(named).agent == "clerk"
 
 
 def test_a_workflow_around_an_agent_is_not_the_agent() -> None:
-    agent = {"openinference.span.kind": "AGENT"}
-    outer = {**agent, "agent.name": "Support workflow"}
-    inner = {**agent, "agent.name": "clerk"}
+    outer, inner = (of("AGENT", agent__name=name) for name in ("Support workflow", "clerk"))
 
     assert trace_of(outer, inner).agent == "clerk"
     assert trace_of(outer).agent == "Support workflow"
