@@ -93,5 +93,5 @@ def _record(
 def _span(
     id_: int, name: str, start: int, end: int, parent: int, scope: str, attributes: dict[str, Any]
 ) -> SpanSpec:
-    when = {"start": start, "end": end}
+    when: dict[str, Any] = {"start": start, "end": end}
     return SpanSpec(id=id_, parent=parent, name=name, scope=scope, attributes=attributes, **when)

@@ -69,8 +69,18 @@ def chunks(*parts: dict[str, Any]) -> str:
 
 def turn(output: str = "4.7.11", **call: Any) -> tuple[SpanSpec, ...]:
     """A prompt, a model call that asks for a command, the command, and the answer; records only."""
-    first = {**FIRST_USE, "thoughts_token_count": 3, "response_text": chunks(called("run__fc1"))}
-    ran = {**USED, "duration_ms": 300, "success": True, "decision": "accept", **call}
+    first: dict[str, Any] = {
+        **FIRST_USE,
+        "thoughts_token_count": 3,
+        "response_text": chunks(called("run__fc1")),
+    }
+    ran: dict[str, Any] = {
+        **USED,
+        "duration_ms": 300,
+        "success": True,
+        "decision": "accept",
+        **call,
+    }
     words = chunks(*({"text": f"{word} "} for word in SAID.split()))
     return (
         gemini(1, "user_prompt", 1_000, prompt=ASK),

@@ -2,75 +2,53 @@
 
 from typing import Any
 
-import pytest
-
-from evaluators.model import Trace
-from tests.support.dialect_spans import SpanSpec, trace_of
+from evaluators.model import ToolCall
+from tests.support.dialect_spans import NAME, trace_of, under
+from tests.support.table import for_each
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact, one_call
 
-SESSION = {"lmnr.association.properties.session_id": "s-1"}
+SESSION = "lmnr.association.properties.session_id"
 
 
-def span(number: int, kind: str, name: str, parent: int = 1, **sides: Any) -> SpanSpec:
-    given = {"lmnr.span.type": kind, **SESSION}
-    given |= {f"lmnr.span.{side}": compact(value) for side, value in sides.items()}
-    end = 99 if number == 1 else number * 10 + 1
-    return SpanSpec(
-        id=number, parent=parent, name=name, attributes=given, start=number * 10, end=end
-    )
+def span(kind: str, name: str, **sides: Any) -> dict[str, Any]:
+    own = {side: compact(value) for side, value in sides.items()}
+    return {NAME: name, SESSION: "s-1", **under("lmnr.span.", type=kind, **own)}
 
 
 def test_functions_and_tools_of_laminar() -> None:
     trace = trace_of(
-        span(1, "DEFAULT", "answer", parent=0, input={"question": QUESTION}, output=ANSWER),
-        span(2, "TOOL", "get_weather", input=ARGUMENTS, output=RESULT),
+        span("DEFAULT", "answer", input={"question": QUESTION}, output=ANSWER),
+        span("TOOL", "get_weather", input=ARGUMENTS, output=RESULT),
     )
 
     assert (trace.input, trace.output, trace.agent) == (QUESTION, ANSWER, "answer")
-    assert (trace.session_id, trace.session_source) == (
-        "s-1",
-        "lmnr.association.properties.session_id",
-    )
+    assert (trace.session_id, trace.session_source) == ("s-1", SESSION)
     call = one_call(trace)
     assert (call.name, call.arguments, call.result) == ("get_weather", ARGUMENTS, RESULT)
 
 
-def observed(exit_code: int, *, is_error: bool = False) -> Trace:
-    action = {"command": "cat notes", "is_input": False, "timeout": None, "kind": "TerminalAction"}
-    return trace_of(
-        span(1, "DEFAULT", "conversation", parent=0),
-        span(
-            2,
-            "TOOL",
-            "TerminalAction",
-            input={"action": action},
-            output={
-                "content": [{"type": "text", "text": "no such file"}],
-                "is_error": is_error,
-                "exit_code": exit_code,
-                "metadata": {"exit_code": exit_code, "working_dir": "/srv"},
-            },
-        ),
-    )
+def acted(name: str, action: dict[str, Any], output: dict[str, Any]) -> tuple[ToolCall, ...]:
+    """The calls of a conversation with one action of OpenHands."""
+    tool = span("TOOL", name, input={"action": {**action, "kind": name}}, output=output)
+    return trace_of(span("DEFAULT", "conversation"), tool).tool_calls
 
 
-@pytest.mark.parametrize(("code", "is_error", "failed"), [(0, False, False), (1, False, True)])
+@for_each("code,is_error,failed", [(0, False, False), (1, False, True), (0, True, True)])
 def test_an_action_of_openhands_is_its_tool(code: int, is_error: bool, failed: bool) -> None:
-    call = one_call(observed(code, is_error=is_error))
+    action = {"command": "cat notes", "is_input": False, "timeout": None}
+    output = {
+        "content": [{"type": "text", "text": "no such file"}],
+        "is_error": is_error,
+        "exit_code": code,
+        "metadata": {"exit_code": code, "working_dir": "/srv"},
+    }
+
+    (call,) = acted("TerminalAction", action, output)
 
     assert (call.name, call.arguments) == ("terminal", {"command": "cat notes"})
     assert str(call.result).startswith("no such file\n[Current working directory: /srv]")
     assert (call.error is not None) is failed
 
 
-def test_an_action_that_the_tool_refused_failed() -> None:
-    assert one_call(observed(0, is_error=True)).error
-
-
 def test_the_action_of_a_servers_tool_does_not_name_it() -> None:
-    action = {"data": ARGUMENTS, "kind": "MCPToolAction"}
-    trace = trace_of(
-        span(1, "DEFAULT", "conversation", parent=0),
-        span(2, "TOOL", "MCPToolAction", input={"action": action}, output={"content": []}),
-    )
-    assert trace.tool_calls == ()
+    assert acted("MCPToolAction", {"data": ARGUMENTS}, {"content": []}) == ()

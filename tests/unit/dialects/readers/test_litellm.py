@@ -80,7 +80,7 @@ def test_litellms_raw_request_has_the_calls_that_its_own_span_loses() -> None:
         }
         choices = repr([{"index": 0, "message": said}])
         raw = under("llm.openai.", id=f"r{number}", messages=repr(messages), choices=choices)
-        when = {"start": number, "end": number + 1}
+        when: dict[str, Any] = {"start": number, "end": number + 1}
         return (
             SpanSpec(attributes=under("gen_ai.", **outer), **when),
             SpanSpec(parent=number, attributes=raw, **when),

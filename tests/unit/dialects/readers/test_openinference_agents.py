@@ -40,7 +40,7 @@ def test_an_agent_has_its_own_name_not_its_random_id(key: str) -> None:
 
 
 def test_a_beeai_tool_has_its_own_arguments() -> None:
-    schema = {"type": "object", "properties": {"city": {}}}
+    schema: dict[str, Any] = {"type": "object", "properties": {"city": {}}}
     own = {
         "tool__description": "The weather.",
         "tool__json_schema": dump(schema),

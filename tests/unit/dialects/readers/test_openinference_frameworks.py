@@ -190,7 +190,7 @@ def test_smolagents_names_its_tools_on_the_agents_span() -> None:
 def test_an_event_of_a_beeai_tool_is_no_call_of_its_own() -> None:
     def tool(number: int, parent: int, name: str, **attributes: Any) -> SpanSpec:
         given = of("TOOL", input__value=dump({"input": ARGUMENTS, "options": None}), **attributes)
-        place = {"id": number, "parent": parent, "status": 2}
+        place: dict[str, Any] = {"id": number, "parent": parent, "status": 2}
         return SpanSpec(name=name, scope=SCOPE + "beeai", attributes=given, **place)
 
     trace = trace_of(

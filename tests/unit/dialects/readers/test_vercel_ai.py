@@ -1,49 +1,50 @@
 """The Vercel AI SDK."""
 
-from tests.support.dialect_spans import NAME, trace_of
+from typing import Any
+
+from tests.support.dialect_spans import NAME, trace_of, under
 from tests.support.openai_messages import assert_whole
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, compact, dump
 from tests.support.whole_traces import PROMPT, SCHEMA, assert_whole_turn, usages
 
+SPECIFIED = {"type": "function", "name": "get_weather", "parameters": SCHEMA}
+CALLED = {"toolCallType": "function", "toolCallId": "c1", "toolName": "get_weather"}
+CALLS = dump([{**CALLED, "args": dump(ARGUMENTS)}])
+
+
+def ai(operation: str, **own: Any) -> dict[str, Any]:
+    return under("ai.", operationId=f"ai.{operation}", **own)
+
+
+def generate(**own: Any) -> dict[str, Any]:
+    return ai("generateText.doGenerate", **own)
+
+
+SIDES = {"toolCall__args": dump(ARGUMENTS), "toolCall__result": dump(RESULT)}
+TOOL = ai("toolCall", toolCall__name="get_weather", toolCall__id="c1", **SIDES)
+
 
 def test_vercel_version_4_names() -> None:
-    call = {"toolCallType": "function", "toolCallId": "c1", "toolName": "get_weather"}
-    usage = {"ai.usage.promptTokens": 7, "ai.usage.completionTokens": 2}
+    usage = {"usage__promptTokens": 7, "usage__completionTokens": 2}
+    sums = {"usage__promptTokens": 14, "usage__completionTokens": 4}
     ask = dump([{"role": "user", "content": [{"type": "text", "text": QUESTION}]}])
+    telemetry = {
+        "telemetry__functionId": "weather-agent",
+        "telemetry__metadata__sessionId": "s-1",
+    }
+    first = {"prompt__format": "prompt", "prompt__tools": [dump(SPECIFIED)]}
+    root = ai(
+        "generateText",
+        prompt=dump({"prompt": QUESTION}),
+        response__text=ANSWER,
+        **telemetry,
+        **sums,
+    )
     trace = trace_of(
-        {
-            NAME: "ai.generateText",
-            "ai.operationId": "ai.generateText",
-            "ai.telemetry.functionId": "weather-agent",
-            "ai.telemetry.metadata.sessionId": "s-1",
-            "ai.prompt": dump({"prompt": QUESTION}),
-            "ai.response.text": ANSWER,
-            "ai.usage.promptTokens": 14,
-            "ai.usage.completionTokens": 4,
-        },
-        {
-            "ai.operationId": "ai.generateText.doGenerate",
-            "ai.prompt.format": "prompt",
-            "ai.prompt.messages": ask,
-            "ai.prompt.tools": [
-                dump({"type": "function", "name": "get_weather", "parameters": {}})
-            ],
-            "ai.response.toolCalls": dump([{**call, "args": dump(ARGUMENTS)}]),
-            **usage,
-        },
-        {
-            "ai.operationId": "ai.toolCall",
-            "ai.toolCall.name": "get_weather",
-            "ai.toolCall.id": "c1",
-            "ai.toolCall.args": dump(ARGUMENTS),
-            "ai.toolCall.result": dump(RESULT),
-        },
-        {
-            "ai.operationId": "ai.generateText.doGenerate",
-            "ai.prompt.messages": ask,
-            "ai.response.text": ANSWER,
-            **usage,
-        },
+        {NAME: "ai.generateText", **root},
+        generate(prompt__messages=ask, response__toolCalls=CALLS, **first, **usage),
+        TOOL,
+        generate(prompt__messages=ask, response__text=ANSWER, **usage),
     )
 
     assert_whole(trace)
@@ -53,52 +54,24 @@ def test_vercel_version_4_names() -> None:
 
 def test_a_whole_trace_of_vercel_v4() -> None:
     one, two = usages("ai.usage.", "promptTokens", "completionTokens")
-    tool = {"type": "function", "name": "get_weather", "parameters": SCHEMA}
-    call = {
-        "toolCallType": "function",
-        "toolCallId": "c1",
-        "toolName": "get_weather",
-        "args": dump(ARGUMENTS),
-    }
+    sent = {"prompt__messages": dump(PROMPT), "prompt__tools": [dump(SPECIFIED)]}
+    asked = dump({"system": "Be brief.", "prompt": QUESTION})
     assert_whole_turn(
         scope="ai",
-        root={
-            "ai.operationId": "ai.generateText",
-            "ai.telemetry.functionId": "helper",
-            "ai.prompt": dump({"system": "Be brief.", "prompt": QUESTION}),
-            "ai.usage.promptTokens": 250,
-        },
-        first={
-            "ai.operationId": "ai.generateText.doGenerate",
-            "ai.prompt.messages": dump(PROMPT),
-            "ai.prompt.tools": [dump(tool)],
-            "ai.response.toolCalls": dump([call]),
-            **one,
-        },
-        tool={
-            "ai.operationId": "ai.toolCall",
-            "ai.toolCall.name": "get_weather",
-            "ai.toolCall.id": "c1",
-            "ai.toolCall.args": dump(ARGUMENTS),
-            "ai.toolCall.result": dump(RESULT),
-        },
-        last={"ai.operationId": "ai.generateText.doGenerate", "ai.response.text": ANSWER, **two},
+        root=ai(
+            "generateText", telemetry__functionId="helper", prompt=asked, usage__promptTokens=250
+        ),
+        first={**generate(**sent, response__toolCalls=CALLS), **one},
+        tool=TOOL,
+        last={**generate(response__text=ANSWER), **two},
     )
 
 
 def test_what_it_renames_in_the_ai_sdks_spans() -> None:
-    chat = {
-        "ai.operationId": "ai.generateText.doGenerate",
-        "llm.request.functions.0.name": "get_weather",
-    }
-    tool = {
-        "ai.operationId": "ai.toolCall",
-        "ai.toolCall.name": "get_weather",
-        "traceloop.entity.input": compact(ARGUMENTS),
-        "traceloop.entity.output": compact(RESULT),
-    }
+    sides = under("traceloop.entity.", input=compact(ARGUMENTS), output=compact(RESULT))
+    offering = {**generate(), "llm.request.functions.0.name": "get_weather"}
 
-    trace = trace_of({}, chat, tool)
+    trace = trace_of({}, offering, {**ai("toolCall", toolCall__name="get_weather"), **sides})
 
     assert [offered.name for offered in trace.tools_offered] == ["get_weather"]
     assert [(c.arguments, c.result) for c in trace.tool_calls] == [(ARGUMENTS, RESULT)]

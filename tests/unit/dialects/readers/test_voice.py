@@ -62,7 +62,8 @@ def test_livekit_names_tools_by_keys_of_its_own(pii: str, failed: bool) -> None:
 def within(number: int, parent: int, given: dict[str, Any], end: int = 0) -> SpanSpec:
     own = {key: value for key, value in given.items() if key != NAME}
     start = number * 10
-    place = {"id": number, "parent": parent, "start": start, "end": end or start + 5}
+    end = end or start + 5
+    place: dict[str, Any] = {"id": number, "parent": parent, "start": start, "end": end}
     return SpanSpec(name=given[NAME], attributes=own, scope="pipecat.turn", **place)
 
 
