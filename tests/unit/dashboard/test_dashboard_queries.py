@@ -9,7 +9,7 @@ import yaml
 
 from collector.slo import expressions as promql
 from scripts.dashboard.promql import AGENT, chosen
-from tests.support.dashboard_panels import Target, misfits, targets
+from tests.support.dashboard_panels import Target, targets
 from tests.support.declared_families import declared_families
 from tests.support.promtool import run
 from tests.support.table import for_each
@@ -104,20 +104,3 @@ def test_what_alerts_ask_is_what_the_panels_show() -> None:
         chosen(promql.SCORING_AGE, ("job",)),
         chosen(promql.SCORE_AGE, ("job", "service")),
     } <= shown
-
-
-@pytest.mark.parametrize(
-    ("unit", "good", "bad"),
-    [
-        ("percentunit", 0.5, 50.0),
-        ("s", 300.0, 300_000.0),
-        ("dateTimeAsIso", 1_790_000_000_000.0, 1_790_000_000.0),
-        ("bytes", 0.0, -1.0),
-        ("currencyUSD", 2.5, -0.1),
-    ],
-)
-def test_a_value_that_its_unit_cannot_mean_is_found(unit: str, good: float, bad: float) -> None:
-    target = Target(panel="any", expr="x", unit=unit, is_table=False)
-
-    assert misfits(target, [({}, [(1_790_000_000.0, good)])]) == []
-    assert len(misfits(target, [({}, [(1_790_000_000.0, bad)])])) == 1

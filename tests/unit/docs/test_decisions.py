@@ -14,6 +14,4 @@ def test_every_decision_stands_in_the_index_under_its_heading() -> None:
         for path in FOLDER.glob("0*.md")
     ]
 
-    assert sorted(listed, key=lambda entry: entry[1]) == sorted(
-        headings, key=lambda entry: entry[1]
-    )
+    assert sorted(listed) == sorted(headings)

@@ -4,12 +4,12 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from collector.config.load import load
+from evaluators.expectations import Expectation
 from evaluators.registry import Registry
 from scripts.docs import ROOT
 from tests.support.command import spanwise
@@ -52,9 +52,7 @@ def test_its_expectations_are_met_by_the_recording_that_they_are_about(folder: P
     done = spanwise(*words, "--format", "jsonl", cwd=folder)
 
     assert done.code == 0, done.err
-    signals: list[dict[str, Any]] = [
-        json.loads(line) for line in done.out.splitlines() if line.startswith("{")
-    ]
+    signals = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
     found = {each["evaluator"]: each["score"] for each in signals if each["scope"] == "trace"}
     assert found["regex"] == found["contains"] == found["tool_expectations"] == 1.0
     assert found["exact_match"] == 0.0
@@ -75,11 +73,7 @@ def test_an_answer_that_differs_fails_the_command(folder: Path) -> None:
 
 
 def test_every_field_of_an_expectation_and_its_evaluators_are_named() -> None:
-    from evaluators.expectations import Expectation  # noqa: PLC0415 - what it checks
-
-    fields = {each for each in Expectation.__struct_fields__ if each != "match"}
-    named = set(re.findall(r"`(\w+)`", PAGE))
-
-    assert fields <= named
     linked = set(re.findall(r"\[`(\w+)`\]\(evaluators\.md#", PAGE))
+
+    assert set(Expectation.__struct_fields__) <= set(re.findall(r"`(\w+)`", PAGE))
     assert linked <= {spec.name for spec in Registry.discover()}

@@ -46,31 +46,21 @@ def test_every_pattern_and_every_test_of_the_table_exists() -> None:
     assert json.loads((ROOT / RECORD).read_text()).keys() <= GROUPS.keys()
 
 
-def test_a_change_of_any_guarded_file_makes_its_group_due_and_no_other(tree: Path) -> None:
-    assert changed(tree) == []
+def test_a_group_is_due_once_a_guarded_file_changes_comes_goes_or_is_renamed(tree: Path) -> None:
     for name, files in FILES.items():
         for each in files:
             (tree / each).write_text("changed")
             assert changed(tree) == [name], each
             (tree / each).write_text(each)
-    assert changed(tree) == []
-
-
-def test_a_file_that_comes_goes_or_is_renamed_does_too(tree: Path) -> None:
+            assert changed(tree) == []
     file = tree / "locks" / "first.lock"
     added = file.with_name("another.lock")
     added.write_text("")
     assert changed(tree) == [ONE]
-    added.unlink()
-    assert changed(tree) == []
     file.rename(added)
     assert changed(tree) == [ONE]
-
-
-def test_a_group_that_never_passed_is_due(tree: Path) -> None:
     (tree / RECORD).write_text("{}")
-
-    assert changed(tree) == [ONE, OTHER]
+    assert changed(tree) == [ONE, OTHER], "a group that never passed"
 
 
 def test_only_the_command_that_says_so_leaves_groups_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +85,6 @@ def test_what_is_left_out_is_the_groups_tests_alone() -> None:
 
 
 Outcome = Literal["passed", "failed", "skipped"]
-Phase = Literal["call", "teardown"]
 
 
 def test_a_group_has_passed_when_its_last_test_ends_and_no_test_of_it_failed_or_was_skipped() -> (
@@ -117,9 +106,10 @@ def test_a_group_has_passed_when_its_last_test_ends_and_no_test_of_it_failed_or_
 
     for test, outcome in outcomes:
         assert said == []
-        results: Sequence[tuple[Phase, Outcome]] = (("call", outcome), ("teardown", "passed"))
-        for phase, result in results:
-            report = pytest.TestReport(test, ("", None, ""), {}, result, None, phase)
+        for report in (
+            pytest.TestReport(test, ("", None, ""), {}, outcome, None, "call"),
+            pytest.TestReport(test, ("", None, ""), {}, "passed", None, "teardown"),
+        ):
             reports.pytest_runtest_logreport(report)
 
     assert said == ["image"]

@@ -30,16 +30,8 @@ def families() -> set[str]:
     return {f"{each.name}{SUFFIX.get(each.type, '')}" for each in registry.collect()}
 
 
-def test_every_metric_is_explained() -> None:
-    named = set(re.findall(r"spanwise_[a-z_]+", PAGE))
-
-    assert families() - named == set()
-
-
-def test_no_metric_is_explained_that_does_not_exist() -> None:
-    named = set(re.findall(r"spanwise_[a-z_]+", PAGE))
-
-    assert named - families() == set()
+def test_every_metric_is_explained_and_no_other() -> None:
+    assert set(re.findall(r"spanwise_[a-z_]+", PAGE)) == families()
 
 
 def test_every_test_that_the_page_names_is_there() -> None:

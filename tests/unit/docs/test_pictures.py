@@ -1,8 +1,7 @@
 """Every page of an agent or a framework that has a recording shows a small picture of its trace."""
 
 import re
-
-import pytest
+from pathlib import Path
 
 from scripts.doc_pictures import FOLDER, WIDTH, shown
 from scripts.frameworks import ROOT, frameworks
@@ -11,12 +10,10 @@ from tests.support.table import for_each
 
 FOLDER_SIZE = 2_200_000
 """Bytes: every clone has them; about 58 KB for each page of a framework or an agent."""
-IMAGE = re.compile(r"!\[([^\]]*)\]\(\.\./pictures/([\w-]+)\.webp\)")
-SHOWN = re.compile(r"!\[([^\]]*)\]\(([\w/-]+\.webp)\)")
+SHOWN = re.compile(r"!\[([^\]]*)\]\(([\w./-]+\.webp)\)")
+DOCS = ROOT / "docs"
 PAGES = {
-    path.stem: path
-    for folder in ("agents", "frameworks")
-    for path in (ROOT / "docs" / folder).glob("*.md")
+    path.stem: path for folder in ("agents", "frameworks") for path in (DOCS / folder).glob("*.md")
 }
 WANTED = sorted(shown())
 
@@ -26,30 +23,35 @@ def test_every_framework_and_agents_with_examples_are_among_them() -> None:
 
 
 @for_each("name", WANTED)
-def test_a_page_with_a_recording_shows_its_picture_and_says_what_is_on_it(name: str) -> None:
-    ((alt, picture),) = IMAGE.findall(PAGES[name].read_text("utf-8"))
+def test_a_page_with_a_recording_shows_its_picture_as_wide_as_all(name: str) -> None:
+    made = assert_shown(PAGES[name], FOLDER / f"{name}.webp", "doc_pictures")
 
-    assert picture == name, "python -m scripts.doc_pictures"
-    assert len(alt.split()) > 8
-
-
-@for_each("name", WANTED)
-def test_a_picture_is_small_and_as_wide_as_all(name: str) -> None:
-    made = (FOLDER / f"{name}.webp").read_bytes()
-
-    assert len(made) <= SIZE
     assert (made[:4], made[8:12]) == (b"RIFF", b"WEBP")
     assert width_of(made) == WIDTH
 
 
-@pytest.mark.parametrize("name", ["phoenix", "mlflow"])
-def test_the_page_of_a_tool_shows_its_scores_in_the_real_tool(name: str) -> None:
-    page = (ROOT / "docs" / "outlets" / f"{name}.md").read_text("utf-8")
-    ((alt, picture),) = re.findall(r"!\[([^\]]*)\]\((pictures/[\w-]+\.webp)\)", page)
+@for_each(
+    "page,picture,script",
+    [
+        ("outlets/phoenix.md", "outlets/pictures/phoenix.webp", "outlet_pictures"),
+        ("outlets/mlflow.md", "outlets/pictures/mlflow.webp", "outlet_pictures"),
+        ("forwarding.md", "pictures/front/forwarding.webp", "forward_picture"),
+        ("index.md", "pictures/front/agent.webp", "front_picture"),
+    ],
+)
+def test_a_page_of_its_own_shows_its_picture(page: str, picture: str, script: str) -> None:
+    assert_shown(DOCS / page, DOCS / picture, script)
 
-    assert picture == f"pictures/{name}.webp", "python -m scripts.outlet_pictures"
-    assert len((ROOT / "docs" / "outlets" / picture).read_bytes()) <= SIZE
+
+def assert_shown(page: Path, picture: Path, script: str) -> bytes:
+    """The page's one picture, which is small and whose text says what is on it."""
+    ((alt, shown),) = SHOWN.findall(page.read_text("utf-8"))
+
+    assert (page.parent / shown).resolve() == picture, f"python -m scripts.{script}"
     assert len(alt.split()) > 8
+    made = picture.read_bytes()
+    assert len(made) <= SIZE
+    return made
 
 
 def width_of(webp: bytes) -> int:
@@ -67,21 +69,9 @@ def test_there_is_no_picture_that_no_page_shows_and_together_they_are_small() ->
     assert sum(kept.values()) <= FOLDER_SIZE
 
 
-def test_the_page_of_forwarding_shows_the_table_of_health() -> None:
-    page = (ROOT / "docs" / "forwarding.md").read_text("utf-8")
-    ((alt, picture),) = SHOWN.findall(page)
-
-    assert len((ROOT / "docs" / picture).read_bytes()) <= SIZE, "python -m scripts.forward_picture"
-    assert len(alt.split()) > 8
-
-
-def test_the_first_page_shows_the_three_commands_and_a_picture() -> None:
-    page = (ROOT / "docs" / "index.md").read_text("utf-8")
-    readme = (ROOT / "README.md").read_text("utf-8")
-    ((alt, picture),) = SHOWN.findall(page)
+def test_the_first_page_shows_the_three_commands() -> None:
+    page = (DOCS / "index.md").read_text("utf-8")
     (commands,) = re.findall(r"```sh\n(make run.*?)```", page, re.DOTALL)
 
     assert len(commands.splitlines()) == 3
-    assert commands in readme
-    assert len((ROOT / "docs" / picture).read_bytes()) <= SIZE, "python -m scripts.front_picture"
-    assert len(alt.split()) > 8
+    assert commands in (ROOT / "README.md").read_text("utf-8")

@@ -21,26 +21,6 @@ def test_every_port_says_who_may_reach_it(port: str) -> None:
     assert re.search(rf"^\| {port} \(`[\w.]+`\) \| [^|]+ \| [^|]{{20,}} \|$", PAGE, re.MULTILINE)
 
 
-@for_each(
-    "subject",
-    [
-        "Threat model",
-        "What is trusted",
-        "What a token does not promise",
-        "Limits",
-        "## Redaction",
-        "redaction.patterns",
-        "receiver.max_request",
-        "windows.memory",
-        "fairness.share",
-        "Origin",
-        "data_dir",
-    ],
-)
-def test_the_page_speaks_of(subject: str) -> None:
-    assert subject in PAGE
-
-
 def test_every_row_of_the_limits_is_read() -> None:
     lines = [each for each in LIMITS.splitlines() if each.startswith("| ")]
 

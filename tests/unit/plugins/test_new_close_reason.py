@@ -38,11 +38,6 @@ def undocumented(reasons: Collection[str], metric: str) -> set[str]:
     return set(reasons) - set(re.findall(r"`([a-z_]+)`", rows[0]))
 
 
-def unpublished(reasons: Collection[str]) -> set[str]:
-    """The reasons that the schema of signals does not list."""
-    return set(reasons) - set(SCHEMA["properties"]["closed"]["enum"])
-
-
 def words_of(record: type[Any]) -> set[str]:
     """The reasons that the record's field `closed` may hold."""
     hint = get_type_hints(record)["closed"]
@@ -50,20 +45,10 @@ def words_of(record: type[Any]) -> set[str]:
     return {word for word in words if isinstance(word, str)}
 
 
-def test_every_reason_of_a_trace_stands_in_docs_and_schema() -> None:
+def test_every_reason_stands_in_docs_and_schema() -> None:
     assert undocumented(OF_A_TRACE, "traces_closed_total") == set()
-    assert unpublished(OF_A_TRACE) == set()
-
-
-def test_every_reason_of_a_session_stands_in_docs_and_schema() -> None:
     assert undocumented(OF_A_SESSION, "sessions_closed_total") == set()
-    assert unpublished(OF_A_SESSION) == set()
-
-
-def test_a_forgotten_place_is_named() -> None:
-    assert undocumented([*OF_A_TRACE, REASON], "traces_closed_total") == {REASON}
-    assert undocumented([*OF_A_SESSION, REASON], "sessions_closed_total") == {REASON}
-    assert unpublished([*OF_A_TRACE, *OF_A_SESSION, REASON]) == {REASON}
+    assert {*OF_A_TRACE, *OF_A_SESSION} <= set(SCHEMA["properties"]["closed"]["enum"])
 
 
 def test_records_take_the_words_from_the_two_lists() -> None:
