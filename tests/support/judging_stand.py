@@ -1,7 +1,8 @@
 """The judging room over a log of the tests, with judges that a test decides."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 
 from collector.base.telemetry import Telemetry
 from collector.config.tree import JudgeConfig
@@ -127,6 +128,15 @@ class Stand:
             service="bot", session_id="s-1", closed="idle", traces=offsets, digest=digest, due=due
         )
         self.log.append(TRACES, encode(record), key=KEY)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """While the room runs, for ten seconds at most."""
+        stopping = asyncio.Event()
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            group.create_task(self.room.run(stopping))
+            yield
+            stopping.set()
 
     async def drain(self) -> None:
         async with self.room.standing():

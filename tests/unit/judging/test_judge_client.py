@@ -1,8 +1,7 @@
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from collector.judging.judge_client import BudgetGate, JudgeClientPool
 from collector.judging.port import CallFinished, FromJudge, ReserveBudget, SessionJob
 from evaluators import Judge, Score, Session, evaluator
 from evaluators.declare import declared
-from evaluators.judging.answers import read_object
 from evaluators.judging.embedding import Embedded
 from evaluators.judging.judge import judge_trace
 from evaluators.judging.prompt import Answer, JudgeError, Prompt
@@ -32,73 +30,69 @@ PROMPT = Prompt(name="p", system="s", user="u", schema=None, digest="d")
 class FakeProvider:
     """Fails with the given types in turn, then answers."""
 
-    def __init__(
-        self,
-        *failures: str,
-        retry_after: float | None = None,
-        text: str = "yes",
-        passing: bool | None = None,
-    ) -> None:
+    def __init__(self, *failures: str, text: str = "yes", **error: Any) -> None:
         self.failures = list(failures)
-        self.passing = passing
+        self.error = error
         self.last: list[bool] = []
-        self.retry_after = retry_after
-        self.asked = 0
         self.text = text
+
+    @property
+    def asked(self) -> int:
+        return len(self.last)
 
     def ceiling(self, prompt: Prompt, model: str) -> float:
         return 0.25
 
     async def ask(self, prompt: Prompt, *, model: str, is_last: bool) -> Answer:
-        self.asked += 1
         self.last.append(is_last)
         if self.failures and prompt.name != "other":
-            kind = self.failures.pop(0)
-            raise JudgeError(
-                type=kind, message="no", retry_after=self.retry_after, passing=self.passing
-            )
+            raise JudgeError(type=self.failures.pop(0), message="no", **self.error)
         return Answer(text=self.text, model=model, input_tokens=1, output_tokens=1, cost_usd=0.1)
 
 
-OPENED: list[AnswerCache] = []
-"""The caches of a test's stands."""
+class FakeVectors:
+    """Vectors of one number, its text's length."""
 
+    model = "vectors"
 
-@pytest.fixture(autouse=True)
-def every_cache_is_closed() -> Iterator[None]:
-    """From Python 3.13 on a connection of SQLite that is left open warns."""
-    yield
-    while OPENED:
-        OPENED.pop().close()
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def ceiling(self, texts: Sequence[str]) -> float:
+        return 0.25
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        self.asked.append(tuple(texts))
+        vectors = tuple((len(text) / 3,) for text in texts)
+        return Embedded(vectors=vectors, input_tokens=3 * len(texts), cost_usd=0.1 * len(texts))
 
 
 class Stand:
     """An asker whose main process grants all, or nothing."""
 
-    def __init__(
-        self,
-        folder: Path,
-        provider: FakeProvider,
-        *,
-        grants: bool = True,
-        vectors: FakeVectors | None = None,
-    ) -> None:
+    def __init__(self, cache: AnswerCache) -> None:
+        self.provider = FakeProvider()
+        self.vectors = FakeVectors()
         self.sent: list[FromJudge] = []
         self.pauses: list[float] = []
-        self.grants = grants
+        self.grants = True
         self.gate = BudgetGate(self._send)
-        cache = AnswerCache(folder, 1 << 20)
-        OPENED.append(cache)
+        self.chance = 0.0
         self.clients = JudgeClientPool(
-            provider=provider,
+            provider=self.provider,
             gate=self.gate,
             cache=cache,
             judge=JudgeConfig(model="m", attempts=3),
-            vectors=vectors,
+            vectors=self.vectors,
             sleep=self._pause,
             chance=lambda: self.chance,
         )
-        self.chance = 0.0
+
+    async def ask(self, prompt: Prompt = PROMPT, *, of: str = "me") -> Answer:
+        return await self.clients.for_subject(of, 7)(prompt, model=None)
+
+    async def embed(self, *texts: str, of: str = "me") -> Embedded:
+        return await self.clients.for_subject(of, 7).embed(texts)
 
     def _send(self, frame: FromJudge) -> None:
         self.sent.append(frame)
@@ -110,8 +104,18 @@ class Stand:
         self.pauses.append(seconds)
 
     @property
+    def finished(self) -> list[CallFinished]:
+        return [each for each in self.sent if isinstance(each, CallFinished)]
+
+    @property
     def results(self) -> list[str]:
-        return [each.result for each in self.sent if isinstance(each, CallFinished)]
+        return [each.result for each in self.finished]
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Iterator[Stand]:
+    with closing(AnswerCache(tmp_path, 1 << 20)) as cache:
+        yield Stand(cache)
 
 
 @dataclass(frozen=True)
@@ -157,13 +161,13 @@ ASKED: Mapping[str, Asked] = {
 
 
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
-async def test_a_question_is_asked_again_where_that_may_help(tmp_path: Path, asked: Asked) -> None:
-    provider = FakeProvider(*asked.fails, **asked.more)
-    stand = Stand(tmp_path, provider, grants=asked.grants)
-    stand.chance = asked.chance
+async def test_a_question_is_asked_again_where_that_may_help(stand: Stand, asked: Asked) -> None:
+    provider = stand.provider
+    provider.failures, provider.error = [*asked.fails], {**asked.more}
+    stand.grants, stand.chance = asked.grants, asked.chance
 
     try:
-        answer = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
+        answer = await stand.ask()
         found = None if answer.text == "yes" else answer.text
     except JudgeError as error:
         found = error.type
@@ -177,164 +181,116 @@ async def test_a_question_is_asked_again_where_that_may_help(tmp_path: Path, ask
 
 @pytest.mark.parametrize(("kind", "most"), [("provider_error", 12), ("timeout", 3)])
 async def test_a_provider_that_answers_others_is_asked_on_within_bounds(
-    tmp_path: Path, kind: str, most: int
+    stand: Stand, kind: str, most: int
 ) -> None:
     """A timeout may be the prompt's own, and costs a place for long."""
-    provider = FakeProvider(*[kind] * 99, passing=True)
-    stand = Stand(tmp_path, provider)
+    stand.provider.failures, stand.provider.error = [kind] * 99, {"passing": True}
     other = replace(PROMPT, name="other", digest="e")
 
     async def answer_another(_: float) -> None:
         stand.pauses.append(0.0)
         if len(stand.pauses) == 1:
-            await stand.clients.for_subject("another", 8)(other, model=None)
+            await stand.ask(other, of="another")
 
     stand.clients.sleep = answer_another
     with pytest.raises(JudgeError):
-        await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    assert provider.asked == most + 1
+        await stand.ask()
+    assert stand.provider.asked == most + 1
 
 
-async def test_an_answer_that_is_billed_and_cannot_be_used_counts_as_spent(tmp_path: Path) -> None:
-    class Cut(FakeProvider):
-        async def ask(self, prompt: Prompt, *, model: str, is_last: bool) -> Answer:
-            raise JudgeError(type="provider_error", message="cut", billed=True)
-
-    stand = Stand(tmp_path, Cut())
+async def test_an_answer_that_is_billed_and_cannot_be_used_counts_as_spent(stand: Stand) -> None:
+    stand.provider.failures, stand.provider.error = ["provider_error"], {"billed": True}
     with pytest.raises(JudgeError):
-        await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    (finished,) = [each for each in stand.sent if isinstance(each, CallFinished)]
-    assert finished.keep_reservation
+        await stand.ask()
+    assert [each.keep_reservation for each in stand.finished] == [True]
 
 
 @pytest.mark.parametrize("owner", ["me", "another"])
-async def test_an_answer_that_cannot_be_read_is_never_kept(tmp_path: Path, owner: str) -> None:
+async def test_an_answer_that_cannot_be_read_is_paid_for_and_never_kept(
+    stand: Stand, owner: str
+) -> None:
     """Else every later run would fail of an answer that a model gave once."""
-    provider = FakeProvider(text="rubbish")
-    stand = Stand(tmp_path, provider)
+    stand.provider.text = "rubbish"
     prompt = replace(PROMPT, read=json.loads)
-    await stand.clients.for_subject("me", 7)(prompt, model=None)
+    await stand.ask(prompt)
     stand.clients.written("me")
-    provider.text = "1"
+    stand.provider.text = "1"
 
-    again = await stand.clients.for_subject(owner, 8)(prompt, model=None)
+    again = await stand.ask(prompt, of=owner)
 
-    assert (again.text, again.cached, provider.asked) == ("1", False, 2)
-    assert stand.results == ["parse_error", "ok"]
+    assert (again.text, again.cached, stand.provider.asked) == ("1", False, 2)
+    assert [(each.result, each.usd) for each in stand.finished] == [
+        ("parse_error", 0.1),
+        ("ok", 0.1),
+    ]
 
 
-async def test_a_kept_answer_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
+async def test_a_kept_answer_that_cannot_be_read_is_asked_for_again(stand: Stand) -> None:
     """An older version kept it."""
-    provider = FakeProvider(text="rubbish")
-    stand = Stand(tmp_path, provider)
-    await stand.clients.for_subject("me", 7)(PROMPT, model=None)
+    stand.provider.text = "rubbish"
+    await stand.ask()
     stand.clients.written("me")
-    provider.text = "1"
+    stand.provider.text = "1"
 
-    again = await stand.clients.for_subject("me", 8)(replace(PROMPT, read=json.loads), model=None)
+    again = await stand.ask(replace(PROMPT, read=json.loads))
 
-    assert (again.text, provider.asked) == ("1", 2)
+    assert (again.text, stand.provider.asked) == ("1", 2)
 
 
-async def test_an_answer_is_paid_once(tmp_path: Path) -> None:
-    provider = FakeProvider()
-    stand = Stand(tmp_path, provider)
-    first = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    after_a_crash = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    another = await stand.clients.for_subject("another", 7)(PROMPT, model=None)
-    assert provider.asked == 1
+async def test_an_answer_is_paid_once(stand: Stand) -> None:
+    first, after_a_crash = await stand.ask(), await stand.ask()
+    another = await stand.ask(of="another")
+    assert stand.provider.asked == 1
     assert (first.cost_usd, after_a_crash.cost_usd, another.cost_usd) == (0.1, 0.1, 0.0)
     assert (first.cached, after_a_crash.cached, another.cached) == (False, False, True)
 
     stand.clients.written("me")
-    later = await stand.clients.for_subject("me", 7)(PROMPT, model=None)
-    assert later.cached
+    assert (await stand.ask()).cached
 
 
-async def test_an_answer_that_cannot_be_read_is_paid_for_and_counted_as_such(
-    tmp_path: Path,
-) -> None:
-    prompt = replace(PROMPT, read=read_object)
-    stand = Stand(tmp_path, FakeProvider())
-    answer = await stand.clients.for_subject("me", 7)(prompt, model=None)
-    assert answer.text == "yes"
-    (finished,) = [each for each in stand.sent if isinstance(each, CallFinished)]
-    assert (finished.result, finished.usd) == ("parse_error", 0.1)
-
-
-async def test_an_answer_that_is_scored_is_no_parse_error_and_is_cached(tmp_path: Path) -> None:
+async def test_an_answer_that_is_scored_is_no_parse_error_and_is_cached(stand: Stand) -> None:
     """A rubric judge that is asked alone may answer without its key, in prose."""
-    provider = FakeProvider(text="Score: 0.75")
-    stand = Stand(tmp_path, provider)
+    stand.provider.text = "Score: 0.75"
     rubric = rubric_judge("tone", "Is the tone kind?", "trace", 0.5)
     due = (Configured(spec=rubric, options={}, threshold=0.5, options_digest=""),)
     for owner in ("me", "you"):
-        verdict = await judge_trace(
-            due,
-            a_trace(),
-            stand.clients.for_subject(owner, 7),
-            calls="shared",
-            max_prompt=24_000,
-        )
+        ask = stand.clients.for_subject(owner, 7)
+        verdict = await judge_trace(due, a_trace(), ask, calls="shared", max_prompt=24_000)
         assert [each.score for each in verdict.outcomes] == [0.75]
         stand.clients.written(owner)
 
     assert stand.results == ["ok"]
-    assert provider.asked == 1
+    assert stand.provider.asked == 1
 
 
-class FakeVectors:
-    """Vectors of one number, its text's length."""
-
-    model = "vectors"
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, ...]] = []
-
-    def ceiling(self, texts: Sequence[str]) -> float:
-        return 0.25
-
-    async def embed(self, texts: Sequence[str]) -> Embedded:
-        self.asked.append(tuple(texts))
-        vectors = tuple((len(text) / 3,) for text in texts)
-        return Embedded(vectors=vectors, input_tokens=3 * len(texts), cost_usd=0.1 * len(texts))
-
-
-async def test_a_text_is_embedded_once_and_its_vector_stays_the_same(tmp_path: Path) -> None:
-    vectors = FakeVectors()
-    stand = Stand(tmp_path, FakeProvider(), vectors=vectors)
-    first = await stand.clients.for_subject("me", 7).embed(["a", "bb"])
+async def test_a_text_is_embedded_once_and_its_vector_stays_the_same(stand: Stand) -> None:
+    first, after_a_crash = await stand.embed("a", "bb"), await stand.embed("a", "bb")
     stand.clients.written("me")
-    second = await stand.clients.for_subject("you", 7).embed(["ccc", "bb"])
-    third = await stand.clients.for_subject("they", 7).embed(["bb", "a"])
+    second = await stand.embed("ccc", "bb", of="you")
+    third = await stand.embed("bb", "a", of="they")
 
-    assert vectors.asked == [("a", "bb"), ("ccc",)]
+    assert stand.vectors.asked == [("a", "bb"), ("ccc",)]
     assert [list(each) for each in second.vectors] == [[1.0], list(first.vectors[1])]
-    assert (first.input_tokens, first.cost_usd, first.cached) == (6, pytest.approx(0.2), False)
-    assert (second.input_tokens, second.cost_usd, second.cached) == (3, pytest.approx(0.1), False)
-    assert (third.input_tokens, third.cost_usd, third.cached) == (0, 0, True)
+    for found, tokens, usd, is_cached in (
+        (first, 6, 0.2, False),
+        (after_a_crash, 6, 0.2, False),
+        (second, 3, 0.1, False),
+        (third, 0, 0, True),
+    ):
+        assert (found.input_tokens, found.cached) == (tokens, is_cached)
+        assert found.cost_usd == pytest.approx(usd)
     assert stand.results == ["ok", "ok"]
 
 
-async def test_own_vectors_from_before_a_crash_cost_what_they_cost(tmp_path: Path) -> None:
-    vectors = FakeVectors()
-    stand = Stand(tmp_path, FakeProvider(), vectors=vectors)
-    await stand.clients.for_subject("me", 7).embed(["a"])
-    again = await stand.clients.for_subject("me", 7).embed(["a"])
-    assert len(vectors.asked) == 1
-    assert (again.cost_usd, again.cached) == (pytest.approx(0.1), False)
-
-
-async def test_no_vectors_beyond_the_budget(tmp_path: Path) -> None:
-    vectors = FakeVectors()
-    stand = Stand(tmp_path, FakeProvider(), vectors=vectors, grants=False)
+async def test_no_vectors_beyond_the_budget(stand: Stand) -> None:
+    stand.grants = False
     with pytest.raises(JudgeError) as caught:
-        await stand.clients.for_subject("me", 7).embed(["a"])
+        await stand.embed("a")
     assert caught.value.type == "budget"
-    assert not vectors.asked
+    assert not stand.vectors.asked
 
 
-async def test_a_session_evaluator_that_asks_a_judge_sees_the_turns(tmp_path: Path) -> None:
+async def test_a_session_evaluator_that_asks_a_judge_sees_the_turns(stand: Stand) -> None:
     async def turns_seen(session: Session, *, judge: Judge) -> Score:
         await asyncio.sleep(0)
         return Score(value=1.0, metadata={"turns": [each.trace_id for each in session.turns]})
@@ -344,7 +300,6 @@ async def test_a_session_evaluator_that_asks_a_judge_sees_the_turns(tmp_path: Pa
     spec = replace(spec, method="custom")
     due = Configured(spec=spec, options={}, threshold=None, options_digest="")
     config = Config()
-    pool = Stand(tmp_path, FakeProvider()).clients
     job = SessionJob(
         id=1,
         owner="o",
@@ -356,6 +311,6 @@ async def test_a_session_evaluator_that_asks_a_judge_sees_the_turns(tmp_path: Pa
         turns=(a_turn("t-1", 1, {}), a_turn("t-2", 2, {})),
     )
 
-    done = await JudgeJobRunner(config, pool, [due], plan_settings(config)).run(job)
+    done = await JudgeJobRunner(config, stand.clients, [due], plan_settings(config)).run(job)
 
     assert [each.metadata for each in done.outcomes] == [{"turns": ["t-1", "t-2"]}]

@@ -1,18 +1,22 @@
 """The keeper of the judge process, over children that a test decides."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 import pytest
 
+from collector.base.clock import Clock
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Config
 from collector.judging import judge_process
 from collector.judging.budget import DAY, Budget
 from collector.judging.judge_process import JudgeProcess
 from collector.judging.port import JudgeLateError, ReserveBudget, TraceJob, encode
+from tests.support.counted import counted
 from tests.support.judging_stand import PLAN
 
 
@@ -55,32 +59,45 @@ class DyingChild:
         self.has_ended = True
 
 
+def judges_of(
+    config: Config, budget: Budget, *, clock: Clock = lambda: 1e9, **more: Any
+) -> JudgeProcess:
+    """One that starts a process again at once."""
+
+    async def at_once(_: float) -> None:
+        await asyncio.sleep(0)
+
+    telemetry = more.pop("telemetry", Telemetry())
+    return JudgeProcess(
+        config, budget=budget, telemetry=telemetry, clock=clock, sleep=at_once, **more
+    )
+
+
+def trace_job(number: int = 0) -> TraceJob:
+    return TraceJob(id=number, owner="o", service="desk", trace=msgspec.Raw(b"\x80"))
+
+
+@asynccontextmanager
+async def running(judges: JudgeProcess) -> AsyncGenerator[None]:
+    """While it runs, for twenty seconds at most."""
+    run = asyncio.ensure_future(judges.run())
+    try:
+        async with asyncio.timeout(20):
+            yield
+    finally:
+        run.cancel()
+
+
 async def test_three_deaths_on_a_subject_end_it_and_its_calls_count_as_spent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(judge_process, "Child", DyingChild)
     DyingChild.started = 0
     budget = Budget(usd_per_day=1.0, calls_per_minute=60)
-
-    async def at_once(_: float) -> None:
-        await asyncio.sleep(0)
-
-    judges = JudgeProcess(
-        Config(),
-        budget=budget,
-        telemetry=Telemetry(),
-        clock=lambda: 1e9,
-        judged=[each for each in PLAN.judged if each.spec.name == "helpfulness"],
-        sleep=at_once,
-    )
-    running = asyncio.ensure_future(judges.run())
-    try:
-        async with asyncio.timeout(5):
-            done = await judges.judge(
-                TraceJob(id=0, owner="o", service="s", trace=msgspec.Raw(b"\x80"))
-            )
-    finally:
-        running.cancel()
+    judged = [each for each in PLAN.judged if each.spec.name == "helpfulness"]
+    judges = judges_of(Config(), budget, judged=judged)
+    async with running(judges):
+        done = await judges.judge(trace_job())
     (outcome,) = done.outcomes
     assert outcome.error
     assert (outcome.error.type, "3 times" in outcome.error.message) == ("judge_died", True)
@@ -92,11 +109,10 @@ def test_the_budget_is_shown_from_the_start_and_begins_again_at_midnight() -> No
     now = [10.0]
     budget = Budget(usd_per_day=5.0, calls_per_minute=60)
     telemetry = Telemetry()
-    JudgeProcess(Config(), budget=budget, telemetry=telemetry, clock=lambda: now[0])
+    judges_of(Config(), budget, telemetry=telemetry, clock=lambda: now[0])
 
-    def shown(name: str) -> float | None:
-        labels = {"budget": "usd_per_day"}
-        return telemetry.registry.get_sample_value(f"spanwise_judge_budget_{name}_usd", labels)
+    def shown(name: str) -> float:
+        return counted(telemetry, f"judge_budget_{name}_usd", budget="usd_per_day")
 
     assert (shown("remaining"), shown("limit")) == (5.0, 5.0)
     budget.restore(5.0, "s", calls=1, usd=2.0, now=now[0])
@@ -112,7 +128,7 @@ def test_the_budget_is_shown_from_the_start_and_begins_again_at_midnight() -> No
 def test_a_budget_without_limit_is_not_shown() -> None:
     telemetry = Telemetry()
     budget = Budget(usd_per_day=None, calls_per_minute=60)
-    JudgeProcess(Config(), budget=budget, telemetry=telemetry, clock=lambda: 1.0)
+    judges_of(Config(), budget, telemetry=telemetry)
 
     assert b"judge_budget_limit_usd{" not in telemetry.exposition("")[0]
 
@@ -138,13 +154,10 @@ async def test_a_job_that_waits_for_budget_does_not_hang(
     monkeypatch.setattr(judge_process, "Child", WaitingChild)
     WaitingChild.killed = 0
     budget = Budget(usd_per_day=None, calls_per_minute=60)
-    budget.restore(1e9, "s", calls=calls_made, usd=0.0, now=1e9)
+    budget.restore(1e9, "desk", calls=calls_made, usd=0.0, now=1e9)
     config = Config.model_validate({"judge": {"max_lag": 0.2}})
-    judges = JudgeProcess(config, budget=budget, telemetry=Telemetry(), clock=lambda: 1e9)
-    running = asyncio.ensure_future(judges.run())
-    try:
+    judges = judges_of(config, budget)
+    async with running(judges):
         with pytest.raises(JudgeLateError):
-            await judges.judge(TraceJob(id=0, owner="o", service="s", trace=msgspec.Raw(b"\x80")))
-    finally:
-        running.cancel()
+            await judges.judge(trace_job())
     assert WaitingChild.killed == killed

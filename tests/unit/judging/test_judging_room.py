@@ -1,7 +1,5 @@
 """The room over a log of the tests, with judges that a test decides."""
 
-import asyncio
-
 import pytest
 
 from collector.config.tree import JudgeConfig
@@ -85,11 +83,8 @@ async def test_what_was_under_way_at_the_stop_is_asked_again_and_not_committed_o
     first = Stand()
     first.judges.holds = True
     first.put(turn(1), turn(2))
-    stopping = asyncio.Event()
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        group.create_task(first.room.run(stopping))
+    async with first.running():
         await first.judges.has(2)
-        stopping.set()
     assert not first.verdicts
     assert not first.log.commits
     second = Stand(first.log)

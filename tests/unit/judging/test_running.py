@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import msgspec
 import pytest
 
 from collector.base.telemetry import Telemetry
@@ -14,13 +13,7 @@ from collector.config.tree import Config
 from collector.judging import judge_process
 from collector.judging.budget import Budget
 from collector.judging.judge_process import JudgeProcess
-from collector.judging.port import (
-    RUNNING,
-    JobDone,
-    TraceJob,
-    decode_to_judge,
-    encode,
-)
+from collector.judging.port import RUNNING, JobDone, TraceJob, decode_to_judge, encode
 from collector.judging.running import JOB, Watch
 from collector.service.rooms import JudgesOfPackages, Rooms
 from evaluators import Judge, Score, Trace, evaluator
@@ -29,7 +22,7 @@ from evaluators.plan import Configured, Plan
 from evaluators.run import settle
 from tests.support.faulty_log import FaultyLog
 from tests.support.reading import ReadingWorkers
-from tests.unit.judging.test_judge_process import DyingChild
+from tests.unit.judging.test_judge_process import DyingChild, judges_of, running, trace_job
 
 NAMES = ("mine/bad", "mine/good")
 
@@ -42,12 +35,15 @@ def configured(name: str) -> Configured:
 
     spec = declared(asks)
     assert spec is not None
-    return Configured(
-        spec=replace(spec, name=name, method="custom"),
-        options={},
-        threshold=None,
-        options_digest="",
-    )
+    spec = replace(spec, name=name, method="custom")
+    return Configured(spec=spec, options={}, threshold=None, options_digest="")
+
+
+def function_of(watch: Watch, name: str, function: Any) -> Any:
+    """The function of that evaluator as the child calls it for job 7."""
+    made = configured(name)
+    JOB.set(7)
+    return watch.watched(replace(made, spec=replace(made.spec, function=function))).spec.function
 
 
 class BadChild(DyingChild):
@@ -76,33 +72,18 @@ def judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeProcess:
     monkeypatch.setattr(judge_process, "Child", BadChild)
     BadChild.started, BadChild.sent, BadChild.folder = 0, [], tmp_path / "judge-cache-mine"
     BadChild.folder.mkdir()
-
-    async def at_once(_: float) -> None:
-        await asyncio.sleep(0)
-
-    return JudgeProcess(
+    return judges_of(
         Config.model_validate({"data_dir": str(tmp_path)}),
-        budget=Budget(usd_per_day=1.0, calls_per_minute=60),
-        telemetry=Telemetry(),
-        clock=lambda: 1e9,
+        Budget(usd_per_day=1.0, calls_per_minute=60),
         judged=[configured(each) for each in NAMES],
         package="mine",
-        sleep=at_once,
     )
-
-
-def job(number: int) -> TraceJob:
-    return TraceJob(id=number, owner="o", service="desk", trace=msgspec.Raw(b"\x80"))
 
 
 async def ends(judges: JudgeProcess, jobs: int) -> list[dict[str, str | None]]:
     """Of each job, asked one behind the other, by evaluator the type of its error."""
-    running = asyncio.ensure_future(judges.run())
-    try:
-        async with asyncio.timeout(20):
-            done = [await judges.judge(job(number)) for number in range(jobs)]
-    finally:
-        running.cancel()
+    async with running(judges):
+        done = [await judges.judge(trace_job(number)) for number in range(jobs)]
     return [{o.evaluator: o.error and o.error.type for o in each.outcomes} for each in done]
 
 
@@ -151,12 +132,7 @@ async def test_what_runs_is_in_the_file_only_while_it_runs(tmp_path: Path) -> No
         noted.append(read())
         return 0.5
 
-    slow = configured("mine/slow")
-    watched = watch.watched(replace(slow, spec=replace(slow.spec, function=steps)))
-    JOB.set(7)
-
-    function: Any = watched.spec.function
-    waits = asyncio.ensure_future(function(None))
+    waits = asyncio.ensure_future(function_of(watch, "mine/slow", steps)(None))
     while not waits.done():
         await asyncio.sleep(0)
         assert read() == ""
@@ -174,13 +150,8 @@ async def test_one_that_waits_for_something_else_than_the_judge_has_its_time(
         await asyncio.Event().wait()
         return 0.5
 
-    good = configured("mine/waits")
-    watched = watch.watched(replace(good, spec=replace(good.spec, function=waits)))
-    JOB.set(7)
-    function: Any = watched.spec.function
-
     with pytest.raises(TimeoutError, match=r"no answer within 0\.2 s"):
-        await function(None)
+        await function_of(watch, "mine/waits", waits)(None)
 
     assert watch.late == {7: ["mine/waits"]}
 

@@ -1,6 +1,5 @@
 """Services take turns with the judge, and the room's rules of order and crash hold all the same."""
 
-import asyncio
 from collections.abc import Iterable
 
 import pytest
@@ -14,6 +13,7 @@ from tests.support.judging_stand import NOW, Stand, turn
 from tests.support.ticking import SetClock
 
 ONE = JudgeConfig(model="m", concurrency=1)
+SLOW = JudgeConfig(model="m", concurrency=1, max_lag=600.0, budget=BudgetConfig(calls_per_minute=1))
 
 
 def put(stand: Stand, service: str, numbers: Iterable[int]) -> None:
@@ -54,25 +54,14 @@ async def test_a_service_above_its_share_begins_nothing_while_another_waits() ->
     assert services(stand) == ["greedy", *["modest"] * 3, *["greedy"] * 2]
 
 
-async def test_a_subject_that_waited_is_judged_from_what_the_log_has() -> None:
-    stand = Stand(config=ONE)
-    put(stand, "bot", range(1, 6))
-    await stand.drain()
-
-    assert stand.judges.compared[-1] == ["answer 2", "answer 3", "answer 4"]
-
-
 async def test_no_commit_passes_a_subject_that_waits() -> None:
     """A crash while one service's verdicts are out of turn: every subject has its verdict after the next start."""
     first = Stand(config=ONE)
     first.judges.answers = 3
     put(first, "greedy", range(5))
     put(first, "modest", range(5, 7))
-    stopping = asyncio.Event()
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        group.create_task(first.room.run(stopping))
+    async with first.running():
         await first.judges.has(4)
-        stopping.set()
     assert len(first.verdicts) == 3
     assert "modest" in services(first)[:3]
     committed = first.log.committed("judging", TRACES, 0).offset or 0
@@ -98,14 +87,11 @@ async def test_what_comes_too_late_while_it_waits_is_not_asked_for() -> None:
     assert isinstance(stand.clock, SetClock)
     stand.judges.answers = 0
     put(stand, "bot", range(4))
-    stopping = asyncio.Event()
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        group.create_task(stand.room.run(stopping))
+    async with stand.running():
         await stand.judges.has(1)
         stand.clock.now += ONE.max_lag
         await stand.judges.answer()
         await eventually(lambda: is_done_with(stand, 4))
-        stopping.set()
     assert len(stand.judges.jobs) == 1
 
 
@@ -115,48 +101,37 @@ async def test_a_flood_beyond_what_can_be_judged_in_time_holds_no_other_back(
 ) -> None:
     """Of more than the budget allows within `judge.max_lag` the oldest are passed over, live."""
     monkeypatch.setattr(dispatcher, "READ_AHEAD", 20)
-    config = JudgeConfig(
-        model="m", concurrency=1, max_lag=600.0, budget=BudgetConfig(calls_per_minute=1)
-    )
-    stand = Stand(config=config)
+    stand = Stand(config=SLOW)
     stand.judges.answers = 1
     put(stand, "greedy", range(20 * floods))
     put(stand, "modest", [10_000])
-    stopping = asyncio.Event()
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        group.create_task(stand.room.run(stopping))
+    async with stand.running():
         await stand.judges.has(2)
         await eventually(lambda: "modest" in stand.budget.waiting)
         for jobs in (3, 4):
             await stand.judges.answer()
             await stand.judges.has(jobs)
-        stopping.set()
     assert "modest" in services(stand)
 
 
 async def test_offline_everything_waits_for_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "READ_AHEAD", 20)
-    config = JudgeConfig(
-        model="m", concurrency=1, max_lag=600.0, budget=BudgetConfig(calls_per_minute=1)
-    )
-    stand = Stand(config=config)
+    stand = Stand(config=SLOW)
     put(stand, "bot", range(100))
     await stand.drain()
 
     assert verdicts(stand) == ids(range(100))
+    assert stand.judges.compared[-1] == ["answer 96", "answer 97", "answer 98"], "out of the log"
 
 
 async def test_what_waits_of_a_partition_that_is_taken_away_is_not_judged_here() -> None:
     stand = Stand(config=ONE)
     stand.judges.answers = 0
     put(stand, "bot", range(3))
-    stopping = asyncio.Event()
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        group.create_task(stand.room.run(stopping))
+    async with stand.running():
         await stand.judges.has(1)
         await stand.room.revoke(0)
         await stand.judges.answer()
         await eventually(lambda: len(stand.verdicts) == 1)
         assert not stand.budget.waiting
-        stopping.set()
     assert len(stand.judges.jobs) == 1
