@@ -27,49 +27,29 @@ CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 Spans = Callable[[int], Iterable[SpanSpec]]
 
 
-def chat(number: int, attributes: Mapping[str, Any] | None = None, *, parent: int = 1) -> SpanSpec:
+def span(
+    number: int, parent: int = 1, name: str = "step", *, end: int = 10**7, **more: Any
+) -> SpanSpec:
+    """It starts at its number."""
+    return SpanSpec(id=number, parent=parent, name=name, start=number, end=end, **more)
+
+
+def chat(number: int, parent: int = 1, of: Mapping[str, Any] | None = None) -> SpanSpec:
     common = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
-    return SpanSpec(
-        id=number,
-        parent=parent,
-        name="chat m",
-        start=number,
-        end=number + 1,
-        attributes={**common, **(attributes or {})},
-    )
+    return span(number, parent, "chat m", end=number + 1, attributes={**common, **(of or {})})
 
 
 def tool(
-    number: int,
-    attributes: Mapping[str, Any] | None = None,
-    *,
-    parent: int = 1,
-    name: str = "lookup",
+    number: int, parent: int = 1, name: str = "lookup", of: Mapping[str, Any] | None = None
 ) -> SpanSpec:
     common = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
-    return SpanSpec(
-        id=number,
-        parent=parent,
-        name=f"execute_tool {name}",
-        start=number,
-        end=number + 1,
-        attributes={**common, **(attributes or {})},
-    )
+    attributes = {**common, **(of or {})}
+    return span(number, parent, f"execute_tool {name}", end=number + 1, attributes=attributes)
 
 
-def agent(number: int, *, parent: int = 0, name: str = "desk") -> SpanSpec:
-    return SpanSpec(
-        id=number,
-        parent=parent,
-        name=f"invoke_agent {name}",
-        start=number,
-        end=10**7,
-        attributes={"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name},
-    )
-
-
-def said(*parts: Any, role: str = "assistant") -> str:
-    return json.dumps([{"role": role, "parts": list(parts)}])
+def agent(number: int, parent: int = 0) -> SpanSpec:
+    of = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": f"a{number}"}
+    return span(number, parent, f"invoke_agent a{number}", attributes=of)
 
 
 def asks(number: int, *, ids: bool = True, name: str = "lookup", arguments: Any = None) -> Any:
@@ -80,46 +60,47 @@ def asks(number: int, *, ids: bool = True, name: str = "lookup", arguments: Any 
 # --- shapes of a trace ----------------------------------------------------------------------------------------------
 
 
-def chain(count: int) -> Iterable[SpanSpec]:
-    """Every span the child of the one before, agents all of them."""
-    return [agent(n, parent=n - 1, name=f"a{n}") for n in range(1, count + 1)]
+def chain(
+    make: Callable[[int, int], SpanSpec], count: int, *, ring: bool = False
+) -> Iterable[SpanSpec]:
+    """Every span the child of the one before; in a ring the first one is the child of the last."""
+    return [make(n, n - 1 or (count if ring else 0)) for n in range(1, count + 1)]
 
 
-def chain_of_steps(count: int) -> Iterable[SpanSpec]:
-    return [
-        SpanSpec(id=n, parent=n - 1, name="step", start=n, end=10**7) for n in range(1, count + 1)
-    ]
-
-
-def chain_of_tools(count: int) -> Iterable[SpanSpec]:
-    return [tool(n, parent=n - 1, name=f"t{n}") for n in range(1, count + 1)]
-
-
-def ring(count: int) -> Iterable[SpanSpec]:
-    return [agent(n, parent=n - 1 or count, name=f"a{n}") for n in range(1, count + 1)]
-
-
-def ring_of_models(count: int) -> Iterable[SpanSpec]:
-    return [chat(n, parent=n - 1 or count) for n in range(1, count + 1)]
-
-
-def calls_and_spans(count: int, *, ids: bool, names: bool = False) -> Iterable[SpanSpec]:
-    """As many calls asked for as tool spans, none of which fits."""
+def beside_calls(
+    asked: Callable[[int], Any], beside: Callable[[int, int], SpanSpec], count: int
+) -> Iterable[SpanSpec]:
+    """As many calls asked for as spans beside them, which are given their id and the number of their call."""
     yield agent(1)
     for n in range(2, count + 2):
-        asked = asks(n, ids=ids, name=f"wanted{n if names else ''}")
-        yield chat(n, {"gen_ai.output.messages": said(asked)})
-        yield tool(count + n + 2, name=f"done{n if names else ''}")
+        answer = json.dumps([{"role": "assistant", "parts": [asked(n)]}])
+        yield chat(n, of={"gen_ai.output.messages": answer})
+        yield beside(count + n + 2, n)
 
 
 def same_name_other_arguments(count: int, *, nested: bool = False) -> Iterable[SpanSpec]:
     """`nested`: as objects within, which have to be compared one by one."""
-    yield agent(1)
-    for n in range(2, count + 2):
-        wanted, done = ({"order": {"id": i} if nested else i} for i in (n, -n))
-        asked = asks(n, ids=False, arguments=wanted)
-        yield chat(n, {"gen_ai.output.messages": said(asked)})
-        yield tool(count + n + 2, {"gen_ai.tool.call.arguments": json.dumps(done)})
+
+    def arguments(n: int) -> Any:
+        return {"order": {"id": n} if nested else n}
+
+    return beside_calls(
+        lambda n: asks(n, ids=False, arguments=arguments(n)),
+        lambda at, n: tool(at, of={"gen_ai.tool.call.arguments": json.dumps(arguments(-n))}),
+        count,
+    )
+
+
+def traced_function(number: int, call: int) -> SpanSpec:
+    """A function under a decorator, with other arguments than the call has."""
+    arguments = json.dumps({"kwargs": {"order": -call}})
+    of = {"traceloop.span.kind": "task", "traceloop.entity.name": "lookup"}
+    return span(
+        number,
+        name="lookup.task",
+        scope="traceloop.tracer",
+        attributes={**of, "traceloop.entity.input": arguments},
+    )
 
 
 def results_without_ids(count: int) -> Iterable[SpanSpec]:
@@ -130,97 +111,62 @@ def results_without_ids(count: int) -> Iterable[SpanSpec]:
         history.append({"role": "assistant", "parts": [asks(n, ids=False, arguments={"n": n})]})
         result = {"type": "tool_call_response", "response": f"r{n}"}
         history.append({"role": "tool", "parts": [result]})
-    yield chat(2, {"gen_ai.input.messages": json.dumps(history)})
-
-
-def many_plain_spans(count: int) -> Iterable[SpanSpec]:
-    """Hand-written spans beside calls that were only asked for."""
-    yield agent(1)
-    for n in range(2, count + 2):
-        yield chat(n, {"gen_ai.output.messages": said(asks(n, name=f"wanted{n}"))})
-        yield SpanSpec(
-            id=count + n + 2, parent=1, name="something else", start=count + n, end=10**7
-        )
-
-
-def plain_spans_of_one_tool(count: int) -> Iterable[SpanSpec]:
-    """Hand-written spans of a tool beside calls of it with other arguments."""
-    yield agent(1)
-    for n in range(2, count + 2):
-        yield chat(n, {"gen_ai.output.messages": said(asks(n, arguments={"order": n}))})
-        yield SpanSpec(id=count + n + 2, parent=1, name="lookup", start=count + n, end=10**7)
-
-
-def traced_functions(count: int) -> Iterable[SpanSpec]:
-    """Functions under a decorator beside calls of them with other arguments."""
-    yield agent(1)
-    for n in range(2, count + 2):
-        yield chat(n, {"gen_ai.output.messages": said(asks(n, arguments={"order": n}))})
-        traced = {"traceloop.span.kind": "task", "traceloop.entity.name": "lookup"}
-        yield SpanSpec(
-            id=count + n + 2,
-            parent=1,
-            name="lookup.task",
-            start=count + n,
-            end=10**7,
-            scope="traceloop.tracer",
-            attributes={**traced, "traceloop.entity.input": json.dumps({"kwargs": {"order": -n}})},
-        )
+    yield chat(2, of={"gen_ai.input.messages": json.dumps(history)})
 
 
 def handoffs(count: int) -> Iterable[SpanSpec]:
     for n in range(1, count + 1):
-        yield agent(2 * n, parent=0, name=f"a{n}")
-        yield tool(2 * n + 1, parent=2 * n, name=f"transfer_to_b{n}")
+        yield agent(2 * n)
+        yield tool(2 * n + 1, 2 * n, f"transfer_to_b{n}")
 
 
-def attributes_of_one_span(count: int) -> Iterable[SpanSpec]:
-    return [
-        SpanSpec(
-            id=1,
-            name="step",
-            attributes={f"llm.input_messages.{n}.message.content": "x" for n in range(count)},
-        )
-    ]
-
-
-def nested_flat_keys(count: int) -> Iterable[SpanSpec]:
-    key = "llm.input_messages.0.message.tool_calls.{}.tool_call.function.name"
-    return [
-        SpanSpec(
-            id=1,
-            attributes={
-                "openinference.span.kind": "LLM",
-                **{key.format(n): "t" for n in range(count)},
-            },
-        )
-    ]
+def one_span(key: str, count: int, **more: str) -> Iterable[SpanSpec]:
+    """A span with as many attributes."""
+    return [span(1, 0, attributes={**more, **{key.format(n): "x" for n in range(count)}})]
 
 
 def events_of_one_span(count: int) -> Iterable[SpanSpec]:
     events = [("gen_ai.user.message", {"content": f"text {n}"}) for n in range(count)]
-    return [
-        SpanSpec(id=1, name="chat m", attributes={"gen_ai.operation.name": "chat"}, events=events)
-    ]
+    of = {"gen_ai.operation.name": "chat"}
+    return [span(1, 0, "chat m", attributes=of, events=events)]
 
 
+CALLS_OF_SPAN = "llm.input_messages.0.message.tool_calls.{}.tool_call.function.name"
 SHAPES: dict[str, Spans] = {
-    "chain of agents": chain,
-    "chain of steps": chain_of_steps,
-    "chain of tools": chain_of_tools,
-    "ring of agents": ring,
-    "ring of models": ring_of_models,
-    "calls and spans by id": partial(calls_and_spans, ids=True),
-    "calls and spans by name": partial(calls_and_spans, ids=False),
-    "calls and spans of many names": partial(calls_and_spans, ids=False, names=True),
+    "chain of agents": partial(chain, agent),
+    "chain of steps": partial(chain, span),
+    "chain of tools": partial(chain, lambda n, parent: tool(n, parent, f"t{n}")),
+    "ring of agents": partial(chain, agent, ring=True),
+    "ring of models": partial(chain, chat, ring=True),
+    "calls and spans by id": partial(
+        beside_calls, partial(asks, name="wanted"), lambda at, _: tool(at, name="done")
+    ),
+    "calls and spans by name": partial(
+        beside_calls, partial(asks, ids=False, name="wanted"), lambda at, _: tool(at, name="done")
+    ),
+    "calls and spans of many names": partial(
+        beside_calls,
+        lambda n: asks(n, ids=False, name=f"wanted{n}"),
+        lambda at, n: tool(at, name=f"done{n}"),
+    ),
     "same name, other arguments": same_name_other_arguments,
     "results without ids": results_without_ids,
-    "plain spans": many_plain_spans,
-    "plain spans of one tool": plain_spans_of_one_tool,
-    "traced functions": traced_functions,
+    "plain spans": partial(
+        beside_calls,
+        lambda n: asks(n, name=f"wanted{n}"),
+        lambda at, _: span(at, name="something else"),
+    ),
+    "plain spans of one tool": partial(
+        beside_calls,
+        lambda n: asks(n, arguments={"order": n}),
+        lambda at, _: span(at, name="lookup"),
+    ),
+    "traced functions": partial(
+        beside_calls, lambda n: asks(n, arguments={"order": n}), traced_function
+    ),
     "hand-overs": handoffs,
-    "attributes": attributes_of_one_span,
-    "flat keys": nested_flat_keys,
+    "attributes": partial(one_span, "llm.input_messages.{}.message.content"),
+    "flat keys": partial(one_span, CALLS_OF_SPAN, **{"openinference.span.kind": "LLM"}),
     "events": events_of_one_span,
 }
 
@@ -235,24 +181,23 @@ def test_reading_grows_with_the_trace(shape: str) -> None:
     assert growth(partial(reading, SHAPES[shape]), 125, 8_000) < MOST
 
 
-def annotated(count: int) -> Iterable[SpanSpec]:
-    """Every span says something of itself."""
-    said = {"annotations.0.annotation.name": "tone", "annotations.0.annotation.label": "good"}
-    return [chat(n, said) for n in range(1, count + 1)]
+ANNOTATION = {"annotations.0.annotation.name": "tone", "annotations.0.annotation.label": "good"}
+ANNOTATED: dict[str, Spans] = {
+    "every span says something of itself": lambda count: [
+        chat(n, of=ANNOTATION) for n in range(1, count + 1)
+    ],
+    "one span says much of itself": partial(
+        one_span, "annotations.{}.annotation.name", **{"gen_ai.operation.name": "chat"}
+    ),
+}
 
 
-def many_annotations(count: int) -> Iterable[SpanSpec]:
-    """One span says much of itself."""
-    fields = {f"annotations.{n}.annotation.name": f"n{n}" for n in range(count)}
-    return [chat(1, fields)]
-
-
-@pytest.mark.parametrize("shape", [annotated, many_annotations])
-def test_finding_what_is_said_grows_with_the_request(shape: Spans) -> None:
+@pytest.mark.parametrize("shape", ANNOTATED)
+def test_finding_what_is_said_grows_with_the_request(shape: str) -> None:
     reader = FeedbackReader(FeedbackRules(), lambda: 0.0)
 
     def finding(count: int) -> Callable[[], object]:
-        body = request(*shape(count))
+        body = request(*ANNOTATED[shape](count))
         return lambda: reader.in_otlp(body, "spans")
 
     assert growth(finding, 500, 16_000) < MOST
@@ -261,26 +206,12 @@ def test_finding_what_is_said_grows_with_the_request(shape: Spans) -> None:
 # --- texts ----------------------------------------------------------------------------------------------------------
 
 
-def dspy_prompt(size: int) -> str:
-    """A system prompt of DSPy whose tools are never described."""
-    return json.dumps([{"role": "system", "content": "[[ ## a ## ]]" + "\n" * size}])
-
-
-def dspy_tools(size: int) -> str:
-    text = "\n(1) a, whose description is <desc>" * (size // 34)
-    return json.dumps([{"role": "system", "content": text}])
-
-
-def agno_result(size: int) -> str:
-    return "status='success' result=" + " error=" * (size // 7)
-
-
-def repr_of(size: int, unit: str, *, head: str = "A(a=") -> str:
+def repeated(unit: str, size: int, *, head: str = "") -> str:
     return head + unit * (size // len(unit))
 
 
-def truncated(size: int) -> str:
-    return '{"a": "' + "\\" * size
+def system(text: str) -> str:
+    return json.dumps([{"role": "system", "content": text}])
 
 
 def text_in(key: str, make: Callable[[int], str], size: int) -> Callable[[], object]:
@@ -307,14 +238,16 @@ KEYS = (
     "crewai.crew.tasks",
     "gen_ai.tool.call.result",
 )
+DSPY_TOOL = "\n(1) a, whose description is <desc>"
 TEXTS: dict[str, Callable[[int], str]] = {
-    "newlines of DSPy": dspy_prompt,
-    "tools of DSPy": dspy_tools,
-    "repr of lists": partial(repr_of, unit="["),
-    "repr of calls": partial(repr_of, unit="A(a="),
-    "repr of angles": partial(repr_of, unit="<a "),
-    "repr of quotes": partial(repr_of, unit="'"),
-    "JSON that was cut": truncated,
+    # A system prompt of DSPy whose tools are never described.
+    "newlines of DSPy": lambda size: system(repeated("\n", size, head="[[ ## a ## ]]")),
+    "tools of DSPy": lambda size: system(repeated(DSPY_TOOL, size)),
+    "repr of lists": partial(repeated, "[", head="A(a="),
+    "repr of calls": partial(repeated, "A(a=", head="A(a="),
+    "repr of angles": partial(repeated, "<a ", head="A(a="),
+    "repr of quotes": partial(repeated, "'", head="A(a="),
+    "JSON that was cut": partial(repeated, "\\", head='{"a": "'),
 }
 
 
@@ -327,7 +260,7 @@ def test_reading_grows_with_the_text(text: str) -> None:
 
 def test_a_recording_of_dspy_grows_with_its_newlines() -> None:
     """The reader of its prompts is reached by a whole conversation only."""
-    recording = next(recordings(CAPTURES / "dspy").__iter__())
+    recording = next(iter(recordings(CAPTURES / "dspy")))
     bodies = list(requests(recording))
 
     def work(size: int) -> Callable[[], object]:
@@ -354,7 +287,10 @@ def test_a_result_of_agno_is_read_in_proportion() -> None:
     kinds = {"traceloop.span.kind": "tool", "traceloop.entity.name": "lookup.tool"}
 
     def work(size: int) -> Callable[[], object]:
-        output = {**kinds, "traceloop.entity.output": agno_result(size)}
+        output = {
+            **kinds,
+            "traceloop.entity.output": repeated(" error=", size, head="status='success' result="),
+        }
         return reading(lambda _: [SpanSpec(id=1, name="lookup.tool", attributes=output)], 0)
 
     assert growth(work, 4_000, 32_000) < MOST
@@ -363,8 +299,8 @@ def test_a_result_of_agno_is_read_in_proportion() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        repr_of(250_000, "B(b=1), ", head="A(a=[") + "1])",
-        repr_of(60_000, "{'a': [1]},", head="[") + "]",
+        repeated("B(b=1), ", 250_000, head="A(a=[") + "1])",
+        repeated("{'a': [1]},", 60_000, head="[") + "]",
     ],
     ids=["objects", "literals"],
 )
@@ -373,7 +309,7 @@ def test_one_trace_has_one_budget_however_many_texts_it_has(text: str) -> None:
 
     def work(count: int) -> Callable[[], None]:
         attributes = {"input.value": text, "openinference.span.kind": "LLM"}
-        body = request(*[chat(n, attributes) for n in range(2, 2 + count)])
+        body = request(*[chat(n, of=attributes) for n in range(2, 2 + count)])
 
         def read() -> None:
             trace = read_trace([body], trace_id=TRACE_ID, closed="root_ended")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from collector.log.port import TRACES, New
 from collector.records.codec import encode
 from collector.records.standing import AgentLabels, Fault
 from collector.records.traces import TurnUses, WorkRecord
+from collector.watch.faults.agent_faults import AgentFaults
 from collector.watch.faults.fault_reader import FaultReader
 from collector.watch.faults.faults import Faults
 from evaluators.uses import SessionUses, ToolUse
@@ -24,6 +26,14 @@ AGENT = ("bot", "planner")
 
 def used(tool: str = "find_order", **facts: Any) -> SessionUses:
     return SessionUses(tools=(ToolUse(tool, 1)._replace(**{"returned": True, **facts}),))
+
+
+def used_all(
+    tools: Iterable[str], *, failing: Container[str] = (), server: str = ""
+) -> SessionUses:
+    """A session that used each of these tools once."""
+    every = (used(each, failed=each in failing, server=server).tools[0] for each in tools)
+    return SessionUses(tools=tuple(every))
 
 
 FINE = used()
@@ -95,6 +105,23 @@ class Watcher:
         """Append records and read them."""
         await self.log.write([record_of(each) for each in records])
         await self.step()
+
+    async def enter(self, *records: WorkRecord) -> None:
+        """Append records and read on until log time has passed them, so that they enter."""
+        await self.say(*records)
+        self.log.clock.now += 1
+        await self.step()
+
+    @property
+    def agent(self) -> AgentFaults:
+        """The only one that is watched."""
+        (agent,) = self.faults
+        return agent
+
+    def learned(self, tool: str = "find_order") -> tuple[int, int]:
+        """Uses of a tool that entered, and those of them that failed."""
+        uses, failures = self.agent._watches["tool_failed", tool].watch.learned
+        return round(uses), round(failures)
 
     async def live(self, *sessions: SessionUses, every: float = 60.0, begin: int = 0) -> None:
         """A session of one turn each minute."""

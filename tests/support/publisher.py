@@ -14,7 +14,7 @@ from collector.export.exporter import PrometheusExporter
 from collector.log.port import TRACES, New
 from collector.records.codec import encode
 from collector.records.signal import Signal
-from collector.records.traces import TraceRecord
+from collector.records.traces import TraceRecord, TracesTopic
 from evaluators.formulas.past_limits import PastLimits
 from evaluators.model import Trace
 from tests.support.faulty_log import FaultyLog
@@ -91,8 +91,8 @@ class Publisher:
             await self.exporter.step()
         await self.exporter.step()
 
-    async def close_traces(self, *traces: Trace) -> None:
-        """Append records of closed traces and read them, as the exporter's other reader does."""
+    async def read_traces(self) -> None:
+        """Read all of `traces`, as the exporter's other reader does. Raises LogUnavailable while the log is away."""
         if not self.joined:
             await self.step()
         reader = self.exporter._traces
@@ -100,9 +100,19 @@ class Publisher:
             reader.join()
             self.reads_traces = True
             await reader.step()
-        records = [TraceRecord(trace=each, spans=(), revision=0, seen=0.0) for each in traces]
-        await self.log.write([New(topic=TRACES, key=b"k", value=encode(each)) for each in records])
         await reader.step()
+        while not reader.caught_up:
+            await reader.step()
+
+    async def close_traces(self, *traces: Trace) -> None:
+        """Append records of closed traces and read them."""
+        records = [TraceRecord(trace=each, spans=(), revision=0, seen=0.0) for each in traces]
+        await self.append(*records)
+
+    async def append(self, *records: TracesTopic) -> None:
+        """Append records to `traces` and read them."""
+        await self.log.write([New(topic=TRACES, key=b"k", value=encode(each)) for each in records])
+        await self.read_traces()
 
     async def publish(self, *signals: Signal, first: bool = True) -> None:
         """Append the signals and read them."""

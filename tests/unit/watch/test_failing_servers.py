@@ -3,7 +3,7 @@
 import pytest
 
 from evaluators.uses import SessionUses
-from tests.support.fault_watches import AGENT, Watcher, used
+from tests.support.fault_watches import AGENT, Watcher, used_all
 
 
 @pytest.mark.parametrize("begin", ["mcp__{}__", "{}__", "mcp_{}_", "mcp_{}__"])
@@ -13,8 +13,7 @@ async def test_tools_of_one_server_that_fail_together_are_one_fault_that_names_i
     watcher = Watcher()
     find, book = (f"{begin.format('shop')}{each}" for each in ("find", "book"))
     names = (find, book, f"{begin.format('bank')}pay")
-    good = SessionUses(tools=tuple(used(each).tools[0] for each in names))
-    bad = SessionUses(tools=tuple(used(each, failed="shop" in each).tools[0] for each in names))
+    good, bad = used_all(names), used_all(names, failing=(find, book))
     await watcher.live(*[good] * 40, *[bad] * 12)
 
     (fault,) = watcher.shown().values()
@@ -37,12 +36,7 @@ async def test_a_server_that_spans_name_is_the_cause_whatever_its_tools_are_call
     names = ("find", "book")
 
     def session(*failing: str) -> SessionUses:
-        return SessionUses(
-            tools=tuple(
-                used(each, failed=each in failing, server="shop.internal").tools[0]
-                for each in names
-            )
-        )
+        return used_all(names, failing=failing, server="shop.internal")
 
     await watcher.live(*[session()] * 40)
     began = watcher.log.clock.now
@@ -68,11 +62,8 @@ async def test_a_server_that_spans_name_is_the_cause_whatever_its_tools_are_call
 
 async def test_one_failing_tool_of_a_server_is_a_tools_fault() -> None:
     watcher = Watcher()
-    good = SessionUses(tools=(*used("mcp__shop__find").tools, *used("mcp__shop__book").tools))
-    bad = SessionUses(
-        tools=(*used("mcp__shop__find", failed=True).tools, *used("mcp__shop__book").tools)
-    )
-    await watcher.live(*[good] * 40, *[bad] * 12)
+    names = ("mcp__shop__find", "mcp__shop__book")
+    await watcher.live(*[used_all(names)] * 40, *[used_all(names, failing=names[:1])] * 12)
 
     assert list(watcher.shown()) == [("tool_failed", "mcp__shop__find")]
 
@@ -82,8 +73,7 @@ async def test_a_server_whose_tool_was_told_before_is_not_told_again() -> None:
     find, book, cancel = (f"mcp__shop__{each}" for each in ("find", "book", "cancel"))
 
     def session(*failing: str) -> SessionUses:
-        every = (used(each, failed=each in failing).tools[0] for each in (find, book, cancel))
-        return SessionUses(tools=tuple(every))
+        return used_all((find, book, cancel), failing=failing)
 
     def told(of: Watcher) -> tuple[float | None, ...]:
         shown = (of.value("detected", fault="tool_failed", tool=each) for each in (find, book))

@@ -34,19 +34,16 @@ async def test_a_tool_that_begins_to_fail_is_named_with_its_numbers() -> None:
 
     (fault,) = watcher.shown().values()
     assert (fault.fault, fault.tool, fault.error) == ("tool_failed", "find_order", "TimeoutError")
-    assert (fault.uses, fault.failures) == (12, 12)
-    assert (fault.uses_before, fault.failures_before) == (40, 0)
-    assert fault.since == began
-    assert fault.pages
-    assert watcher.faults.facts()["failing_always"] == {}
+    assert (fault.uses, fault.failures, fault.uses_before, fault.failures_before) == (12, 12, 40, 0)
+    assert (fault.since, fault.pages) == (began, True)
     assert fault.sessions == tuple(f"s-{number}" for number in range(51, 43, -1))
+    assert watcher.faults.facts()["failing_always"] == {}
     labels = {"service": "bot", "agent": "planner", "fault": "tool_failed", "tool": "find_order"}
     assert watcher.value("detected", **labels) == 1
     assert watcher.value("since_timestamp_seconds", **labels) == began
-    assert watcher.value("uses", period="since") == 12
-    assert watcher.value("failures", period="since") == 12
-    assert watcher.value("uses", period="before") == 40
-    assert watcher.value("failures", period="before") == 0
+    for period, uses, failures in (("since", 12, 12), ("before", 40, 0)):
+        assert watcher.value("uses", period=period) == uses
+        assert watcher.value("failures", period=period) == failures
 
 
 async def test_a_turn_that_has_entered_is_a_use_of_no_other_agent() -> None:
@@ -71,31 +68,26 @@ async def test_it_says_0_for_an_hour_after_it_is_over_and_then_nothing() -> None
     assert watcher.value("detected", fault="tool_failed") is None
 
 
-async def entered(*turns: tuple[float, SessionUses]) -> list[tuple[int, int]]:
-    """Of a session with these turns at these seconds, (uses, failures) of the watch after each."""
+@pytest.mark.parametrize(
+    ("turns", "learned"),
+    [
+        (
+            [(0.0, FINE), (60.0, FINE), (90.0, FAILED), (120.0, FAILED), (150.0, FINE)],
+            [(1, 0), (1, 0), (2, 1), (2, 1), (2, 1)],
+        ),
+        ([(0.0, FINE), (SETTLE - 1, FINE), (SETTLE, FINE)], [(1, 0), (1, 0), (2, 0)]),
+    ],
+)
+async def test_a_session_enters_a_watch_once_in_settle_and_once_more_when_it_fails(
+    turns: list[tuple[float, SessionUses]], learned: list[tuple[int, int]]
+) -> None:
+    """Turns at these seconds, and (uses, failures) of the watch after each."""
     watcher = Watcher()
-    counts: list[tuple[int, int]] = []
     began = watcher.log.clock.now
     for number, (second, uses) in enumerate(turns):
         watcher.log.clock.now = now = began + second
-        await watcher.say(work("s", uses, turn=f"t-{number}", seen=now))
-        watcher.log.clock.now += 1
-        await watcher.step()
-        (agent,) = watcher.faults
-        uses_, failures = agent._watches["tool_failed", "find_order"].watch.learned
-        counts.append((round(uses_), round(failures)))
-    return counts
-
-
-async def test_a_session_enters_a_watch_once_in_settle_and_once_more_when_it_fails() -> None:
-    again = [(0.0, FINE), (60.0, FINE), (90.0, FAILED), (120.0, FAILED), (150.0, FINE)]
-
-    assert await entered(*again) == [(1, 0), (1, 0), (2, 1), (2, 1), (2, 1)]
-    assert await entered((0.0, FINE), (SETTLE - 1, FINE), (SETTLE, FINE)) == [
-        (1, 0),
-        (1, 0),
-        (2, 0),
-    ]
+        await watcher.enter(work("s", uses, turn=f"t-{number}", seen=now))
+        assert watcher.learned() == learned[number]
 
 
 async def test_a_revised_trace_enters_only_what_its_session_had_not_used() -> None:
@@ -103,16 +95,11 @@ async def test_a_revised_trace_enters_only_what_its_session_had_not_used() -> No
     await watcher.say(work("s", FINE, turn="t"))
     both = SessionUses(tools=(*FAILED.tools, *used("book").tools))
     watcher.log.clock.now += 10 * SETTLE
-    later = watcher.log.clock.now
-    await watcher.say(work("s", both, turn="t", revised=1, revision=2, seen=later))
-    await watcher.say(work("s", both, turn="t", revised=1, revision=2, seen=later))
-    watcher.log.clock.now += 1
-    await watcher.step()
+    revised = work("s", both, turn="t", revised=1, revision=2, seen=watcher.log.clock.now)
+    await watcher.enter(revised, revised)
 
-    (agent,) = watcher.faults
-    learned = {key[1]: each.watch.learned for key, each in agent._watches.items()}
-    assert learned == {"find_order": (1, 0), "book": (1, 0)}
-    assert not agent.settling.held
+    assert (watcher.learned(), watcher.learned("book")) == ((1, 0), (1, 0))
+    assert not watcher.agent.settling.held
 
 
 async def test_turns_of_a_moment_enter_in_the_order_of_their_traces() -> None:
@@ -122,11 +109,8 @@ async def test_turns_of_a_moment_enter_in_the_order_of_their_traces() -> None:
     for order in (("one", "two", "three"), ("three", "one", "two")):
         watcher = Watcher(log=FaultyLog(partitions=4))
         await watcher.live(*PAST)
-        await watcher.say(*[work(name, errors[name], seen=9e9) for name in order])
-        watcher.log.clock.now += 1
-        await watcher.step()
-        (agent,) = watcher.faults
-        found.append(agent._watches["tool_failed", "find_order"].record.errors)
+        await watcher.enter(*[work(name, errors[name], seen=9e9) for name in order])
+        found.append(watcher.agent._watches["tool_failed", "find_order"].record.errors)
 
     assert found == [["one", "three", "two"]] * 2
 
@@ -134,9 +118,7 @@ async def test_turns_of_a_moment_enter_in_the_order_of_their_traces() -> None:
 async def test_a_session_that_changes_its_agent_enters_for_each_what_it_used_with_it() -> None:
     watcher = Watcher()
     await watcher.say(work("s", FAILED, turn="t-1"))
-    await watcher.say(work("s", FINE, agent="writer", revision=2, turn="t-2"))
-    watcher.log.clock.now += 1
-    await watcher.step()
+    await watcher.enter(work("s", FINE, agent="writer", revision=2, turn="t-2"))
 
     assert {each.labels[1]: each.settling.entered.count for each in watcher.faults} == {
         "planner": 1,
@@ -190,8 +172,7 @@ async def test_what_a_session_does_not_tell_is_no_use() -> None:
 
     await watcher.live(*[silent] * 60)
 
-    (agent,) = watcher.faults
-    watched = {fault for fault, _ in agent._watches}
+    watched = {fault for fault, _ in watcher.agent._watches}
     assert watched == {"tool_failed", "repeated_calls"}
 
 
@@ -212,14 +193,12 @@ async def test_a_hundred_thousand_tool_names_raise_nothing_twice_and_take_no_mor
         names = (f"tool-{many}-{number}" for number in range(1000))
         one = SessionUses(tools=tuple(ToolUse(name, 1, failed=True) for name in names))
         await watcher.say(work(f"many-{many}", one, seen=watcher.log.clock.now))
-    watcher.log.clock.now += 1
-    await watcher.step()
+    await watcher.enter()
 
-    (agent,) = watcher.faults
     assert watcher.shown() == shown
     assert {fault for fault, _ in shown} == {"tool_failed"}
-    assert agent.size <= 4 * (MAX_TOOLS + 1) + 6
-    assert len(encode(agent.state())) < 100_000
+    assert watcher.agent.size <= 4 * (MAX_TOOLS + 1) + 6
+    assert len(encode(watcher.agent.state())) < 100_000
 
 
 @pytest.mark.parametrize("hours", [-2, 2])
@@ -251,8 +230,7 @@ async def test_tools_without_watches_of_their_own_share_one() -> None:
 
     await watcher.live(*own, *rare, every=1)
 
-    (agent,) = watcher.faults
-    assert agent._watches["tool_failed", "_other"].watch.state.past.uses == 60
+    assert watcher.agent._watches["tool_failed", "_other"].watch.state.past.uses == 60
 
 
 async def test_a_tool_that_is_used_more_takes_the_watches_of_one_that_is_used_less() -> None:
@@ -262,8 +240,7 @@ async def test_a_tool_that_is_used_more_takes_the_watches_of_one_that_is_used_le
     watcher.log.clock.now += 7200
     await watcher.live(*[FINE] * 5, begin=100, every=10)
 
-    (agent,) = watcher.faults
-    assert ("tool_failed", "find_order") in agent._watches
+    assert ("tool_failed", "find_order") in watcher.agent._watches
     await watcher.reader.finish()
     assert watcher.value("watches_dropped_total", reason="max_tools") == 3, "all of its watches"
 
@@ -298,8 +275,7 @@ async def test_too_many_sessions_at_once_are_left_out_and_counted() -> None:
         await watcher.step()
 
     assert (watcher.value("sessions_dropped_total", reason="max_settling") or 0) > 0
-    (agent,) = watcher.faults
-    assert len(encode(agent.state())) < 1_000_000
+    assert len(encode(watcher.agent.state())) < 1_000_000
 
 
 async def test_a_long_session_id_takes_no_more_room_and_is_not_named() -> None:
@@ -313,8 +289,7 @@ async def test_a_long_session_id_takes_no_more_room_and_is_not_named() -> None:
 
     (fault,) = watcher.shown().values()
     assert (fault.uses, fault.sessions) == (12, ())
-    (agent,) = watcher.faults
-    assert len(encode(agent.state())) < 50_000
+    assert len(encode(watcher.agent.state())) < 50_000
 
 
 async def test_a_tools_name_brings_no_markup_into_labels() -> None:

@@ -25,9 +25,7 @@ async def test_each_session_counts_once_for_its_version_over_a_restart_too() -> 
     await sessions(watcher, "1", *[FINE] * 40)
     await sessions(watcher, "2", FINE, *[FAILED] * 16)
     again = work("2-0", FAILED, turn="second", seen=watcher.log.clock.now, agent_version="2")
-    await watcher.say(again)
-    watcher.log.clock.now += 60
-    await watcher.step()
+    await watcher.enter(again)
     await watcher.reader.finish()
     after = watcher.successor()
     await after.step()

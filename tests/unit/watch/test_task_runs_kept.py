@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.log.port import TRACES, WINDOWS, New
 from collector.records.codec import encode
-from collector.records.sessions import session_key
 from collector.records.traces import RunRecord
 from collector.watch.task_runs import Said, TaskRuns
 from tests.support.publisher import Publisher, closed_trace
@@ -29,170 +27,126 @@ def a_run(task: str, at: int, success: bool | None = True, **fields: Any) -> Run
     return RunRecord(task_id=task, ended=float(at), success=success, **{**defaults, **fields})
 
 
-@dataclass
-class Kept:
-    """A publisher whose reader of `traces` is driven step by step; dropping it is kill -9."""
+def gauges(publisher: Publisher) -> dict[tuple[str, tuple[str, ...]], float]:
+    return {
+        (sample.name, tuple(sample.labels.values())): sample.value
+        for metric in publisher.telemetry.registry.collect()
+        for sample in metric.samples
+        if sample.name.startswith(("spanwise_task_pass", "spanwise_tasks_"))
+    }
 
-    publisher: Publisher = field(default_factory=Publisher)
-    joined: bool = False
 
-    async def step(self) -> None:
-        traces = self.publisher.exporter._traces
-        if not self.joined:
-            await self.publisher.exporter.restore()
-            traces.join()
-            self.joined = True
-            await traces.step()
-        await traces.step()
-        while not traces.caught_up:
-            await traces.step()
+def value(publisher: Publisher, name: str, k: int, agent: str = "planner") -> float | None:
+    return publisher.value(name, service="bot", agent=agent, k=str(k))
 
-    async def end(self, *runs: RunRecord) -> None:
-        """Sessions close."""
-        await self.publisher.log.write(
-            [New(topic=TRACES, key=session_key("bot", "s"), value=encode(each)) for each in runs]
-        )
-        for _ in range(1 + len(runs) // 64):
-            await self.step()
 
-    async def traces(self, agent: str, count: int) -> None:
-        """Traces of the agent close."""
-        made = [closed_trace(agent, number, service="bot") for number in range(count)]
-        self.publisher.joined = self.publisher.reads_traces = self.joined
-        await self.publisher.close_traces(*made)
-
-    def successor(self) -> Kept:
-        return Kept(publisher=self.publisher.successor())
-
-    def gauges(self) -> dict[tuple[str, tuple[str, ...]], float]:
-        return {
-            (sample.name, tuple(sample.labels.values())): sample.value
-            for metric in self.publisher.telemetry.registry.collect()
-            for sample in metric.samples
-            if sample.name.startswith(("spanwise_task_pass", "spanwise_tasks_"))
-        }
-
-    def value(self, name: str, k: int) -> float | None:
-        return self.publisher.value(name, service="bot", agent="planner", k=str(k))
+async def read_again(publisher: Publisher) -> Publisher:
+    """The process after it, which has read everything."""
+    after = publisher.successor()
+    await after.read_traces()
+    return after
 
 
 async def test_the_gauges_say_what_the_newest_runs_of_each_task_passed() -> None:
-    kept = Kept()
+    publisher = Publisher()
 
-    await kept.end(
+    await publisher.append(
         *(a_run(task, at, at < c) for task, c in (("a", 3), ("b", 1)) for at in range(4))
     )
 
     for k, pass_pow, pass_at in ((1, 0.5, 0.5), (3, 0.125, 0.875)):
-        assert kept.value(PASS_POW, k) == pytest.approx(pass_pow)
-        assert kept.value(PASS_AT, k) == pytest.approx(pass_at)
-        assert kept.value(LEFT_OUT, k) == 0
-    assert kept.value(PASS_AT, 5) is None
-    assert kept.value(LEFT_OUT, 5) == 2
+        assert value(publisher, PASS_POW, k) == pytest.approx(pass_pow)
+        assert value(publisher, PASS_AT, k) == pytest.approx(pass_at)
+        assert value(publisher, LEFT_OUT, k) == 0
+    assert value(publisher, PASS_AT, 5) is None
+    assert value(publisher, LEFT_OUT, 5) == 2
 
 
 async def test_after_a_restart_no_number_is_better_than_an_old_one() -> None:
-    kept = Kept()
-    await kept.end(a_run("a", 1))
-    after = kept.successor()
+    publisher = Publisher()
+    await publisher.append(a_run("a", 1))
+    after = publisher.successor()
 
-    await after.publisher.exporter.restore()
-    assert after.gauges() == {}
-    await after.step()
-    assert after.gauges() == kept.gauges()
+    await after.exporter.restore()
+    assert gauges(after) == {}
+    await after.read_traces()
+    assert gauges(after) == gauges(publisher)
 
 
 async def test_a_crash_between_the_tasks_and_the_commit_changes_nothing() -> None:
     """As on Kafka: the windows are there, the batch is read again."""
-    kept = Kept()
-    await kept.step()
-    kept.publisher.log.tears = True
+    publisher = Publisher()
+    await publisher.read_traces()
+    publisher.log.tears = True
     with pytest.raises(LogUnavailable):
-        await kept.end(*(a_run("a", n, n != 1) for n in range(4)))
-    kept.publisher.log.tears = False
+        await publisher.append(*(a_run("a", n, n != 1) for n in range(4)))
+    publisher.log.tears = False
 
-    after = kept.successor()
-    await after.step()
+    after = await read_again(publisher)
 
-    assert after.value(PASS_POW, 3) == pytest.approx(1 / 4)
-    assert after.value(PASS_POW, 1) == pytest.approx(3 / 4)
+    assert value(after, PASS_POW, 3) == pytest.approx(1 / 4)
+    assert value(after, PASS_POW, 1) == pytest.approx(3 / 4)
 
 
 async def test_what_a_log_did_not_take_is_written_with_the_next_batch() -> None:
-    kept = Kept()
-    await kept.step()
-    await kept.publisher.log.write([New(topic=TRACES, key=b"bot\0s", value=encode(a_run("a", 1)))])
-    kept.publisher.log.tears = True
+    publisher = Publisher()
+    await publisher.read_traces()
+    await publisher.log.write([New(topic=TRACES, key=b"bot\0s", value=encode(a_run("a", 1)))])
+    publisher.log.tears = True
     with pytest.raises(LogUnavailable):
-        await kept.step()
-    kept.publisher.log.tears = False
-    await kept.step()
+        await publisher.read_traces()
+    publisher.log.tears = False
+    await publisher.read_traces()
 
-    after = kept.successor()
-    await after.step()
-
-    assert after.value(PASS_AT, 1) == 1.0
+    assert value(await read_again(publisher), PASS_AT, 1) == 1.0
 
 
 async def test_a_run_without_a_verdict_is_counted_and_enters_no_gauge() -> None:
-    kept = Kept()
+    publisher = Publisher()
 
-    await kept.end(a_run("a", 1, None))
+    await publisher.append(a_run("a", 1, None))
 
-    assert kept.gauges() == {}
-    assert kept.publisher.value("task_runs_dropped_total", reason="no_success") == 1
+    assert gauges(publisher) == {}
+    assert publisher.value("task_runs_dropped_total", reason="no_success") == 1
 
 
 async def test_agents_above_the_cap_share_a_name_and_keep_their_tasks_apart() -> None:
-    kept = Kept()
-    await kept.end(*(a_run("same", n, agent=f"a{n}") for n in range(66)))
+    publisher = Publisher()
+    await publisher.append(*(a_run("same", n, agent=f"a{n}") for n in range(66)))
 
-    assert kept.publisher.value(PASS_AT, agent="a63", k="1") == 1
-    assert kept.publisher.value(PASS_AT, agent="a64", k="1") is None
-    assert kept.publisher.value(LEFT_OUT, agent="_other", k="3") == 2
-    assert kept.publisher.value("label_overflow_total", label="agent") == 2
-
-    after = kept.successor()
-    await after.step()
-    assert after.gauges() == kept.gauges()
+    assert value(publisher, PASS_AT, 1, "a63") == 1
+    assert value(publisher, PASS_AT, 1, "a64") is None
+    assert publisher.value(LEFT_OUT, agent="_other", k="3") == 2
+    assert publisher.value("label_overflow_total", label="agent") == 2
+    assert gauges(await read_again(publisher)) == gauges(publisher)
 
 
-async def test_an_agent_that_loses_its_slot_loses_its_tasks_for_good() -> None:
-    kept = Kept()
-    await kept.end(*(a_run("same", n, agent=f"a{n}") for n in range(64)))
+@pytest.mark.parametrize("stored", [False, True])
+async def test_an_agent_that_loses_its_slot_loses_its_tasks_and_the_new_ones_survive_a_crash(
+    *, stored: bool
+) -> None:
+    """The slots are stored with its runs: those of ten seconds ago would say that it has none."""
+    publisher = Publisher()
+    await publisher.append(*(a_run("same", n, agent=f"a{n}") for n in range(64)))
+    if stored:
+        await publisher.exporter.finish()
 
-    await kept.traces("new", 3)  # they take a slot
-    await kept.end(a_run("same", 64, agent="new"))
+    await publisher.close_traces(*(closed_trace("new", n, service="bot") for n in range(3)))
+    await publisher.append(a_run("same", 64, agent="new"))
 
-    shown = {key[1][1] for key in kept.gauges()}
+    shown = {key[1][1] for key in gauges(publisher)}
     assert len(shown) == 64
     assert "new" in shown
-    after = kept.successor()
-    await after.step()
-    assert after.gauges() == kept.gauges()
-
-
-async def test_runs_of_an_agent_that_just_took_a_slot_survive_a_crash() -> None:
-    """The slots are stored with its runs: those of ten seconds ago would say that it has none."""
-    kept = Kept()
-    await kept.end(*(a_run("same", n, agent=f"a{n}") for n in range(64)))
-    await kept.publisher.exporter.finish()
-
-    await kept.traces("new", 3)
-    await kept.end(a_run("same", 64, agent="new"))
-
-    after = kept.successor()
-    await after.step()
-    assert after.gauges() == kept.gauges()
-    assert after.publisher.value(PASS_AT, agent="new", k="1") == 1
+    after = await read_again(publisher)
+    assert gauges(after) == gauges(publisher)
+    assert value(after, PASS_AT, 1, "new") == 1
 
 
 async def test_windows_hold_one_record_per_task() -> None:
-    kept = Kept()
-    await kept.end(*(a_run("a", n) for n in range(30)))
-    await kept.end(a_run("b", 1))
+    publisher = Publisher()
+    await publisher.append(*(a_run("a", n) for n in range(30)), a_run("b", 1))
 
-    keys = [each.key async for each in kept.publisher.log.replay(WINDOWS, 0)]
+    keys = [each.key async for each in publisher.log.replay(WINDOWS, 0)]
 
     assert len(keys) == 2
 
