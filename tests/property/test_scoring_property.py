@@ -1,4 +1,4 @@
-"""Scores depend on the set of traces, never on arrival; a crash changes no signal and no score."""
+"""Scores depend on the set of traces, never on arrival."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,22 +6,18 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.log.port import SIGNALS
 from collector.records.signal import Signal
 from collector.records.traces import TraceRecord
 from tests.support.examples import examples
-from tests.support.faulty_log import Crash, FaultyLog
+from tests.support.faulty_log import FaultyLog
 from tests.support.scoring_fakes import (
     append,
     latest,
     make_record,
     make_scorer,
-    run_to_end,
     scored_log,
-    signals,
     windows,
 )
-from tests.support.signals import jsons_in
 
 NANO = 1_000_000_000
 Arrival = tuple[float, TraceRecord]
@@ -117,51 +113,3 @@ def test_scores_of_traces_depend_on_the_set_of_traces_not_on_their_arrival(
 
 def _ids(newest: dict[tuple[str, str, str], Signal]) -> dict[tuple[str, str, str], str]:
     return {key: each.id for key, each in newest.items()}
-
-
-async def _lived(
-    arrived: Sequence[Arrival],
-    fuses: Sequence[int],
-    *,
-    atomic: bool,
-    max_open: int,
-    memory: int = 1 << 30,
-) -> FaultyLog:
-    """Feed in stages, be killed by each fuse in turn, end by draining."""
-    log = scored_log(atomic=atomic)
-    limits = windows(idle=5.0, max_age=20.0, max_traces=3, max_open=max_open, memory=memory)
-    left = list(fuses)
-    stages = [arrived[n : n + 4] for n in range(0, len(arrived), 4)]
-    for stage in [*stages, None]:
-        for now, each in stage or ():
-            append(log, each, now)
-        while True:
-            log.restart()
-            log.crash_after = left.pop(0) if left else None
-            scorer = make_scorer(log, limits=limits)
-            try:
-                await (scorer.drain("idle") if stage is None else run_to_end(scorer, log))
-            except Crash:
-                continue
-            break
-    return log
-
-
-@settings(max_examples=examples(300), deadline=None)
-@given(
-    arrived=arrivals(),
-    fuses=st.lists(st.integers(0, 60), min_size=1, max_size=6),
-    atomic=st.booleans(),
-    max_open=st.sampled_from([1, 2, 1000]),
-    memory=st.sampled_from([1, 1_300, 2_500, 1 << 30]),
-)
-def test_a_crash_at_any_write_changes_no_signal(
-    arrived: list[Arrival], fuses: list[int], *, atomic: bool, max_open: int, memory: int
-) -> None:
-    calm = asyncio.run(_lived(arrived, [], atomic=True, max_open=max_open, memory=memory))
-    stormy = asyncio.run(_lived(arrived, fuses, atomic=atomic, max_open=max_open, memory=memory))
-
-    assert set(jsons_in(stormy.history(SIGNALS))) == set(jsons_in(calm.history(SIGNALS)))
-    assert final(stormy) == final(calm)
-    if atomic:
-        assert len(signals(stormy)) == len(signals(calm))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.coverage import is_low
-from evaluators.formulas.session_risk import TailRisk, top_count
+from evaluators.formulas.session_risk import TailRisk
 from evaluators.model import Outcome, Session, Turn
 from evaluators.plan import Plan, Settings, make_plan
 from evaluators.run import SessionScorer
@@ -190,12 +190,6 @@ def test_coverage_counts_what_was_expected_and_what_came(window: list[Turn]) -> 
     for outcome in score(from_scratch(window), window):
         if outcome.evaluator != "repeated_calls":
             assert outcome.coverage == (expected, present)
-
-
-@bounded
-@given(st.integers(1, 100_000))
-def test_the_tail_is_fifteen_percent_rounded_up(n: int) -> None:
-    assert top_count(n) == max(1, -(-n * 3 // 20))
 
 
 def test_an_open_session_leaves_out_what_grows_with_it_and_is_not_final() -> None:

@@ -13,7 +13,7 @@ from collector.log.port import SIGNALS, TRACES, Headers, Position
 from collector.records.signal import Signal
 from collector.records.traces import SessionRecord, TraceRecord, VerdictRecord, decode_traces
 from collector.scoring.cached_session import AWAKE
-from tests.property.test_scoring_property import arrivals
+from tests.property.test_scoring_property import arrivals, final
 from tests.support.examples import examples
 from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.scoring_fakes import (
@@ -57,18 +57,19 @@ async def _lived(
     limits: Windows | None = None,
     max_lag: float = 1e9,
     awake: int = AWAKE,
+    is_judged: bool = True,
 ) -> FaultyLog:
     """Feed in stages, be killed by each fuse in turn, end by draining; a judge answers for closed sessions."""
     log = scored_log(atomic=atomic)
     limits = limits or windows(idle=5.0, max_age=20.0, max_traces=3)
-    judged = judged_rules(max_lag=max_lag)
+    judged = judged_rules(max_lag=max_lag) if is_judged else None
     left = list(fuses)
     answered: set[int] = set()
     stages = [arrived[n : n + 4] for n in range(0, len(arrived), 4)]
     for stage in [*stages, None, None]:
         for now, each in stage or ():
             if isinstance(each, TraceRecord):
-                append(log, each, now, stand_in=True)
+                append(log, each, now, stand_in=is_judged)
             else:
                 append_verdict(log, each, now)
         while True:
@@ -137,16 +138,39 @@ def _subject(signal: Signal) -> tuple[str, ...]:
     return ("trace", signal.trace_id or "", str(signal.revision), signal.evaluator)
 
 
-@settings(max_examples=examples(120), deadline=None)
-@given(arrived=conversations(), fuses=st.lists(st.integers(0, 60), min_size=1, max_size=6))
-def test_a_crash_changes_no_verdict_and_no_score_that_follows_from_it(
-    arrived: list[Arrival], fuses: list[int]
+@settings(max_examples=examples(400), deadline=None)
+@given(
+    arrived=conversations(),
+    fuses=st.lists(st.integers(0, 60), min_size=1, max_size=6),
+    atomic=st.booleans(),
+    max_open=st.sampled_from([1, 2, 1000]),
+    memory=st.sampled_from([1, 1_300, 2_500, 1 << 30]),
+    is_judged=st.booleans(),
+)
+def test_a_crash_at_any_write_changes_no_signal(
+    arrived: list[Arrival],
+    fuses: list[int],
+    *,
+    atomic: bool,
+    max_open: int,
+    memory: int,
+    is_judged: bool,
 ) -> None:
-    calm = asyncio.run(_lived(arrived, [], atomic=True))
-    stormy = asyncio.run(_lived(arrived, fuses, atomic=True))
+    limits = windows(idle=5.0, max_age=20.0, max_traces=3, max_open=max_open, memory=memory)
+    arrived = [each for each in arrived if is_judged or isinstance(each[1], TraceRecord)]
+    atomic = atomic or is_judged
+
+    def lived(fuses: list[int], *, atomic: bool) -> FaultyLog:
+        return asyncio.run(
+            _lived(arrived, fuses, atomic=atomic, limits=limits, is_judged=is_judged)
+        )
+
+    calm, stormy = lived([], atomic=True), lived(fuses, atomic=atomic)
 
     assert set(jsons_in(stormy.history(SIGNALS))) == set(jsons_in(calm.history(SIGNALS)))
-    assert len(signals(stormy)) == len(signals(calm))
+    assert final(stormy) == final(calm)
+    if atomic:
+        assert len(signals(stormy)) == len(signals(calm))
 
 
 @settings(max_examples=examples(120), deadline=None)

@@ -1,8 +1,6 @@
 """The exposition is clean under promtool, and has every family that alerts use."""
 
 import asyncio
-import os
-import shutil
 import subprocess
 
 import pytest
@@ -10,6 +8,7 @@ import pytest
 from collector.records.trace_views import TraceUsage
 from collector.sinks.families import SinkFamilies
 from evaluators.model import Tokens
+from tests.support.promtool import promtool
 from tests.support.publisher import SHORT, Publisher
 from tests.support.signals import failed, signal, skipped
 from tests.support.table import for_each
@@ -60,17 +59,11 @@ async def publisher() -> Publisher:
 
 @pytest.mark.process
 async def test_promtool_has_nothing_to_say(publisher: Publisher) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        why = "NO PROMTOOL, NOT TESTED: install the Debian package `prometheus`"
-        if os.environ.get("SPANWISE_REQUIRE_PROMTOOL") == "1":
-            pytest.fail(why)
-        pytest.skip(why)
     body, content_type = publisher.telemetry.exposition("text/plain")
 
     done = await asyncio.to_thread(
         subprocess.run,
-        [promtool, "check", "metrics"],
+        [promtool(), "check", "metrics"],
         input=body,
         capture_output=True,
         timeout=30,

@@ -12,11 +12,11 @@ from collector.export.exporter import GROUP
 from collector.log.port import SIGNALS, TRACES, WINDOWS, Commit, New
 from collector.records.codec import encode
 from collector.records.signal import Signal
+from collector.records.signal_batch import batch_records, made
 from collector.records.traces import TraceRecord
-from evaluators.model import Tokens, Trace
+from evaluators.model import Tokens
 from tests.support.eventually import eventually
-from tests.support.faulty_log import FaultyLog
-from tests.support.publisher import Publisher
+from tests.support.publisher import Publisher, closed_trace
 from tests.support.signals import BASE, covered, failed, hex_of, new, signal, skipped
 from tests.support.state_tables import state_key
 
@@ -145,27 +145,19 @@ async def test_a_session_that_is_seen_too_little_loses_the_score_that_it_had() -
     assert publisher.value("window_samples") == 1
 
 
-async def test_when_no_session_is_left_the_series_is_removed() -> None:
+@pytest.mark.parametrize("reads", [True, False])
+async def test_when_no_session_is_left_the_series_is_removed(*, reads: bool) -> None:
+    """Whether the reader goes on or not: a log that cannot be read must not freeze the number."""
     publisher = Publisher()
     await publisher.publish(session("s-1", 0.8))
-    assert publisher.value("agent_reliability_ratio") is not None
+    headline = ("agent_reliability_ratio", "window_mean_ratio", "window_lower_bound_ratio")
+    assert None not in [publisher.value(each) for each in headline]
 
     publisher.log.clock.now += 86_401
-    await publisher.step()
+    if reads:
+        await publisher.step()
 
-    assert publisher.value("agent_reliability_ratio") is None
-    assert publisher.value("window_mean_ratio") is None
-    assert publisher.value("window_lower_bound_ratio") is None
-
-
-async def test_expiry_does_not_wait_for_the_reader() -> None:
-    """A log that cannot be read must not freeze the number."""
-    publisher = Publisher()
-    await publisher.publish(session("s-1", 0.8))
-
-    publisher.log.clock.now += 86_401
-
-    assert publisher.value("agent_reliability_ratio") is None
+    assert [publisher.value(each) for each in headline] == [None, None, None]
 
 
 async def test_the_eight_newest_versions_of_an_agent_have_a_series() -> None:
@@ -178,21 +170,6 @@ async def test_the_eight_newest_versions_of_an_agent_have_a_series() -> None:
     assert publisher.value("agent_reliability_ratio", agent_version="1.1") is None
     shown = [key for key in publisher.gauges() if key[0] == "spanwise_agent_reliability_ratio"]
     assert len(shown) == 8
-
-
-async def test_a_restart_counts_nothing_again_and_keeps_every_gauge() -> None:
-    publisher = Publisher()
-    await publisher.publish(session("s-1", 0.8), signal(trace="a"))
-    before = publisher.gauges()
-
-    after = publisher.successor()
-    await after.step()
-
-    assert after.gauges() == before
-    assert before
-    assert after.value("evaluations_total") is None
-    await after.publish(session("s-9", 0.8))
-    assert after.value("evaluations_total") == 1
 
 
 async def test_windows_are_stored_every_ten_seconds_with_the_commit() -> None:
@@ -244,6 +221,18 @@ async def test_a_record_that_is_no_signal_is_counted_and_passed_over() -> None:
     assert publisher.value("evaluations_total") == 1
 
 
+async def test_a_subject_whose_time_cannot_be_read_takes_no_other_of_its_record_with_it() -> None:
+    publisher = Publisher()
+    odd = signal("s-1", "t-1", time="yesterday")
+    found = [made(each, first=True) for each in (odd, session("s-1", 0.9))]
+
+    await publisher.log.write([*batch_records(found)])
+    await publisher.step()
+
+    assert publisher.value("poison_records_total", topic="signals") == 1
+    assert publisher.value("window_samples", evaluator="agent_reliability") == 1
+
+
 async def test_a_fail_carries_an_exemplar_in_openmetrics() -> None:
     publisher = Publisher()
     await publisher.publish(signal(trace="bad", score=0.1), session("s-1", 0.1))
@@ -260,39 +249,36 @@ async def test_a_fail_carries_an_exemplar_in_openmetrics() -> None:
 
 
 async def test_traces_feed_duration_cost_and_tokens_once() -> None:
-    log = FaultyLog()
-    publisher = Publisher(log=log)
-    trace = Trace(
-        trace_id=hex_of("t"),
-        service="support-bot",
-        agent="planner",
-        session_id="s-1",
-        session_source="session.id",
-        tokens=Tokens(input=100, output=7),
-        cost_usd=0.25,
-        start_time_unix_nano=10**18,
-        end_time_unix_nano=10**18 + 2 * 10**9,
+    publisher = Publisher()
+    trace = closed_trace("planner", 1, tokens=Tokens(input=100, output=7), cost_usd=0.25)
+
+    await publisher.append(
+        *(TraceRecord(trace=trace, spans=(b"raw",), revision=n, seen=BASE) for n in (0, 0, 1))
     )
-    records = [
-        TraceRecord(trace=trace, spans=(b"raw",), revision=revision, seen=BASE)
-        for revision in (0, 0, 1)
+    publisher.log.append(TRACES, b"\xff")
+    await publisher.read_traces()
+
+    assert publisher.value("poison_records_total", topic="traces") == 1
+    assert publisher.value("trace_duration_seconds_sum") == 1
+    assert publisher.value("trace_duration_seconds_count") == 1
+    assert publisher.value("trace_cost_usd_total") == 0.25
+    tokens = [
+        publisher.value("trace_tokens_total", type=each) for each in ("input", "output", "cached")
     ]
-    await log.write([New(topic=TRACES, key=b"k", value=encode(each)) for each in records])
-    await log.write([New(topic=TRACES, key=b"k", value=b"\xff")])
-    stopping = asyncio.Event()
+    assert tokens == [100, 7, None]
+
+
+async def test_all_readers_run_until_they_are_stopped_and_commit() -> None:
+    publisher, stopping = Publisher(), asyncio.Event()
+    await publisher.log.write([new(signal(trace="a"))])
+    publisher.log.append(TRACES, b"\xff")
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(publisher.exporter.run(stopping))
-        await eventually(lambda: any(each.topic == TRACES for each in log.commits))
+        await eventually(lambda: publisher.value("evaluations_total") == 1)
         await eventually(lambda: publisher.value("poison_records_total", topic="traces") == 2)
+        await eventually(lambda: any(each.topic == TRACES for each in publisher.log.commits))
         stopping.set()
-
-    assert publisher.value("trace_duration_seconds_sum") == 2
-    assert publisher.value("trace_duration_seconds_count") == 1
-    assert publisher.value("trace_cost_usd_total") == 0.25
-    assert publisher.value("trace_tokens_total", type="input") == 100
-    assert publisher.value("trace_tokens_total", type="output") == 7
-    assert publisher.value("trace_tokens_total", type="cached") is None
 
 
 async def test_the_log_being_away_ends_nothing_and_loses_no_count() -> None:
@@ -358,14 +344,15 @@ async def test_an_evaluator_without_objective_is_held_to_none() -> None:
 
 async def test_no_gauge_is_shown_before_what_was_known_is_read_back() -> None:
     publisher = Publisher()
-    await publisher.publish(session("s-1", 0.5, evaluator="agent_reliability"))
+    await publisher.publish(session("s-1", 0.5), signal(trace="a"))
     successor = publisher.successor()
 
     await successor.exporter.restore()
 
-    assert successor.value("agent_reliability_ratio") is None
+    assert successor.gauges() == {}
     await successor.step()
-    assert successor.value("agent_reliability_ratio") == 0.5
+    assert successor.gauges() == publisher.gauges() != {}
+    assert successor.value("evaluations_total") is None, "what was counted is not counted again"
 
 
 async def test_signals_are_lost_only_when_they_were_never_counted() -> None:

@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 
 from collector.records.signal import rfc3339
-from tests.support.drift import held, same
-from tests.support.faulty_log import Crash, FaultyLog
 from tests.support.publisher import SHORT, Publisher, closed_trace
 from tests.support.signals import BASE
 from tests.support.state_tables import state_key
@@ -161,32 +159,3 @@ async def test_records_that_cannot_be_read_are_passed_over() -> None:
     await again.step()
     assert again.value("drift_history_samples") == len(GOOD)
     assert again.value("poison_records_total", topic="windows") == 1
-
-
-async def test_a_store_may_end_after_any_record() -> None:
-    """On Kafka a write is not atomic: what was not written is read again, and nothing enters twice or not at all."""
-
-    async def fed(ends_after: int | None) -> Publisher:
-        publisher = Publisher(log=FaultyLog(atomic=False), drops=SHORT)
-        await publisher.step()
-        for number, score in enumerate(2 * GOOD):
-            await publisher.publish(session(f"s-{number}", score, final=True))
-            publisher.log.clock.now += 0.5
-            if number in (7, 15):  # of what is stored at the end, some is there already
-                await publisher.exporter.finish()
-        await publisher.step()
-        publisher.log.crash_after = ends_after
-        try:
-            await publisher.exporter.finish()
-        except Crash:
-            publisher = publisher.successor()
-            await publisher.step()
-        return publisher
-
-    whole = await fed(None)
-    records, commits = whole.log.calls[-1]
-    labels = ("support-bot", "planner", "agent_reliability", "session")
-    assert any(each.key == state_key("drift", labels, 0) for each in records)
-
-    for ends_after in range(len(records) + len(commits)):
-        assert same(held((await fed(ends_after)).exporter._drops), held(whole.exporter._drops))

@@ -1,4 +1,7 @@
-"""A version of an agent ends when others have sessions and it has none; its sessions leave every window."""
+"""A version of an agent ends when others have sessions and it has none; its sessions leave every window.
+
+When one ends: tests/property/watch/test_versions_order.py.
+"""
 
 from typing import Any
 
@@ -10,7 +13,6 @@ from collector.records.comparison import VersionWindow
 from collector.records.signal import Signal
 from tests.support.publisher import Publisher
 from tests.support.signals import BASE, covered, signal
-from tests.support.table import for_each
 
 MINUTE = 60.0
 
@@ -53,49 +55,13 @@ async def test_a_fixed_release_ends_the_version_before_it_and_clears_its_bounds(
     assert newest == BASE + 55 * MINUTE
 
 
-@for_each(
-    "sessions",
-    [
-        [
-            session(version, minute + 3 * (version == "2"))
-            for minute in range(0, 120, 10)
-            for version in "12"
-        ],
-        [session("1", 0), session("2", 600)],  # one session of a new version
-        # agents that share their labels
-        [session("1" if n < 3 else "2", n, agent=OTHER) for n in range(33)],
-    ],
-)
-async def test_versions_that_do_not_end_each_other(sessions: list[Signal]) -> None:
+async def test_versions_of_agents_that_share_their_labels_do_not_end_each_other() -> None:
     publisher = Publisher()
 
-    for each in sessions:
-        await publisher.publish(each)
+    for n in range(33):
+        await publisher.publish(session("1" if n < 3 else "2", n, agent=OTHER))
 
     assert set(shown(publisher)) == {"1", "2"}
-
-
-async def test_a_rollback_makes_the_old_version_current_again() -> None:
-    publisher = Publisher()
-    await publisher.publish(session("1", 0), session("2", 1, 0.9), session("2", 16, 0.9))
-    assert shown(publisher) == {"2": 0.9}
-
-    await publisher.publish(session("1", 17))
-    assert shown(publisher) == {"1": 0.2, "2": 0.9}
-
-    await publisher.publish(session("1", 32))
-    assert shown(publisher) == {"1": 0.2}
-    assert publisher.value("version_sessions", agent_version="1") == 3
-
-
-async def test_an_idle_agents_only_version_never_ends_by_silence() -> None:
-    publisher = Publisher()
-    await publisher.publish(session("1", 0), session("1", 1))
-
-    publisher.log.clock.now += 20 * 3600
-    await publisher.publish(session("2", 900, agent="writer"))
-
-    assert publisher.value("agent_reliability_ratio", agent="planner") == pytest.approx(0.2)
 
 
 async def test_a_busy_version_that_fills_its_windows_within_the_silence_ends_the_other_all_the_same() -> (
