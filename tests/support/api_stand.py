@@ -110,7 +110,7 @@ class Stand:
     async def items(self, path: str) -> list[dict[str, Any]]:
         return (await self.json(path))["items"]
 
-    def counted(self, name: str, **labels: str) -> float:
+    def counted(self, name: str, /, **labels: str) -> float:
         return self.telemetry.registry.get_sample_value(name, labels) or 0.0
 
     def close(self) -> None:

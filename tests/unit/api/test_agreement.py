@@ -8,8 +8,10 @@ import pytest
 from collector.api.about import About
 from collector.records.feedback import Feedback, FeedbackRules
 from collector.records.given import Given
+from collector.records.signal import Signal
 from tests.support import api_records as make
 from tests.support.api_stand import NewStand, Stand
+from tests.support.eventually import eventually
 
 RULES = FeedbackRules()
 CATALOGUE: list[dict[str, Any]] = [
@@ -25,6 +27,13 @@ def about_trace(number: int, value: bool, name: str = "thumb", **fields: Any) ->
     return RULES.feedback(given, now=make.START)
 
 
+def judged(number: int, score: float, **changes: Any) -> Signal:
+    """What the judge says of a trace of `stand`."""
+    of = make.trace(number, session_id=f"s-{number}", agent_version=f"1.{number % 2}")
+    given: dict[str, Any] = {"score": score, "success": score > 0.5, "method": "llm_judge"}
+    return make.signal(of, "coherence", **given, **changes)
+
+
 @pytest.fixture
 def stand(new_stand: NewStand) -> Stand:
     """40 traces in sessions of their own, every other one liked.
@@ -34,14 +43,11 @@ def stand(new_stand: NewStand) -> Stand:
     made = new_stand(about=About(catalogue=lambda: CATALOGUE))
     for number in range(40):
         liked = number % 2 == 0
-        of = make.trace(number, session_id=f"s-{number}", agent_version=f"1.{number % 2}")
-        made.take_traces(of)
         score = 0.9 if liked and number else 0.1
-        judged = 0.9 if number % 4 > 1 else 0.2
+        of = made.take_session(number, score, agent_version=f"1.{number % 2}")
         made.take_signals(
             make.signal(of, "step_efficiency", score=score, success=score > 0.5),
-            make.signal(of, "coherence", score=judged, success=judged > 0.5, method="llm_judge"),
-            make.session_signal(of, "agent_reliability", score),
+            judged(number, 0.9 if number % 4 > 1 else 0.2),
         )
         made.take_feedback(about_trace(number, liked))
     made.match()
@@ -110,8 +116,7 @@ async def looked(stand: Stand) -> None:
     """The gauges are set once."""
     agreements, stopping = stand.api._agreements, asyncio.Event()
     running = asyncio.create_task(agreements.run(stopping))
-    while not agreements.now:  # noqa: ASYNC110 - the look is in a thread
-        await asyncio.sleep(0.01)
+    await eventually(lambda: bool(agreements.now))
     stopping.set()
     await running
 
@@ -121,16 +126,15 @@ async def test_the_gauges_and_the_pages_say_the_same(stand: Stand) -> None:
 
     labels = {"service": "support-bot", "agent": "planner", "evaluator": "step_efficiency"}
 
-    def gauge(name: str, **changes: str) -> float | None:
+    def gauge(name: str, **changes: str) -> float:
         wanted = {**labels, "name": "thumb", **changes}
-        return stand.telemetry.registry.get_sample_value(f"spanwise_agreement_{name}", wanted)
+        return stand.counted(f"spanwise_agreement_{name}", **wanted)
 
     assert gauge("rank_ratio") == pytest.approx(0.975)
     assert gauge("kappa_ratio") == pytest.approx(0.95)
     assert gauge("samples") == 40
-    assert gauge("rank_upper_bound_ratio") is None, "only of judges"
+    assert gauge("rank_upper_bound_ratio") == 0, "only of judges"
     upper = gauge("rank_upper_bound_ratio", evaluator="coherence")
-    assert upper is not None
     assert 0.6 < upper < 0.7, "40 pairs are too few to call it chance"
 
     evaluators = await stand.text("/evaluators")
@@ -142,13 +146,7 @@ async def test_the_gauges_and_the_pages_say_the_same(stand: Stand) -> None:
 
 async def test_a_judge_that_contradicts_people_is_no_better_than_chance(stand: Stand) -> None:
     for number in range(40):
-        of = make.trace(number, session_id=f"s-{number}", agent_version=f"1.{number % 2}")
-        score = 0.2 if number % 2 == 0 else 0.9
-        stand.take_signals(
-            make.signal(
-                of, "coherence", score=score, success=score > 0.5, method="llm_judge", revision=1
-            )
-        )
+        stand.take_signals(judged(number, 0.9 if number % 2 else 0.2, revision=1))
 
     await looked(stand)
 

@@ -19,6 +19,7 @@ from collector.records.signal import Signal, rfc3339
 from collector.records.signal_batch import signals_in
 from tests.support import api_records as make
 from tests.support.api_stand import Stand, filled
+from tests.support.eventually import eventually
 
 ONE = f"{1:032x}"
 DAY = 86_400.0
@@ -40,6 +41,14 @@ def published(stand: Stand) -> list[dict[str, Any]]:
         found += [{**json.loads(each.ready.json), "first": each.ready.header.first} for each in due]
         index.published(due)
     return found
+
+
+def names_of(signals: list[dict[str, Any]]) -> list[str]:
+    return [each["evaluator"] for each in signals]
+
+
+def dropped(stand: Stand, reason: str) -> float:
+    return stand.counted("spanwise_external_evaluations_dropped_total", reason=reason)
 
 
 def test_a_score_has_the_agent_the_session_and_the_version_of_its_trace(stand: Stand) -> None:
@@ -70,17 +79,17 @@ def test_a_score_has_the_agent_the_session_and_the_version_of_its_trace(stand: S
 
 def test_before_its_trace_and_up_to_a_week_after(stand: Stand) -> None:
     stand.take_feedback(said(name="early"))
-    assert published(stand) == []
+    assert names_of(published(stand)) == []
     stand.time += 600
     filled(stand)
-    assert [each["evaluator"] for each in published(stand)] == ["early"]
+    assert names_of(published(stand)) == ["early"]
 
     stand.time += 6.9 * DAY
     stand.take_feedback(said(name="late"))
-    assert [each["evaluator"] for each in published(stand)] == ["late"]
+    assert names_of(published(stand)) == ["late"]
     stand.time += DAY
     stand.take_feedback(said(name="too late"))
-    assert published(stand) == []
+    assert names_of(published(stand)) == []
 
 
 def test_of_a_session_named_or_by_its_trace(stand: Stand) -> None:
@@ -147,7 +156,7 @@ def test_a_flood_for_traces_that_never_come_takes_no_place_of_another_service(
 
     assert stand.match(max_age=DAY).scores_given_up == 151
     filled(stand)
-    assert [each["evaluator"] for each in published(stand)] == ["quiet"]
+    assert names_of(published(stand)) == ["quiet"]
 
 
 def test_of_one_trace_a_hundred(stand: Stand) -> None:
@@ -158,23 +167,18 @@ def test_of_one_trace_a_hundred(stand: Stand) -> None:
 
     assert len(found) == MOST_OF_A_SUBJECT
     assert sum(each["first"] for each in found) == 1, "a trace counts once for each evaluator"
-    dropped = stand.counted("spanwise_external_evaluations_dropped_total", reason="subject_full")
-    assert dropped == 5
+    assert dropped(stand, "subject_full") == 5
 
 
 def test_ten_thousand_names_leave_the_known_ones(stand: Stand) -> None:
-    stand.take_traces(*(make.trace_value(make.trace(each)) for each in range(1, 6)))
+    stand.take_traces(*map(make.trace, range(1, 6)))
     stand.take_feedback(said(name="mine"))
     assert len(published(stand)) == 1
-    stand.take_feedback(
-        *(
-            said(name=f"n{number}", trace_id=f"{1 + number % 5:032x}", service="loud")
-            for number in range(200)
-        )
-    )
+    for number in range(200):
+        trace_id = f"{1 + number % 5:032x}"
+        stand.take_feedback(said(name=f"n{number}", trace_id=trace_id, service="loud"))
     assert len(published(stand)) == MOST_NAMES - 1
-    dropped = stand.counted("spanwise_external_evaluations_dropped_total", reason="max_names")
-    assert dropped == 201 - MOST_NAMES
+    assert dropped(stand, "max_names") == 201 - MOST_NAMES
 
     stand.take_feedback(said(name="mine", id="again"))
     assert len(published(stand)) == 1
@@ -220,17 +224,16 @@ async def test_the_feed_publishes_and_counts_each_once(stand: Stand) -> None:
         stand.log.append(FEEDBACK, msgspec.json.encode(each))
     stopping = asyncio.Event()
     feed = asyncio.create_task(stand.api._new_feed().run(stopping))
-    names = ("x_step_efficiency", "stars")
-    labels = {"service": "support-bot", "agent": "planner"}
-    for _ in range(2_000):
-        await asyncio.sleep(0.005)
+
+    def counted(evaluator: str) -> float:
+        labels = {"service": "support-bot", "agent": "planner", "evaluator": evaluator}
+        return stand.counted("spanwise_external_evaluations_total", **labels)
+
+    def are_counted() -> bool:
         stand.time += 1
-        counted = [
-            stand.counted("spanwise_external_evaluations_total", **labels, evaluator=each)
-            for each in names
-        ]
-        if counted == [1, 1]:
-            break
+        return counted("x_step_efficiency") == counted("stars") == 1
+
+    await eventually(are_counted)
     stopping.set()
     await feed
 
@@ -281,7 +284,7 @@ async def test_people_filters_and_lists_see_it_as_a_score_of_ours(stand: Stand) 
     assert found["kappa"] == pytest.approx(0.95)
     failed = "/api/v1/sessions?failed=tone&limit=100"
     named = [each["session_id"] for each in (await stand.get(failed)).json()["items"]]
-    assert sorted(named) == sorted(["s-0", *(f"s-{number}" for number in range(1, 40, 2))])
+    assert {*named} == {"s-0", *(f"s-{number}" for number in range(1, 40, 2))}
     rows = csv.DictReader(io.StringIO(await stand.text(f"{failed}&format=csv")))
     assert {row["session_id"] for row in rows} == set(named)
     shown = (await stand.json("sessions/s-1?service=support-bot"))["traces"]

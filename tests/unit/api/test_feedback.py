@@ -30,20 +30,22 @@ def said(value: float | bool = False, *, now: float = make.START, **fields: Any)
     return RULES.feedback(Given(**given), now=now)
 
 
-def trace_of(number: int, **changes: Any) -> bytes:
-    return make.trace_value(make.trace(number, **changes))
-
-
-async def shown(stand: Stand, path: str = f"/api/v1/traces/{ONE}") -> tuple[str | None, list[str]]:
+async def shown(stand: Stand, path: str = f"traces/{ONE}") -> tuple[str | None, list[str]]:
     """What people say on the whole, and every comment or name, the latest first."""
-    found = (await stand.get(path)).json()
+    found = await stand.json(path)
     return found["user_outcome"], [
         each.get("comment") or each["name"] for each in found["feedback"]
     ]
 
 
-async def test_what_is_said_after_a_trace_has_come(stand: Stand) -> None:
-    filled(stand)
+def kept(stand: Stand) -> int:
+    """How much feedback the index has."""
+    with stand.api._index.reading() as reading:
+        return reading.connection.execute("SELECT count(*) FROM feedback").fetchone()[0]
+
+
+async def test_what_is_said_after_a_trace_has_come(filled_stand: Stand) -> None:
+    stand = filled_stand
     assert await shown(stand) == (None, [])
 
     stand.time += 60
@@ -52,8 +54,8 @@ async def test_what_is_said_after_a_trace_has_come(stand: Stand) -> None:
 
     assert found.matched == [Matched("support-bot", "planner", "s-1", "thumb", "human", "negative")]
     assert await shown(stand) == ("negative", ["wrong city"])
-    assert await shown(stand, "/api/v1/sessions/s-1") == ("negative", ["wrong city"])
-    assert await shown(stand, f"/api/v1/traces/{2:032x}") == (None, [])
+    assert await shown(stand, "sessions/s-1") == ("negative", ["wrong city"])
+    assert await shown(stand, f"traces/{2:032x}") == (None, [])
     assert stand.match().matched == [], "it counts once"
 
 
@@ -62,14 +64,14 @@ async def test_what_is_said_before_its_trace_waits_for_it(stand: Stand) -> None:
     assert stand.match() == Matching([], 0, True)
 
     stand.time += 600
-    stand.take_traces(trace_of(1))
+    stand.take_traces(make.trace(1))
 
     assert [each.session_id for each in stand.match().matched] == ["s-1"]
     assert await shown(stand) == ("negative", ["early"])
 
 
-async def test_what_is_said_long_after(stand: Stand) -> None:
-    filled(stand)
+async def test_what_is_said_long_after(filled_stand: Stand) -> None:
+    stand = filled_stand
     stand.time += 6 * DAY
     stand.take_feedback(said(comment="late"))
     assert len(stand.match().matched) == 1
@@ -91,8 +93,8 @@ def test_what_is_about_nothing_is_given_up_after_an_hour(stand: Stand) -> None:
     assert stand.match() == Matching([], 2, False)
 
 
-async def test_the_same_id_replaces(stand: Stand) -> None:
-    filled(stand)
+async def test_the_same_id_replaces(filled_stand: Stand) -> None:
+    stand = filled_stand
     stand.take_feedback(said(True, id="mine", comment="nice"))
     assert len(stand.match().matched) == 1
 
@@ -102,56 +104,51 @@ async def test_the_same_id_replaces(stand: Stand) -> None:
     assert stand.match().matched == [], "a changed mind counts once"
 
 
-async def test_negative_if_any_person_says_so_and_only_people_count(stand: Stand) -> None:
-    filled(stand)
-    stand.take_feedback(said(False, kind="llm"))
-    assert (await shown(stand))[0] is None
-    stand.take_feedback(said(0.5))
-    assert (await shown(stand))[0] == "neutral"
-    stand.take_feedback(said(True))
-    assert (await shown(stand))[0] == "positive"
-    stand.take_feedback(said(False, session_id="s-1", service="support-bot"))
-    assert (await shown(stand))[0] == "positive"
-    assert (await shown(stand, "/api/v1/sessions/s-1"))[0] == "negative"
+async def test_negative_if_any_person_says_so_and_only_people_count(filled_stand: Stand) -> None:
+    of_session = said(False, session_id="s-1", service="support-bot")
+    outcomes: list[str | None] = []
+    for each in (said(False, kind="llm"), said(0.5), said(True), of_session):
+        filled_stand.take_feedback(each)
+        outcomes.append((await shown(filled_stand))[0])
+
+    assert outcomes == [None, "neutral", "positive", "positive"]
+    assert (await shown(filled_stand, "sessions/s-1"))[0] == "negative"
 
 
 async def test_what_is_said_of_a_task_is_about_the_trace_that_names_it(stand: Stand) -> None:
     stand.take_feedback(said(True, task_id="refund-7", comment="solved"))
     assert stand.match().matched == []
-    stand.take_traces(trace_of(1, task_id="refund-7"), trace_of(2, session_id="s-2"))
+    stand.take_traces(make.trace(1, task_id="refund-7"), make.trace(2, session_id="s-2"))
 
     assert [each.session_id for each in stand.match().matched] == ["s-1"]
     assert await shown(stand) == ("positive", ["solved"])
 
 
-async def test_it_goes_with_a_trace_that_moves_to_another_session(stand: Stand) -> None:
-    filled(stand)
+async def test_it_goes_with_a_trace_that_moves_to_another_session(filled_stand: Stand) -> None:
+    stand = filled_stand
     stand.take_feedback(said(comment="mine"))
     stand.match()
 
-    stand.take_traces(
-        make.trace_value(make.trace(1, session_id="s-9"), revision=1, seen=make.START + 50)
-    )
+    moved = make.trace(1, session_id="s-9")
+    stand.take_traces(make.trace_value(moved, revision=1, seen=make.START + 50))
 
-    assert await shown(stand, "/api/v1/sessions/s-9") == ("negative", ["mine"])
-    assert await shown(stand, "/api/v1/sessions/s-1") == (None, [])
+    assert await shown(stand, "sessions/s-9") == ("negative", ["mine"])
+    assert await shown(stand, "sessions/s-1") == (None, [])
 
 
-def test_it_is_forgotten_with_its_session(stand: Stand) -> None:
-    filled(stand)
+def test_it_is_forgotten_with_its_session(filled_stand: Stand) -> None:
+    stand = filled_stand
     stand.take_feedback(said(), said(session_id="s-1", service="support-bot"))
     stand.match()
 
     with stand.api._index._changing() as change:
         change.evict_oldest(10)
 
-    with stand.api._index.reading() as reading:
-        left = reading.connection.execute("SELECT count(*) FROM feedback").fetchone()[0]
-    assert left == 0
+    assert kept(stand) == 0
 
 
-async def test_of_one_subject_the_newest_are_kept(stand: Stand) -> None:
-    filled(stand)
+async def test_of_one_subject_the_newest_are_kept(filled_stand: Stand) -> None:
+    stand = filled_stand
     for number in range(MOST_OF_A_SUBJECT + 5):
         stand.time += 1
         stand.take_feedback(said(comment=f"word {number}"))
@@ -164,14 +161,12 @@ async def test_of_one_subject_the_newest_are_kept(stand: Stand) -> None:
 
 
 def test_of_one_task_too_whether_or_not_it_was_joined(stand: Stand) -> None:
-    stand.take_traces(trace_of(1, task_id="refund-7"))
+    stand.take_traces(make.trace(1, task_id="refund-7"))
     for _ in range(3):
         stand.take_feedback(*(said(True, task_id="refund-7") for _ in range(60)))
         stand.match()
 
-    with stand.api._index.reading() as reading:
-        kept = reading.connection.execute("SELECT count(*) FROM feedback").fetchone()[0]
-    assert kept == MOST_OF_A_SUBJECT
+    assert kept(stand) == MOST_OF_A_SUBJECT
 
 
 async def test_no_comment_is_shown_where_no_content_is(new_stand: NewStand) -> None:
@@ -190,37 +185,26 @@ def test_what_is_no_feedback_is_named(stand: Stand) -> None:
 
 
 def test_names_beyond_the_limit_share_one_label(stand: Stand) -> None:
-    asked_again: list[str] = []
-    counts = FeedbackCounts(
-        stand.telemetry,
-        ApiFamilies(stand.telemetry),
-        lambda _service, session, _name: asked_again.append(session),
-    )
-    matched = [
-        Matched("shop", "desk", "s", f"name-{n}", "human", "positive")
-        for n in range(MOST_NAMES + 3)
-    ]
+    joined: list[str] = []
+    families = ApiFamilies(stand.telemetry)
+    counts = FeedbackCounts(stand.telemetry, families, lambda _, each, __: joined.append(each))
+    names = [f"name-{n}" for n in range(MOST_NAMES + 3)]
+    matched = [Matched("shop", "desk", "s", name, "human", "positive") for name in names]
 
     counts.matched(Matching(matched, 4, False))
 
     labels = {"service": "shop", "agent": "desk", "kind": "human", "label": "positive"}
-
-    def named(name: str) -> float | None:
-        return stand.telemetry.registry.get_sample_value(
-            "spanwise_feedback_total", {**labels, "name": name}
-        )
-
-    assert named("name-0") == 1
-    assert named(OTHER) == 3
+    for name, times in (("name-0", 1), (OTHER, 3)):
+        assert stand.counted("spanwise_feedback_total", **labels, name=name) == times
     assert stand.counted("spanwise_feedback_unmatched_total") == 4
-    assert len(asked_again) == MOST_NAMES + 3
+    assert len(joined) == MOST_NAMES + 3
 
 
 # --- the pages ------------------------------------------------------------------------------------------------------
 
 
-async def test_the_pages_show_what_was_said(stand: Stand) -> None:
-    filled(stand)
+async def test_the_pages_show_what_was_said(filled_stand: Stand) -> None:
+    stand = filled_stand
     stand.take_feedback(said(comment="wrong <b>city</b>"), said(True, name="tone", label="good"))
 
     for page in (f"/trace?id={ONE}", "/session?id=s-1"):
@@ -259,16 +243,15 @@ async def thumb(stand: Stand, page: str, thumb: str = "down", **headers: str) ->
     ],
 )
 async def test_a_thumb_is_one_click_and_comes_back_to_its_page(
-    stand: Stand, page: str, subject: tuple[str, str]
+    filled_stand: Stand, page: str, subject: tuple[str, str]
 ) -> None:
-    filled(stand)
-
+    stand = filled_stand
     answer = await thumb(stand, page)
 
     assert (answer.status_code, answer.headers["location"]) == (303, f"{page}#said")
     (record,) = stand.log.history(FEEDBACK)
-    kept = decode_feedback(record.value)
-    assert (kept.subject, kept.opinion, kept.comment) == (subject, "negative", "why")
+    taken = decode_feedback(record.value)
+    assert (taken.subject, taken.opinion, taken.comment) == (subject, "negative", "why")
     assert "why" in await stand.text(page)
 
     await thumb(stand, page, "up")
@@ -276,39 +259,28 @@ async def test_a_thumb_is_one_click_and_comes_back_to_its_page(
     assert first.id == second.id, "the second one replaces the first"
 
 
-async def test_no_other_site_gives_a_thumb(stand: Stand) -> None:
-    filled(stand)
-    page = f"/trace?id={ONE}"
-
-    for headers in (
-        {"sec-fetch-site": "cross-site"},
-        {"sec-fetch-site": "same-site"},
-        {"origin": "https://evil.example"},
-        {"origin": "null"},
-    ):
-        assert (await thumb(stand, page, **headers)).status_code == 403
-    assert stand.log.history(FEEDBACK) == []
-    allowed = await thumb(stand, page, **{"sec-fetch-site": "same-origin", "origin": "null"})
-    assert allowed.status_code == 303
-
-
 @pytest.mark.parametrize(
-    ("page", "press", "status"),
+    ("page", "press", "headers", "status"),
     [
-        (f"/trace?id={ONE}", "sideways", 422),
-        ("/trace?id=x", "up", 422),
-        ("/session?id=s-1", "up", 422),
+        (f"/trace?id={ONE}", "up", {"sec-fetch-site": "same-origin", "origin": "null"}, 303),
+        (f"/trace?id={ONE}", "up", {"sec-fetch-site": "cross-site"}, 403),
+        (f"/trace?id={ONE}", "up", {"sec-fetch-site": "same-site"}, 403),
+        (f"/trace?id={ONE}", "up", {"origin": "https://evil.example"}, 403),
+        (f"/trace?id={ONE}", "up", {"origin": "null"}, 403),
+        (f"/trace?id={ONE}", "sideways", {}, 422),
+        ("/trace?id=x", "up", {}, 422),
+        ("/session?id=s-1", "up", {}, 422),
     ],
 )
-async def test_what_is_no_thumb_is_refused(
-    stand: Stand, page: str, press: str, status: int
+async def test_what_is_no_thumb_or_comes_from_another_site_is_refused(
+    filled_stand: Stand, page: str, press: str, headers: dict[str, str], status: int
 ) -> None:
-    assert (await thumb(stand, page, press)).status_code == status
-    assert stand.log.history(FEEDBACK) == []
+    assert (await thumb(filled_stand, page, press, **headers)).status_code == status
+    assert len(filled_stand.log.history(FEEDBACK)) == (status == 303)
 
 
-async def test_a_case_expects_what_a_person_corrected(stand: Stand) -> None:
-    filled(stand)
+async def test_a_case_expects_what_a_person_corrected(filled_stand: Stand) -> None:
+    stand = filled_stand
     stand.take_feedback(said(False, name="correction", label="bad", comment="It rains in Oslo."))
 
     case = await stand.text(f"/trace/case?id={ONE}")
