@@ -3,6 +3,8 @@
 import asyncio
 import signal
 import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import httpx
 import pytest
@@ -24,18 +26,24 @@ def server(port: int = 0) -> AdminServer:
     return AdminServer(app, Admin(port=port), RuntimeFamilies(Telemetry()))
 
 
-async def test_it_serves_until_stopped_and_leaves_signals_alone() -> None:
-    stopping = asyncio.Event()
-    admin = server()
+@asynccontextmanager
+async def serving() -> AsyncGenerator[Callable[[str, str], Awaitable[httpx.Response]]]:
+    """Asks it for a path, with an `Accept-Encoding`."""
+    stopping, admin = asyncio.Event(), server()
     admin.bind()
-    before = signal.getsignal(signal.SIGTERM)
-
     async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         tasks.create_task(admin.run(stopping))
         async with httpx.AsyncClient(trust_env=False, verify=False) as client:
-            answer = await client.get(f"http://127.0.0.1:{admin.port}/healthz")
-        during = signal.getsignal(signal.SIGTERM)
+            base = f"http://127.0.0.1:{admin.port}"
+            yield lambda path, coding: client.get(base + path, headers={"accept-encoding": coding})
         stopping.set()
+
+
+async def test_it_serves_until_stopped_and_leaves_signals_alone() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    async with serving() as get:
+        answer = await get("/healthz", "gzip")
+        during = signal.getsignal(signal.SIGTERM)
 
     assert answer.json() == {"status": "ok"}
     assert "server" not in answer.headers
@@ -54,15 +62,8 @@ async def test_it_serves_until_stopped_and_leaves_signals_alone() -> None:
     ],
 )
 async def test_metrics_are_gzipped_when_asked(asked: str, encoding: str | None) -> None:
-    stopping, admin = asyncio.Event(), server()
-    admin.bind()
-
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        tasks.create_task(admin.run(stopping))
-        async with httpx.AsyncClient(trust_env=False, verify=False) as client:
-            where = f"http://127.0.0.1:{admin.port}/metrics"
-            answer = await client.get(where, headers={"accept-encoding": asked})
-        stopping.set()
+    async with serving() as get:
+        answer = await get("/metrics", asked)
 
     assert answer.headers.get("content-encoding") == encoding
     assert answer.content == b"x 1\n"

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from collector.api.charts import Point
 from collector.api.outcomes import StoredOutcome
 from collector.api.page import chart, series
-from collector.api.page.timespan import LENGTHS, timespan
+from collector.api.page.timespan import LENGTHS, Timespan, timespan
 from collector.api.what_changed import scores_of
 from collector.records.moved import EvaluatorScores
 from collector.records.standing import WindowMean
+from tests.support.table import for_each
 
 NOW = 1_700_000_000.0
 HOUR = 3_600.0
@@ -24,18 +25,20 @@ def point(**numbers: float | int | None) -> Point:
     return Point(**{name: given.get(name) for name in Point._fields})  # pyright: ignore[reportArgumentType]
 
 
-def test_a_line_goes_through_the_middle_of_the_parts_that_are_known() -> None:
-    assert chart.line([0.0, None, 1.0, 0.5], 1.0) == "M125 100L625 0L875 50"
-
-
-def test_one_known_part_is_a_dash_and_none_is_nothing() -> None:
-    assert chart.line([None, 0.5], 1.0) == "M500 50L1000 50"
-    assert chart.line([None, None], 1.0) == ""
-    assert chart.line([], 1.0) == ""
-
-
-def test_values_beyond_the_edges_stand_on_them() -> None:
-    assert [chart.down(value, 2.0) for value in (-1.0, 0.0, 2.0, 99.0)] == [100, 100, 0, 0]
+@for_each(
+    ("values", "path"),
+    [
+        ([0.0, None, 1.0, 0.5], "M125 100L625 0L875 50"),
+        ([None, 0.5], "M500 50L1000 50"),  # one known part is a dash
+        ([None, None], ""),
+        ([], ""),
+        ([-1.0, 99.0], "M250 100L750 0"),  # what is beyond an edge is at it
+    ],
+)
+def test_a_line_goes_through_the_middle_of_the_parts_that_are_known(
+    values: list[float | None], path: str
+) -> None:
+    assert chart.line(values, 1.0) == path
 
 
 def test_bounds_are_an_area_through_the_parts_that_have_both() -> None:
@@ -48,21 +51,11 @@ def test_bounds_are_an_area_through_the_parts_that_have_both() -> None:
     assert chart.band([], [], 1.0) == ""
 
 
-@pytest.mark.parametrize(
-    ("values", "top"),
-    [
-        ([None], 1),
-        ([0.0], 1),
-        ([0.7], 1),
-        ([1.2], 2),
-        ([2.2], 2.5),
-        ([3, 40], 50),
-        ([0.0031], 0.005),
-        ([math.inf, 6.0], 10),
-    ],
-)
-def test_the_upper_edge_is_a_round_number(values: list[float | None], top: float) -> None:
-    assert chart.round_top(values) == pytest.approx(top)
+def test_the_upper_edge_is_a_round_number() -> None:
+    values: list[list[float | None]] = [[None], [0.0], [0.7], [1.2], [2.2], [3, 40], [0.0031]]
+    tops = [chart.round_top(each) for each in [*values, [math.inf, 6.0]]]
+
+    assert tops == pytest.approx([1, 1, 1, 2, 2.5, 50, 0.005, 10])
 
 
 def test_what_is_shown_fits_what_there_is_and_what_matters() -> None:
@@ -82,8 +75,12 @@ def test_what_is_shown_fits_what_there_is_and_what_matters() -> None:
     assert name(90 * 24 * HOUR, 80 * 24 * HOUR) == "30d"
 
 
+def of_length(name: str, parts: int = 48, now: float = NOW) -> Timespan:
+    return timespan(name, now=now, seen=(), since=None, parts=parts)
+
+
 def test_parts_begin_at_round_moments_so_that_points_stay_as_they_are() -> None:
-    spans = [timespan("1h", now=NOW + at, seen=(), since=None, parts=48) for at in (0, 10, 74)]
+    spans = [of_length("1h", now=NOW + at) for at in (0, 10, 74)]
     edges = [set(each.edges) for each in spans]
 
     assert len(edges[0] & edges[2]) >= 47
@@ -93,12 +90,10 @@ def test_parts_begin_at_round_moments_so_that_points_stay_as_they_are() -> None:
 
 def test_the_axis_names_a_few_round_moments_within() -> None:
     for name in LENGTHS:
-        span = timespan(name, now=NOW, seen=(), since=None, parts=48)
+        span = of_length(name)
         assert 1 <= len(span.ticks) <= 7, name
         assert all(0 <= tick.at <= 1 for tick in span.ticks)
-    assert [tick.label for tick in timespan("1h", now=NOW, seen=(), since=None, parts=48).ticks][
-        :2
-    ] == ["21:15", "21:30"]
+    assert [tick.label for tick in of_length("1h").ticks[:2]] == ["21:15", "21:30"]
 
 
 def test_progress_goes_on_as_it_was_until_the_next_score() -> None:
@@ -111,7 +106,7 @@ def test_progress_goes_on_as_it_was_until_the_next_score() -> None:
 
 
 def test_bounds_are_of_as_many_parts_as_they_need_and_the_mean_of_each() -> None:
-    span = timespan("1h", now=NOW, seen=(), since=None, parts=12)
+    span = of_length("1h", parts=12)
     few = series.reliability([[point(reliability=0.8)] * 20] * 12, span)
     many = series.reliability([[point(reliability=0.8)] * 100] * 12, span)
 
@@ -124,7 +119,7 @@ def test_bounds_are_of_as_many_parts_as_they_need_and_the_mean_of_each() -> None
 
 
 def test_nothing_known_is_a_chart_that_says_so() -> None:
-    span = timespan("1h", now=NOW, seen=(), since=None, parts=4)
+    span = of_length("1h", parts=4)
     empty = series.reliability([[], [point()], [], []], span)
 
     assert (empty.lines[0].path, empty.band, empty.hovers) == ("", "", ())
@@ -155,42 +150,26 @@ def test_an_evaluator_with_signals_of_several_traces_is_listed_once() -> None:
 
 
 def test_thousands_read_short() -> None:
-    assert [series.thousands(each) for each in (0, 840.4, 9_999, 12_500, 3_100_000)] == [
-        "0",
-        "840",
-        "9999",
-        "12.5k",
-        "3.1M",
-    ]
+    shown = [series.thousands(each) for each in (0, 840.4, 9_999, 12_500, 3_100_000)]
 
-
-def test_marks_name_themselves_where_there_is_room() -> None:
-    assert chart.mark(0.25, "drop", ["x"])[:5] == ("25.00%", "drop", "x", "x", "start")
-    assert chart.mark(0.9, "release", ["y"]).anchor == "end"
+    assert shown == ["0", "840", "9999", "12.5k", "3.1M"]
 
 
 def test_labels_that_would_overlap_are_below_each_other_and_left_out_where_it_is_narrow() -> None:
-    places: list[tuple[float, chart.Kind]] = [
-        (0.1, "drop"),
-        (0.14, "fault"),
-        (0.4, "drop"),
-        (0.12, "release"),
-    ]
-    marks = [chart.mark(at, kind, ["tool correctness"]) for at, kind in places]
+    kinds: dict[float, chart.Kind] = {0.1: "drop", 0.14: "fault", 0.4: "drop", 0.12: "release"}
+    marks = [chart.mark(at, kind, ["tool correctness"]) for at, kind in kinds.items()]
 
-    assert [(each.row, each.is_close) for each in chart.apart(marks)] == [
-        (0, False),
-        (1, True),
-        (0, True),
-        (0, False),
-    ]
+    places = [(each.row, each.is_close) for each in chart.apart(marks)]
+
+    assert places == [(0, False), (1, True), (0, True), (0, False)]
 
 
 def test_a_mark_of_several_changes_is_labelled_with_the_first_and_names_all() -> None:
-    many = chart.mark(0.9, "drop", ["agent reliability", "confidence", "step efficiency"])
+    names = ["agent reliability", "confidence", "step efficiency"]
+    one, many = chart.mark(0.25, "drop", names[:1]), chart.mark(0.9, "release", names)
 
-    assert many.label == "agent reliability +2"
-    assert many.text == "agent reliability, confidence, step efficiency"
+    assert one[:5] == ("25.00%", "drop", "agent reliability", "agent reliability", "start")
+    assert many[:5] == ("90.00%", "release", ", ".join(names), "agent reliability +2", "end")
 
 
 def test_a_past_alarm_is_one_that_the_trail_has_left_behind() -> None:
@@ -203,7 +182,7 @@ def test_a_past_alarm_is_one_that_the_trail_has_left_behind() -> None:
 
 
 def test_every_part_of_the_time_is_between_its_edges() -> None:
-    span = timespan("24h", now=NOW, seen=(), since=None, parts=48)
+    span = of_length("24h")
 
     assert len(list(pairwise(span.edges))) == 48
     assert span.place(span.first - 1) is None
@@ -212,7 +191,7 @@ def test_every_part_of_the_time_is_between_its_edges() -> None:
 
 def test_the_headline_since_a_change_is_a_line_of_its_own_from_the_change_on() -> None:
     """Beside it the mean of each part jumps with every few sessions."""
-    span = timespan("1h", now=NOW, seen=[NOW - HOUR], since=None, parts=4)
+    span = of_length("1h", parts=4)
     parts = [[point(reliability=0.8)] * 20] * 4
     whole = WindowMean(mean=0.8, lower=0.7, upper=0.9, samples=80)
 

@@ -25,16 +25,16 @@ def known(*overrides: str) -> About:
     return about(config, OURS, plan)
 
 
-def test_every_evaluator_stands_in_the_catalogue_with_its_source() -> None:
+def catalogue_rows(*scores: dict[str, EvaluatorScores]) -> list[dict[str, Any]]:
+    view = catalogue_view(known().catalogue(), (), scores)
+    return [row for rows in view["scopes"].values() for row in rows]
+
+
+def test_the_catalogue_has_every_evaluator_and_says_what_would_make_one_run() -> None:
     rows = known().catalogue()
 
     assert {(row["name"], row["method"]) for row in rows} == {(s.name, s.method) for s in OURS}
     assert [row["name"] for row in rows if not row["source"]] == []
-
-
-def test_an_evaluator_that_is_off_says_what_would_make_it_run() -> None:
-    rows = known().catalogue()
-
     assert {row["runs"] for row in rows} == {True, False}
     off = [row for row in rows if not row["runs"]]
     assert [row["name"] for row in off if not row["setting"]] == []
@@ -51,16 +51,9 @@ def test_with_a_judge_its_siblings_stand_in_until_the_verdict() -> None:
 
 
 def test_an_evaluator_is_listed_once_with_its_methods_and_scores() -> None:
-    said = [
-        {"confidence": EvaluatorScores(0.5, 1, 1, 1)},
-        {"confidence": EvaluatorScores(2, 2, 2, 0)},
-    ]
-
-    rows = [
-        row
-        for rows in catalogue_view(known().catalogue(), (), said)["scopes"].values()
-        for row in rows
-    ]
+    rows = catalogue_rows(
+        {"confidence": EvaluatorScores(0.5, 1, 1, 1)}, {"confidence": EvaluatorScores(2, 2, 2, 0)}
+    )
 
     names = [row["name"] for row in rows]
     assert len(names) == len(set(names)) < sum(len(row["methods"]) for row in rows)
@@ -70,8 +63,7 @@ def test_an_evaluator_is_listed_once_with_its_methods_and_scores() -> None:
 
 
 def test_a_row_says_first_what_the_score_is_and_folds_the_rest() -> None:
-    rows = [row for rows in catalogue_view(known().catalogue())["scopes"].values() for row in rows]
-    (confidence,) = (row["methods"][0] for row in rows if row["name"] == "confidence")
+    (confidence,) = (r["methods"][0] for r in catalogue_rows() if r["name"] == "confidence")
 
     assert "\n" not in confidence["says"]
     assert confidence["rest"].startswith("Cost each")

@@ -33,24 +33,17 @@ def test_a_page_without_spans_has_the_id_of_one_as_a_title() -> None:
     )
 
 
-def test_prose_marks_a_bounded_number_of_names() -> None:
+def test_prose_marks_a_bounded_number_of_names_as_text() -> None:
     assert prose("`<` " * 5_000).count("<code>") == MARKED
+    assert prose("`<img src=x>`") == "<code>&lt;img src=x&gt;</code>"
 
 
 def test_little_time_and_money_is_a_number_too() -> None:
-    assert [duration(each) for each in (0.00044, 0.005, 0.34, 4.2, 185)] == [
-        "0.4 ms",
-        "5 ms",
-        "340 ms",
-        "4.2 s",
-        "3 min 5 s",
-    ]
-    shown = [usd(each) for each in (3, 0.0042, 0.000023, 0.0000001, 0)]
-    assert shown == ["$3.00", "$0.0042", "$0.000023", "below $0.000001", "$0.00"]
+    times = [duration(each) for each in (0.00044, 0.005, 0.34, 4.2, 185)]
+    costs = [usd(each) for each in (3, 0.0042, 0.000023, 0.0000001, 0)]
 
-
-def test_a_name_in_backticks_is_text() -> None:
-    assert prose("`<img src=x>`") == "<code>&lt;img src=x&gt;</code>"
+    assert times == ["0.4 ms", "5 ms", "340 ms", "4.2 s", "3 min 5 s"]
+    assert costs == ["$3.00", "$0.0042", "$0.000023", "below $0.000001", "$0.00"]
 
 
 def rows(**scores: float) -> list[dict[str, Any]]:
@@ -136,9 +129,8 @@ def test_a_short_text_has_no_fold(text: str | None) -> None:
 def test_a_long_text_without_room_is_counted() -> None:
     sheet = Sheet("/api", room=OPENING + 10)
 
-    assert (
-        sheet.long("x" * 3_000).missing == f"{3_000 - OPENING:,} more characters; the whole in /api"
-    )
+    cut = f"{3_000 - OPENING:,} more characters; the whole in /api"
+    assert sheet.long("x" * 3_000).missing == cut
     assert sheet.long("y" * 50).missing == "50 characters are not shown; the whole in /api"
 
 

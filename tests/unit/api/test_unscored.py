@@ -1,5 +1,7 @@
 """In the place of a score that a session does not have, the page says why."""
 
+from typing import Any
+
 from collector.api.session_news import LENGTH, why_unscored
 from collector.records.signal import Coverage, Signal
 from evaluators.model import Failure
@@ -11,28 +13,20 @@ OF = make.trace(1)
 LOW = "only 1 of the 4 scores that it needs: the spans carry no content (3)"
 
 
+def reliability(score: float | None, **changes: Any) -> Signal:
+    return make.session_signal(OF, "agent_reliability", score, **changes)
+
+
 def low(revision: int, explanation: str | None = LOW) -> Signal:
-    return make.session_signal(
-        OF,
-        "agent_reliability",
-        None,
-        revision=revision,
-        outcome="skipped",
-        reason="low_coverage",
-        explanation=explanation,
-        coverage=Coverage(expected=4, present=1),
-    )
+    why = {"outcome": "skipped", "reason": "low_coverage", "explanation": explanation}
+    coverage = Coverage(expected=4, present=1)
+    return reliability(None, revision=revision, coverage=coverage, **why)
 
 
 def test_the_explanation_is_the_reason_and_the_next_best_where_there_is_none() -> None:
-    failed = make.session_signal(
-        OF,
-        "agent_reliability",
-        None,
-        outcome="failed",
-        error=Failure(type="exception", message="a secret"),
-    )
-    bare = make.session_signal(OF, "agent_reliability", None, explanation=None)
+    error = Failure(type="exception", message="a secret")
+    failed = reliability(None, outcome="failed", error=error)
+    bare = reliability(None, explanation=None)
 
     assert why_unscored(make.value(low(1))) == LOW
     assert why_unscored(make.value(low(1, "x" * 999))) == "x" * LENGTH
@@ -45,7 +39,7 @@ async def test_the_overview_says_why_until_there_is_a_score(stand: Stand) -> Non
     stand.take_traces(OF)
     stand.take_signals(low(1))
     before = "".join([await stand.text(path) for path in ("/", "/sessions")])
-    stand.take_signals(make.session_signal(OF, "agent_reliability", 0.9, revision=2))
+    stand.take_signals(reliability(0.9, revision=2))
     stand.standings = standings(0.9)
     after = "".join([await stand.text(path) for path in ("/", "/sessions")])
 
@@ -57,7 +51,7 @@ async def test_the_overview_says_why_until_there_is_a_score(stand: Stand) -> Non
 
 async def test_a_score_that_goes_is_followed_by_the_reason(stand: Stand) -> None:
     stand.take_traces(OF)
-    stand.take_signals(make.session_signal(OF, "agent_reliability", 1.0, revision=1))
+    stand.take_signals(reliability(1.0, revision=1))
     stand.take_signals(low(2))
     (shown,) = await stand.items("sessions")
     (agent,) = await stand.items("agents")
@@ -70,17 +64,10 @@ async def test_a_score_that_goes_is_followed_by_the_reason(stand: Stand) -> None
 
 
 async def test_a_trace_without_any_score_says_why_and_never_nothing_to_judge(stand: Stand) -> None:
-    blind = make.signal(
-        OF,
-        "confidence",
-        outcome="not_applicable",
-        reason="no_content",
-        score=None,
-        success=None,
-        explanation="the spans carry no content",
-    )
+    why = {"reason": "no_content", "explanation": "the spans carry no content"}
+    unscored = {"outcome": "not_applicable", "score": None, "success": None, **why}
     stand.take_traces(OF)
-    stand.take_signals(blind)
+    stand.take_signals(make.signal(OF, "confidence", **unscored))
 
     session = await stand.text(f"/session?id={OF.session_id}")
     trace = await stand.text(f"/trace?id={OF.trace_id}")
