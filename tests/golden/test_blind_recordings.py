@@ -5,19 +5,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from collector.config.tree import Config
 from tests.golden.test_captures import FOLDER
-from tests.support.blinding import (
-    hidden,
-    with_other_answers,
-    without_content,
-    without_text,
-)
-from tests.support.recorded_signals import signals_of
+from tests.support.blinding import hidden, with_other_answers, without_content, without_text
+from tests.support.recorded_signals import Signal, signals_of
 
 SETTINGS = Config(workers=0)
 NEEDS_NO_CONTENT = {"latency", "cost", "token_usage", "work_baseline", "task_agreement"}
@@ -27,23 +21,16 @@ RECORDED_BLIND = ("openai_v2", "google_adk")
 
 
 def recordings(*stacks: str, scenario: str = "*") -> list[Path]:
-    found = (
-        path
-        for folder in {OURS, FOLDER}
-        for stack in stacks
-        for path in folder.glob(f"{stack}/{scenario}.otlp")
-    )
+    names = [f"{stack}/{scenario}.otlp" for stack in stacks]
+    found = (path for folder in {OURS, FOLDER} for name in names for path in folder.glob(name))
     return sorted(path for path in found if path.suffixes == [".otlp"])
-
-
-Signals = list[dict[str, Any]]
 
 
 def name(path: Path) -> str:
     return f"{path.parent.name}/{path.stem}"
 
 
-def signals(recording: Path) -> Signals:
+def signals(recording: Path) -> list[Signal]:
     found = signals_of(SETTINGS, recording)
     for each in found:
         del each["time"]  # of reading, offline
@@ -54,7 +41,7 @@ def copied(how: Callable[[Path, Path], Path], recording: Path, folder: Path) -> 
     return how(recording, folder / f"{how.__name__}-{recording.name}")
 
 
-def assert_blind(found: Signals) -> None:
+def assert_blind(found: list[Signal]) -> None:
     """No pass, nothing perfect, and the reason of each is the right one."""
     assert found
     assert [s for s in found if s["success"] or s["score"] == 1 or s["assumed"]] == []

@@ -1,5 +1,6 @@
 """Everyday sessions: healthy ones are not red, those in trouble are. The bounds are those of the recordings."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -11,29 +12,30 @@ import pytest
 from collector.config.tree import Config
 from tests.support.everyday.conversation import Session, long_sessions, sessions
 from tests.support.everyday.recorded import RECORDERS, write
-from tests.support.recorded_signals import signals_of
+from tests.support.recorded_signals import Signal, signals_of
 
 RECOVERED = "recovered: "
 """Kinds of sessions in which a call failed before it succeeded: reliable, but not free of faults."""
 
 
-def healthy() -> Mapping[str, Session]:
+@cache
+def every(kind: str) -> Mapping[str, Session]:
+    if kind == "troubled":
+        return sessions("troubles")
     return {**sessions("talks"), **sessions("jobs"), **long_sessions()}
 
 
-def troubled() -> Mapping[str, Session]:
-    return sessions("troubles")
-
-
 @cache
-def signals(kind: str) -> list[dict[str, Any]]:
-    return scored({"healthy": healthy, "troubled": troubled}[kind](), Config(workers=0))
+def signals(kind: str) -> list[Signal]:
+    return scored(every(kind))
 
 
-def scored(every: Mapping[str, Session], settings: Config) -> list[dict[str, Any]]:
+def scored(chosen: Mapping[str, Session], **options: Any) -> list[Signal]:
+    """The signals of these sessions with these options of agent_reliability."""
+    settings = Config.model_validate({"workers": 0, "evaluators": {"agent_reliability": options}})
     with TemporaryDirectory() as folder:
         path = Path(folder) / "everyday.otlp"
-        write(path, every)
+        write(path, chosen)
         return signals_of(settings, path)
 
 
@@ -45,29 +47,23 @@ def reliability(kind: str) -> dict[str, float | None]:
     }
 
 
-@pytest.mark.parametrize(("kind", "every"), [("healthy", healthy), ("troubled", troubled)])
-def test_every_session_is_scored(kind: str, every: Any) -> None:
+@pytest.mark.parametrize("kind", ["healthy", "troubled"])
+def test_every_session_is_scored(kind: str) -> None:
     scores = reliability(kind)
 
-    assert len(scores) == len(RECORDERS) * len(every())
+    assert len(scores) == len(RECORDERS) * len(every(kind))
     assert None not in scores.values()
 
 
 def test_of_an_evaluators_outcomes_at_most_one_in_a_hundred_fails() -> None:
-    judged = [
-        each
-        for each in signals("healthy")
-        if each["success"] is not None and not each["session_id"].startswith(RECOVERED)
-    ]
+    judged: defaultdict[str, list[Signal]] = defaultdict(list)
+    for each in signals("healthy"):
+        if each["success"] is not None and not each["session_id"].startswith(RECOVERED):
+            judged[each["evaluator"]].append(each)
 
-    for name in {each["evaluator"] for each in judged}:
-        successes = [each["success"] for each in judged if each["evaluator"] == name]
-        failed = {
-            each["session_id"]
-            for each in judged
-            if each["evaluator"] == name and not each["success"]
-        }
-        assert successes.count(False) <= 0.01 * len(successes), (name, failed)
+    for name, outcomes in judged.items():
+        failed = [each["session_id"] for each in outcomes if not each["success"]]
+        assert len(failed) <= 0.01 * len(outcomes), (name, failed)
 
 
 def test_healthy_sessions_are_reliable() -> None:
@@ -107,9 +103,7 @@ ALL_SIGNALS = ["confidence", "loop_detection", "tool_correctness", "coherence"]
 def test_the_documents_own_inputs_can_be_configured(
     session: str, options: Any, score: float
 ) -> None:
-    settings = Config.model_validate({"workers": 0, "evaluators": {"agent_reliability": options}})
-
-    found = scored({session: healthy()[session]}, settings)
+    found = scored({session: every("healthy")[session]}, **options)
 
     scores = {each["score"] for each in found if each["evaluator"] == "agent_reliability"}
     assert scores == {score}
@@ -117,10 +111,8 @@ def test_the_documents_own_inputs_can_be_configured(
 
 def test_coherence_of_the_local_embedder_counts_where_it_is_named() -> None:
     session = "honest: not sure"
-    options = {"inputs": "raw", "signals": ALL_SIGNALS}
-    settings = Config.model_validate({"workers": 0, "evaluators": {"agent_reliability": options}})
 
-    found = scored({session: healthy()[session]}, settings)
+    found = scored({session: every("healthy")[session]}, inputs="raw", signals=ALL_SIGNALS)
 
     (measured, _) = [each for each in found if each["evaluator"] == "coherence"]
     (reliable, _) = [each for each in found if each["evaluator"] == "agent_reliability"]

@@ -70,26 +70,20 @@ def test_there_are_loops_of_several_libraries() -> None:
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_evaluators_of_a_trace_tell_the_same(stack: str) -> None:
+    """Of a turn whose calls were not exported there is no score."""
     found = loop(stack)
     for evaluator in OF_TRACES:
         for signal in found.signals[evaluator]:
-            turn = found.turns.get(signal["trace_id"])
-            if turn is None or not turn.calls:
-                continue
-            counted = REPEATED.search(signal["explanation"])
-            assert counted, signal
-            assert int(counted[1]) == turn.repeats
-            if evaluator != "confidence":
-                assert signal["score"] == pytest.approx(1 - turn.repeats / turn.calls, abs=1e-4)
-
-
-@pytest.mark.parametrize("stack", STACKS)
-def test_what_is_not_exported_is_no_score(stack: str) -> None:
-    found = loop(stack)
-    blind = {trace_id for trace_id, turn in found.turns.items() if not turn.calls}
-    for signal in found.signals["step_efficiency"]:
-        if signal["trace_id"] in blind:
-            assert signal["score"] is None
+            turn = found.turns.get(signal["trace_id"], Turn(0, 0))
+            if turn.calls:
+                counted = REPEATED.search(signal["explanation"])
+                assert counted, signal
+                assert int(counted[1]) == turn.repeats
+                if evaluator != "confidence":
+                    score = 1 - turn.repeats / turn.calls
+                    assert signal["score"] == pytest.approx(score, abs=1e-4)
+            elif evaluator == "step_efficiency" and signal["trace_id"] in found.turns:
+                assert signal["score"] is None
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -98,13 +92,12 @@ def test_the_session_counts_over_all_of_its_turns(stack: str) -> None:
     turns = found.turns.values()
     calls, within = sum(turn.calls for turn in turns), sum(turn.repeats for turn in turns)
     counted = [REPEATED.search(each["explanation"]) for each in found.signals["repeated_calls"]]
+    scores = [each["score"] for each in found.signals["repeated_calls"]]
     if not calls:
-        assert [each["score"] for each in found.signals["repeated_calls"]] == [None]
+        assert scores == [None]
     elif found.has_session:
         # Each turn made the same call, so that every one but the first repeats it.
         assert [int(each[1]) for each in counted if each] == [calls - 1]
-        assert [each["score"] for each in found.signals["repeated_calls"]] == [
-            float(calls - 1 < 10)
-        ]
+        assert scores == [float(calls - 1 < 10)]
     else:
         assert sum(int(each[1]) for each in counted if each) == within

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from evaluators.declare import declared, evaluator
+from evaluators.declare import evaluator
 from evaluators.formulas import distribution
 from evaluators.formulas.distribution import clamp, rounded
 from evaluators.judging.prompt import JudgeError
@@ -11,10 +11,9 @@ from evaluators.matching import text
 from evaluators.matching.text import text_of
 from evaluators.model import Score, Session, Tokens, Trace, Turn
 from evaluators.plan import Plan, make_plan
-from evaluators.registry import Registry
 from evaluators.run import SessionScorer, score_trace
 from tests.golden.checks.compare import close
-from tests.support.evaluating import OURS, a_trace
+from tests.support.evaluating import OURS, a_trace, plan_of
 from tests.support.judging import always, judge, judged
 
 
@@ -65,17 +64,14 @@ def _turn(number: int, result: Any) -> Turn:
 
 
 def custom_metric(given: Any, expected: Any, _quirk: str | None) -> None:
+    @evaluator(version="1", method="custom")
     def returned(trace: Trace) -> Score:
         """A user's function."""
         if given["raises"]:
             raise RuntimeError("a user's fault")
         return Score(value=given["returned"])
 
-    spec = declared(evaluator(version="1", method="custom")(_typed(returned)))
-    assert spec is not None
-    plan = make_plan(Registry([spec]), {}, embedder=None)
-
-    (outcome,) = score_trace(Plan(trace=plan.plugins), a_trace())
+    (outcome,) = score_trace(Plan(trace=plan_of(returned).plugins), a_trace())
 
     if expected["has_error"]:
         # The reference gives 0; an exception is not a score here.
@@ -83,12 +79,6 @@ def custom_metric(given: Any, expected: Any, _quirk: str | None) -> None:
     else:
         close(outcome.score, expected["score"], tolerance=0.00005)
         close(clamp(given["returned"]), expected["score"], tolerance=0)
-
-
-def _typed(function: Any) -> Any:
-    # Annotations of a local function are strings; give the decorator the types themselves.
-    function.__annotations__ = {"trace": Trace, "return": Score}
-    return function
 
 
 def string_match(given: Any, expected: Any, _quirk: str | None) -> None:

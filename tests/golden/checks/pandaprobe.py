@@ -13,12 +13,11 @@ from tests.support.evaluating import OURS, a_trace, a_turn
 
 def coherence(given: Any, expected: Any, _quirk: str | None) -> None:
     texts = text_of(given["input"]), text_of(given["output"])
-    vectors = dict(zip(texts, (given["input_vector"], given["output_vector"]), strict=True))
-    if texts[0] == texts[1] and given["input_vector"] != given["output_vector"]:
+    vectors = given["input_vector"], given["output_vector"]
+    if texts[0] == texts[1] and vectors[0] != vectors[1]:
         # One text cannot have two vectors: only the pair's own distance is meant.
         texts = texts[0], texts[1] + " "
-        vectors = dict(zip(texts, (given["input_vector"], given["output_vector"]), strict=True))
-    embedder = ScriptedEmbedder(vectors)
+    embedder = ScriptedEmbedder(dict(zip(texts, vectors, strict=True)))
 
     outcome = _run("coherence", given, texts, embedder=embedder)
 

@@ -8,16 +8,15 @@ from typing import Any
 
 import msgspec
 
-from evaluators.declare import declared, evaluator
+from evaluators.declare import evaluator
 from evaluators.judging.prompt import Prompt
 from evaluators.model import Outcome, Score, ToolCall, ToolDefinition, Trace
-from evaluators.plan import Configured, Settings, make_plan
+from evaluators.plan import Configured, Settings
 from evaluators.providers.scripted import ScriptedJudge
-from evaluators.registry import Registry
 from evaluators.resources import Block, UnitInterval
 from evaluators.trace.argument_correctness import Arguments, judged_argument_correctness
 from tests.golden.checks.compare import close
-from tests.support.evaluating import a_trace
+from tests.support.evaluating import a_trace, plan_of
 from tests.support.judging import judge, judged
 
 EXTRACTING = {"extract_task", "extract_task_and_outcome", "extract_plan", "extract_tool_usage"}
@@ -36,7 +35,7 @@ def scored(trace: Trace, *, answer: Scored) -> Score:
     return Score(value=answer.score, explanation=answer.reason, metadata={"score": answer.score})
 
 
-SCORED = make_plan(Registry(filter(None, [declared(scored)])), {}, embedder=None, judge=True).judged
+SCORED = plan_of(scored, judge=True).judged
 
 
 def response_parsing(given: Any, expected: Any, quirk: str | None) -> None:
