@@ -70,11 +70,7 @@ def _scored_rate(service: Service, file: Path, rate: float) -> float:
 
 
 def _scored(service: Service) -> float:
-    return sum(
-        value
-        for name, value in service.metrics().items()
-        if name.startswith("spanwise_evaluations_total{") and EVALUATOR in name
-    )
+    return service.total("spanwise_evaluations_total", EVALUATOR)
 
 
 def _until_scored(service: Service, traces: int) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import time
-import urllib.request
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from collector.base.frames import pack_frame
 from collector.base.plugins import PLUGIN_MEMORY
 from tests.support.asking import asked
 from tests.support.bad_plugins import DIES, FAILS, FILES, HANGS, SPOILS, bad
-from tests.support.command import spanwise
+from tests.support.command import evaluated, settings
 from tests.support.openai_server import OpenAiServer
+from tests.support.recordings import write
 from tests.support.sender import send
 from tests.support.service import Service
 
@@ -23,6 +22,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 TRACES = 20
 LATEST = 30.0
 """Seconds from a trace to the last of our scores of it, and from a session's close to the last of its scores."""
+Signals = Sequence[dict[str, Any]]
 IDLE = 1.0
 SETTINGS = ("embedder.kind=none", "windows.trace.root_grace=300ms", f"windows.session.idle={IDLE}s")
 KINDS = (
@@ -48,11 +48,10 @@ def hasty(kinds: Sequence[str]) -> Sequence[str]:
 def judge_settings(server: OpenAiServer | None) -> Sequence[str]:
     if server is None:
         return ()
-    filter_of = ("judge.model=openai/test", f"judge.base_url={server.url}", "judge.api_key=none")
-    return (*filter_of, "judge.budget.calls_per_minute=1000")
+    return (*server.settings, "judge.budget.calls_per_minute=1000")
 
 
-def told_of(signals: Sequence[dict[str, Any]]) -> dict[str, set[str | None]]:
+def told_of(signals: Signals) -> dict[str, set[str | None]]:
     """By evaluator of theirs, how its evaluations ended: a type of error, or None. Not of which a session gave up."""
     found: dict[str, set[str | None]] = {}
     for each in signals:
@@ -61,7 +60,7 @@ def told_of(signals: Sequence[dict[str, Any]]) -> dict[str, set[str | None]]:
     return found
 
 
-def ours(signals: Sequence[dict[str, Any]], scope: str) -> dict[str, set[tuple[str, str]]]:
+def ours(signals: Signals, scope: str) -> dict[str, set[tuple[str, str]]]:
     """By session, our evaluators and their methods that said something final, and something else than `failed`."""
     found: dict[str, set[tuple[str, str]]] = {}
     for each in signals:
@@ -75,7 +74,7 @@ def every_session() -> set[str]:
     return {f"s{number}" for number in range(TRACES)}
 
 
-def all_of_ours(signals: Sequence[dict[str, Any]], scope: str, *, judged: bool) -> bool:
+def all_of_ours(signals: Signals, scope: str, *, judged: bool) -> bool:
     """Whether every trace, or session, has the same scores of ours, the judged ones among them."""
     found = ours(signals, scope)
     said = [found.get(each, set[tuple[str, str]]()) for each in every_session()]
@@ -166,26 +165,32 @@ def test_each_file_and_ours_lose_nothing_to_all_kinds_at_once(tmp_path: Path) ->
         service.come_to({None}, lambda: told_of(service.signals()).get("fine/disables_gc"))
 
 
-def test_evaluate_has_a_word_of_each_kind_and_every_score_of_ours(tmp_path: Path) -> None:
-    recording = tmp_path / "recorded.otlp"
-    requests = [asked(f"s{number}", "hello") for number in range(TRACES)]
-    recording.write_bytes(b"".join(map(pack_frame, requests)))
-    files = [bad(tmp_path, *kinds, name=name) for name, kinds in FILES.items()]
-    files.append(bad(tmp_path, "disables_gc", name="fine"))
-    settings = [f"evaluators.dies/{kind}.timeout=2s" for kind in HANGS]
-    # However busy the machine is, none of these takes too long.
-    patient = ("fine/disables_gc", *(f"fails/{kind}" for kind in FAILS))
-    settings += [f"evaluators.{name}.timeout=90s" for name in patient]
-    ended = spanwise(
-        *("evaluate", str(recording), "--format", "jsonl"),
-        *(part for each in files for part in ("--plugin", str(each))),
-        *(part for each in settings for part in ("--set", each)),
-        *("--set", "embedder.kind=none", "--set", f"data_dir={tmp_path / 'data'}"),
-        timeout=240,
+def recorded(folder: Path, *sessions: str) -> str:
+    """A recording of so many sessions."""
+    write(folder / "recorded.otlp", [asked(each, "hello") for each in sessions])
+    return str(folder / "recorded.otlp")
+
+
+def scored_with(folder: Path, plugins: Sequence[Path], *given: str, timeout: float) -> Signals:
+    """The signals of the recording of all sessions."""
+    return evaluated(
+        recorded(folder, *sorted(every_session())),
+        *(part for each in plugins for part in ("--plugin", str(each))),
+        *settings(*given, "embedder.kind=none", f"data_dir={folder / 'data'}"),
+        timeout=timeout,
     )
 
-    assert ended.code == 0, ended.err
-    signals = [json.loads(line) for line in ended.out.splitlines()]
+
+def test_evaluate_has_a_word_of_each_kind_and_every_score_of_ours(tmp_path: Path) -> None:
+    files = [bad(tmp_path, *kinds, name=name) for name, kinds in FILES.items()]
+    files.append(bad(tmp_path, "disables_gc", name="fine"))
+    hurried = [f"evaluators.dies/{kind}.timeout=2s" for kind in HANGS]
+    # However busy the machine is, none of these takes too long.
+    patient = ("fine/disables_gc", *(f"fails/{kind}" for kind in FAILS))
+    hurried += [f"evaluators.{name}.timeout=90s" for name in patient]
+
+    signals = scored_with(tmp_path, files, *hurried, timeout=240)
+
     assert all_of_ours(signals, "trace", judged=False)
     assert all_of_ours(signals, "session", judged=False)
     told = told_of(signals)
@@ -210,8 +215,7 @@ def test_one_that_ends_its_process_is_named_and_switched_off(tmp_path: Path) -> 
         rows = {each["name"]: each for each in service.get("/api/v1/evaluators")["items"]}
         assert rows["bad/ends_the_process"]["switched_off"]
         assert not rows["bad/prints"]["switched_off"]
-        with urllib.request.urlopen(f"{service.admin}/evaluators", timeout=10) as answer:
-            assert answer.read().count(b"Switched off for ten minutes") == 1
+        assert service.text("/evaluators").count("Switched off for ten minutes") == 1
     assert service.output.read_text().count("is switched off for 10 min") == 1
 
 
@@ -219,27 +223,15 @@ def test_one_that_ends_its_process_is_named_and_switched_off(tmp_path: Path) -> 
 def test_evaluate_has_every_score_of_ours_beside(
     tmp_path: Path, scope: str, kinds: tuple[str, ...]
 ) -> None:
-    recording = tmp_path / "recorded.otlp"
-    requests = [asked(f"s{number}", "hello") for number in range(TRACES)]
-    recording.write_bytes(b"".join(map(pack_frame, requests)))
     plugin = bad(tmp_path, *kinds, scope=scope)
     judged = scope == "judge"
-    began = time.monotonic()
 
     with OpenAiServer() if judged else nullcontext() as server:
-        settings = (*judge_settings(server), *hasty(kinds), "embedder.kind=none")
-        ended = spanwise(
-            *("evaluate", str(recording), "--format", "jsonl", "--plugin", str(plugin)),
-            *(part for each in settings for part in ("--set", each)),
-            *("--set", f"data_dir={tmp_path / 'data'}"),
-            timeout=6 * LATEST,
-        )
+        chosen = (*judge_settings(server), *hasty(kinds))
+        # Each of twelve takes its own time before it is switched off, and a judge's process several seconds to start:
+        # 40 together, and 96 on two cores beside ten other processes.
+        signals = scored_with(tmp_path, [plugin], *chosen, timeout=6 * LATEST)
 
-    # Each of twelve takes its own time before it is switched off, and a judge's process several seconds to start: 40
-    # together, and 96 on two cores beside ten other processes.
-    assert time.monotonic() - began < 6 * LATEST
-    assert ended.code == 0, ended.err
-    signals = [json.loads(line) for line in ended.out.splitlines()]
     assert all_of_ours(signals, "trace", judged=judged)
     assert all_of_ours(signals, "session", judged=False)
     check_words(told_of(signals), kinds)
@@ -267,17 +259,12 @@ def judged(trace: Trace, *, judge: Judge) -> Score:
 
 
 def test_every_process_that_has_one_is_limited_and_is_ended_first(tmp_path: Path) -> None:
-    recording, plugin = tmp_path / "recorded.otlp", tmp_path / "mine.py"
-    recording.write_bytes(pack_frame(asked("s1", "hello")))
+    plugin = tmp_path / "mine.py"
     plugin.write_text(LIMITED)
     with OpenAiServer() as server:
-        settings = (*judge_settings(server), "embedder.kind=none", f"data_dir={tmp_path / 'data'}")
-        ended = spanwise(
-            *("evaluate", str(recording), "--format", "jsonl", "--plugin", str(plugin)),
-            *(part for each in settings for part in ("--set", each)),
-        )
+        chosen = (*judge_settings(server), "embedder.kind=none", f"data_dir={tmp_path / 'data'}")
+        evaluated(recorded(tmp_path, "s1"), "--plugin", str(plugin), *settings(*chosen))
 
-    assert ended.code == 0, ended.err
     seen = [line.split() for line in (tmp_path / "seen").read_text().splitlines()]
     assert (
         len({pid for pid, _, _ in seen}) >= 3

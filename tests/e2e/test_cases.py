@@ -1,7 +1,5 @@
 """`spanwise cases` over a running service: what went wrong becomes a file that new recordings are scored against."""
 
-import json
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +7,8 @@ import pytest
 import yaml
 
 from tests.support.agents import Turn, request, spans, trace_id
-from tests.support.command import spanwise
+from tests.support.command import evaluated, spanwise
+from tests.support.recordings import write
 from tests.support.sender import send
 from tests.support.service import Service
 
@@ -56,12 +55,8 @@ def test_each_failing_question_is_a_case_once_and_scores_new_recordings(
     file.write_text(yaml.safe_dump(cases))
     recording = tmp_path / "new.otlp"
     turn = Turn(service="shop", session="s-1", number=1)
-    body = request("shop", spans(turn))
-    recording.write_bytes(len(body).to_bytes(4, "big") + body)
-    scored = spanwise(
-        *("evaluate", str(recording), "--set", f"expectations={file}", "--format", "jsonl")
-    )
-    signals = [json.loads(line) for line in scored.out.splitlines()]
+    write(recording, [request("shop", spans(turn))])
+    signals = evaluated(str(recording), "--set", f"expectations={file}")
     (met,) = [each for each in signals if each["evaluator"] == "tool_expectations"]
     assert (met["outcome"], met["score"]) == ("scored", 1.0)
 
@@ -89,9 +84,7 @@ def test_a_service_that_refuses_or_is_away_is_one_line(service: Service) -> None
 
 def test_the_case_of_one_trace_is_the_same_as_on_its_page(service: Service) -> None:
     turn = Turn(service="shop", session="s-3", number=3)
-    address = f"{service.admin}/trace/case?id={trace_id(turn).hex()}"
-    with urllib.request.urlopen(address, timeout=10) as answer:
-        (alone,) = yaml.safe_load(answer.read())
+    (alone,) = yaml.safe_load(service.text(f"/trace/case?id={trace_id(turn).hex()}"))
 
     cases = yaml.safe_load(spanwise("cases", "--url", service.admin).out)
 

@@ -171,8 +171,10 @@ def test_its_turns_are_traces_of_one_session(agent: CodingAgent, tmp_path: Path)
             )
             assert ended.returncode == 0, ended.stdout + ended.stderr
             assert ended.stdout.strip() == ANSWER
-        service.wait_for("both turns are scored", lambda: len(traces(service)) == 2, timeout=120)
-        found = [service.shown(each)["trace"] for each in traces(service)]
+        service.wait_for(
+            "both turns are scored", lambda: len(service.scored_traces()) == 2, timeout=120
+        )
+        found = [service.shown(each)["trace"] for each in service.scored_traces()]
 
     found.sort(key=lambda each: each["start"])
     assert [each["input"] for each in found] == list(ASKED)
@@ -188,8 +190,3 @@ def test_its_turns_are_traces_of_one_session(agent: CodingAgent, tmp_path: Path)
             assert "release 4.2" in call["result"]
         tokens = trace["tokens"]
         assert (tokens["input"], tokens["output"]) == (2 * INPUT_TOKENS, 2 * OUTPUT_TOKENS)
-
-
-def traces(service: Service) -> list[str]:
-    """Ids of traces with signals of their own."""
-    return sorted({each["trace_id"] for each in service.signals() if each["scope"] == "trace"})

@@ -68,11 +68,6 @@ def session_signals(service: Service) -> list[str]:
     ]
 
 
-def text(service: Service, path: str) -> str:
-    with urllib.request.urlopen(service.admin + path, timeout=10) as answer:
-        return answer.read().decode()
-
-
 @pytest.mark.parametrize(
     "path",
     [
@@ -89,7 +84,7 @@ def text(service: Service, path: str) -> str:
     ],
 )
 def test_dropped_content_is_on_no_page(private: Service, path: str) -> None:
-    said = text(private, path)
+    said = private.text(path)
 
     assert len(said) > 100
     assert [secret for secret in SECRETS if secret in said] == []
@@ -97,10 +92,8 @@ def test_dropped_content_is_on_no_page(private: Service, path: str) -> None:
 
 @pytest.mark.parametrize("file", ["recording", "case"])
 def test_dropped_content_is_in_no_file(private: Service, file: str) -> None:
-    address = f"{private.admin}/trace/{file}?id={trace_id('secret')}"
-
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(address, timeout=10)
+        private.text(f"/trace/{file}?id={trace_id('secret')}")
 
     said = refused.value.read().decode()
     assert refused.value.code == 404
@@ -129,7 +122,7 @@ def test_kept_content_is_shown(tmp_path: Path) -> None:
         service.shown(trace_id("open"))
 
         for path in ("/trace", "/trace/case"):
-            assert SECRETS[0] in text(service, f"{path}?id={trace_id('open')}")
+            assert SECRETS[0] in service.text(f"{path}?id={trace_id('open')}")
         with urllib.request.urlopen(
             f"{service.admin}/trace/recording?id={trace_id('open')}", timeout=10
         ) as file:
@@ -137,16 +130,6 @@ def test_kept_content_is_shown(tmp_path: Path) -> None:
 
 
 # --- the admin port ----------------------------------------------------------------------------------------------
-
-
-def status(url: str, token: str | None = None) -> int:
-    headers = {} if token is None else {"authorization": f"Bearer {token}"}
-    try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
-            return answer.status
-    except urllib.error.HTTPError as error:
-        error.close()
-        return error.code
 
 
 CONTENT = (
@@ -166,22 +149,23 @@ CONTENT = (
 
 def test_an_open_admin_port_without_token_answers_metrics_and_health_only(tmp_path: Path) -> None:
     with Service(tmp_path / "data", "admin.host=0.0.0.0") as service:
-        base = service.admin.replace("0.0.0.0", "127.0.0.1")
         service.become_ready()
+        service.admin = service.admin.replace("0.0.0.0", "127.0.0.1")
 
-        assert [status(base + path) for path in ("/metrics", "/healthz", "/readyz")] == [200] * 3
-        assert {status(base + path) for path in CONTENT} == {403}
+        assert [service.status(each) for each in ("/metrics", "/healthz", "/readyz")] == [200] * 3
+        assert set(map(service.status, CONTENT)) == {403}
 
 
 def test_an_admin_port_with_a_token_wants_it(tmp_path: Path) -> None:
     settings = ("admin.host=0.0.0.0", "admin.bearer_tokens=[open-sesame]")
     with Service(tmp_path / "data", *settings) as service:
-        base = service.admin.replace("0.0.0.0", "127.0.0.1")
+        service.admin = service.admin.replace("0.0.0.0", "127.0.0.1")
+        wrong, right = ({"authorization": f"Bearer {each}"} for each in ("wrong", "open-sesame"))
 
-        assert {status(base + path) for path in CONTENT} == {401}
-        assert {status(base + path, "wrong") for path in CONTENT} == {401}
-        assert status(base + "/api/v1/agents", "open-sesame") == 200
-        assert status(base + "/metrics") == 200
+        assert set(map(service.status, CONTENT)) == {401}
+        assert {service.status(each, wrong) for each in CONTENT} == {401}
+        assert service.status("/api/v1/agents", right) == 200
+        assert service.status("/metrics") == 200
         assert "open-sesame" not in service.output.read_text()
 
 
@@ -254,11 +238,7 @@ def exporter(
 
 
 def accepted(service: Service) -> float:
-    return sum(
-        value
-        for name, value in service.metrics().items()
-        if name.startswith("spanwise_spans_received_total") and '"accepted"' in name
-    )
+    return service.total("spanwise_spans_received_total", '"accepted"')
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import unescape
@@ -108,7 +107,7 @@ def test_the_regression_is_seen_by_version_and_as_an_alert_that_says_what_happen
     assert f"order-desk (support-bot): {words}" in said["summary"]
     assert re.search(rf"{words} in \d+ of \d+ sessions since", said["description"])
     assert "unknown" not in said["description"]
-    assert "support-bot" in text(said["page"])
+    assert "support-bot" in stand.demo.text(said["page"].removeprefix(stand.demo.admin))
     stand.wait_for("said", lambda: re.search(r"noticed +agent_reliability", stand.said()))
     # The story goes on meanwhile: it is looked for in all that was scraped, a moment in which the fault fires alone.
     alone = (
@@ -154,11 +153,11 @@ def test_an_exemplar_leads_from_a_failing_counter_to_the_trace_and_its_session(
     assert series["outcome"] == "fail"
     failed = [each["evaluator"] for each in trace_page["signals"] if each["success"] is False]
     assert series["evaluator"] in failed
-    page = text(f"{stand.demo.admin}/trace?id={trace_id}")
+    page = stand.demo.text(f"/trace?id={trace_id}")
     assert trace_id in page
     assert AGENT["agent"] in page
     (session,) = set(re.findall(r'href="(/session\?[^"#]+)', page))
-    assert f'id="trace-{trace_id}"' in text(f"{stand.demo.admin}{unescape(session)}")
+    assert f'id="trace-{trace_id}"' in stand.demo.text(unescape(session))
 
 
 def test_an_open_trace_that_repeats_a_call_alerts_until_it_closes(stand: Stand) -> None:
@@ -245,8 +244,8 @@ def test_the_story_goes_as_readme_shows_it_with_addresses_of_the_page(stand: Sta
         stand.wait_for(line, lambda line=line: re.search(line, stand.said(), re.MULTILINE))
 
     (runaway,) = re.findall(r"/trace\?id=([0-9a-f]{32})", stand.said())
-    assert "order-desk" in text(f"{stand.demo.admin}/agent?{AGENTS_PAGE}")
-    assert "find_order" in text(f"{stand.demo.admin}/trace?id={runaway}")
+    assert "order-desk" in stand.demo.text(f"/agent?{AGENTS_PAGE}")
+    assert "find_order" in stand.demo.text(f"/trace?id={runaway}")
     # Its own scores come from one room, this one from another: in either order.
     stand.wait_for("it did not pass", lambda: "runaway" in failed_in(stand, runaway))
 
@@ -316,8 +315,3 @@ def is_running(pid: int) -> bool:
     except OSError:
         return False
     return status.rpartition(")")[2].split()[0] != "Z"
-
-
-def text(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        return answer.read().decode()

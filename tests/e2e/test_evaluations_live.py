@@ -2,7 +2,6 @@
 
 import json
 import re
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -89,16 +88,14 @@ def test_thousands_at_once(tmp_path: Path) -> None:
         for number in range(sessions):
             send(service.grpc, request("shop", spans(turn(number))))
 
-        def counted(name: str) -> float:
-            found = service.metrics().items()
-            return sum(value for key, value in found if key.startswith(f"spanwise_{name}"))
-
         service.wait_for(
-            "all of it is joined", lambda: counted("external_evaluations_total") == SAID, 120
+            "all of it is joined",
+            lambda: service.total("spanwise_external_evaluations_total") == SAID,
+            120,
         )
         service.wait_for(
             "a trace counts once",
-            lambda: counted('evaluations_total{agent="support",evaluator="tone"') == sessions,
+            lambda: service.total("spanwise_evaluations_total", 'evaluator="tone"') == sessions,
         )
         service.wait_for(
             "each is one signal", lambda: len({each["id"] for each in external(service)}) == SAID
@@ -139,11 +136,8 @@ def test_a_release_that_lowers_a_score_of_others_alone_is_noticed_as_ours_are(
         assert metrics[MEAN] < 0.7, "it was 0.74"
         for agent in service.get("/api/v1/agents")["items"]:
             assert [each["evaluator"] for each in agent["drops"]] == ["tone"]
-        address = f"{service.admin}/agent?service=shop&agent=support"
-        with urllib.request.urlopen(address, timeout=30) as page:
-            assert "Since tone dropped" in " ".join(
-                re.sub("<[^>]*>", " ", page.read().decode()).split()
-            )
+        page = service.text("/agent?service=shop&agent=support")
+        assert "Since tone dropped" in " ".join(re.sub("<[^>]*>", " ", page).split())
     # As for scores of ours, a session counts for its version once it is quiet.
     with Service(tmp_path / "data", THRESHOLD, "windows.agent.settle=1s") as service:
         service.wait_for("it after a restart", lambda: service.metrics().get(DROP % "tone") == 1)

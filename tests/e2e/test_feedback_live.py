@@ -45,11 +45,7 @@ def thumb(number: int, **fields: Any) -> dict[str, Any]:
 
 
 def joined(service: Service) -> float:
-    return sum(
-        value
-        for name, value in service.metrics().items()
-        if name.startswith("spanwise_feedback_total")
-    )
+    return service.total("spanwise_feedback_total")
 
 
 def test_what_was_answered_is_joined_after_kill_9_and_changes_no_score(tmp_path: Path) -> None:

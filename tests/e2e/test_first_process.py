@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command import settings
 from tests.support.service import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
@@ -52,8 +53,7 @@ def test_they_end_it_in_every_tenth_of_the_first_three_seconds(tmp_path: Path) -
     *entry, _ = json.loads(ENTRY)
     ports = [f"{each}.port=0" for each in ("receiver.grpc", "receiver.http", "admin")]
     for tenth in range(31):
-        settings = [f"data_dir={tmp_path / str(tenth)}", *ports]
-        chosen = [part for each in settings for part in ("--set", each)]
+        chosen = settings(f"data_dir={tmp_path / str(tenth)}", *ports)
         run = (sys.executable, "-m", "collector.commands.start", "run", *chosen)
         with subprocess.Popen([*OWN, *entry, *run]) as outer:
             try:

@@ -24,10 +24,6 @@ NO_NETWORK = {
 RELIABILITY = "spanwise_agent_reliability_ratio"
 
 
-def reliability(service: Service) -> float | None:
-    return next((v for k, v in service.metrics().items() if k.startswith(RELIABILITY)), None)
-
-
 def test_the_example_gives_a_signal_and_the_gauge_within_15_seconds(tmp_path: Path) -> None:
     """On default settings, and with every way to the internet closed: the embedder's model comes with its package."""
     with Service(tmp_path / "data", environment=NO_NETWORK) as service:
@@ -40,7 +36,7 @@ def test_the_example_gives_a_signal_and_the_gauge_within_15_seconds(tmp_path: Pa
         )
 
         # Counted from the last span: how long an interpreter takes to import an SDK is not ours.
-        service.wait_for("the gauge", lambda: reliability(service) is not None, timeout=15)
+        service.wait_for("the gauge", lambda: service.total(RELIABILITY), timeout=15)
         wanted = {"coherence", "agent_reliability"}
         service.wait_for(
             "its signals", lambda: {each["evaluator"] for each in service.signals()} >= wanted

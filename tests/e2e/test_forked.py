@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Ended, spanwise
+from tests.support.processes import ran
 from tests.support.service import Service, environment_of
 from tests.support.warm import ROOT, can_fork, warm
 
@@ -16,16 +17,8 @@ pytestmark = [pytest.mark.e2e]
 
 
 def typed(*arguments: str, cwd: Path) -> Ended:
-    done = subprocess.run(
-        [sys.executable, "-m", "collector.commands.start", *arguments],
-        cwd=cwd,
-        env=environment_of({}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    command = (sys.executable, "-m", "collector.commands.start", *arguments)
+    done = ran(*command, cwd=cwd, env=environment_of({}), timeout=100)
     return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
 
 

@@ -1,13 +1,11 @@
 """Each Python page of docs/frameworks, as it stands: its framework asks a scripted model, and the service reads it."""
 
-import json
 import os
 import re
-import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -129,18 +127,13 @@ def traces(service: Service, name: str) -> list[dict[str, Any]]:
     """Those of the session that the page's program named, in order, once they are whole."""
     if not sessions(service, name):
         return []
-    listed = get(f"{service.admin}/api/v1/sessions/{SESSION}?service={name}")["traces"]
+    listed = service.get(f"/api/v1/sessions/{SESSION}?service={name}")["traces"]
     return [
-        get(f"{service.admin}/api/v1/traces/{each['trace_id']}")["trace"]
+        service.get(f"/api/v1/traces/{each['trace_id']}")["trace"]
         for each in sorted(listed, key=lambda each: each["started"])
     ]
 
 
 def sessions(service: Service, name: str) -> list[dict[str, Any]]:
-    listed = get(f"{service.admin}/api/v1/sessions?service={name}")["items"]
+    listed = service.get(f"/api/v1/sessions?service={name}")["items"]
     return [each for each in listed if each["session_id"] == SESSION]
-
-
-def get(address: str) -> dict[str, Any]:
-    with urllib.request.urlopen(address, timeout=10) as answer:
-        return cast(dict[str, Any], json.load(answer))

@@ -14,6 +14,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 
 from tests.support.agents import request
 from tests.support.asking import span, trace_id
+from tests.support.otlp_http import PROTOBUF
 from tests.support.sender import send
 from tests.support.service import Service
 
@@ -55,9 +56,7 @@ def test_a_full_log_refuses_and_loses_nothing_that_it_took(tmp_path: Path) -> No
         assert accepted > 20
         assert refusal.code() == grpc.StatusCode.UNAVAILABLE  # pyright: ignore[reportAttributeAccessIssue]
         assert 0.5 < retry_delay(refusal) <= 5
-        post = urllib.request.Request(
-            receiver.http, big(accepted), {"content-type": "application/x-protobuf"}
-        )
+        post = urllib.request.Request(receiver.http, big(accepted), PROTOBUF)
         with pytest.raises(urllib.error.HTTPError) as error:
             urllib.request.urlopen(post, timeout=10)
         assert error.value.code == 503

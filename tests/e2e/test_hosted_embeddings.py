@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import agents
 from tests.support.openai_server import OpenAiServer
-from tests.support.sender import Sender
+from tests.support.sender import send as deliver
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -29,10 +29,7 @@ def make_service(folder: Path, server: OpenAiServer, *settings: str) -> Service:
 
 def send(service: Service, *numbers: int) -> None:
     turns = [agents.Turn(service="bot", session="s-1", number=n) for n in numbers]
-    sender = Sender(list(agents.requests(turns)), lambda: service.grpc)
-    sender.start()
-    sender.join(30)
-    assert not sender.is_alive()
+    deliver(service.grpc, *agents.requests(turns))
 
 
 def embedded(service: Service) -> list[dict[str, Any]]:

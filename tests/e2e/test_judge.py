@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from tests.support import agents
+from tests.support.command import settings
 from tests.support.openai_server import Mode, OpenAiServer
 from tests.support.processes import ran
-from tests.support.sender import Sender
+from tests.support.sender import send as deliver
 from tests.support.service import ROOT, Service, children, is_judge
 from tests.support.set_clock import ahead_at, clock_file
 
@@ -25,8 +26,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 NAMES = ("task_completion", "confidence", "helpfulness")
 SETTINGS = (
     "windows.trace.root_grace=200ms",
-    "judge.model=openai/test-judge",
-    "judge.api_key=none",
     "judge.price.input=1",
     "judge.price.output=1",
     "evaluators.helpfulness.enabled=true",
@@ -37,19 +36,16 @@ SETTINGS = (
 def make_service(
     folder: Path,
     server: OpenAiServer,
-    *settings: str,
+    *more: str,
     environment: Mapping[str, str] | None = None,
     measured: bool = False,
 ) -> Service:
-    chosen = (*SETTINGS, f"judge.base_url={server.url}", *settings)
+    chosen = (*SETTINGS, *server.settings, *more)
     return Service(folder, *chosen, environment=environment, measured=measured)
 
 
 def send(service: Service, turns: list[agents.Turn]) -> None:
-    sender = Sender(list(agents.requests(turns)), lambda: service.grpc)
-    sender.start()
-    sender.join(30)
-    assert not sender.is_alive()
+    deliver(service.grpc, *agents.requests(turns))
 
 
 def turns(count: int, *, first: int = 0) -> list[agents.Turn]:
@@ -66,8 +62,8 @@ def has_judged(service: Service, count: int) -> bool:
     return len(judged(service)) >= count
 
 
-def verdicts(service: Service) -> Counter[tuple[str, str]]:
-    return Counter((each["trace_id"], each["evaluator"]) for each in judged(service))
+def verdicts(found: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
+    return Counter((each["trace_id"], each["evaluator"]) for each in found)
 
 
 def judge_pid(service: Service) -> int | None:
@@ -91,7 +87,7 @@ def test_verdicts_follow_stand_ins_and_name_what_they_cost(tmp_path: Path) -> No
         service.wait_for("verdicts", lambda: len(judged(service)) >= 2 * 8)
 
         found = judged(service)
-        assert set(verdicts(service).values()) == {1}
+        assert set(verdicts(judged(service)).values()) == {1}
         assert {each["evaluator"] for each in found} >= set(NAMES)
         scored = [each for each in found if each["outcome"] == "scored"]
         assert all(each["judge"]["model"] == "openai/test-judge" for each in scored)
@@ -147,7 +143,7 @@ def test_a_killed_judge_gives_one_verdict_per_subject_and_pays_little_again(tmp_
         service.wait_for("verdicts", lambda: len(judged(service)) >= count * 8)
         time.sleep(0.5)
 
-        found = verdicts(service)
+        found = verdicts(judged(service))
         assert set(found.values()) == {1}
         assert len({trace for trace, _ in found}) == count
         assert {each["outcome"] for each in judged(service)} <= {"scored", "not_applicable"}
@@ -158,13 +154,13 @@ def test_a_killed_judge_gives_one_verdict_per_subject_and_pays_little_again(tmp_
 def test_the_spend_limit_holds_across_restarts(tmp_path: Path) -> None:
     limit = 0.0075  # a few calls beside what one answer may cost at most
     noon = clock_file(tmp_path / "off", ahead_at(12))  # both starts are on one UTC day
-    settings = (f"judge.budget.usd_per_day={limit}", "judge.concurrency=1")
+    limited = (f"judge.budget.usd_per_day={limit}", "judge.concurrency=1")
     data = tmp_path / "data"
     found: list[dict[str, Any]] = []
     remaining: float | None = None
     with OpenAiServer() as server:
         for start in range(2):
-            with make_service(data, server, *settings, environment=noon) as service:
+            with make_service(data, server, *limited, environment=noon) as service:
                 send(service, turns(3, first=3 * start))
                 wanted = 3 * (start + 1) * 8
                 service.wait_for("outcomes", partial(has_judged, service, wanted))
@@ -178,11 +174,7 @@ def test_the_spend_limit_holds_across_restarts(tmp_path: Path) -> None:
     assert remaining == pytest.approx(limit - spent)
     reasons = Counter(each["reason"] for each in found if each["outcome"] == "skipped")
     assert set(reasons) == {"budget"}
-    assert set(verdicts_of(found).values()) == {1}
-
-
-def verdicts_of(found: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
-    return Counter((each["trace_id"], each["evaluator"]) for each in found)
+    assert set(verdicts(found).values()) == {1}
 
 
 def test_a_dead_judge_ends_in_judge_lag_and_facts_are_scored_meanwhile(tmp_path: Path) -> None:
@@ -195,7 +187,7 @@ def test_a_dead_judge_ends_in_judge_lag_and_facts_are_scored_meanwhile(tmp_path:
         service.wait_for("outcomes", lambda: len(judged(service)) >= 8)
         found = judged(service)
         assert {(each["outcome"], each["reason"]) for each in found} == {("skipped", "judge_lag")}
-        assert set(verdicts(service).values()) == {1}
+        assert set(verdicts(judged(service)).values()) == {1}
 
 
 MODES: tuple[Mode, ...] = (
@@ -225,7 +217,7 @@ def test_every_way_to_fail_ends_in_one_final_outcome_and_few_calls(tmp_path: Pat
             failed = [each for each in found if each["outcome"] == "failed"]
             assert failed, mode
             assert all(each["score"] is None and each["error"] for each in failed)
-        assert set(verdicts(service).values()) == {1}
+        assert set(verdicts(judged(service)).values()) == {1}
         facts = [each for each in service.signals() if each["evaluator"] == "confidence"]
         assert sum(each["method"] == "deterministic" for each in facts) == len(MODES)
 
@@ -238,8 +230,7 @@ def test_replay_scores_the_history_again_with_a_new_rubric(tmp_path: Path) -> No
             service.wait_for("verdicts", partial(has_judged, service, 8))
             before = {each["evaluator"]: each["id"] for each in judged(service)}
         (tmp_path / "more.yaml").write_text("judges: {tone: {rubric: Was it kind to the user}}")
-        settings = (*SETTINGS, f"judge.base_url={server.url}", f"data_dir={data}")
-        sets = [part for each in settings for part in ("--set", each)]
+        sets = settings(*SETTINGS, *server.settings, f"data_dir={data}")
         done = ran(
             *(sys.executable, "-m", "collector.commands.start"),
             *("replay", "--config", "more.yaml", *sets),
@@ -254,8 +245,8 @@ def test_replay_scores_the_history_again_with_a_new_rubric(tmp_path: Path) -> No
 
 
 def test_a_session_that_closes_gets_its_final_verdict(tmp_path: Path) -> None:
-    settings = ("windows.session.idle=2s", "evaluators.conversation_quality.enabled=true")
-    with OpenAiServer() as server, make_service(tmp_path / "data", server, *settings) as service:
+    closing = ("windows.session.idle=2s", "evaluators.conversation_quality.enabled=true")
+    with OpenAiServer() as server, make_service(tmp_path / "data", server, *closing) as service:
         send(service, [agents.Turn(service="bot", session="s-0", number=n) for n in range(2)])
 
         def found() -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """A judge that answers rubbish, then none at all: no session has a score anywhere, and everything says why."""
 
 import json
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import pytest
 from collector.commands.signal_table import SignalTable
 from collector.config.tree import Config
 from tests.support import agents
-from tests.support.command import Ended, spanwise
+from tests.support.command import Ended, evaluated, settings, spanwise
 from tests.support.openai_server import OpenAiServer
 from tests.support.recorded_signals import signals_of
 from tests.support.sender import send
@@ -38,7 +37,7 @@ class Stand:
 
     service: Service
     judge: list[str]
-    """Its settings, for commands beside it."""
+    """Its settings, as options of commands beside it."""
 
 
 def names(service: str) -> list[str]:
@@ -65,15 +64,9 @@ def blind_requests() -> list[bytes]:
     return [agents.request(BLIND, found)]
 
 
-def settings(url: str) -> list[str]:
-    return [
-        "judge.model=openai/test-judge",
-        f"judge.base_url={url}",
-        "judge.api_key=none",
-        "judge.attempts=1",
-        "judge.price.input=1",
-        "judge.price.output=1",
-    ]
+def judged_by(server: OpenAiServer) -> list[str]:
+    prices = ("judge.price.input=1", "judge.price.output=1")
+    return settings(*server.settings, "judge.attempts=1", *prices)
 
 
 def closed(service: Service, name: str) -> bool:
@@ -91,10 +84,10 @@ def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
     with ExitStack() as stack, ExitStack() as provider:
         server = provider.enter_context(OpenAiServer("garbage"))
         server.headers = {"connection": "close"}  # else its threads go on to answer
-        judge = settings(server.url)
+        judge = judged_by(server)
         windows = ("windows.trace.root_grace=100ms", "windows.session.idle=1s")
         data = tmp_path_factory.mktemp("down") / "data"
-        service = stack.enter_context(Service(data, *windows, *judge))
+        service = stack.enter_context(Service(data, *windows, *judge[1::2]))
         send(service.grpc, *requests(RUBBISH), *blind_requests())
         service.wait_for("rubbish to be final", lambda: closed(service, RUBBISH))
         provider.close()
@@ -114,8 +107,7 @@ def rows(service: Service) -> list[dict[str, Any]]:
 
 def command(stand: Stand, name: str, *more: str) -> Ended:
     port = stand.service.admin.rpartition(":")[2]
-    given = [*stand.judge, f"admin.port={port}"]
-    return spanwise(name, *(part for each in given for part in ("--set", each)), *more)
+    return spanwise(name, *stand.judge, *settings(f"admin.port={port}"), *more)
 
 
 def assert_unscored(signals: Sequence[dict[str, Any]], services: Sequence[str]) -> None:
@@ -142,12 +134,7 @@ def test_every_judged_outcome_failed_and_no_session_had_a_score_at_any_time(stan
 
 def test_the_metrics_have_no_gauge_of_them_and_count_them_as_skipped(stand: Stand) -> None:
     def skipped() -> float:
-        return sum(
-            value
-            for series, value in stand.service.metrics().items()
-            if series.startswith("spanwise_evaluations_skipped_total{")
-            and 'reason="low_coverage"' in series
-        )
+        return stand.service.total("spanwise_evaluations_skipped_total", 'reason="low_coverage"')
 
     stand.service.wait_for("the counters", lambda: skipped() == 5 * len(HEADLINES))
 
@@ -157,10 +144,7 @@ def test_the_metrics_have_no_gauge_of_them_and_count_them_as_skipped(stand: Stan
 
 
 def test_the_api_and_the_page_show_no_score_and_say_why(stand: Stand) -> None:
-    def page(path: str) -> str:
-        with urllib.request.urlopen(stand.service.admin + path, timeout=10) as answer:
-            return answer.read().decode()
-
+    page = stand.service.text
     agents_shown = stand.service.get("/api/v1/agents")["items"]
     overview = page("/") + page("/sessions")
     session = page(f"/session?service={BLIND}&id={BLIND}")
@@ -199,18 +183,15 @@ def test_the_doctor_names_the_sessions_the_error_and_what_to_set(stand: Stand) -
 
 def test_evaluate_says_the_same(stand: Stand) -> None:
     """Of recordings that score well and badly without a judge."""
-    judge = [part for each in stand.judge for part in ("--set", each)]
     before = signals_of(NO_JUDGE, *RECORDINGS)
 
-    done = spanwise("evaluate", *map(str, RECORDINGS), "--format", "jsonl", *judge)
-    signals = [json.loads(line) for line in done.out.splitlines()]
+    signals = evaluated(*map(str, RECORDINGS), *stand.judge)
     table = StringIO()
     SignalTable(table, 80, shows=lambda _: True).add(RECORDINGS[0].stem, "", signals)
 
     scores = [s["score"] for s in before if s["evaluator"] == "agent_reliability"]
     assert max(scores) > 0.9
     assert min(scores) == 0.2
-    assert done.code == 0, done.err
     assert_unscored(signals, sorted({each["service"] for each in before}))
     lines = [line for line in table.getvalue().splitlines() if "agent_reliability" in line]
     assert lines

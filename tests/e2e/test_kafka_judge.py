@@ -18,8 +18,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.kafka]
 
 COUNT = 12
 SETTINGS = (
-    "judge.model=openai/test-judge",
-    "judge.api_key=none",
     "judge.price.input=1",
     "judge.price.output=1",
     "judge.budget.calls_per_minute=1000",
@@ -60,7 +58,7 @@ def test_a_verdict_stands_in_its_traces_partition_whichever_judge_gave_it(
         OpenAiServer("slow", delay=0.3) as server,
         Fleet(tmp_path, kafka, partitions=4) as fleet,
     ):
-        settings = (*SETTINGS, f"judge.base_url={server.url}")
+        settings = (*SETTINGS, *server.settings)
         receiver = fleet.add("receiver", "receive", settings=settings)
         fleet.add("worker", "assemble", "score", settings=settings)
         publisher = fleet.add("publisher", "publish", settings=settings)

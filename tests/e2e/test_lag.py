@@ -2,8 +2,6 @@
 
 import os
 import signal
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -77,15 +75,6 @@ def minutes(ages: Mapping[str, float]) -> dict[str, str]:
     return {name: f"{age:g}+60x30" if age else "0x30" for name, age in ages.items()}
 
 
-def readiness(service: Service, path: str = "/readyz") -> int:
-    try:
-        with urllib.request.urlopen(service.admin + path, timeout=10) as answer:
-            return answer.status
-    except urllib.error.HTTPError as refused:
-        with refused:
-            return refused.code
-
-
 def test_unscored_traces_show_as_lag_until_they_are_scored(tmp_path: Path) -> None:
     up, begun, go = (tmp_path / name for name in ("up", "begun", "go"))
     installed = tmp_path / "installed"
@@ -110,13 +99,13 @@ def test_unscored_traces_show_as_lag_until_they_are_scored(tmp_path: Path) -> No
         service.wait_for(
             "a worker has failed", lambda: b"cannot start" in service.output.read_bytes()
         )
-        assert (readiness(service), readiness(service, "/healthz")) == (503, 200)
+        assert (service.status("/readyz"), service.status("/healthz")) == (503, 200)
         send(service.grpc, asked("three", "hello"))  # what is sent meanwhile is taken, and waits
         service.wait_for(
             "the log says so", lambda: b"/readyz stays 503" in service.output.read_bytes()
         )
         up.touch()
-        service.wait_for("the first worker is up", lambda: readiness(service) == 200)
+        service.wait_for("the first worker is up", lambda: service.status("/readyz") == 200)
 
         service.wait_for("the evaluator hangs", begun.exists)
         before = seconds(service, *READING)
@@ -140,7 +129,7 @@ def test_unscored_traces_show_as_lag_until_they_are_scored(tmp_path: Path) -> No
 
         (worker,) = children(service.pid)
         os.kill(worker, signal.SIGKILL)  # another one is started
-        assert readiness(service) == 200
+        assert service.status("/readyz") == 200
 
     assert len(settled) >= 7
     stale = {"AgentScoresStale": [{"severity": "page"}]}

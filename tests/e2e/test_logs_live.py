@@ -3,7 +3,6 @@
 `SPANWISE_LOG_CAPTURES` names another folder of recordings.
 """
 
-import json
 import os
 import random
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ import grpc
 import pytest
 
 from collector.otlp.signal import LOGS_SERVICE, TRACE_SERVICE
-from tests.support.command import spanwise
+from tests.support.command import evaluated
 from tests.support.recorded_signals import Signal, key, newest_final
 from tests.support.recordings import requests
 from tests.support.service import Service
@@ -31,6 +30,7 @@ SETTINGS = (
 RANKED = {"work_baseline"}
 """A session's rank is among those that closed before it, and they close in another order than offline."""
 KILLS = 3
+LARGE = [("grpc.max_send_message_length", 64 << 20)]
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 Sent = tuple[str, bytes]
 
@@ -48,24 +48,18 @@ def every_request() -> list[Sent]:
 
 def send(target: str, every: Sequence[Sent]) -> list[str]:
     """What was not accepted whole."""
-    refused: list[str] = []
-    options = [("grpc.max_send_message_length", 64 << 20)]
-    with grpc.insecure_channel(target, options=options) as channel:
-        for method, request in every:
-            export = channel.unary_unary(
-                method, request_serializer=bytes, response_deserializer=bytes
-            )
-            if answer := export(request, timeout=60):  # an empty message: no partial success
-                refused.append(f"{method}: {answer!r}")
-    return refused
+    with grpc.insecure_channel(target, options=LARGE) as channel:
+        answers = [
+            (method, channel.unary_unary(method, bytes, bytes)(request, timeout=60))
+            for method, request in every
+        ]
+    # An empty message: no partial success.
+    return [f"{method}: {answer!r}" for method, answer in answers if answer]
 
 
 @pytest.fixture(scope="module")
-def offline(tmp_path_factory: pytest.TempPathFactory) -> list[Signal]:
-    output = tmp_path_factory.mktemp("offline") / "signals.jsonl"
-    ended = spanwise("evaluate", str(FOLDER), "--format", "jsonl", "--output", str(output))
-    assert ended.code == 0, ended.err
-    return [json.loads(line) for line in output.read_text().rstrip("\n").split("\n")]
+def offline() -> list[Signal]:
+    return evaluated(str(FOLDER))
 
 
 def test_any_order_doubled_and_killed_gives_the_signals_of_the_same_recordings_offline(

@@ -56,9 +56,7 @@ def test_it_works_there(tmp_path: Path, place: Callable[[Path], Sequence[str]]) 
             folder,
             f'plugins=["{tmp_path / "mine.py"}"]',
             "windows.trace.root_grace=300ms",
-            "judge.model=openai/test",
-            f"judge.base_url={judge.url}",
-            "judge.api_key=none",
+            *judge.settings,
             inside=place(folder),
         ) as service,
     ):

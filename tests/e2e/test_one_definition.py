@@ -2,7 +2,6 @@
 
 import re
 import threading
-import urllib.request
 from collections.abc import Iterator
 from itertools import count
 from typing import Any, TypeAlias
@@ -93,10 +92,8 @@ def api(service: Service) -> Numbers:
 
 def page(service: Service) -> dict[Version, list[str]]:
     """Reliability, consistency and sessions as they are read there."""
-    with urllib.request.urlopen(service.admin + "/", timeout=10) as answer:
-        rows = ROW.findall(answer.read().decode())
     found: dict[Version, list[str]] = {}
-    for *version, row in rows:
+    for *version, row in ROW.findall(service.text("/")):
         sessions = re.search(r'<td class="number">(?:<a [^>]*>)?([^<]+)<', row)
         assert sessions is not None
         if sessions[1] != NOTHING:

@@ -1,7 +1,6 @@
 """The page over a running service that the demo's agent talks to, in a real browser."""
 
 import re
-import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -84,7 +83,5 @@ async def test_an_exemplar_leads_to_its_trace_and_from_there_to_its_session(
 def failing(service: Service) -> str | None:
     """The trace that an exemplar of a failed evaluation names, as Prometheus would scrape it."""
     wish = {"accept": "application/openmetrics-text; version=1.0.0"}
-    asked = urllib.request.Request(f"{service.admin}/metrics", headers=wish)
-    with urllib.request.urlopen(asked, timeout=10) as answer:
-        found = EXEMPLAR.search(answer.read().decode())
+    found = EXEMPLAR.search(service.text("/metrics", wish))
     return found[1] if found else None

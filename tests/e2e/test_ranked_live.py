@@ -1,15 +1,14 @@
 """Sessions are ranked by the real process: on the page's API and in the sinks, after kill -9, and the same offline."""
 
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from tests.support import agents
-from tests.support.command import spanwise
+from tests.support.command import evaluated
+from tests.support.recordings import write
 from tests.support.sender import Sender
 from tests.support.service import Service
 
@@ -44,13 +43,9 @@ def _ranked(service: Service, number: int) -> bool:
 
 
 def test_a_session_is_ranked_live_after_a_kill_and_offline_alike(tmp_path: Path) -> None:
-    recording, out = tmp_path / "all.otlp", tmp_path / "signals.jsonl"
-    with recording.open("wb") as file:
-        for request in agents.requests([turn(number) for number in range(WARM + 1)]):
-            file.write(struct.pack(">I", len(request)) + request)
-    offline = spanwise("evaluate", str(recording), "--format", "jsonl", "--output", str(out))
-    assert offline.code == 0, offline.err
-    expected = [msgspec.json.decode(line) for line in out.read_bytes().splitlines()]
+    recording = tmp_path / "all.otlp"
+    write(recording, agents.requests([turn(number) for number in range(WARM + 1)]))
+    expected = evaluated(str(recording))
 
     with Service(tmp_path / "data", *SETTINGS) as service:
         send(service, *range(WARM))

@@ -16,7 +16,7 @@ import grpc
 import pytest
 import yaml
 
-from tests.support.command import spanwise
+from tests.support.command import evaluated, spanwise
 from tests.support.recorded_signals import Signal, key, newest_final
 from tests.support.recordings import recordings, requests, trace_ids
 from tests.support.sender import EXPORT
@@ -70,11 +70,8 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
 
 
 @pytest.fixture(scope="module")
-def offline(tmp_path_factory: pytest.TempPathFactory) -> list[Signal]:
-    output = tmp_path_factory.mktemp("offline") / "signals.jsonl"
-    ended = spanwise("evaluate", str(FOLDER), "--format", "jsonl", "--output", str(output))
-    assert ended.code == 0, ended.err
-    return [json.loads(line) for line in output.read_text().rstrip("\n").split("\n")]
+def offline() -> list[Signal]:
+    return evaluated(str(FOLDER))
 
 
 def send_all(target: str) -> Iterator[str]:

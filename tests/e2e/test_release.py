@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.dialect_spans import SpanSpec, request
 from tests.support.processes import ran
+from tests.support.recordings import write
 from tests.support.service import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
@@ -64,7 +65,7 @@ def test_the_wheel_scores_a_recording_outside_the_checkout(made: Path, tmp_path:
     )
     attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper"}
     sent = request(SpanSpec(id=1, attributes=attributes))
-    (tmp_path / "run.otlp").write_bytes(len(sent).to_bytes(4, "big") + sent)
+    write(tmp_path / "run.otlp", [sent])
     lent = next(each for each in sys.path if each.endswith("site-packages"))
     spanwise = str(fresh / "bin/spanwise")
 

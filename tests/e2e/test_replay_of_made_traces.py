@@ -67,14 +67,10 @@ def test_traces_of_spans_are_scored_again_as_they_were(tmp_path: Path) -> None:
     quick = ("windows.trace.root_grace=200ms", "embedder.kind=none")
     with Service(tmp_path / "data", *quick) as service:
         sender.send(service.grpc, *(asked(f"s{n % 3}", "Where is it?", number=n) for n in range(9)))
-        service.wait_for("all are scored", lambda: len(scored(service)) == 9)
+        service.wait_for("all are scored", lambda: len(service.scored_traces()) == 9)
         live = without_revision(service.signal_lines())
 
     assert replayed(tmp_path / "data", *quick) == live
-
-
-def scored(service: Service) -> set[str]:
-    return {each["trace_id"] for each in service.signals()} - {None}
 
 
 def test_made_traces_are_scored_again_as_they_were(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-import struct
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +14,10 @@ import pytest
 
 from tests.support import agents
 from tests.support.balancer import Balancer
-from tests.support.command import spanwise
+from tests.support.command import evaluated
 from tests.support.fleet import Fleet, Scores, differing, lag, scores, turns
 from tests.support.kafka.topics import read_topic
+from tests.support.recordings import write
 from tests.support.sdk_sender import SdkSender, ShortLivedSenders
 from tests.support.service import Service
 
@@ -137,15 +137,9 @@ def load(
 def offline(folder: Path, sent: Sequence[bytes]) -> Scores:
     """The scores that these requests have, whoever computes them."""
     folder.mkdir()
-    recording, found = folder / "sent.otlp", folder / "signals.jsonl"
-    recording.write_bytes(b"".join(struct.pack(">I", len(each)) + each for each in sent))
-    (folder / "spanwise.yaml").write_text("embedder: {kind: none}\n")
-    config = ("--config", str(folder / "spanwise.yaml"))
-    ended = spanwise(
-        "evaluate", str(recording), "--format", "jsonl", "--output", str(found), *config
-    )
-    assert ended.code == 0, ended.err
-    return scores([json.loads(line) for line in found.read_text().splitlines()])
+    recording = folder / "sent.otlp"
+    write(recording, sent)
+    return scores(evaluated(str(recording), "--set", "embedder.kind=none"))
 
 
 def comparable(found: Scores) -> dict[tuple[str, ...], Any]:

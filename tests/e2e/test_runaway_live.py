@@ -1,17 +1,15 @@
 """The real process reports an open trace that loops: gauge, page, stream; after kill -9; and its closing decides."""
 
 import json
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx
-import msgspec
 import pytest
 
-from tests.support.command import spanwise
+from tests.support.command import evaluated
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
+from tests.support.recordings import write
 from tests.support.sender import send
 from tests.support.service import Service
 
@@ -60,21 +58,17 @@ def runaways(signals: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_a_loop_is_reported_while_it_goes_on_after_a_kill_and_decided_when_it_closes(
     tmp_path: Path,
 ) -> None:
-    recording, out = tmp_path / "all.otlp", tmp_path / "signals.jsonl"
-    with recording.open("wb") as file:
-        for each in (calls(10, 6), calls(20, 8), root()):
-            file.write(struct.pack(">I", len(each)) + each)
-    offline = spanwise("evaluate", str(recording), "--format", "jsonl", "--output", str(out))
-    assert offline.code == 0, offline.err
-    (expected,) = runaways([msgspec.json.decode(line) for line in out.read_bytes().splitlines()])
+    recording = tmp_path / "all.otlp"
+    write(recording, (calls(10, 6), calls(20, 8), root()))
+    (expected,) = runaways(evaluated(str(recording)))
 
     with Service(tmp_path / "data", *SETTINGS) as service:
         send(service.grpc, calls(10, 6))
         send(service.grpc, calls(20, 8))
         service.wait_for("the gauge", lambda: service.metrics().get(SERIES) == 1)
         (early,) = service.wait_for("the API", lambda: _listed(service))
-        page = _page(service, f"/trace?id={TRACE_ID}")
-        overview = _page(service, "/")
+        page = service.text(f"/trace?id={TRACE_ID}")
+        overview = service.text("/")
 
         service.kill()
         service.start()
@@ -84,7 +78,7 @@ def test_a_loop_is_reported_while_it_goes_on_after_a_kill_and_decided_when_it_cl
         service.wait_for("the closing", lambda: SERIES not in service.metrics())
         last = service.wait_for("the final outcome", lambda: _final(service))
         sessions = service.get("/api/v1/sessions")["items"]
-        closed_page = _page(service, f"/trace?id={TRACE_ID}")
+        closed_page = service.text(f"/trace?id={TRACE_ID}")
 
     assert (early["final"], early["closed"], early["score"], early["revision"]) == (
         False,
@@ -107,7 +101,3 @@ def _listed(service: Service) -> list[dict[str, Any]]:
 def _final(service: Service) -> dict[str, Any] | None:
     found = runaways(service.get(f"/api/v1/traces/{TRACE_ID}")["signals"])
     return next((each for each in found if each["final"]), None)
-
-
-def _page(service: Service, path: str) -> str:
-    return httpx.get(service.admin + path, timeout=10).text

@@ -1,6 +1,5 @@
 """What Prometheus itself thinks of /metrics: promtool finds nothing to say, a real server has the series."""
 
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,31 +35,21 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
                     service="shop-bot", session=session, number=number, fails=session == "bad"
                 )
                 send(running.grpc, request("shop-bot", spans(turn)))
-        running.wait_for("scored", lambda: len(scored(running)) == 6)
-        running.wait_for("the gauge", lambda: "spanwise_agent_reliability_ratio" in text(running))
+        running.wait_for("scored", lambda: len(running.scored_traces()) == 6)
+        running.wait_for("the gauge", lambda: running.total("spanwise_agent_reliability_ratio"))
         yield running
 
 
-def scored(service: Service) -> set[str]:
-    return {each["trace_id"] for each in service.signals() if each["scope"] == "trace"}
-
-
-def text(service: Service, accept: str = "text/plain") -> str:
-    wish = urllib.request.Request(f"{service.admin}/metrics", headers={"accept": accept})
-    with urllib.request.urlopen(wish, timeout=10) as answer:
-        return answer.read().decode()
-
-
 def test_promtool_has_nothing_to_say(service: Service) -> None:
-    checked = ran("promtool", "check", "metrics", input=text(service))
+    checked = ran("promtool", "check", "metrics", input=service.text("/metrics"))
 
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
 
 
 def test_every_alert_fires_over_the_series_of_the_process(service: Service, tmp_path: Path) -> None:
     """Labels of a real scrape, values of a bad day: what the rules read is what the process calls it."""
-    service.wait_for("the lag", lambda: "spanwise_log_lag_seconds{" in text(service))
-    scrape = Scrape(text(service))
+    service.wait_for("the lag", lambda: "spanwise_log_lag_seconds{" in service.text("/metrics"))
+    scrape = Scrape(service.text("/metrics"))
 
     found = fired(tmp_path, rules(0.9), scrape.spoiled(), "100m")
     unscored = fired(tmp_path, rules(0.9), scrape.spoiled(without="evaluations_total"), "100m")
@@ -73,11 +62,12 @@ def test_every_alert_fires_over_the_series_of_the_process(service: Service, tmp_
 
 
 def test_no_alert_fires_over_the_values_of_the_process(service: Service, tmp_path: Path) -> None:
-    assert fired(tmp_path, rules(0.9), Scrape(text(service)).as_it_is(), "100m") == {}
+    assert fired(tmp_path, rules(0.9), Scrape(service.text("/metrics")).as_it_is(), "100m") == {}
 
 
 def test_openmetrics_has_exemplars_that_name_a_trace(service: Service) -> None:
-    said = text(service, "application/openmetrics-text; version=1.0.0")
+    wish = {"accept": "application/openmetrics-text; version=1.0.0"}
+    said = service.text("/metrics", wish)
 
     assert said.endswith("# EOF\n")
     exemplars = [line for line in said.splitlines() if " # {" in line]
@@ -88,7 +78,9 @@ def test_openmetrics_has_exemplars_that_name_a_trace(service: Service) -> None:
 def test_no_label_names_a_trace_a_session_or_a_user(service: Service) -> None:
     forbidden = ("trace_id=", "session_id=", "user_id=", "session=", "prompt=")
 
-    assert [line for line in text(service).splitlines() if any(f in line for f in forbidden)] == []
+    assert [
+        line for line in service.text("/metrics").splitlines() if any(f in line for f in forbidden)
+    ] == []
 
 
 def test_a_real_prometheus_scrapes_the_series(service: Service, tmp_path: Path) -> None:

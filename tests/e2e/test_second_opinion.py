@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import agents
 from tests.support.openai_server import OpenAiServer
-from tests.support.sender import Sender
+from tests.support.sender import send as deliver
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
@@ -17,8 +17,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 SETTINGS = (
     "windows.trace.root_grace=200ms",
     "windows.agent.settle=1s",
-    "judge.model=openai/test-judge",
-    "judge.api_key=none",
     "judge.sample=0.5",
     "judge.budget.calls_per_minute=100000",
     "embedder.kind=none",
@@ -32,10 +30,7 @@ COUNTED = (
 
 def send(service: Service, name: str, numbers: range) -> None:
     turns = [agents.Turn(service="bot", session=f"{name}-{n}", number=n) for n in numbers]
-    sender = Sender(list(agents.requests(turns)), lambda: service.grpc)
-    sender.start()
-    sender.join(30)
-    assert not sender.is_alive()
+    deliver(service.grpc, *agents.requests(turns))
 
 
 def test_the_judge_is_asked_about_a_drop_and_agrees_though_the_service_restarts(
@@ -43,7 +38,7 @@ def test_the_judge_is_asked_about_a_drop_and_agrees_though_the_service_restarts(
 ) -> None:
     """The answers are polite and wrong: nothing fails more than before."""
     with OpenAiServer() as server:
-        settings = (*SETTINGS, f"judge.base_url={server.url}")
+        settings = (*SETTINGS, *server.settings)
         with Service(tmp_path / "data", *settings) as service:
             send_until(service, "good", "a past of judged sessions", has_past, 0)
             server.low = " of bad-"

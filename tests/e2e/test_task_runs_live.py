@@ -1,7 +1,6 @@
 """Task runs end to end: the SDK's spans, the real process, kill -9, and the same offline."""
 
 import json
-import struct
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from tests.support import agents
 from tests.support.command import spanwise
+from tests.support.recordings import write
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -64,13 +64,13 @@ def test_runs_become_gauges_that_survive_kill_9(tmp_path: Path) -> None:
 
 def test_recordings_with_task_ids_have_task_passing_in_their_summary(tmp_path: Path) -> None:
     recording, summary = tmp_path / "runs.otlp", tmp_path / "summary.json"
-    with recording.open("wb") as file:
-        for number, success in enumerate(OUTCOMES):
-            made = agents.spans(agents.Turn(service="shop", session=f"s-{number}", number=number))
-            made[-1].attributes.add(key="spanwise.task.id").value.string_value = "refund"
-            made[0].attributes.add(key="spanwise.task.success").value.bool_value = success
-            request = agents.request("shop", made)
-            file.write(struct.pack(">I", len(request)) + request)
+    requests: list[bytes] = []
+    for number, success in enumerate(OUTCOMES):
+        made = agents.spans(agents.Turn(service="shop", session=f"s-{number}", number=number))
+        made[-1].attributes.add(key="spanwise.task.id").value.string_value = "refund"
+        made[0].attributes.add(key="spanwise.task.success").value.bool_value = success
+        requests.append(agents.request("shop", made))
+    write(recording, requests)
 
     ended = spanwise(
         *("evaluate", str(recording), "--summary", str(summary), "--set", "tasks.window=3")

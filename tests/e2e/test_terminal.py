@@ -6,6 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from collector.commands import cli
+from tests.support.command import settings
 from tests.support.ports import free_ports
 from tests.support.service import ROOT
 from tests.support.terminal import on_terminal
@@ -74,13 +75,12 @@ def test_help_fits_and_cuts_no_sentence(command: str) -> None:
 def test_the_first_lines_of_run_can_be_copied(tmp_path: Path) -> None:
     """Each variable stands in one line, and the command goes on after a backslash."""
     grpc, http, admin = free_ports(3)
-    settings = (
+    words = settings(
         f"receiver.grpc.port={grpc}",
         f"receiver.http.port={http}",
         f"admin.port={admin}",
         f"data_dir={tmp_path / 'data'}",
     )
-    words = [word for each in settings for word in ("--set", each)]
 
     code, said = on_terminal(
         "run", *words, columns=80, rows=24, until=lambda text: text.count("my_agent.py\n") == 2
@@ -108,13 +108,12 @@ def test_a_setting_of_the_doctor_is_one_line_however_narrow_the_terminal() -> No
 
 def test_the_demo_tells_its_story_within_80_columns(tmp_path: Path) -> None:
     """Its introduction as it is written, and each of its later lines as the story can say it at its longest."""
-    settings = ("receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0", "workers=1")
-    words = [word for each in settings for word in ("--set", each)]
+    ports = ("receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0")
 
     code, said = on_terminal(
         "demo",
         "--no-quality",
-        *words,
+        *settings(*ports, "workers=1"),
         columns=80,
         rows=24,
         until=lambda text: "  good " in text,

@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from tests.support import plugin
 from tests.support.agents import request
 from tests.support.asking import asked, span, trace_id
 from tests.support.fleet import differing
+from tests.support.otlp_http import PROTOBUF
 from tests.support.otlp_logs import LogsServer, grpc_server
 from tests.support.ports import free_ports
 from tests.support.sender import Sender, send
@@ -27,18 +27,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 QUICK = ("windows.trace.root_grace=300ms", "embedder.kind=none")
 DELAY = "receiver.stop_delay=1m"
 """Longer than any machine needs to look at what a process does meanwhile; a second SIGTERM ends it."""
-PROTOBUF = {"content-type": "application/x-protobuf"}
 NOT_SERVING = b"\x08\x02"
-
-
-def readiness(service: Service) -> int:
-    """The status of `/readyz`."""
-    try:
-        with urllib.request.urlopen(f"{service.admin}/readyz", timeout=10) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        error.close()
-        return error.code
 
 
 def health(target: str) -> bytes:
@@ -60,11 +49,6 @@ def is_open(where: str) -> bool:
     return True
 
 
-def scored(service: Service) -> set[str]:
-    """The traces with signals."""
-    return {each["trace_id"] for each in service.signals() if each["scope"] == "trace"}
-
-
 def test_readiness_drops_while_the_ports_still_take_spans(tmp_path: Path) -> None:
     with Service(tmp_path / "data", *QUICK, "windows.trace.root_grace=10ms", DELAY) as service:
         service.become_ready()
@@ -72,7 +56,7 @@ def test_readiness_drops_while_the_ports_still_take_spans(tmp_path: Path) -> Non
 
         os.kill(service.pid, signal.SIGTERM)
 
-        service.wait_for("readiness drops", lambda: readiness(service) == 503)
+        service.wait_for("readiness drops", lambda: service.status("/readyz") == 503)
         assert health(service.grpc) == NOT_SERVING
         send(service.grpc, asked("over-grpc", "Where is my order?"))
         post = urllib.request.Request(service.http, asked("over-http", "And mine?"), PROTOBUF)
@@ -82,7 +66,7 @@ def test_readiness_drops_while_the_ports_still_take_spans(tmp_path: Path) -> Non
                 answer.headers["connection"] == "close"
             )  # the next request goes to another process
         sent = {trace_id("over-grpc"), trace_id("over-http")}
-        service.wait_for("both are scored", lambda: scored(service) == sent)
+        service.wait_for("both are scored", lambda: service.scored_traces() == sent)
         os.kill(service.pid, signal.SIGTERM)  # a second one ends the delay
         assert service.wait(30) == 0
     assert not is_open(service.grpc)
@@ -110,7 +94,7 @@ def test_a_stop_with_work_of_every_kind_in_hand_loses_nothing(tmp_path: Path) ->
     queued = [f"queued-{number}" for number in range(10)]
     with service:
         send(service.grpc, *(asked(each, "Where is my order?") for each in whole))
-        service.wait_for("signals are made", lambda: len(scored(service)) == len(whole))
+        service.wait_for("signals are made", lambda: len(service.scored_traces()) == len(whole))
         rootless = request("desk-bot", [span("open", "", child="lookup")])
         send(service.grpc, rootless, asked("stuck", f"mark-once {begun}"))
         service.wait_for("the worker is at it", begun.exists)
@@ -124,7 +108,7 @@ def test_a_stop_with_work_of_every_kind_in_hand_loses_nothing(tmp_path: Path) ->
 
         began = time.monotonic()
         os.kill(service.pid, signal.SIGTERM)
-        service.wait_for("requests are refused", lambda: readiness(service) == 503)
+        service.wait_for("requests are refused", lambda: service.status("/readyz") == 503)
         status = half.finish()
         code = service.wait(45)
         took = time.monotonic() - began
@@ -135,7 +119,9 @@ def test_a_stop_with_work_of_every_kind_in_hand_loses_nothing(tmp_path: Path) ->
     assert code == 0
     assert took < 20
     assert status == 200  # it was in flight
-    assert scored(service) == {trace_id(each) for each in whole}  # the rest was work in hand
+    assert service.scored_traces() == {
+        trace_id(each) for each in whole
+    }  # the rest was work in hand
     taken = [*whole, *queued, "stuck", "half", *(f"flood-{n}" for n in range(flood.acknowledged))]
     asyncio.run(start_again(service, {trace_id(each) for each in taken}, away))
 
@@ -158,7 +144,7 @@ def test_a_kill_of_the_main_process_alone_leaves_nothing_in_the_way(tmp_path: Pa
     try:
         with service:
             taken = {trace_id(each) for each in ("busy", *names)}
-            service.wait_for("all are scored", lambda: taken <= scored(service))
+            service.wait_for("all are scored", lambda: taken <= service.scored_traces())
             os.kill(worker, 0)  # it is there all the while
     finally:
         os.kill(worker, signal.SIGKILL)
@@ -195,7 +181,7 @@ def _all_is_scored(service: Service, taken: set[str], backend: LogsServer) -> No
     with service:
         send(service.grpc, asked("open", "Where is my order?"))
         expected = {*taken, trace_id("open")}
-        service.wait_for("all are scored", lambda: expected <= scored(service), 90)
+        service.wait_for("all are scored", lambda: expected <= service.scored_traces(), 90)
         service.wait_for(
             "all are delivered",
             lambda: (

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command import settings
 from tests.support.processes import ran
 from tests.support.service import ROOT, Service, children, environment_of
 
@@ -129,8 +130,7 @@ sys.exit(main())
 
 def test_ctrl_c_while_the_event_loop_is_made_ends_it_without_a_complaint(tmp_path: Path) -> None:
     ports = ("receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0", "workers=1")
-    settings = [word for each in ports for word in ("--set", each)]
-    command = [sys.executable, "-P", "-c", INTERRUPTED, "run", *settings]
+    command = [sys.executable, "-P", "-c", INTERRUPTED, "run", *settings(*ports)]
     done = in_folder(tmp_path, *command)
 
     assert done.returncode in (0, 130)
@@ -140,7 +140,7 @@ def test_ctrl_c_while_the_event_loop_is_made_ends_it_without_a_complaint(tmp_pat
 def started(tmp_path: Path, command: str) -> subprocess.Popen[str]:
     """A command that tells each import on stderr."""
     (tmp_path / "tmp").mkdir()
-    settings = {
+    given = {
         "SPANWISE_RECEIVER__GRPC__PORT": "0",
         "SPANWISE_RECEIVER__HTTP__PORT": "0",
         "SPANWISE_ADMIN__PORT": "0",
@@ -151,7 +151,7 @@ def started(tmp_path: Path, command: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         as_console_script(command),
         cwd=tmp_path,
-        env=environment_of(settings),
+        env=environment_of(given),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -4,8 +4,6 @@ import itertools
 import socket
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from typing import Self
 from urllib.parse import urlsplit
@@ -95,10 +93,6 @@ class Balancer:
 
 def _is_ready(service: Service) -> bool:
     try:
-        with urllib.request.urlopen(f"{service.admin}/readyz", timeout=2) as answer:
-            return answer.status == 200
-    except urllib.error.HTTPError as error:
-        error.close()
-        return False
+        return service.status("/readyz") == 200
     except OSError:
         return False

@@ -1,14 +1,15 @@
 """Recordings without content: what instrumentations send that export names, counts, ids and errors and no more."""
 
 import re
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.support.recordings import requests
+from tests.support.received_log import spans_of
+from tests.support.recordings import requests as recorded
+from tests.support.recordings import write
 
 _FACTS = re.compile(
     r"gen_ai\.(operation\.name|system|provider\.name|(request|response)\.model|response\.id|usage\..+"
@@ -47,15 +48,10 @@ def hidden(recording: Path, target: Path) -> Path:
 
 
 def _copy(recording: Path, target: Path, change: Callable[[Any], None]) -> Path:
-    with target.open("wb") as file:
-        for raw in requests(recording):
-            message = ExportTraceServiceRequest.FromString(raw)
-            for resource_spans in message.resource_spans:
-                for scope_spans in resource_spans.scope_spans:
-                    for span in scope_spans.spans:
-                        change(span)
-            changed = message.SerializeToString()
-            file.write(struct.pack(">I", len(changed)) + changed)
+    requests = [ExportTraceServiceRequest.FromString(raw) for raw in recorded(recording)]
+    for span in (span for request in requests for span in spans_of(request)):
+        change(span)
+    write(target, (each.SerializeToString() for each in requests))
     return target
 
 

@@ -1,5 +1,6 @@
 """The command line as a process of its own, the way a user types it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from tests.support.service import ROOT, environment_of
 from tests.support.warm import can_fork, warm
@@ -37,6 +38,16 @@ class Ended:
 def settings(*given: str) -> list[str]:
     """`path=value` each, as arguments."""
     return [part for each in given for part in ("--set", each)]
+
+
+def evaluated(
+    *arguments: str, timeout: float = 100.0, environment: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """The signals of `spanwise evaluate ARGUMENTS`, which succeeds."""
+    given = (*arguments, "--format", "jsonl")
+    ended = spanwise("evaluate", *given, timeout=timeout, environment=environment)
+    assert ended.code == 0, ended.err
+    return [json.loads(line) for line in ended.out.splitlines()]
 
 
 def spanwise(

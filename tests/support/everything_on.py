@@ -20,8 +20,6 @@ SETTINGS = (
     "windows.trace.glance=500ms",
     "windows.session.idle=2s",
     "slo.objective=0.9",
-    "judge.model=openai/test-judge",
-    "judge.api_key=none",
     "judge.attempts=1",
     "judge.sample=0.7",
     "evaluators.helpfulness.enabled=true",
@@ -42,7 +40,7 @@ class EverythingOn:
         self.service = Service(
             folder,
             *SETTINGS,
-            f"judge.base_url={self._judge.url}",
+            *self._judge.settings,
             f"sinks.otlp.endpoint=http://127.0.0.1:{nobody_listens}",
         )
         self._sessions = count()

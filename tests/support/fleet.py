@@ -134,12 +134,7 @@ def differing(lines: list[str]) -> int:
 
 def lag(services: Sequence[Service]) -> float:
     """Records that no group member has committed, all processes together."""
-    return sum(
-        value
-        for service in services
-        for name, value in service.metrics().items()
-        if name.startswith("spanwise_log_lag_records")
-    )
+    return sum(service.total("spanwise_log_lag_records") for service in services)
 
 
 def settled(

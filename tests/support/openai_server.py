@@ -47,6 +47,12 @@ class OpenAiServer(LoopbackServer):
         """For `judge.base_url`."""
         return f"{super().url}/v1"
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Of a service whose judge this is."""
+        model, key = "judge.model=openai/test-judge", "judge.api_key=none"
+        return (model, key, f"judge.base_url={self.url}")
+
     def reply(self, path: str, asked: Body) -> Reply:
         chat = path.endswith("/chat/completions")
         status, answer = self.chat(asked) if chat else self.embed(asked)

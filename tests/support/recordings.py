@@ -2,7 +2,7 @@
 
 import gzip
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -25,6 +25,11 @@ def requests(path: Path) -> Iterator[bytes]:
         while head := file.read(4):
             (size,) = struct.unpack(">I", head)
             yield file.read(size)
+
+
+def write(path: Path, requests: Iterable[bytes]) -> None:
+    """A recording of these."""
+    path.write_bytes(b"".join(struct.pack(">I", len(each)) + each for each in requests))
 
 
 def trace_ids(request: bytes) -> set[str]:

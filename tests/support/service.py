@@ -160,10 +160,30 @@ class Service:
 
     # -- what a user looks at -----------------------------------------------------------------------------------------
 
+    def text(
+        self, path: str, headers: Mapping[str, str] | None = None, timeout: float = 10.0
+    ) -> str:
+        """What the admin port answers.
+
+        Raises:
+            urllib.error.HTTPError: it refuses.
+        """
+        asked = urllib.request.Request(self.admin + path, headers=dict(headers or {}))
+        with urllib.request.urlopen(asked, timeout=timeout) as answer:
+            return answer.read().decode()
+
     def get(self, path: str, timeout: float = 10.0) -> Any:
         """JSON from the admin port."""
-        with urllib.request.urlopen(self.admin + path, timeout=timeout) as answer:
-            return json.load(answer)
+        return json.loads(self.text(path, timeout=timeout))
+
+    def status(self, path: str, headers: Mapping[str, str] | None = None) -> int:
+        """That of the admin port's answer."""
+        try:
+            self.text(path, headers)
+        except urllib.error.HTTPError as refused:
+            refused.close()
+            return refused.code
+        return 200
 
     def become_ready(self) -> Self:
         """Wait for the first worker: `start` returns once everything is bound."""
@@ -188,13 +208,19 @@ class Service:
 
     def metrics(self) -> dict[str, float]:
         """Every sample of /metrics by its series."""
-        with urllib.request.urlopen(f"{self.admin}/metrics", timeout=10) as answer:
-            lines = answer.read().decode().splitlines()
         return {
             line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
-            for line in lines
+            for line in self.text("/metrics").splitlines()
             if line and not line.startswith("#")
         }
+
+    def total(self, family: str, *labels: str) -> float:
+        """The sum of the samples of a family, by how it begins, whose labels hold all these texts."""
+        return sum(
+            value
+            for series, value in self.metrics().items()
+            if series.startswith(family) and all(each in series for each in labels)
+        )
 
     def signal_lines(self) -> list[str]:
         """Every whole line of the JSONL sink, rotated files included, oldest first.
@@ -207,6 +233,10 @@ class Service:
     def signals(self) -> list[dict[str, Any]]:
         """The same, decoded, without the feedback among them."""
         return [each for each in map(json.loads, self.signal_lines()) if "type" not in each]
+
+    def scored_traces(self) -> set[str]:
+        """The ids of the traces that have signals of their own."""
+        return {each["trace_id"] for each in self.signals() if each["scope"] == "trace"}
 
     def feedback_lines(self) -> list[dict[str, Any]]:
         """The feedback among them."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.asking import asked, trace_id
-from tests.support.command import Ended
+from tests.support.command import Ended, settings
 from tests.support.sender import send
 from tests.support.service import ROOT, Service
 
@@ -130,14 +130,9 @@ def page_of(text: bytes, content: bytearray) -> int:
 def run_for_a_moment(data: Path) -> Ended:
     """`spanwise run` until it is ready and has worked for a moment, or has ended by itself."""
     output = data.parent / "moment.log"
+    ports = ("receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0")
     arguments = [sys.executable, "-m", "collector.commands.start", "run"]
-    for each in (
-        f"data_dir={data}",
-        "receiver.grpc.port=0",
-        "receiver.http.port=0",
-        "admin.port=0",
-    ):
-        arguments += ["--set", each]
+    arguments += settings(f"data_dir={data}", *ports)
     with (
         output.open("wb") as stream,
         subprocess.Popen(arguments, cwd=ROOT, stdout=stream, stderr=stream) as process,

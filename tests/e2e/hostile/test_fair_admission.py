@@ -1,6 +1,5 @@
 """Of the bytes in flight, one sender uses no more than its share (`fairness.share`) while others wait."""
 
-import http.client
 import socket
 import threading
 from contextlib import ExitStack
@@ -11,7 +10,7 @@ import pytest
 
 from tests.support.agents import request
 from tests.support.asking import asked, span
-from tests.support.hostile import PROTOBUF, post
+from tests.support.hostile import post
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
@@ -40,20 +39,10 @@ def test_one_token_cannot_hold_the_whole_budget_of_bytes(tmp_path: Path) -> None
         )
 
         body = asked("modest", "Where is my order? " * 200)
-        answers = [_post_with(service, body, MODEST) for _ in range(5)]
+        headers = {"authorization": f"Bearer {MODEST}"}
+        answers = [post(service.http, body, headers, timeout=10)[0] for _ in range(5)]
 
     assert answers == [200] * 5
-
-
-def _post_with(service: Service, body: bytes, token: str) -> int:
-    where = urlsplit(service.http)
-    asking = http.client.HTTPConnection(where.netloc, timeout=10)
-    headers = {**PROTOBUF, "authorization": f"Bearer {token}"}
-    asking.request("POST", where.path, body, headers)
-    try:
-        return asking.getresponse().status
-    finally:
-        asking.close()
 
 
 def test_many_senders_of_one_service_leave_others_their_turn(tmp_path: Path) -> None:

@@ -19,8 +19,7 @@ def open_trace(service: str, number: int, spans: int) -> bytes:
 
 
 def closed_for_memory(service: Service, name: str) -> float:
-    key = f'spanwise_traces_closed_total{{reason="memory",service="{name}"}}'
-    return service.metrics().get(key, 0.0)
+    return service.total("spanwise_traces_closed_total", 'reason="memory"', f'service="{name}"')
 
 
 def test_a_full_buffer_closes_the_traces_of_whoever_filled_it(tmp_path: Path) -> None:

@@ -13,6 +13,11 @@ from tests.support.service import Service
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 
 CALLS_PER_MINUTE = 12
+SETTINGS = (
+    "windows.trace.root_grace=100ms",
+    "embedder.kind=none",
+    f"judge.budget.calls_per_minute={CALLS_PER_MINUTE}",
+)
 MODEST = "Where is my own?"
 
 
@@ -23,17 +28,9 @@ def test_one_service_cannot_spend_the_judges_budget_alone(tmp_path: Path, concur
     The twenty hold all places when the other one comes.
     """
     with OpenAiServer() as server:
-        settings = (
-            "windows.trace.root_grace=100ms",
-            "embedder.kind=none",
-            "judge.model=openai/x",
-            "judge.api_key=none",
-            f"judge.concurrency={concurrency}",
-            f"judge.budget.calls_per_minute={CALLS_PER_MINUTE}",
-            f"judge.base_url={server.url}",
-        )
         server.open.clear()
-        with Service(tmp_path / "data", *settings) as service:
+        chosen = (*SETTINGS, *server.settings, f"judge.concurrency={concurrency}")
+        with Service(tmp_path / "data", *chosen) as service:
             greedy = [
                 asked("greedy", f"Where is {n}?", number=n, service="greedy") for n in range(20)
             ]
@@ -56,17 +53,11 @@ def test_one_service_cannot_spend_the_judges_budget_alone(tmp_path: Path, concur
 
 
 def test_a_service_alone_has_the_whole_budget(tmp_path: Path) -> None:
-    with OpenAiServer() as server:
-        settings = (
-            "windows.trace.root_grace=100ms",
-            "embedder.kind=none",
-            "judge.model=openai/x",
-            "judge.api_key=none",
-            f"judge.budget.calls_per_minute={CALLS_PER_MINUTE}",
-            f"judge.base_url={server.url}",
+    with (
+        OpenAiServer() as server,
+        Service(tmp_path / "data", *SETTINGS, *server.settings) as service,
+    ):
+        send(service.grpc, *[asked("s", f"Where is {n}?", number=n) for n in range(20)])
+        service.wait_for(
+            "all calls of a minute", lambda: len(server.requests) >= CALLS_PER_MINUTE, 40
         )
-        with Service(tmp_path / "data", *settings) as service:
-            send(service.grpc, *[asked("s", f"Where is {n}?", number=n) for n in range(20)])
-            service.wait_for(
-                "all calls of a minute", lambda: len(server.requests) >= CALLS_PER_MINUTE, 40
-            )

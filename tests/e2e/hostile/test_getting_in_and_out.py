@@ -5,8 +5,6 @@ import socket
 import struct
 import time
 import unicodedata
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,6 +16,7 @@ from tests.support.asking import asked, span, trace_id
 from tests.support.command import spanwise
 from tests.support.hostile import post
 from tests.support.openai_server import OpenAiServer
+from tests.support.recordings import write
 from tests.support.sender import send
 from tests.support.service import Service
 
@@ -109,9 +108,8 @@ def ordering() -> bytes:
     ],
 )
 def test_what_is_printed_commands_no_terminal(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    body = ordering().replace(b"\x00", b"\x01")
     recording = tmp_path / "orders.otlp"
-    recording.write_bytes(struct.pack(">I", len(body)) + body)
+    write(recording, [ordering().replace(b"\x00", b"\x01")])
     command, *rest = arguments
 
     ended = spanwise(command, str(recording), *rest)
@@ -135,17 +133,13 @@ def test_what_is_logged_and_written_commands_no_terminal(tmp_path: Path) -> None
 def test_the_data_folder_is_the_users_alone(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
-        with OpenAiServer() as server:
-            settings = (
-                *SOON,
-                "judge.model=openai/x",
-                "judge.api_key=none",
-                f"judge.base_url={server.url}",
-            )
-            with Service(tmp_path / "data", *settings) as running:
-                send(running.grpc, asked("s", "Where?"))
-                running.wait_for("it is judged", lambda: server.answered, timeout=40)
-                running.wait_for("it is written", running.signals, timeout=20)
+        with (
+            OpenAiServer() as server,
+            Service(tmp_path / "data", *SOON, *server.settings) as running,
+        ):
+            send(running.grpc, asked("s", "Where?"))
+            running.wait_for("it is judged", lambda: server.answered, timeout=40)
+            running.wait_for("it is written", running.signals, timeout=20)
     finally:
         os.umask(before)
 
@@ -167,12 +161,7 @@ def test_the_data_folder_is_the_users_alone(tmp_path: Path) -> None:
 def test_a_view_of_nothing_is_an_error_of_the_asker(
     service: Service, path: str, query: str
 ) -> None:
-    try:
-        with urllib.request.urlopen(service.admin + path + query, timeout=10) as answer:
-            code = answer.status
-    except urllib.error.HTTPError as error:
-        code = error.code
-        error.close()
+    code = service.status(path + query)
 
     assert code in ((400,) if query in ("", "?id=") and path == "/trace" else (400, 404, 414, 431))
 

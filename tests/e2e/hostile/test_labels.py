@@ -1,7 +1,5 @@
 """Names out of traces as label values: short ones, and no junk keeps real agents from having theirs."""
 
-import json
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -18,15 +16,6 @@ LONGEST = 128
 JUNK = 80
 
 
-def scrape(service: Service) -> bytes:
-    with urllib.request.urlopen(f"{service.admin}/metrics", timeout=10) as answer:
-        return answer.read()
-
-
-def scored(service: Service) -> set[str]:
-    return {each["trace_id"] for each in service.signals() if each["scope"] == "trace"}
-
-
 def test_names_are_cut_where_a_trace_is_read(tmp_path: Path) -> None:
     long = "n" * 1_000_000
     made = span("s", "Where?")
@@ -36,10 +25,12 @@ def test_names_are_cut_where_a_trace_is_read(tmp_path: Path) -> None:
     made.attributes.add(key="gen_ai.agent.version").value.string_value = f"1 {long}"
     with Service(tmp_path / "data", *SOON) as service:
         send(service.grpc, request(f"service {long}", [made]))
-        service.wait_for("it is scored", lambda: trace_id("s") in scored(service), timeout=30)
-        service.wait_for("it is counted", lambda: b"spanwise_score_ratio_count" in scrape(service))
+        service.wait_for(
+            "it is scored", lambda: trace_id("s") in service.scored_traces(), timeout=30
+        )
+        service.wait_for("it is counted", lambda: service.total("spanwise_score_ratio_count"))
 
-        size = len(scrape(service))
+        size = len(service.text("/metrics"))
         signal = service.signals()[0]
 
     assert size < 1_000_000
@@ -53,19 +44,16 @@ def test_one_off_services_do_not_take_the_slots_of_those_that_report(tmp_path: P
         for number in range(JUNK):
             send(service.grpc, asked(f"junk-{number}", "x", service=f"junk-{number}"))
         junk = {trace_id(f"junk-{number}") for number in range(JUNK)}
-        service.wait_for("junk is scored", lambda: junk <= scored(service), timeout=30)
+        service.wait_for("junk is scored", lambda: junk <= service.scored_traces(), timeout=30)
 
         for number in range(12):
             send(service.grpc, asked("real", "Where?", number=number, service="real-bot"))
         real = {trace_id("real", number) for number in range(12)}
-        service.wait_for("real is scored", lambda: real <= scored(service), timeout=30)
+        service.wait_for("real is scored", lambda: real <= service.scored_traces(), timeout=30)
 
         def has_a_name() -> bool:
-            return b'spanwise_window_samples{agent="desk"' in scrape(service) and any(
-                'service="real-bot"' in line and line.startswith("spanwise_evaluations_total")
-                for line in scrape(service).decode().splitlines()
-            )
+            of_agent = service.total("spanwise_window_samples", 'agent="desk"')
+            return bool(of_agent and service.total("spanwise_evaluations_total", "real-bot"))
 
         service.wait_for("the agent that reports has its series", has_a_name, timeout=15)
-        gauges = [json.dumps(key) for key in service.metrics() if "real-bot" in key]
-        assert any("spanwise_traces_closed_total" in each for each in gauges)
+        assert service.total("spanwise_traces_closed_total", "real-bot")

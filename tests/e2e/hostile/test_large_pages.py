@@ -5,7 +5,6 @@ import json
 import socket
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -20,6 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 SIZE = 7 << 20
 SPANS = 500
 LARGEST = 4 << 20
+PAGE = f"/trace?id={trace_id('s')}"
 
 
 @pytest.fixture(scope="module")
@@ -41,35 +41,24 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield running
 
 
-@pytest.mark.parametrize(
-    "path", [f"/trace?id={trace_id('s')}", "/session?id=s&service=desk-bot", "/"]
-)
+@pytest.mark.parametrize("path", [PAGE, "/session?id=s&service=desk-bot", "/"])
 def test_a_page_stays_small_and_delays_no_other(service: Service, path: str) -> None:
-    with (
-        bystanders(service) as toll,
-        urllib.request.urlopen(service.admin + path, timeout=60) as got,
-    ):
-        size = len(got.read())
+    with bystanders(service) as toll:
+        size = len(service.text(path, timeout=60).encode())
 
     assert size <= LARGEST
     assert toll.above(wait=5.0, cpu=5.0, memory=256 << 20) == []
 
 
 def test_what_was_cut_is_said(service: Service) -> None:
-    with urllib.request.urlopen(f"{service.admin}/trace?id={trace_id('s')}", timeout=60) as got:
-        page = got.read().decode()
+    page = service.text(PAGE, timeout=60)
 
     assert f"/api/v1/traces/{trace_id('s')}" in page
     assert "not shown" in page or "left out" in page
 
 
 def test_a_dozen_at_once_delay_no_other(service: Service) -> None:
-
-    url = f"{service.admin}/trace?id={trace_id('s')}"
-    asking = [
-        threading.Thread(target=lambda: urllib.request.urlopen(url, timeout=60).read())
-        for _ in range(12)
-    ]
+    asking = [threading.Thread(target=lambda: service.text(PAGE, timeout=60)) for _ in range(12)]
     with bystanders(service) as toll:
         for each in asking:
             each.start()
@@ -83,14 +72,13 @@ def test_clients_that_never_read_delay_no_other(service: Service) -> None:
     """Two hundred ask for the page and for the JSON of the trace, and take nothing."""
     host = service.admin.removeprefix("http://")
     name, port = host.split(":")
-    paths = (f"/trace?id={trace_id('s')}", f"/api/v1/traces/{trace_id('s')}")
+    paths = (PAGE, f"/api/v1/traces/{trace_id('s')}")
     with contextlib.ExitStack() as held, bystanders(service) as toll:
         for number in range(200):
             client = held.enter_context(socket.create_connection((name, int(port)), timeout=60))
             client.sendall(f"GET {paths[number % 2]} HTTP/1.1\r\nhost: {host}\r\n\r\n".encode())
         for path in ("/", "/api/v1/agents", "/metrics"):
-            with urllib.request.urlopen(service.admin + path, timeout=60) as got:
-                assert got.status == 200
+            assert service.text(path, timeout=60)
         service.wait_for("all have their answer or wait for a reader", lambda: _is_quiet(service))
 
     assert toll.above(wait=10.0, cpu=60.0, memory=512 << 20) == []

@@ -5,7 +5,6 @@ import base64
 import gzip
 import json
 import urllib.error
-import urllib.request
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from tests.support.asking import asked, span, trace_id
 from tests.support.command import spanwise
+from tests.support.hostile import PROTOBUF, post
 from tests.support.openai_server import OpenAiServer
 from tests.support.otlp_backend import Backend, grpc_backend
-from tests.support.otlp_http import JSON, PROTOBUF
+from tests.support.otlp_http import JSON
 from tests.support.sender import send
 from tests.support.service import Service
 
@@ -110,11 +110,10 @@ def pages(service: Service) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for path in PATHS:
         try:
-            with urllib.request.urlopen(service.admin + path, timeout=10) as answer:
-                found[path] = answer.read()
+            found[path] = service.text(path).encode()
         except urllib.error.HTTPError as error:
-            found[path] = error.read()
-            error.close()
+            with error:
+                found[path] = error.read()
     return found
 
 
@@ -154,16 +153,6 @@ def damaged(text: str) -> Sequence[tuple[bytes, dict[str, str]]]:
     )
 
 
-def post(service: Service, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
-    asked = urllib.request.Request(service.http, data=body, headers=headers, method="POST")
-    try:
-        with urllib.request.urlopen(asked, timeout=10) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read()
-
-
 @pytest.fixture
 async def backend() -> AsyncIterator[Backend]:
     async with grpc_backend() as made:
@@ -179,9 +168,7 @@ async def test_no_secret_of_a_pattern_leaves_or_reaches_the_disk(
             QUICK,
             f"redaction.patterns={json.dumps(PATTERNS)}",
             f"forward={json.dumps({'endpoint': backend.endpoint})}",
-            "judge.model=openai/test-judge",
-            "judge.api_key=none",
-            f"judge.base_url={judge.url}",
+            *judge.settings,
         )
 
         def forwarded() -> set[str]:
@@ -197,8 +184,8 @@ async def test_no_secret_of_a_pattern_leaves_or_reaches_the_disk(
                     (as_json(planted(text, "as JSON")), JSON),
                     (gzip.compress(as_json(planted(text, "packed"))), JSON | GZIP),
                 ):
-                    assert post(service, *sent)[0] == 200
-                answers = [post(service, *each) for each in damaged(text)]
+                    assert post(service.http, *sent)[0] == 200
+                answers = [post(service.http, *each) for each in damaged(text)]
                 assert {code for code, _ in answers} == {400}
                 wanted = {"s", "over HTTP", "as JSON", "packed"}
                 service.wait_for("all are scored", lambda: scored(service) >= wanted)

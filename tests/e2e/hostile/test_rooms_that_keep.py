@@ -26,10 +26,6 @@ def faulty(folder: Path, switch: Path) -> Service:
     )
 
 
-def scored(service: Service) -> set[str]:
-    return {each["trace_id"] for each in service.signals() if each["scope"] == "trace"}
-
-
 def refusal(service: Service, number: int) -> grpc.StatusCode | None:
     """How the trace is refused; None: it is acknowledged."""
     try:
@@ -64,7 +60,9 @@ def test_a_log_that_cannot_be_written_refuses_senders_and_loses_nothing(tmp_path
             )
             acknowledged.add(first + 7)
             wanted = {trace_id("s", number) for number in acknowledged}
-            service.wait_for("all is scored", lambda wanted=wanted: wanted <= scored(service), 60)
+            service.wait_for(
+                "all is scored", lambda wanted=wanted: wanted <= service.scored_traces(), 60
+            )
         assert service.output.read_text().count("The log cannot be written to") <= len(KINDS)
         assert service.stop() == 0
 
@@ -77,7 +75,7 @@ def test_an_error_that_a_room_does_not_foresee_ends_the_process_and_loses_nothin
     acknowledged: set[int] = set()
     with faulty(tmp_path / "data", switch) as service:
         assert refusal(service, 0) is None
-        service.wait_for("it is scored", lambda: trace_id("s", 0) in scored(service), 30)
+        service.wait_for("it is scored", lambda: trace_id("s", 0) in service.scored_traces(), 30)
         switch_on(switch, [place], "bug")
         acknowledged = {number for number in range(1, 5) if refusal(service, number) is None}
         assert service.wait(60) == 1
@@ -87,7 +85,7 @@ def test_an_error_that_a_room_does_not_foresee_ends_the_process_and_loses_nothin
     switch.unlink()
     with faulty(tmp_path / "data", switch) as service:
         wanted = {trace_id("s", number) for number in (0, *acknowledged)}
-        service.wait_for("all is scored", lambda: wanted <= scored(service), 60)
+        service.wait_for("all is scored", lambda: wanted <= service.scored_traces(), 60)
         assert service.stop() == 0
 
 
@@ -101,5 +99,5 @@ def test_an_error_that_the_receiver_does_not_foresee_fails_its_request_alone(
         assert post(service.http, asked("s", "Where?", number=1))[0] >= 500
         switch.unlink()
         assert refusal(service, 2) is None
-        service.wait_for("it is scored", lambda: trace_id("s", 2) in scored(service), 30)
+        service.wait_for("it is scored", lambda: trace_id("s", 2) in service.scored_traces(), 30)
         assert service.stop() == 0

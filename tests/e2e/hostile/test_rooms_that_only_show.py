@@ -47,11 +47,7 @@ ROOMS = {
 
 def failures(service: Service, room: str = "") -> float:
     """Of one room, or of all, for all reasons."""
-    return sum(
-        value
-        for key, value in service.metrics().items()
-        if key.startswith(FAILURES) and f'room="{room}' in key
-    )
+    return service.total(FAILURES, f'room="{room}')
 
 
 def scored(service: Service) -> set[str]:
@@ -113,9 +109,7 @@ class Scene:
             self.switch,
             f"forward.endpoint={backend.endpoint}",
             f"sinks.otlp.endpoint={logs.endpoint}",
-            "judge.model=openai/x",
-            "judge.api_key=none",
-            f"judge.base_url={server.url}",
+            *server.settings,
             "embedder.kind=none",
         )
 
@@ -287,8 +281,8 @@ def test_the_disks_of_index_and_judge_fill_up(
     """Everything is scored and judged all the while: an answer that cannot be kept is used all the same."""
     index, cache = disk("data/index", "256k"), disk("data/judge-cache", "36k")
     with OpenAiServer() as server:
-        judge = ("judge.model=openai/x", "judge.api_key=none", f"judge.base_url={server.url}")
-        with Service(tmp_path / "data", SOON, "embedder.kind=none", *judge) as service:
+        settings = (SOON, "embedder.kind=none", *server.settings)
+        with Service(tmp_path / "data", *settings) as service:
             count = 30
             for number in range(count):
                 question = f"Where is {number}? " * 400

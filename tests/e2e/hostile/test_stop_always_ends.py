@@ -110,13 +110,14 @@ def _start(service: Service) -> None:
 
 
 def test_while_the_judge_says_nothing(tmp_path: Path) -> None:
-    with OpenAiServer("slow", delay=40) as server:
-        settings = ("judge.model=openai/x", "judge.api_key=none", f"judge.base_url={server.url}")
-        with Service(tmp_path / "data", *SOON, *settings) as service:
-            send(service.grpc, asked("s", "Where?"))
-            service.wait_for("the judge is asked", lambda: server.requests, timeout=40)
+    with (
+        OpenAiServer("slow", delay=40) as server,
+        Service(tmp_path / "data", *SOON, *server.settings) as service,
+    ):
+        send(service.grpc, asked("s", "Where?"))
+        service.wait_for("the judge is asked", lambda: server.requests, timeout=40)
 
-            ends(service)
+        ends(service)
 
 
 def half_a_body(service: Service, owned: ExitStack) -> None:

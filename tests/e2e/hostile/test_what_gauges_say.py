@@ -56,7 +56,7 @@ def test_a_window_of_a_trace_evaluator_takes_the_newest_turn_of_a_session(tmp_pa
 
 
 def _scored(service: Service) -> float:
-    return sum(labelled(service, "spanwise_evaluations_total", 'evaluator="tool_correctness"'))
+    return service.total("spanwise_evaluations_total", 'evaluator="tool_correctness"')
 
 
 def test_a_turn_dated_a_year_ahead_removes_no_other_from_its_session(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_turn_dated_a_year_ahead_removes_no_other_from_its_session(tmp_path: P
         )
 
         assert service.come_to(4, lambda: _turns(service)) == 4
-        assert sum(labelled(service, "spanwise_starts_clamped_total")) == 1
+        assert service.total("spanwise_starts_clamped_total") == 1
 
 
 def _turns(service: Service) -> int:
@@ -104,28 +104,26 @@ def test_what_the_metrics_have_counted_is_not_lost(tmp_path: Path) -> None:
 
         kinds = ("scored", "failed", "not_applicable")
         counted = {s["id"] for s in service.signals() if s["final"] and s["outcome"] in kinds}
-        uncounted = len(counted) - sum(labelled(service, "spanwise_evaluations_total"))
-        lost = sum(labelled(service, "spanwise_signals_total", '"lost"', '"prometheus"'))
+        uncounted = len(counted) - service.total("spanwise_evaluations_total")
+        lost = service.total("spanwise_signals_total", '"lost"', '"prometheus"')
         assert lost <= uncounted
-        assert sum(labelled(service, "spanwise_signals_total", '"lost"', '"jsonl"')) == 0
+        assert service.total("spanwise_signals_total", '"lost"', '"jsonl"') == 0
 
 
 def _stands_still(service: Service) -> bool:
-    before = sum(labelled(service, "spanwise_evaluations_total"))
+    before = service.total("spanwise_evaluations_total")
     time.sleep(1)
-    return before == sum(labelled(service, "spanwise_evaluations_total"))
+    return before == service.total("spanwise_evaluations_total")
 
 
 def test_budget_gauges_stand_there_after_a_restart(tmp_path: Path) -> None:
     with OpenAiServer() as server:
         settings = (
             *SOON,
-            "judge.model=openai/test-judge",
-            "judge.api_key=none",
+            *server.settings,
             "judge.price.input=1",
             "judge.price.output=1",
             "judge.budget.usd_per_day=5",
-            f"judge.base_url={server.url}",
         )
         service = Service(tmp_path / "data", *settings)
         with service:
@@ -141,7 +139,7 @@ def test_budget_gauges_stand_there_after_a_restart(tmp_path: Path) -> None:
 
 
 def _remaining(service: Service) -> float:
-    return sum(labelled(service, "spanwise_judge_budget_remaining_usd"))
+    return service.total("spanwise_judge_budget_remaining_usd")
 
 
 def _is_judged(service: Service) -> bool:

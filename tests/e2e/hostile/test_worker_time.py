@@ -1,7 +1,6 @@
 """Traces that hold a worker: others are scored meanwhile, whoever's worker it is."""
 
 import json
-import struct
 import time
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import pytest
 from tests.support import plugin
 from tests.support.agents import request
 from tests.support.asking import asked, span, trace_id
-from tests.support.command import spanwise
+from tests.support.command import evaluated
+from tests.support.recordings import write
 from tests.support.sender import send
 from tests.support.service import Service
 
@@ -67,16 +67,12 @@ def test_schemas_without_end_hold_up_no_other_agent(tmp_path: Path) -> None:
 
 
 def test_the_same_limit_holds_offline(tmp_path: Path) -> None:
-    body = hostile(0)
     recording = tmp_path / "hostile.otlp"
-    recording.write_bytes(struct.pack(">I", len(body)) + body)
+    write(recording, [hostile(0)])
 
-    ended = spanwise("evaluate", str(recording), "--format", "jsonl", timeout=20)
+    found = evaluated(str(recording), timeout=20)
 
-    assert ended.code == 0
-    outcomes = {
-        each["evaluator"]: each["outcome"] for each in map(json.loads, ended.out.splitlines())
-    }
+    outcomes = {each["evaluator"]: each["outcome"] for each in found}
     assert outcomes["argument_correctness"] == "not_applicable"
 
 

@@ -10,6 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from tests.support.everyday.conversation import Call, Session, Turn, as_text
+from tests.support.recordings import write as write_recording
 
 START = 1_760_000_000_000_000_000
 SECOND = 1_000_000_000
@@ -203,6 +204,4 @@ def requests(sessions: Mapping[str, Session]) -> Iterator[bytes]:
 
 def write(path: Path, sessions: Mapping[str, Session]) -> None:
     """A recording of the sessions."""
-    with path.open("wb") as file:
-        for request in requests(sessions):
-            file.write(len(request).to_bytes(4) + request)
+    write_recording(path, requests(sessions))
