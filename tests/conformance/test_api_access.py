@@ -40,7 +40,11 @@ async def test_another_method_is_405(stand: Stand) -> None:
 
 
 OPEN = ("/metrics", "/healthz", "/readyz")
-CLOSED = ("/", "/api/v1/agents", "/api/v1/signals/stream", "/config/available-metrics", "/session")
+CLOSED = (
+    *("/", "/compare", "/evaluators", "/health", "/session", "/sessions", "/trace", "/nowhere"),
+    *("/trace/case", "/trace/recording", "/config/available-metrics", "/api/v1/agents"),
+    *("/api/v1/sessions", "/api/v1/signals", "/api/v1/signals/stream"),
+)
 
 
 async def test_beyond_loopback_without_a_token_only_metrics_and_health_answer(

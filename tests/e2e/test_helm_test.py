@@ -60,6 +60,7 @@ def test_the_test_pod_sends_a_trace_and_reads_its_scores(tmp_path: Path) -> None
     assert '"tool_correctness": 1.0' in by_api.stdout, by_api.stderr
     assert by_api.returncode == by_metrics.returncode == 0, by_metrics.stderr
     assert stranger.returncode == 1
+    assert [each for each in SECRETS.values() if each in running.output.read_text()] == []
     assert "401" in stranger.stderr
 
 

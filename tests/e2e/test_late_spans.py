@@ -67,25 +67,3 @@ def test_a_late_span_is_a_revision_a_repeat_is_not_and_the_counters_add_up(
     accepted = metrics['spanwise_spans_received_total{result="accepted",transport="grpc"}']
     in_traces = service.shown(trace, spans=3, revision=2)["trace"]["spans"]
     assert accepted == in_traces + 1 + 1 + 1 == 6
-
-
-def test_a_revised_trace_supersedes_its_session_s_score(service: Service) -> None:
-    """The tool call that came late is in the newest session signal."""
-    send(service.grpc, asked("session", "Where is my order?"))
-    service.wait_for("scored", lambda: revisions(service, trace_id("session")) == [0])
-    send(service.grpc, late("session", "lookup"))
-    service.wait_for("revised", lambda: revisions(service, trace_id("session")) == [0, 1])
-
-    def present() -> list[int]:
-        return [
-            each["coverage"]["present"]
-            for each in service.signals()
-            if each["session_id"] == "session" and each["evaluator"] == "agent_reliability"
-        ]
-
-    service.wait_for("the session is scored again", lambda: len(present()) >= 2)
-    trace = service.shown(trace_id("session"), spans=2, revision=1)
-    assert [call["name"] for call in trace["trace"]["tool_calls"]] == ["lookup"]
-    assert trace["trace"]["spans"] == 2
-    names = [each["evaluator"] for each in trace["signals"]]
-    assert len(names) == len(set(names)), "the newest of each evaluator only"

@@ -80,6 +80,33 @@ def test_ctrl_c_waits_for_nothing(tmp_path: Path) -> None:
         assert service.wait(30) == 0
 
 
+@pytest.mark.parametrize(
+    ("setting", "by"),
+    [
+        ("log.kind=memory", signal.SIGTERM),
+        ("drain_on_stop=true", signal.SIGTERM),
+        ("drain_on_stop=true", signal.SIGHUP),
+    ],
+)
+def test_what_will_not_come_back_scores_open_traces_before_it_ends(
+    tmp_path: Path, setting: str, by: signal.Signals
+) -> None:
+    service = Service(tmp_path / "data", "windows.trace.root_grace=10m", setting).start()
+    rootless = request("desk-bot", [span("open", "", number=1, child="lookup")])
+    send(service.grpc, asked("open", "Where is my order?"), rootless)
+
+    assert service.stop(25.0, by) == 0  # less than what Kubernetes gives a process to end
+
+    closed = {(each["trace_id"], each["closed"]) for each in service.signals() if each["trace_id"]}
+    assert closed == {
+        (trace_id("open", 0), "root_ended"),  # its root was there: only the grace was cut short
+        (trace_id("open", 1), "shutdown"),
+    }
+    final = [each for each in service.signals() if each["scope"] == "session" and each["final"]]
+    assert "open" in {each["session_id"] for each in final}
+    assert {"agent_reliability", "work_baseline"} <= {each["evaluator"] for each in final}
+
+
 def test_a_stop_with_work_of_every_kind_in_hand_loses_nothing(tmp_path: Path) -> None:
     """Open traces, a job in a worker and jobs behind it, undelivered signals, requests half sent, and a busy sender."""
     begun = tmp_path / "begun"

@@ -137,55 +137,6 @@ def test_evaluating_nothing_is_a_failure(tmp_path: Path) -> None:
 
 # --- the configuration ----------------------------------------------------------------------------------------------
 
-WEIGHTS = "evaluators: {agent_reliability: {signal_weights"
-REFUSED = [
-    ("admin: {port: 4391, port: 4392}\n", "port"),
-    ("admin: {port: 1}\nadmin: {port: 2}\n", "admin"),
-    (f"{WEIGHTS}: {{mood: 1.0}}}}}}\n", "evaluators.agent_reliability.signal_weights"),
-    (f"{WEIGHTS}: {{confidence: true}}}}}}\n", "evaluators.agent_reliability.signal_weights"),
-    ("admin: {port: true}\n", "admin.port"),
-    ("workers: true\n", "workers"),
-    ("receiver: {max_request: true}\n", "receiver.max_request"),
-    ("windows: {trace: {idle: true}}\n", "windows.trace.idle"),
-    ("judge: {temperature: true}\n", "judge.temperature"),
-    ("evaluators: {loop_detection: {threshold: true}}\n", "evaluators.loop_detection.threshold"),
-    ("sinks: {otlp: {endpoint: 'not an endpoint'}}\n", "sinks.otlp.endpoint"),
-    ("forward: {endpoint: 'http://'}\n", "forward.endpoint"),
-    ("forward: {endpoint: 'ftp://host/x', protocol: http}\n", "forward.endpoint"),
-    ("forward: {endpoint: 'host:999999'}\n", "forward.endpoint"),
-    ("judge: {model: m, base_url: '::::'}\n", "judge.base_url"),
-    ("receiver: {max_request: 900TiB}\n", "receiver.max_request"),
-    ("log: {disk: {max_size: 99999999TiB}}\n", "log.disk.max_size"),
-    ("workers: 1000000\n", "workers"),
-    ("windows: {trace: {idle: 1e300s}}\n", "windows.trace.idle"),
-    ('data_dir: "a\\0b"\n', "data_dir"),
-    ('expectations: "a\\0b"\n', "expectations"),
-    ('sinks: {jsonl: {path: "a\\0b"}}\n', "sinks.jsonl.path"),
-    ('receiver: {tls: {cert_file: "a\\0b", key_file: k}}\n', "receiver.tls.cert_file"),
-]
-
-
-def test_a_setting_that_cannot_be_meant_is_an_error_with_its_path(tmp_path: Path) -> None:
-    file = tmp_path / "spanwise.yaml"
-    for text, path in REFUSED:
-        file.write_text(text)
-        ended = spanwise("validate", "--config", str(file))
-        assert ended.code == 1, text
-        ended.assert_one_line(path)
-
-
-def test_an_alias_bomb_is_refused(tmp_path: Path) -> None:
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-    bomb = tmp_path / "bomb.yaml"
-    bomb.write_text("\n".join(lines))
-
-    as_settings = spanwise("validate", "--config", str(bomb), timeout=PATIENCE)
-    as_expectations = spanwise("validate", "--set", f"expectations={bomb}", timeout=PATIENCE)
-
-    as_settings.assert_one_line(str(bomb), "aliases")
-    as_expectations.assert_one_line(str(bomb), "aliases")
-
 
 def test_a_fifo_of_settings_is_not_waited_for(tmp_path: Path) -> None:
     """Expectations are a setting that names a file: they are looked at twice, before and while they are read."""

@@ -24,9 +24,10 @@ ELSEWHERE = "127.0.0.9"
 """Another peer: everything in 127.0.0.0/8 is this machine."""
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    with Service(tmp_path / "data", "receiver.max_request=4MiB") as running:
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("idle") / "data"
+    with Service(folder, "receiver.max_request=4MiB") as running:
         yield running.become_ready()
 
 

@@ -17,6 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from tests.support.asking import asked, span, trace_id
 from tests.support.command import spanwise
 from tests.support.hostile import PROTOBUF, post
+from tests.support.index_content import index_content
 from tests.support.openai_server import OpenAiServer
 from tests.support.otlp_backend import Backend, grpc_backend
 from tests.support.otlp_http import JSON
@@ -49,6 +50,8 @@ PATHS = (
     "/api/v1/sessions/s",
     "/api/v1/signals",
     "/api/v1/agents",
+    "/evaluators",
+    "/health",
 )
 
 
@@ -249,26 +252,6 @@ def test_offline_commands_redact_as_the_service_does(command: str, tmp_path: Pat
     assert "[email]" in ended.out
 
 
-@pytest.mark.parametrize(
-    ("patterns", "path"),
-    [
-        ({"x": "("}, "redaction.patterns.x"),
-        ({"x": "(a+)+\\1"}, "redaction.patterns.x"),
-        ({"x": ""}, "redaction.patterns.x"),
-        ({"a b": "email"}, "redaction.patterns"),
-        ({"x": 5}, "redaction.patterns.x"),
-    ],
-)
-def test_a_pattern_that_cannot_be_one_is_an_error_with_its_path(
-    patterns: dict[str, object], path: str
-) -> None:
-    ended = spanwise("validate", "--set", f"redaction.patterns={json.dumps(patterns)}")
-
-    assert ended.code == 1
-    assert ended.complaints[0].startswith(path + (":" if path.endswith(".x") else ""))
-    assert "unknown key" not in ended.err
-
-
 def test_dropped_content_covers_names_that_carry_it(tmp_path: Path) -> None:
     """Names of tools, user ids, event names and attribute keys."""
     with Service(tmp_path / "data", QUICK, "redaction.content=drop") as service:
@@ -277,8 +260,14 @@ def test_dropped_content_covers_names_that_carry_it(tmp_path: Path) -> None:
         service.shown(trace_id("s"), spans=2)
 
         outlets = pages(service)
+        for file in ("recording", "case"):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                service.text(f"/trace/{file}?id={trace_id('s')}")
+            outlets[file] = refused.value.read()
+            assert b"There is nothing to download" in outlets[file]
     outlets["signals"] = (tmp_path / "data" / "signals.jsonl").read_bytes()
     outlets["output"] = service.output.read_bytes()
-    outlets |= {f"index/{name}": data for name, data in files(tmp_path / "data" / "index").items()}
+    outlets["index"] = index_content(tmp_path / "data" / "index")
+    assert b"agent_reliability" in outlets["index"]
 
     assert Outlets(outlets).leaks(SECRETS) == []

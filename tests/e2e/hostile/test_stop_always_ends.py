@@ -5,7 +5,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -140,20 +139,11 @@ def a_live_stream(service: Service, owned: ExitStack) -> None:
     made.recv(100)
 
 
-@pytest.mark.parametrize("begin", [half_a_body, half_a_message, a_live_stream])
-def test_while_connections_stay_open(
-    tmp_path: Path, begin: Callable[[Service, ExitStack], None]
-) -> None:
+def test_while_connections_stay_open_and_at_a_second_sigterm(tmp_path: Path) -> None:
     with Service(tmp_path / "data", *SOON) as service, ExitStack() as owned:
-        for _ in range(20):
-            begin(service, owned)
-
-        ends(service)
-
-
-def test_a_second_sigterm_changes_nothing(tmp_path: Path) -> None:
-
-    with Service(tmp_path / "data", *SOON) as service:
+        for begin in (half_a_body, half_a_message, a_live_stream):
+            for _ in range(20):
+                begin(service, owned)
         os.kill(service.pid, signal.SIGTERM)
 
         ends(service)
