@@ -2,37 +2,30 @@
 
 from typing import Any
 
-import pytest
-
-from evaluators.model import Trace
-from tests.support.conventions import CHAT, tool
-from tests.support.dialect_spans import NAME, SpanSpec, trace_of
+from tests.support.conventions import CHAT, HELPER, tool
+from tests.support.dialect_spans import NAME, trace_of
+from tests.support.table import for_each
 from tests.support.weather import ANSWER, QUESTION
 
 COUNTS = {"gen_ai.usage.input_tokens": "5", "gen_ai.usage.output_tokens": "3"}
 
 
-def span(target: str, attributes: dict[str, Any], parent: int = 0) -> SpanSpec:
-    given = {"target": target, "busy_ns": 1, "idle_ns": 1, **attributes}
-    return SpanSpec(id=2, parent=parent, name="step", scope="shop", attributes=given)
-
-
-def alone(target: str = "rig::agent_chat", **attributes: Any) -> Trace:
-    return trace_of(span(target, attributes))
+def span(own: dict[str, Any], target: str = "rig::agent_chat") -> dict[str, Any]:
+    return {NAME: "step", "target": target, "busy_ns": 1, "idle_ns": 1, **own}
 
 
 def test_the_agents_span_is_the_turn_and_has_the_counts() -> None:
-    given = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper"}
-    trace = alone(**given, **COUNTS, **{"gen_ai.prompt": QUESTION, "gen_ai.completion": ANSWER})
+    words = {"gen_ai.prompt": QUESTION, "gen_ai.completion": ANSWER}
+    trace = trace_of(span({**HELPER, **COUNTS, **words}))
 
     assert (trace.input, trace.output, trace.agent) == (QUESTION, ANSWER, "helper")
     assert (trace.tokens.input, trace.tokens.output) == (5, 3)
     assert trace.is_turn
 
 
-@pytest.mark.parametrize("step", [{**CHAT, **COUNTS}, tool("get_weather")])
+@for_each("step", [{**CHAT, **COUNTS}, tool()])
 def test_a_step_alone_is_no_turn(step: dict[str, Any]) -> None:
-    trace = alone(**step)
+    trace = trace_of(span(step))
 
     assert not trace.is_turn
     assert (trace.tokens.input, trace.cost_usd) == (None, None)
@@ -40,12 +33,11 @@ def test_a_step_alone_is_no_turn(step: dict[str, Any]) -> None:
 
 
 def test_steps_under_a_span_of_the_application_are_a_turn() -> None:
-    step = span("rig::agent_chat", {**CHAT, **COUNTS}, parent=1)
-    trace = trace_of({NAME: "turn"}, step)
+    trace = trace_of({NAME: "turn"}, span({**CHAT, **COUNTS}))
 
     assert trace.is_turn
     assert trace.tokens.input == 5
 
 
 def test_a_model_that_is_called_without_an_agent_is_a_turn() -> None:
-    assert alone("rig::completions", **CHAT, **COUNTS).is_turn
+    assert trace_of(span({**CHAT, **COUNTS}, "rig::completions")).is_turn
