@@ -5,23 +5,21 @@ import random
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from evaluators.dialects.enrichment.enrich import ENRICHERS
 from evaluators.dialects.read import read_trace
 from evaluators.dialects.turns.registry import LOG_AGENTS
 from evaluators.digest import trace_digest
 from evaluators.model import Trace
 from tests.support.agent_records import words
-from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, span_id, trace_of
-from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, one_call
+from tests.support.conventions import AGENT, CHAT, asked, says
+from tests.support.dialect_spans import TRACE_ID, SpanSpec, changed, request, span_id, trace_of
+from tests.support.table import for_each
+from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
 
-CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o-mini"}
-ROOT = SpanSpec(
-    id=1, name="invoke_agent", end=9, attributes={"gen_ai.operation.name": "invoke_agent"}
-)
-FIRST = SpanSpec(id=2, parent=1, start=1, end=2, attributes=CHAT)
-SECOND = SpanSpec(id=3, parent=1, start=3, end=4, attributes=CHAT)
+MODEL = {**CHAT, "gen_ai.request.model": "gpt-4o-mini"}
+ROOT = SpanSpec(id=1, name="invoke_agent", end=9, attributes=AGENT)
+FIRST = SpanSpec(id=2, parent=1, start=1, end=2, attributes=MODEL)
+SECOND = SpanSpec(id=3, parent=1, start=3, end=4, attributes=MODEL)
 TOOL = {"id": "c1", "function": {"name": "get_weather", "arguments": json.dumps(ARGUMENTS)}}
 USER = ("gen_ai.user.message", {"content": QUESTION})
 ASKS = ("gen_ai.choice", {"message": {"role": "assistant", "tool_calls": [TOOL]}})
@@ -43,18 +41,12 @@ RECORDS = tuple(
     for i, (name, body) in enumerate(events)
 )
 IN_JSON = tuple(
-    words(
-        10 * of + 9 - i,
-        name,
-        5,
-        of=of,
-        body=json.dumps(body),
-        CHAT_MESSAGE_INDEX=i,
-        event__name=name,
-    )
+    words(10 * of + 9 - i, name, 5, of=of, body=dump(body), CHAT_MESSAGE_INDEX=i, event__name=name)
     for of, events in EVENTS.items()
     for i, (name, body) in enumerate(events)
 )
+"""As Semantic Kernel sends them, in any order."""
+DETAILS = "gen_ai.client.inference.operation.details"
 
 
 def as_events(span: SpanSpec) -> SpanSpec:
@@ -66,33 +58,28 @@ def without_digest(trace: Trace) -> Trace:
     return replace(trace, digest="")
 
 
-@pytest.mark.parametrize("records", [RECORDS, IN_JSON], ids=["openai-v2", "semantic-kernel"])
+@for_each("records", [RECORDS, IN_JSON])
 def test_records_read_word_by_word_as_the_events_of_their_spans(
     records: tuple[SpanSpec, ...],
 ) -> None:
     lent = trace_of(ROOT, FIRST, SECOND, *records)
 
-    assert without_digest(lent) == without_digest(
-        trace_of(ROOT, as_events(FIRST), as_events(SECOND))
-    )
+    carried = trace_of(ROOT, as_events(FIRST), as_events(SECOND))
+    assert without_digest(lent) == without_digest(carried)
     assert (lent.input, lent.output, one_call(lent).result) == (QUESTION, ANSWER, RESULT)
 
 
 def test_details_read_word_by_word_as_the_attributes_of_their_span() -> None:
     details: dict[str, Any] = {
-        "gen_ai.input.messages": [
-            {"role": "user", "parts": [{"type": "text", "content": QUESTION}]}
-        ],
-        "gen_ai.output.messages": [
-            {"role": "assistant", "parts": [{"type": "text", "content": ANSWER}]}
-        ],
+        "gen_ai.input.messages": json.loads(asked(QUESTION)),
+        "gen_ai.output.messages": json.loads(says()),
         "gen_ai.usage.input_tokens": 7,
         "gen_ai.usage.output_tokens": 3,
     }
-    event = "gen_ai.client.inference.operation.details"
-    carried = trace_of(ROOT, replace(FIRST, attributes={**FIRST.attributes, **details}))
+    carried = trace_of(ROOT, changed(FIRST, **details))
 
-    for record in (words(9, event, 2, of=2, **details), words(9, event, 2, of=2, body=details)):
+    for given in (details, {"body": details}):
+        record = words(9, DETAILS, 2, of=2, **given)
         lent = trace_of(ROOT, FIRST, record)
 
         assert without_digest(lent) == without_digest(carried)
@@ -100,16 +87,9 @@ def test_details_read_word_by_word_as_the_attributes_of_their_span() -> None:
 
 
 def test_what_a_span_says_itself_wins() -> None:
-    record = words(
-        9,
-        "gen_ai.client.inference.operation.details",
-        2,
-        of=2,
-        gen_ai__request__model="another",
-        gen_ai__usage__input_tokens=7,
-    )
+    other = {"gen_ai.request.model": "another", "gen_ai.usage.input_tokens": 7}
 
-    trace = trace_of(ROOT, FIRST, record)
+    trace = trace_of(ROOT, FIRST, words(9, DETAILS, 2, of=2, **other))
 
     assert (trace.models, trace.tokens.input) == (("gpt-4o-mini",), 7)
 

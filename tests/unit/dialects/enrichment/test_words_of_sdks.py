@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from tests.support.agent_records import words
+from tests.support.conventions import AGENT, CHAT
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.table import for_each
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, one_call
 
 _Bodies = list[tuple[str, Any]]
@@ -61,15 +61,12 @@ def records(call: int, at: int, bodies: _Bodies) -> list[SpanSpec]:
     ]
 
 
-@pytest.mark.parametrize(
-    "sdk", [BEDROCK, GOOGLE_GENAI, VERTEX], ids=["bedrock", "google", "vertex"]
-)
+@for_each("sdk", [BEDROCK, GOOGLE_GENAI, VERTEX])
 def test_question_answer_call_and_result_are_read(sdk: tuple[_Bodies, _Bodies]) -> None:
-    chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
-    agent = {"gen_ai.operation.name": "invoke_agent"}
+    chat = {**CHAT, "gen_ai.request.model": "m"}
 
     trace = trace_of(
-        SpanSpec(id=1, name="invoke_agent", end=900, attributes=agent),
+        SpanSpec(id=1, name="invoke_agent", end=900, attributes=AGENT),
         SpanSpec(id=2, parent=1, start=100, end=200, attributes=chat),
         *records(2, 110, sdk[0]),
         SpanSpec(id=3, parent=1, start=300, end=400, attributes=chat),

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from evaluators.dialects.turns.place import AgentEvent, Dropped, Place
 from evaluators.dialects.turns.registry import place_record
+from tests.support.table import for_each
 
 DETAILS = "gen_ai.client.inference.operation.details"
 SDK = "opentelemetry.instrumentation.genai.openai"
@@ -15,64 +14,63 @@ RESULT = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "
 SAID = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
 
 
-def placed(
-    *messages: Any,
-    name: str = DETAILS,
-    span: str = "",
-    body: Any = None,
-    at: int = 1,
-    scope: str = SDK,
-) -> Place | Dropped | None:
+def placed(*messages: Any, span: str = "cd" * 8, **more: Any) -> Place | Dropped | None:
+    """Of a record with these messages, of a span unless that is empty."""
+    fields = {"name": DETAILS, "scope": SDK, "time_unix_nano": 1, **more}
     event = AgentEvent(
-        name=name,
-        time_unix_nano=at,
-        scope=scope,
         attributes={"gen_ai.input.messages": [*messages]} if messages else {},
-        body=body,
         resource={"service.name": "shop"},
         trace_id="ab" * 16 if span else "",
         span_id=span,
+        **fields,
     )
     return place_record(event)
 
 
 def place(*messages: Any, at: int = 1) -> Place:
-    found = placed(*messages, at=at)
+    found = placed(*messages, span="", time_unix_nano=at)
     assert isinstance(found, Place)
     return found
 
 
-def test_words_with_a_span_stay_in_its_trace() -> None:
-    body: Any = {"input": {"messages": []}}
-
-    assert placed(ASK, span="cd" * 8) is None
-    assert placed(name="gen_ai.choice", span="cd" * 8) is None
-    assert placed(name="strands.telemetry.tracer", span="cd" * 8, body=body) is None
+BODY: Any = {"input": {"messages": []}}
+ROLES = ("system", "user", "assistant", "tool", "developer")
 
 
-@pytest.mark.parametrize("span", ["cd" * 8, ""])
-@pytest.mark.parametrize("scope", ["ragas", SDK, "com.anthropic.claude_code.events", ""])
+@for_each(
+    "more",
+    [
+        {},
+        {"name": "gen_ai.choice"},
+        *({"name": f"gen_ai.{role}.message"} for role in ROLES),
+        {"name": "strands.telemetry.tracer", "body": BODY},
+    ],
+)
+def test_words_with_a_span_stay_in_its_trace(more: dict[str, Any]) -> None:
+    assert placed(*([] if more else [ASK]), **more) is None
+
+
+@for_each("span", ["cd" * 8, ""])
+@for_each("scope", ["ragas", SDK, "com.anthropic.claude_code.events", ""])
 def test_a_score_that_somebody_gave_is_no_word_of_its_trace(scope: str, span: str) -> None:
     assert placed(name="gen_ai.evaluation.result", span=span, scope=scope) == "evaluation"
 
 
-@pytest.mark.parametrize("name", ["gen_ai.evaluation.result", "gen_ai.choice", "renamed", ""])
+@for_each("name", ["gen_ai.evaluation.result", "gen_ai.choice", "renamed", ""])
 def test_own_signals_that_come_back_are_dropped_as_such(name: str) -> None:
-    assert placed(ASK, name=name, span="cd" * 8, scope="spanwise") == "own"
+    assert placed(ASK, name=name, scope="spanwise") == "own"
 
 
-@pytest.mark.parametrize("role", ["system", "user", "assistant", "tool", "developer"])
-def test_events_with_messages_lend_words(role: str) -> None:
-    assert placed(name=f"gen_ai.{role}.message", span="cd" * 8) is None
-
-
-def test_other_genai_events_lend_none() -> None:
-    assert placed(name="gen_ai.client.operation.exception", span="cd" * 8) == "no_agent"
-
-
-def test_records_of_no_agent_are_dropped() -> None:
-    assert placed(name="", span="cd" * 8, body="HTTP Request: POST /v1/chat") == "no_agent"
-    assert placed(name="gen_ai.choice") == "no_agent"
+@for_each(
+    "more",
+    [
+        {"name": "gen_ai.client.operation.exception"},
+        {"name": "", "body": "HTTP Request: POST /v1/chat"},
+        {"name": "gen_ai.choice", "span": ""},
+    ],
+)
+def test_records_that_lend_no_words_are_dropped(more: dict[str, Any]) -> None:
+    assert placed(**more) == "no_agent"
 
 
 def test_the_calls_after_the_same_words_of_a_person_are_one_turn_which_the_first_begins() -> None:
