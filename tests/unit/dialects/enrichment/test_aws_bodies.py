@@ -11,8 +11,8 @@ from tests.support.table import for_each
 from tests.support.weather import ANSWER, ARGUMENTS, QUESTION, RESULT, dump, one_call
 
 OI = SCOPE + "langchain"
-LLM = of("LLM", llm__model_name="gpt-4o-mini")
-LLM |= {f"{side}.mime_type": "application/json" for side in ("input", "output")}
+TYPES = {f"{side}.mime_type": "application/json" for side in ("input", "output")}
+LLM = of("LLM", llm__model_name="gpt-4o-mini", **TYPES)
 
 
 def asking(message: str) -> dict[str, Any]:

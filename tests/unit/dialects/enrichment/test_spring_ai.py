@@ -1,5 +1,7 @@
 """Prompts and answers that Spring AI 1.x writes with loggers."""
 
+from typing import Any
+
 from evaluators.dialects.turns.place import AgentEvent
 from evaluators.dialects.turns.registry import place_record
 from evaluators.model import Trace
@@ -64,7 +66,7 @@ def test_what_cannot_be_distinguished_is_not_lent(body: str) -> None:
 def test_a_record_stays_in_the_trace_whose_ids_it_carries(
     scope: str, span_id: str, place: str | None
 ) -> None:
-    ids = {"trace_id": "a" * 32, "span_id": span_id}
+    ids: dict[str, Any] = {"trace_id": "a" * 32, "span_id": span_id}
     event = AgentEvent(
         name="", time_unix_nano=1, scope=scope, attributes={}, body="Words:\n[]", **ids
     )

@@ -78,7 +78,8 @@ def test_details_read_word_by_word_as_the_attributes_of_their_span() -> None:
     }
     carried = trace_of(ROOT, changed(FIRST, **details))
 
-    for given in (details, {"body": details}):
+    wordings: tuple[dict[str, Any], ...] = (details, {"body": details})
+    for given in wordings:
         record = words(9, DETAILS, 2, of=2, **given)
         lent = trace_of(ROOT, FIRST, record)
 
@@ -87,7 +88,7 @@ def test_details_read_word_by_word_as_the_attributes_of_their_span() -> None:
 
 
 def test_what_a_span_says_itself_wins() -> None:
-    other = {"gen_ai.request.model": "another", "gen_ai.usage.input_tokens": 7}
+    other: dict[str, Any] = {"gen_ai.request.model": "another", "gen_ai.usage.input_tokens": 7}
 
     trace = trace_of(ROOT, FIRST, words(9, DETAILS, 2, of=2, **other))
 

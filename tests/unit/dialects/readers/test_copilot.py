@@ -21,7 +21,7 @@ def ran(own: dict[str, Any], **more: Any) -> ToolCall:
 def test_an_exit_code_other_than_nought_is_a_failure_with_the_output_as_its_text(
     code: int, error: str | None
 ) -> None:
-    own = tool("bash", result="no such file", **{"process.exit.code": code})
+    own = tool("bash", result="no such file") | {"process.exit.code": code}
 
     assert ran(own).error == error
 

@@ -14,12 +14,12 @@ def action(subtype: str, name: str, **sides: Any) -> dict[str, Any]:
 def test_genkit() -> None:
     question = {"role": "user", "content": [{"text": QUESTION}]}
     asked = {"toolRequest": {"name": "get_weather", "ref": "c1", "input": ARGUMENTS}}
-    tools = [{"name": "get_weather", "inputSchema": {}}]
+    tools: list[Any] = [{"name": "get_weather", "inputSchema": {}}]
     answer = {
         "message": {"role": "model", "content": [asked]},
         "usage": {"inputTokens": 5, "outputTokens": 3, "cachedContentTokens": 2},
     }
-    sent = {"messages": [question], "tools": tools}
+    sent: dict[str, Any] = {"messages": [question], "tools": tools}
     trace = trace_of(
         action("flow", "weather", input=QUESTION, output=ANSWER),
         action("model", "openai/gpt-4o-mini", input=sent, output=answer),

@@ -16,7 +16,7 @@ SAID = {"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}
 
 def placed(*messages: Any, span: str = "cd" * 8, **more: Any) -> Place | Dropped | None:
     """Of a record with these messages, of a span unless that is empty."""
-    fields = {"name": DETAILS, "scope": SDK, "time_unix_nano": 1, **more}
+    fields: dict[str, Any] = {"name": DETAILS, "scope": SDK, "time_unix_nano": 1, **more}
     event = AgentEvent(
         attributes={"gen_ai.input.messages": [*messages]} if messages else {},
         resource={"service.name": "shop"},
