@@ -144,14 +144,12 @@ def merge(base: Tree, over: Mapping[str, Any]) -> Tree:
     """`base` with `over` on top."""
     merged = dict(base)
     for key, value in over.items():
-        before, after = merged.get(key), (cast(Tree, value) if isinstance(value, dict) else None)
-        merged[key] = (
-            merge(cast(Tree, before), after)
-            if isinstance(before, dict) and after is not None
-            else value
-            if after is None
-            else merge({}, after)
-        )
+        if isinstance(value, dict):
+            before = merged.get(key)
+            under = cast(Tree, before) if isinstance(before, dict) else {}
+            merged[key] = merge(under, cast(Tree, value))
+        else:
+            merged[key] = value
     return merged
 
 

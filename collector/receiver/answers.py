@@ -100,17 +100,13 @@ def cannot_listen(key: str, host: str, port: int, why: str) -> ConfigError:
     )
 
 
-_RETRYABLE = frozenset(
-    {
-        Code.CANCELLED,
-        Code.DEADLINE_EXCEEDED,
-        Code.ABORTED,
-        Code.OUT_OF_RANGE,
-        Code.UNAVAILABLE,
-        Code.DATA_LOSS,
-    }
-)
 _HTTP = {
+    Code.CANCELLED: 503,
+    Code.DEADLINE_EXCEEDED: 503,
+    Code.ABORTED: 503,
+    Code.OUT_OF_RANGE: 503,
+    Code.UNAVAILABLE: 503,
+    Code.DATA_LOSS: 503,
     Code.OK: 200,
     Code.RESOURCE_EXHAUSTED: 429,
     Code.INVALID_ARGUMENT: 400,
@@ -121,7 +117,7 @@ _HTTP = {
 
 
 def http_status(code: Code) -> int:
-    return 503 if code in _RETRYABLE else _HTTP.get(code, 500)
+    return _HTTP.get(code, 500)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

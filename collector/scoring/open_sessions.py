@@ -6,9 +6,8 @@ restart -> restore (read `sessions` back) -> the same again
 Records are taken in the order of offsets, each after the one before it is finished.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal, TypeAlias
 
@@ -34,48 +33,6 @@ from collector.scoring.rules import Rules
 from collector.scoring.session_end import new_head
 from collector.scoring.turn_sketches import Sketches
 from evaluators.model import SessionClosed
-
-
-@dataclass(slots=True, kw_only=True)
-class StoredSessions:
-    """By key, in the order of the offsets of their heads."""
-
-    opened: dict[bytes, tuple[SessionHead, list[SessionTurn]]] = field(
-        default_factory=dict[bytes, tuple[SessionHead, list[SessionTurn]]]
-    )
-    closed: dict[bytes, SessionHead] = field(default_factory=dict[bytes, SessionHead])
-    awaited: list[SessionAwaited] = field(default_factory=list[SessionAwaited])
-    more: list[MoreRecord] = field(default_factory=list[MoreRecord])
-    orphans: list[Tombstone] = field(default_factory=list[Tombstone])
-    """Tombstones for traces whose session no longer exists."""
-
-
-def stored_sessions(records: Iterable[SessionsTopic]) -> StoredSessions:
-    stored = StoredSessions()
-    heads: dict[bytes, SessionHead] = {}
-    traces: list[SessionTurn] = []
-    for record in records:
-        if isinstance(record, SessionTurn):
-            traces.append(record)
-        elif isinstance(record, SessionAwaited):
-            stored.awaited.append(record)
-        elif isinstance(record, MoreRecord):
-            stored.more.append(record)
-        else:
-            heads[session_key(record.service, record.session_id)] = record
-    for key, head in sorted(heads.items(), key=lambda each: each[1].offset):
-        if head.closed:
-            stored.closed[key] = head
-        else:
-            stored.opened[key] = head, []
-    for trace in traces:
-        found = stored.opened.get(session_key(trace.service, trace.session_id))
-        if found is not None and trace.offset >= found[0].since:
-            found[1].append(trace)
-        else:
-            stored.orphans.append(Tombstone(state=trace))
-    return stored
-
 
 AWAITED_COST = 4 << 10
 """Bytes that a closed session takes which waits for its verdict; no more of them wait than fit into the memory."""
@@ -132,15 +89,29 @@ class OpenSessions:
         Returns tombstones for traces whose session no longer exists, and the end of closed sessions that no judge is
         asked about any more.
         """
-        stored = stored_sessions(records)
-        changes = [each for record in stored.awaited for each in self._verdicts.restore(record)]
-        self._closed |= stored.closed
-        for each in stored.more:
-            self._more.restore(each)
-        for key, (head, traces) in stored.opened.items():
-            self._restore_session(self._packer.session(key, head, traces))
+        heads: dict[bytes, SessionHead] = {}
+        traces: defaultdict[bytes, list[SessionTurn]] = defaultdict(list)
+        changes: list[Change] = []
+        for record in records:
+            match record:
+                case SessionHead():
+                    heads[session_key(record.service, record.session_id)] = record
+                case SessionTurn():
+                    traces[session_key(record.service, record.session_id)].append(record)
+                case SessionAwaited():
+                    changes += self._verdicts.restore(record)
+                case MoreRecord():
+                    self._more.restore(record)
+        for key, head in sorted(heads.items(), key=lambda each: each[1].offset):
+            if head.closed:
+                self._closed[key] = head
+            else:
+                of_this_life = [each for each in traces[key] if each.offset >= head.since]
+                self._restore_session(self._packer.session(key, head, of_this_life))
+                traces[key] = [each for each in traces[key] if each.offset < head.since]
         self._verdicts.sort()
-        return (*stored.orphans, *changes)
+        orphans = [Tombstone(state=each) for left in traces.values() for each in left]
+        return (*orphans, *changes)
 
     def _restore_session(self, session: OpenSession) -> None:
         self.size += session.cost

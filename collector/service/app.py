@@ -198,16 +198,6 @@ class App:
             )
             stages.start("push", self._supervisor.keep("metrics.otlp", lambda: push.run))
 
-    def _start_lag(self, stages: Stages, log: Log, unwritten: Callable[[], Lag]) -> None:
-        meter = lag_meter(
-            log,
-            self._config,
-            unwritten=unwritten,
-            telemetry=self._telemetry,
-            clock=self._clock,
-        )
-        stages.start("lag", self._supervisor.keep("lag", lambda: meter.run))
-
     def _start_rooms(self, stages: Stages, rooms: Rooms, log: Log, behind: ScoreLag | None) -> None:
         roles = self._config.roles
         if "score" in roles:
@@ -223,12 +213,18 @@ class App:
             assembler = rooms.assembler()
             unwritten = assembler.unwritten
             stages.start("assemble", assembler.run)
-        self._start_lag(stages, log, unwritten)
+        meter = lag_meter(
+            log, self._config, unwritten=unwritten, telemetry=self._telemetry, clock=self._clock
+        )
+        stages.start("lag", self._supervisor.keep("lag", lambda: meter.run))
         if behind is not None:
             behind.unwritten = unwritten
             stages.start("lag", self._supervisor.keep("score_lag", lambda: behind.run))
         if "receive" in roles and self._config.log.kind == "kafka":
-            stages.start("logs", self._log_requests(log).run)
+            requests = LogRequests(
+                log=log, signal=OTLP_LOGS, splitter=self._splitter(), telemetry=self._telemetry
+            )
+            stages.start("logs", requests.run)
 
     async def _stop(self, stages: Stages, rooms: Rooms, workers: Workers, log: Log) -> None:
         """From the beginning of the walk; a durable log keeps what is open, a memory log must hand it over."""
@@ -263,14 +259,6 @@ class App:
             clock=self._clock,
             share=self._config.fairness.share,
             behind=behind,
-        )
-
-    def _log_requests(self, log: Log) -> LogRequests:
-        return LogRequests(
-            log=log,
-            signal=OTLP_LOGS,
-            splitter=self._splitter(),
-            telemetry=self._telemetry,
         )
 
     def _splitter(self, *, joined: int = 0) -> Splitter:

@@ -34,10 +34,6 @@ SaidOfSession: TypeAlias = Callable[[str, str, Collection[str]], bool | None]
 """(service, session id, names of feedback) in; whether people liked it, None where no one says so."""
 
 
-def _no_one_said(_service: str, _session_id: str, _names: Collection[str]) -> None:
-    """As long as there is no one who knows."""
-
-
 @dataclass(eq=False)
 class Publishing:
     """Makes the rooms, a new one after each failure."""
@@ -50,7 +46,9 @@ class Publishing:
     clock: SteadyClock
     supervisor: Supervisor
     drains: bool  # whether a stop delivers everything
-    said: SaidOfSession = field(default_factory=lambda: _no_one_said, init=False)
+    said: SaidOfSession = field(
+        default_factory=lambda: lambda _service, _session, _names: None, init=False
+    )
     """What people say of a session: set by whoever knows."""
     _exporter: PrometheusExporter | None = field(default=None, init=False)
     _runs: TaskRuns | None = field(default=None, init=False)
