@@ -234,15 +234,9 @@ def install(name: str) -> None:
 
 def wanted() -> list[str]:
     """The environments that tests of this run need."""
-    group = dict.fromkeys((*FRAMEWORKS, EVALUATORS, PROMPTFOO), "frameworks") | dict.fromkeys(
-        OUTLETS, "outlets"
-    )
+    needed = {"outlets": (*OUTLETS, SDKS), "frameworks": (*FRAMEWORKS, EVALUATORS, PROMPTFOO)}
     not_due = guarded.not_due()
-    return [
-        each
-        for each in (*OUTLETS, SDKS, *FRAMEWORKS, EVALUATORS, PROMPTFOO)
-        if group.get(each) not in not_due
-    ]
+    return [each for group, names in needed.items() if group not in not_due for each in names]
 
 
 if __name__ == "__main__":

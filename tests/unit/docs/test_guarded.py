@@ -125,4 +125,4 @@ def test_a_tool_is_installed_while_a_test_that_needs_it_is_due(
     monkeypatch.setattr(guarded, "changed", lambda: ["outlets"])
     assert wanted() == [*OUTLETS, SDKS]
     monkeypatch.setattr(guarded, "changed", lambda: ["frameworks"])
-    assert wanted() == [SDKS, *FRAMEWORKS, EVALUATORS, PROMPTFOO]
+    assert wanted() == [*FRAMEWORKS, EVALUATORS, PROMPTFOO]
