@@ -11,7 +11,7 @@ from collector.log.state_table import Parts, StateTable
 from collector.records.signal import Signal, decode_signal, unix_seconds
 from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.records.standing import AgentLabels, OpenRunaway
-from evaluators.trace.runaway import USUAL
+from evaluators.formulas.trace_calls import USUAL
 
 RUNAWAY = "runaway"
 MAX_TRACES = 1000

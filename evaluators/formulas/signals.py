@@ -89,7 +89,6 @@ class SignalState(Running):
         """Take a turn's number out."""
 
     def put(self, turn: Turn) -> None:
-        """Take in a turn; one of the same trace id is replaced."""
         self.drop(turn.trace_id)
         risk = risks(turn, self.signals, self.inputs)
         value = self.value(risk)
@@ -107,7 +106,6 @@ class SignalState(Running):
             self.add(part.value)
 
     def drop(self, trace_id: str) -> None:
-        """Forget a turn; an unknown one is not an error."""
         part = self._parts.pop(trace_id, None)
         if part is None:
             return

@@ -97,15 +97,8 @@ async def judge_session(
 ) -> Verdict:
     """Judge one closed session; otherwise as `judge_trace`.
 
-    Args:
-        judged: The judged session evaluators that are due; those of another scope are ignored.
-        session: The subject.
-        traces: Its traces that can still be read, in the session's order.
-        client: The way to the judge.
-        calls: As above.
-        max_prompt: As above.
-        expectations: By trace id; None = there is no expectations file.
-        marker: As above.
+    `traces`: those of the session that can still be read, in its order. `expectations`: by trace id; None = there is no
+    expectations file.
     """
     due = [each for each in judged if each.spec.scope == "session"]
     read = [each for each in traces if each.is_turn and each.unread is None]

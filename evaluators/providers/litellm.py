@@ -196,25 +196,23 @@ def _vectors(response: Any, count: int) -> tuple[Sequence[float], ...]:
 
 def listed_price(model: str) -> Price | None:
     """Litellm's own price of a model, USD per token; read from its file, without importing it."""
-    prices = _price_list()
-    for name in (model, model.partition("/")[2]):
-        entry = prices.get(name)
-        if entry is not None and "input_cost_per_token" in entry:
-            return (
-                float(entry["input_cost_per_token"]),
-                float(entry.get("output_cost_per_token") or 0.0),
-            )
+    for entry in _listed(model):
+        if "input_cost_per_token" in entry:
+            price = entry["input_cost_per_token"], entry.get("output_cost_per_token") or 0.0
+            return float(price[0]), float(price[1])
     return None
 
 
 def listed_output(model: str) -> int:
     """Tokens that an answer of the model has at most, by litellm's list."""
+    most = (entry.get("max_output_tokens") for entry in _listed(model))
+    return next((each for each in most if isinstance(each, int)), MAX_OUTPUT)
+
+
+def _listed(model: str) -> list[Mapping[str, Any]]:
+    """What litellm lists of a model, also without its provider."""
     prices = _price_list()
-    for name in (model, model.partition("/")[2]):
-        listed = prices.get(name, {}).get("max_output_tokens")
-        if isinstance(listed, int):
-            return listed
-    return MAX_OUTPUT
+    return [prices[name] for name in (model, model.partition("/")[2]) if name in prices]
 
 
 def missing_library(model: str) -> str | None:

@@ -59,11 +59,7 @@ class Interactions(Block, frozen=True, kw_only=True):
         return cls(verdicts=()) if too_many else None
 
     def check(self, subject: Trace | Conversation, options: Mapping[str, JSON]) -> None:
-        """Check that every interaction has its verdict.
-
-        Raises:
-            ValueError: There are more or fewer.
-        """
+        """Every interaction has exactly one verdict."""
         count = len(subject.answered) if isinstance(subject, Conversation) else 0
         if len(self.verdicts) != count:
             raise ValueError(f"{len(self.verdicts)} verdicts for {count} interactions")

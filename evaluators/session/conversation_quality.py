@@ -84,19 +84,11 @@ class Qualities(Block, frozen=True, kw_only=True):
 
     @classmethod
     def check_options(cls, options: Mapping[str, JSON]) -> None:
-        """Check that the weights can be used.
-
-        Raises:
-            ValueError: They cannot.
-        """
+        """The weights sum to a positive number."""
         _weights(options["metrics"])
 
     def check(self, subject: Trace | Conversation, options: Mapping[str, JSON]) -> None:
-        """Check every chosen part.
-
-        Raises:
-            VerdictError: One is missing or breaks its schema.
-        """
+        """Every chosen part is there and keeps to its schema."""
         verdict(msgspec.to_builtins(self), _weights(options["metrics"]))
 
 

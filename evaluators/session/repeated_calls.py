@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
-from msgspec.structs import replace
 
 from evaluators.declare import evaluator
+from evaluators.formulas.trace_calls import far_more_calls
 from evaluators.formulas.work import WorkHistory
 from evaluators.matching.repeats import NO_REPEATS, Answers, RepeatCounts
 from evaluators.model import JSON, Outcome, Score, Session, Turn
@@ -31,7 +31,6 @@ class RepeatCount(Running):
         self._counts = NO_REPEATS
 
     def put(self, turn: Turn) -> None:
-        """Take in a turn; one of the same trace id is replaced."""
         earlier = self._turns.get(turn.trace_id)
         self._turns[turn.trace_id] = turn
         if earlier is not None:
@@ -41,7 +40,6 @@ class RepeatCount(Running):
         self._count(turn, 1)
 
     def drop(self, trace_id: str) -> None:
-        """Forget a turn; an unknown one is not an error."""
         turn = self._turns.pop(trace_id, None)
         if turn is not None:
             self._count(turn, -1)
@@ -89,27 +87,14 @@ LEAST_CALLS = 10  # model calls below which no session is flagged, whatever is u
 def with_usual_calls(outcome: Outcome, work: Work, history: WorkHistory, session: int) -> Outcome:
     """The outcome of `repeated_calls`, flagged if the session made far more model calls than usual.
 
-    Args:
-        outcome: Of the session alone.
-        work: Of the session.
-        history: The agent's earlier sessions.
-        session: Its number there.
+    `history`: the agent's earlier sessions, in which it has the number `session`.
     """
     calls, usual = work.model_calls, history.model_calls_median(session)
     if not usual or calls < LEAST_CALLS or calls <= TIMES * usual:
         return outcome
     if calls / max(1, work.turns) <= TIMES * history.calls_a_turn_median(session):
         return outcome
-    why = f"{calls} model calls, {calls / usual:.1f}x the agent's usual {usual:g}"
-    return replace(
-        outcome,
-        state="scored",
-        reason=None,
-        score=0.0,
-        success=False,
-        explanation=f"{why}; {outcome.explanation}" if outcome.explanation else why,
-        metadata={**outcome.metadata, "model_calls": calls, "usual_model_calls": usual},
-    )
+    return far_more_calls(outcome, calls, usual, f"the agent's usual {usual:g}")
 
 
 @evaluator(version="3", source="Spanwise", reads={"session", "tool_calls"})

@@ -41,11 +41,7 @@ class Arguments(Block, frozen=True, kw_only=True):
         return None if askable else cls(verdicts=())
 
     def check(self, subject: Trace | Conversation, options: Mapping[str, JSON]) -> None:
-        """Check that every call has its verdict.
-
-        Raises:
-            ValueError: There are more or fewer.
-        """
+        """Every call has exactly one verdict."""
         if isinstance(subject, Trace) and len(self.verdicts) != len(subject.tool_calls):
             raise ValueError(f"{len(self.verdicts)} verdicts for {len(subject.tool_calls)} calls")
 

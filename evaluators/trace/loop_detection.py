@@ -213,10 +213,7 @@ def _excuse(
 ) -> str | None:
     """Why a repeated output is not a loop; None when it is one.
 
-    Args:
-        mine: Whose output it is.
-        previous: The turns before it.
-        looped: The places of those that gave the same answer to the same question.
+    `looped`: the places of the previous turns that gave the same answer to the same question.
     """
     if not looped:
         return "to another question, or with other numbers"

@@ -1,7 +1,7 @@
 """Plan adherence (PandaProbe): did the agent follow its plan?"""
 
 from evaluators.declare import pandaprobe
-from evaluators.model import JSON, Score, Trace
+from evaluators.model import Score, Trace
 from evaluators.resources import Extraction
 from evaluators.trace.plan_quality import PlanVerdict
 
@@ -17,7 +17,4 @@ class Adherence(PlanVerdict, frozen=True, kw_only=True):
 @pandaprobe(version="1")
 def plan_adherence(trace: Trace, *, extraction: Extraction, adherence: Adherence) -> Score:
     """How closely the agent followed its declared or implied plan."""
-    metadata: dict[str, JSON] = {"task": extraction.task, "plan": list(extraction.plan)}
-    if not extraction.plan:
-        return Score.assume(1.0, "the trace shows no plan", metadata)
-    return Score(value=adherence.score, explanation=adherence.reason, metadata=metadata)
+    return adherence.to_score(extraction)

@@ -18,6 +18,12 @@ class PlanVerdict(Block, frozen=True, kw_only=True):
         """Without a plan nothing is judged; the score here is not read."""
         return cls(score=0.0) if extraction is not None and not extraction.plan else None
 
+    def to_score(self, extraction: Extraction) -> Score:
+        metadata: dict[str, JSON] = {"task": extraction.task, "plan": list(extraction.plan)}
+        if not extraction.plan:
+            return Score.assume(1.0, "the trace shows no plan", metadata)
+        return Score(value=self.score, explanation=self.reason, metadata=metadata)
+
 
 class Quality(PlanVerdict, frozen=True, kw_only=True):
     """How good is the plan itself, whether or not it was followed?
@@ -30,7 +36,4 @@ class Quality(PlanVerdict, frozen=True, kw_only=True):
 @pandaprobe(version="1")
 def plan_quality(trace: Trace, *, extraction: Extraction, quality: Quality) -> Score:
     """How good the agent's plan was, whether or not it was followed."""
-    metadata: dict[str, JSON] = {"task": extraction.task, "plan": list(extraction.plan)}
-    if not extraction.plan:
-        return Score.assume(1.0, "the trace shows no plan", metadata)
-    return Score(value=quality.score, explanation=quality.reason, metadata=metadata)
+    return quality.to_score(extraction)

@@ -8,17 +8,15 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
-from msgspec.structs import replace
 
 from evaluators.counts import amount
 from evaluators.declare import evaluator
-from evaluators.formulas.trace_calls import TraceCallsHistory
+from evaluators.formulas.trace_calls import TraceCallsHistory, far_more_calls
 from evaluators.matching.repeats import RepeatCounts, are_comparable, most_repeated, repeats
 from evaluators.model import JSON, Outcome, Score, Trace
 
 TIMES = 4  # a trace that makes more than this many times the usual model calls runs away
 LEAST_MODEL_CALLS = 20  # model calls below which no trace does, whatever is usual
-USUAL = "usual_model_calls"  # in the metadata of a trace that runs away for its model calls
 SHOWN = 10  # repeats whose spans are the evidence: the newest
 
 
@@ -49,28 +47,14 @@ def with_usual_calls(
 ) -> Outcome:
     """The outcome of `runaway`, 0 if the trace made far more model calls than usual.
 
-    Args:
-        outcome: Of the trace alone.
-        calls: Its model calls.
-        history: Those of other traces of its service, agent and first model.
-        trace: Its number there.
+    `history`: the model calls of traces of its service, agent and first model, in which it has the number `trace`.
     """
     if is_found(outcome) or not may_be_found(outcome, calls):
         return outcome
     usual = history.median(trace)
     if not usual or calls <= TIMES * usual:
         return outcome
-    why = f"{calls} model calls, {calls / usual:.1f}x the usual {usual:g} of a trace"
-    return replace(
-        outcome,
-        state="scored",
-        reason=None,
-        score=0.0,
-        success=False,
-        assumed=None,
-        explanation=f"{why}; {outcome.explanation}" if outcome.explanation else why,
-        metadata={**outcome.metadata, "model_calls": calls, USUAL: usual},
-    )
+    return far_more_calls(outcome, calls, usual, f"the usual {usual:g} of a trace")
 
 
 @evaluator(version="1", source="Spanwise", reads={"tool_calls"})
