@@ -7,7 +7,9 @@ from typing import Any
 
 from evaluators.dialects.decoding.values import as_dict, is_json
 from tests.support.agent_records import words
-from tests.support.dialect_spans import SpanSpec
+from tests.support.conventions import CHAT, ROOT, tool
+from tests.support.dialect_spans import SpanSpec, under
+from tests.support.openinference import SCOPE, of
 from tests.support.weather import dump
 
 NAME, ARGUMENTS = "count_pallets", {"bay": 4}
@@ -16,119 +18,83 @@ Calls = Sequence[tuple[str, str]]
 Write = Callable[[Calls], list[SpanSpec]]
 Events = Sequence[tuple[str, Mapping[str, Any]]]
 
-_ROOT = SpanSpec(id=1, name="agent", end=99)
-_GENAI = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": NAME}
 _ASKED = "How many pallets are in bay 4?"
+_GIVEN = dump(ARGUMENTS)
+_TOOL = tool(NAME)
 
 
 def _value(recorded: str) -> Any:
     return json.loads(recorded) if is_json(recorded) else recorded
 
 
-def _genai(call: str, result: str) -> dict[str, Any]:
-    given = {"gen_ai.tool.call.arguments": dump(ARGUMENTS), "gen_ai.tool.call.result": result}
-    return {**_GENAI, "gen_ai.tool.call.id": call, **given}
-
-
-def _nameless(call: str, result: str) -> dict[str, Any]:
-    return {k: v for k, v in _genai(call, result).items() if k != "gen_ai.tool.call.id"}
-
-
-def _openinference(_: str, result: str) -> dict[str, Any]:
-    sides = {"input.value": dump(ARGUMENTS), "output.value": result}
-    return {"openinference.span.kind": "TOOL", "tool.name": NAME, **sides}
+def _typed(value: Any) -> dict[str, Any]:
+    return {"type": "text" if isinstance(value, str) else "json", "value": value}
 
 
 def _traceloop(_: str, result: str) -> dict[str, Any]:
     given = {"input_str": str(ARGUMENTS), "inputs": ARGUMENTS, "kwargs": {"name": NAME}}
-    sides = {"traceloop.entity.input": dump(given), "traceloop.entity.output": result}
-    return {"traceloop.span.kind": "tool", "traceloop.entity.name": NAME, **sides}
+    sides = under("traceloop.entity.", name=NAME, input=dump(given), output=result)
+    return {"traceloop.span.kind": "tool", **sides}
 
 
 def _vercel(call: str, result: str) -> dict[str, Any]:
-    told = {"name": NAME, "id": call, "args": dump(ARGUMENTS), "result": result}
-    return {"ai.operationId": "ai.toolCall"} | {f"ai.toolCall.{k}": v for k, v in told.items()}
-
-
-def _langfuse(_: str, result: str) -> dict[str, Any]:
-    told = {"type": "tool", "input": dump(ARGUMENTS), "output": result}
-    return {f"langfuse.observation.{k}": v for k, v in told.items()}
+    told = under("ai.toolCall.", name=NAME, id=call, args=_GIVEN, result=result)
+    return {"ai.operationId": "ai.toolCall", **told}
 
 
 def _mlflow(_: str, result: str) -> dict[str, Any]:
     output = result if is_json(result) else dump(result)
-    sides = {"mlflow.spanInputs": dump(ARGUMENTS), "mlflow.spanOutputs": output}
-    return {"mlflow.spanType": '"TOOL"', **sides}
+    return under("mlflow.", spanType='"TOOL"', spanInputs=_GIVEN, spanOutputs=output)
 
 
 def _pydantic_ai(call: str, result: str) -> dict[str, Any]:
-    told = {"tool_arguments": dump(ARGUMENTS), "tool_response": result}
+    told = {"tool_arguments": _GIVEN, "tool_response": result}
     return {"gen_ai.tool.name": NAME, "gen_ai.tool.call.id": call, **told}
 
 
 def _adk(call: str, result: str) -> dict[str, Any]:
-    told = {"tool_call_args": dump(ARGUMENTS), "tool_response": result}
-    named = {**_GENAI, "gen_ai.tool.call.id": call}
-    return named | {f"gcp.vertex.agent.{k}": v for k, v in told.items()}
+    return tool(NAME, call) | under(
+        "gcp.vertex.agent.", tool_call_args=_GIVEN, tool_response=result
+    )
 
 
 def _langwatch(_: str, result: str) -> dict[str, Any]:
-    value = _value(result)
-    output = {"type": "text" if isinstance(value, str) else "json", "value": value}
-    told = {"type": "json", "value": ARGUMENTS}
-    sides = {"langwatch.input": dump(told), "langwatch.output": dump(output)}
-    return {"langwatch.span.type": "tool", **sides}
+    sides = {"input": dump(_typed(ARGUMENTS)), "output": dump(_typed(_value(result)))}
+    return under("langwatch.", span__type="tool", **sides)
 
 
 def _langsmith(_: str, result: str) -> dict[str, Any]:
-    sides = {"gen_ai.prompt": dump(ARGUMENTS), "gen_ai.completion": result}
-    return {"langsmith.span.kind": "tool", "langsmith.trace.name": NAME, **sides}
+    named = under("langsmith.", span__kind="tool", trace__name=NAME)
+    return {**named, "gen_ai.prompt": _GIVEN, "gen_ai.completion": result}
+
+
+def _strands(call: str, result: str) -> Events:
+    given = {"role": "tool", "content": _GIVEN, "id": call}
+    return ("gen_ai.tool.message", given), ("gen_ai.choice", {"message": result, "id": call})
+
+
+def _monocle(_: str, result: str) -> Events:
+    return ("data.input", {"input": _GIVEN}), ("data.output", {"response": result})
 
 
 def _in_attributes(attributes: Callable[[str, str], dict[str, Any]], scope: str) -> Write:
-    def write(calls: Calls) -> list[SpanSpec]:
-        return [_ROOT, *(_span(n, scope, attributes(*call)) for n, call in enumerate(calls))]
+    return lambda calls: [ROOT, *(_span(n, scope, attributes(*c)) for n, c in enumerate(calls))]
 
-    return write
+
+def _in_events(
+    events: Callable[[str, str], Events], scope: str, attributes: dict[str, Any]
+) -> Write:
+    return lambda calls: [
+        ROOT,
+        *(_span(n, scope, attributes, events(*call)) for n, call in enumerate(calls)),
+    ]
 
 
 def _span(number: int, scope: str, attributes: Mapping[str, Any], events: Events = ()) -> SpanSpec:
     start = 10 + 10 * number
-    name = "ai.toolCall" if scope == "ai" else NAME
-    name = "running tool" if scope == "pydantic-ai" else name
-    return SpanSpec(
-        id=10 + number,
-        parent=1,
-        name=name,
-        scope=scope,
-        attributes=attributes,
-        events=events,
-        start=start,
-        end=start + 5,
-    )
-
-
-def _strands(calls: Calls) -> list[SpanSpec]:
-    spans = [_ROOT]
-    for number, (call, result) in enumerate(calls):
-        events = (
-            ("gen_ai.tool.message", {"role": "tool", "content": dump(ARGUMENTS), "id": call}),
-            ("gen_ai.choice", {"message": result, "id": call}),
-        )
-        spans.append(_span(number, "strands.telemetry.tracer", _GENAI, events))
-    return spans
-
-
-def _monocle(calls: Calls) -> list[SpanSpec]:
-    named = {"span.type": "agentic.tool.invocation", "entity.1.name": NAME}
-    spans = [_ROOT]
-    for number, (_, result) in enumerate(calls):
-        events = (
-            ("data.input", {"input": dump(ARGUMENTS)}),
-            ("data.output", {"response": result}),
-        )
-        spans.append(_span(number, "monocle_apptrace", named, events))
-    return spans
+    name = {"ai": "ai.toolCall", "pydantic-ai": "running tool"}.get(scope, NAME)
+    place: dict[str, Any] = {"id": 10 + number, "parent": 1, "start": start, "end": start + 5}
+    return SpanSpec(name=name, scope=scope, attributes=attributes, events=events, **place)
 
 
 # --- only in the messages that a model is sent -----------------------------------------------------------------------
@@ -156,12 +122,9 @@ def _anthropic(call: str, result: str) -> list[Any]:
 
 def _ai_sdk(call: str, result: str) -> list[Any]:
     about = {"toolCallId": call, "toolName": NAME}
-    value = _value(result)
-    output = {"type": "text" if isinstance(value, str) else "json", "value": value}
-    return [
-        {"role": "assistant", "content": [{"type": "tool-call", **about, "input": ARGUMENTS}]},
-        {"role": "tool", "content": [{"type": "tool-result", **about, "output": output}]},
-    ]
+    asks = {"type": "tool-call", **about, "input": ARGUMENTS}
+    answer = {"type": "tool-result", **about, "output": _typed(_value(result))}
+    return [{"role": "assistant", "content": [asks]}, {"role": "tool", "content": [answer]}]
 
 
 def _gemini(call: str, result: str) -> list[Any]:
@@ -178,7 +141,7 @@ def _in_messages(
         history: list[Any] = [{"role": "user", "content": _ASKED}]
         if messages is _gemini:
             history = [{"role": "user", "parts": [{"text": _ASKED}]}]
-        spans = [_ROOT, _span(0, "", attributes(history))]
+        spans = [ROOT, _span(0, "", attributes(history))]
         for number, call in enumerate(calls, 1):
             history = [*history, *messages(*call)]
             spans.append(_span(number, "", attributes(history)))
@@ -199,22 +162,21 @@ def _flat(prefix: str, infix: str, call: Callable[[str], dict[str, Any]]) -> Wri
                     flat[at] = value or ""
                     continue
                 flat |= {f"{at}.0.{k}": v for k, v in call(value[0]["id"]).items()}
-        return flat | {"gen_ai.operation.name": "chat", **({} if not infix else _LLM)}
+        return flat | CHAT | (of("LLM") if infix else {})
 
     return _in_messages(_chat, attributes)
 
 
-_LLM = {"openinference.span.kind": "LLM"}
-_FUNCTION = {"name": NAME, "arguments": dump(ARGUMENTS)}
+_FUNCTION = {"name": NAME, "arguments": _GIVEN}
 
 
 def _in_records(write: Write, of_span: Callable[[Any], Events]) -> Write:
     """The messages of each model call moved to log records, by the names and bodies that `of_span` makes of them."""
 
     def moved(calls: Calls) -> list[SpanSpec]:
-        spans = [_ROOT]
+        spans = [ROOT]
         for span in write(calls)[1:]:
-            spans.append(replace(span, attributes={"gen_ai.operation.name": "chat"}))
+            spans.append(replace(span, attributes=CHAT))
             history = of_span(span.attributes["gen_ai.input.messages"])
             spans += [
                 words(100 * span.id + number, name, span.start + 1, of=span.id, body=body)
@@ -237,29 +199,39 @@ def _as(key: str, **more: Any) -> Callable[[list[Any]], dict[str, Any]]:
     return lambda history: {key: dump(history), **more}
 
 
-_CHAT = _in_messages(_chat, _as("gen_ai.input.messages", **{"gen_ai.operation.name": "chat"}))
-_PARTS = _in_messages(_parts, _as("gen_ai.input.messages", **{"gen_ai.operation.name": "chat"}))
+_CHAT = _in_messages(_chat, _as("gen_ai.input.messages", **CHAT))
+_PARTS = _in_messages(_parts, _as("gen_ai.input.messages", **CHAT))
 WRITERS: dict[str, Write] = {
-    "conventions": _in_attributes(_genai, ""),
-    "conventions without id": _in_attributes(_nameless, ""),
-    "openinference": _in_attributes(_openinference, "openinference.instrumentation.x"),
+    "conventions": _in_attributes(lambda call, result: tool(NAME, call, _GIVEN, result), ""),
+    "conventions without id": _in_attributes(
+        lambda _, result: tool(NAME, None, _GIVEN, result), ""
+    ),
+    "openinference": _in_attributes(
+        lambda _, result: of("TOOL", tool__name=NAME, input__value=_GIVEN, output__value=result),
+        SCOPE + "x",
+    ),
     "traceloop": _in_attributes(_traceloop, "opentelemetry.instrumentation.langchain"),
     "vercel": _in_attributes(_vercel, "ai"),
-    "langfuse": _in_attributes(_langfuse, "langfuse-sdk"),
+    "langfuse": _in_attributes(
+        lambda _, result: under("langfuse.observation.", type="tool", input=_GIVEN, output=result),
+        "langfuse-sdk",
+    ),
     "mlflow": _in_attributes(_mlflow, "mlflow.langchain"),
     "pydantic-ai": _in_attributes(_pydantic_ai, "pydantic-ai"),
     "adk": _in_attributes(_adk, "gcp.vertex.agent"),
     "langwatch": _in_attributes(_langwatch, "langwatch"),
     "langsmith": _in_attributes(_langsmith, ""),
-    "strands": _strands,
-    "monocle": _monocle,
+    "strands": _in_events(_strands, "strands.telemetry.tracer", _TOOL),
+    "monocle": _in_events(
+        _monocle,
+        "monocle_apptrace",
+        {"span.type": "agentic.tool.invocation", "entity.1.name": NAME},
+    ),
     "parts": _PARTS,
     "chat": _CHAT,
     "parts in records": _in_records(_PARTS, _details),
     "chat in records": _in_records(_CHAT, _messages),
-    "anthropic": _in_messages(
-        _anthropic, _as("gen_ai.input.messages", **{"gen_ai.operation.name": "chat"})
-    ),
+    "anthropic": _in_messages(_anthropic, _as("gen_ai.input.messages", **CHAT)),
     "langfuse's messages": _in_messages(
         _chat, _as("langfuse.observation.input", **{"langfuse.observation.type": "generation"})
     ),
