@@ -26,12 +26,12 @@ from evaluators.dialects.readers.genai_dialects import (
     FLAT_MESSAGES,
     GENAI,
     GENAI_EVENTS,
+    KOOG,
     SEMANTIC_KERNEL,
 )
 from evaluators.dialects.readers.genkit import GENKIT
 from evaluators.dialects.readers.google_adk import GOOGLE_ADK
 from evaluators.dialects.readers.haystack import HAYSTACK
-from evaluators.dialects.readers.koog import KOOG
 from evaluators.dialects.readers.laminar import LAMINAR
 from evaluators.dialects.readers.langfuse import LANGFUSE
 from evaluators.dialects.readers.langsmith import LANGSMITH

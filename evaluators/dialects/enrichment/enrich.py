@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from evaluators.dialects.enrichment import claude_code, codex, gemini_cli, qwen_code, words
+from evaluators.dialects.enrichment import claude_code, codex, gemini_family, words
 from evaluators.dialects.enrichment.ledger import Ledger
 from evaluators.dialects.enrichment.records import body_of, event_of, is_record
 from evaluators.dialects.turns.place import AgentEvent, Place
@@ -52,8 +52,8 @@ Enricher = Callable[[Ledger, Sequence[Span]], None]
 ENRICHERS: Mapping[str, Enricher] = {
     "claude_code": claude_code.enrich,
     "codex": codex.enrich,
-    "gemini_cli": gemini_cli.enrich,
-    "qwen_code": qwen_code.enrich,
+    "gemini_cli": gemini_family.GEMINI_CLI.enrich,
+    "qwen_code": gemini_family.QWEN_CODE.enrich,
 }
 """By the name of the agent that made the records; those of all others add words."""
 

@@ -16,18 +16,21 @@ from evaluators.model import JSON, Span
 _Key = tuple[JSON, JSON, JSON]
 
 
-class Family(msgspec.Struct, frozen=True, kw_only=True):
+class _Family(msgspec.Struct, frozen=True, kw_only=True):
     """How one of these agents calls its events and spans."""
 
     prefix: str  # of its events
-    prompt_spans: frozenset[str]  # names of spans around all that follows a prompt
+    prompt_span: str  # name of the span around all that follows a prompt
     model_span: str
     agent_span: str
     tool_span: Callable[[Ledger, Span], Span | None]  # the span of a tool call's record
 
+    def enrich(self, ledger: Ledger, records: Sequence[Span]) -> None:
+        _JoiningTurn(self, ledger).enrich(records)
 
-class JoiningTurn:
-    def __init__(self, family: Family, ledger: Ledger) -> None:
+
+class _JoiningTurn:
+    def __init__(self, family: _Family, ledger: Ledger) -> None:
         self._family, self._ledger = family, ledger
         self._unanswered: dict[_Key, list[Span]] = {}
 
@@ -53,7 +56,7 @@ class JoiningTurn:
 
     def _prompt(self, record: Span) -> None:
         span = self._ledger.get(record.parent_span_id)
-        if span is not None and span.name in self._family.prompt_spans:
+        if span is not None and span.name == self._family.prompt_span:
             self._ledger.enrich(record, span, record.attributes)  # still known as a person's prompt
         else:
             self._ledger.stand(record)
@@ -83,7 +86,7 @@ class JoiningTurn:
             for part in others:
                 span = self._ledger.enrich(part, span, AddedAttributes(part.attributes))
         if answer is not None and event_of(answer).endswith("api_error"):
-            self._ledger.put(failed(span, answer))
+            self._ledger.put(_failed(span, answer))
 
     def _model_span(self, record: Span) -> Span | None:
         span = self._ledger.get(record.parent_span_id)
@@ -99,7 +102,7 @@ class JoiningTurn:
         else:
             span = self._ledger.enrich(record, span, AddedAttributes(record.attributes))
         if record.attributes.get("success") is False:
-            self._ledger.put(failed(span, record))
+            self._ledger.put(_failed(span, record))
 
     def _agent(self, record: Span) -> None:
         span = self._ledger.get(record.parent_span_id)
@@ -112,9 +115,44 @@ def _key(record: Span) -> _Key:
     return get("prompt_id"), get("role"), get("subagent_name")
 
 
-def failed(span: Span, record: Span) -> Span:
+def _failed(span: Span, record: Span) -> Span:
     """The span as failed, with the words of the record: its own status says only that something did."""
     get = record.attributes.get
     text = string(get("error.message")) or string(get("error")) or string(get("error_message"))
     message = text or string(get("error_type")) or span.status_message
     return msgspec.structs.replace(span, status="error", status_message=message)
+
+
+# --- each of the family ----------------------------------------------------------------------------------------------
+
+
+def _gemini_tool_span(ledger: Ledger, record: Span) -> Span | None:
+    """A record has the id of the batch around its span."""
+    name = record.attributes.get("function_name")
+    return ledger.claim(record.parent_span_id, "tool_call", "gen_ai.tool.name", name)
+
+
+def _qwen_tool_span(ledger: Ledger, record: Span) -> Span | None:
+    """A record has the id of its span, but for a call that was refused, which names the call."""
+    span = ledger.get(record.parent_span_id)
+    if span is not None and span.name == _QWEN_TOOL:
+        return span
+    call = record.attributes.get("call_id")
+    return ledger.find(_QWEN_TOOL, "call_id", call) if isinstance(call, str) else None
+
+
+_QWEN_TOOL = "qwen-code.tool"
+GEMINI_CLI = _Family(
+    prefix="gemini_cli.",
+    prompt_span="user_prompt",
+    model_span="llm_call",
+    agent_span="agent_call",
+    tool_span=_gemini_tool_span,
+)
+QWEN_CODE = _Family(
+    prefix="qwen-code.",
+    prompt_span="qwen-code.interaction",
+    model_span="qwen-code.llm_request",
+    agent_span="qwen-code.subagent",
+    tool_span=_qwen_tool_span,
+)

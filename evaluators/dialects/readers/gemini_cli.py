@@ -1,4 +1,4 @@
-"""Gemini CLI: its spans, with the words of its log records (`enrichment.gemini_cli`), and records that stand alone.
+"""Gemini CLI: its spans with the words of its log records (`enrichment.gemini_family`), and records that stand alone.
 
 An answer is a list of streamed chunks. A tool's result is in the request after it. A command that failed is a
 success with `Exit Code: 1` in its output, and in newer versions with `isError` in the record's metadata.
@@ -12,7 +12,7 @@ from evaluators.dialects.content.facts import Facts
 from evaluators.dialects.decoding.values import as_dict, as_list, string, unwrap
 from evaluators.dialects.dialect import By, Dialect, kinds, sample_by, scope_is
 from evaluators.dialects.enrichment.records import EVENT
-from evaluators.model import JSON, Rejection, Span
+from evaluators.model import JSON, Rejection
 
 NAME = "gemini-cli"
 _KINDS = kinds(
@@ -82,10 +82,6 @@ def plain_id(call_id: str | None, name: str | None) -> str | None:
     return call_id.removeprefix(f"{name}__") if call_id else None
 
 
-def agent_name(_: Span) -> str:
-    return NAME
-
-
 def read_outcome(facts: Facts) -> None:
     get = facts.span.attributes.get
     if get("success") is False:
@@ -115,7 +111,7 @@ GEMINI_CLI = Dialect(
     kind=By("gen_ai.operation.name", EVENT, kinds=_KINDS),
     fields={
         "agent": (
-            fields.agent("agent_name", default=agent_name, always=True),
+            fields.agent("agent_name", default=lambda _: NAME, always=True),
             fields.input_from("prompt"),
         ),
         "llm": (

@@ -52,6 +52,20 @@ SEMANTIC_KERNEL = Dialect(
             microsoft/semantic-kernel, model_diagnostics/model_diagnostics_settings.py
     """,
 )
+KOOG = Dialect(
+    name="koog",
+    speaks=has("koog.event.id"),
+    read=partial(genai.read, dialect="koog"),
+    advice="""
+        content, no_tool_definitions: install(OpenTelemetry) { setVerbose(true) }
+            by default it writes HIDDEN:non-empty in place of every text
+            docs.koog.ai/opentelemetry-support
+        no_session: agent.run(question, "...")
+            the second argument is the session's id
+            a recording of Koog
+    """,
+)
+"""Under a scope that the application names. Unless it is verbose, every text is a mask: `HIDDEN:non-empty`."""
 _OFFICIAL = (
     "opentelemetry.instrumentation.openai_v2",
     "opentelemetry.instrumentation.google_genai",

@@ -1,11 +1,10 @@
-"""Qwen Code: its spans, with the words of its log records (`enrichment.qwen_code`), and records that stand alone."""
+"""Qwen Code: its spans with the words of its log records (`enrichment.gemini_family`), and records that stand alone."""
 
 from evaluators.dialects import fields
 from evaluators.dialects.content.facts import Facts, Kind
 from evaluators.dialects.dialect import By, Dialect, kinds, sample_by, scope_is
 from evaluators.dialects.enrichment.records import EVENT
 from evaluators.dialects.readers.gemini_cli import TOKENS, answer_of, read_outcome, read_result
-from evaluators.model import Span
 
 _KINDS = kinds(
     llm="chat qwen-code.api_request qwen-code.api_response qwen-code.api_error",
@@ -20,10 +19,6 @@ _by_operation = By("gen_ai.operation.name", EVENT, kinds=_KINDS)
 
 def _kind(facts: Facts) -> Kind:
     return "tool" if "execution_status" in facts.span.attributes else _by_operation(facts)
-
-
-def _agent_name(_: Span) -> str:
-    return "qwen-code"
 
 
 def _is_programs(facts: Facts) -> bool:
@@ -46,7 +41,9 @@ QWEN_CODE = Dialect(
     kind=_kind,
     fields={
         "agent": (
-            fields.agent("subagent_name", "gen_ai.agent.name", default=_agent_name, always=True),
+            fields.agent(
+                "subagent_name", "gen_ai.agent.name", default=lambda _: "qwen-code", always=True
+            ),
             fields.input_from("prompt"),
         ),
         "llm": (
