@@ -32,6 +32,7 @@ from collector.records.otlp_signals import TRACES
 from tests.support.counted import counted
 from tests.support.examples import USUAL, examples
 from tests.support.received_log import ReceivedLog, spans_of
+from tests.support.receiving import intake
 
 MAX_SPAN = 400
 texts = st.text(alphabet='ab "\\\0\nü€😀', max_size=20)
@@ -171,14 +172,8 @@ damaged = st.builds(
 ALLOWED = {Code.OK, Code.INVALID_ARGUMENT, Code.RESOURCE_EXHAUSTED, Code.UNAVAILABLE}
 
 
-def intake(log: ReceivedLog) -> Intake:
-    return Intake(
-        log=log,
-        max_request=20_000,
-        splitter=Splitter(max_item=MAX_SPAN),
-        families=ReceiverFamilies(Telemetry()),
-        clock=lambda: 0.0,
-    )
+def small_intake(log: ReceivedLog) -> Intake:
+    return intake(log, max_request=20_000, splitter=Splitter(max_item=MAX_SPAN))
 
 
 @steady
@@ -191,7 +186,9 @@ def test_any_bytes_over_grpc_get_an_allowed_code(sent: bytes, fault: Exception |
     log.fails = fault
 
     answer = asyncio.run(
-        intake(log).take(sent, sender="", signal=TRACES, transport="grpc", decode=protobuf(sniff))
+        small_intake(log).take(
+            sent, sender="", signal=TRACES, transport="grpc", decode=protobuf(sniff)
+        )
     )
 
     assert answer.code in ALLOWED
@@ -240,7 +237,7 @@ def test_any_bytes_over_http_get_an_allowed_status(
 ) -> None:
     door = WrongDoor(ReceiverFamilies(Telemetry()), grpc_port=lambda: 4317)
     app = HttpApp(
-        intake=intake(ReceivedLog()),
+        intake=small_intake(ReceivedLog()),
         bearer=BearerTokens(()),
         wrong_door=door,
         paths={"/v1/traces": TRACES},
@@ -297,13 +294,8 @@ def test_every_span_is_counted_once_under_random_faults(
 ) -> None:
     """The contract checker's scenarios: accepted, refused and rejected are what was sent; the log has the accepted."""
     log, telemetry = ReceivedLog(), Telemetry()
-    room = Intake(
-        log=log,
-        max_request=1 << 20,
-        splitter=Splitter(max_item=MAX_SPAN),
-        families=ReceiverFamilies(telemetry),
-        clock=itertools.count().__next__,  # so that a log that was full is tried again at once
-    )
+    clock = itertools.count().__next__  # so that a log that was full is tried again at once
+    room = intake(log, telemetry, splitter=Splitter(max_item=MAX_SPAN), clock=clock)
     accepted = sent = 0
     for members, fault in batches:
         log.fails = fault

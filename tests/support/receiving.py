@@ -21,7 +21,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from collector.base.telemetry import Telemetry
 from collector.config.tree import Grpc, Http, ReceiverConfig
 from collector.otlp.signal import OtlpSignal
+from collector.receiver.families import ReceiverFamilies
 from collector.receiver.feedback.found import FeedbackReader
+from collector.receiver.intake import Intake
 from collector.receiver.receiver import Receiver
 from collector.receiver.splitter import Splitter
 from collector.records.feedback import FeedbackRules
@@ -125,6 +127,23 @@ async def serving(
         if log.gate is not None:
             log.gate.set()
         await receiver.stop(0.5)
+
+
+def intake(
+    log: ReceivedLog | None = None,
+    telemetry: Telemetry | None = None,
+    *,
+    splitter: Splitter | None = None,
+    **more: Any,
+) -> Intake:
+    """That of a receiver, without its ports; it takes requests of 1 MiB and spans as large."""
+    usual: dict[str, Any] = {"max_request": 1 << 20, "clock": lambda: 0.0}
+    return Intake(
+        log=log or ReceivedLog(),
+        splitter=splitter or Splitter(max_item=1 << 20),
+        families=ReceiverFamilies(telemetry or Telemetry()),
+        **{**usual, **more},
+    )
 
 
 @dataclass(slots=True, kw_only=True)

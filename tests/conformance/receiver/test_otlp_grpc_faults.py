@@ -16,12 +16,8 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 
 from collector.base.errors import LogFull, LogUnavailable, RecordTooLarge, Retryable
 from collector.base.http_server import BearerTokens
-from collector.base.telemetry import Telemetry
 from collector.config.tree import ReceiverConfig
-from collector.receiver.families import ReceiverFamilies
 from collector.receiver.grpc import GrpcServer, options
-from collector.receiver.intake import Intake
-from collector.receiver.splitter import Splitter
 from collector.records.otlp_signals import OTLP_SIGNALS
 from tests.support.http2 import ACK, GOAWAY, PING, PREFACE, SETTINGS, frame
 from tests.support.otlp import body, length, span, trace_id
@@ -31,6 +27,7 @@ from tests.support.receiving import (
     call,
     connected,
     export,
+    intake,
     sdk_spans,
     serving,
     through,
@@ -182,15 +179,8 @@ async def test_g22_a_connection_that_ages_out_loses_no_batch() -> None:
     assert dict(options(MIB))["grpc.max_connection_age_ms"] == 180_000
     assert dict(options(MIB))["grpc.max_connection_age_grace_ms"] == 60_000
     log = ReceivedLog()
-    intake = Intake(
-        log=log,
-        max_request=MIB,
-        splitter=Splitter(max_item=MIB),
-        families=ReceiverFamilies(Telemetry()),
-        clock=lambda: 0.0,
-    )
     server = GrpcServer(
-        intake=intake,
+        intake=intake(log),
         bearer=BearerTokens(()),
         signals=OTLP_SIGNALS,
         host="127.0.0.1",

@@ -14,15 +14,12 @@ from collector.base.telemetry import Telemetry
 from collector.receiver import overload
 from collector.receiver.families import ReceiverFamilies
 from collector.receiver.http import HttpApp, HttpServer
-from collector.receiver.intake import Intake
-from collector.receiver.splitter import Splitter
 from collector.receiver.wrong_door import WrongDoor
 from collector.records.otlp_signals import TRACES
 from tests.support.counted import counted
 from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, PROTOBUF, head, one_span, post, status_of
-from tests.support.received_log import ReceivedLog
-from tests.support.receiving import connected, serving, until
+from tests.support.receiving import connected, intake, serving, until
 
 MIB = 1 << 20
 
@@ -94,17 +91,9 @@ async def _server(
     limits: Limits = DEFAULT, *, body_timeout: float
 ) -> AsyncGenerator[tuple[HttpServer, Telemetry]]:
     telemetry = Telemetry()
-    intake = Intake(
-        log=ReceivedLog(),
-        max_request=MIB,
-        splitter=Splitter(max_item=MIB),
-        families=ReceiverFamilies(telemetry),
-        clock=lambda: 0.0,
-        body_timeout=body_timeout,
-    )
     door = WrongDoor(ReceiverFamilies(Telemetry()), grpc_port=lambda: 4317)
     app = HttpApp(
-        intake=intake,
+        intake=intake(telemetry=telemetry, body_timeout=body_timeout),
         bearer=BearerTokens(()),
         wrong_door=door,
         paths={"/v1/traces": TRACES},

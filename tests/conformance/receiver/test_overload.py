@@ -8,17 +8,12 @@ import grpc
 import pytest
 
 from collector.base.errors import LogFull
-from collector.base.telemetry import Telemetry
-from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import protobuf, sniff
-from collector.receiver.intake import Intake
 from collector.receiver.overload import LEAST, Overload
-from collector.receiver.splitter import Splitter
 from collector.records.otlp_signals import TRACES
 from tests.support.otlp import body, span
 from tests.support.otlp_http import post
-from tests.support.received_log import ReceivedLog
-from tests.support.receiving import export, serving
+from tests.support.receiving import export, intake, serving
 
 FAR = 1e6
 SENT = body(*[span(trace, 1, text="x" * 2000) for trace in range(1, 65)])
@@ -67,15 +62,8 @@ def test_a_refused_request_costs_less_than_half(sent: bytes) -> None:
 
 async def cpu(sent: bytes, *, refuses: bool) -> float:
     overload = Overload(clock=time.monotonic, limit=30, behind=lambda: FAR if refuses else 0.0)
-    intake = Intake(
-        log=ReceivedLog(),
-        max_request=1 << 20,
-        splitter=Splitter(max_item=1 << 20),
-        families=ReceiverFamilies(Telemetry()),
-        clock=time.monotonic,
-        overload=overload,
-    )
+    room = intake(clock=time.monotonic, overload=overload)
     begin = time.thread_time()
     for _ in range(20):
-        await intake.take(sent, sender="", signal=TRACES, transport="grpc", decode=protobuf(sniff))
+        await room.take(sent, sender="", signal=TRACES, transport="grpc", decode=protobuf(sniff))
     return time.thread_time() - begin

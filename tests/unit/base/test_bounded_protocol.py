@@ -107,16 +107,14 @@ class Listener:
         self._config.load()
 
     def connect(self) -> tuple[BoundedProtocol, Line]:
-        made, line = (
-            BoundedProtocol(
-                limits=LIMITS,
-                closed=self.closed.append,
-                config=self._config,
-                server_state=self._state,
-                app_state={},
-                _loop=self.clock,
-            ),
-            Line(),
+        line = Line()
+        made = BoundedProtocol(
+            limits=LIMITS,
+            closed=self.closed.append,
+            config=self._config,
+            server_state=self._state,
+            app_state={},
+            _loop=self.clock,
         )
         made.connection_made(line)
         return made, line
@@ -137,15 +135,72 @@ def listener() -> Listener:
     return Listener()
 
 
-def test_a_connection_that_says_nothing_is_closed(listener: Listener) -> None:
-    _, line = listener.connect()
+def says_nothing(_: Listener, __: BoundedProtocol) -> None:
+    """Its head never begins."""
 
-    listener.clock.until(9.9)
+
+def begins_a_head(listener: Listener, connection: BoundedProtocol) -> None:
+    listener.clock.until(9)
+    connection.data_received(GET[:10])
+    listener.clock.until(18)
+    connection.data_received(GET[10:12])
+
+
+def is_idle(_: Listener, connection: BoundedProtocol) -> None:
+    connection.data_received(GET)
+    answer(connection.cycle)
+
+
+def does_not_read(listener: Listener, connection: BoundedProtocol) -> None:
+    connection.data_received(HEAD)
+    connection.pause_writing()
+    listener.clock.until(29)
+    connection.resume_writing()
+    connection.pause_writing()
+
+
+@pytest.mark.parametrize(
+    ("does", "closes", "counted"),
+    [
+        (says_nothing, 10, ["slow_head"]),
+        (begins_a_head, 19, ["slow_head"]),
+        (is_idle, 60, []),
+        (does_not_read, 59, ["unread"]),
+    ],
+)
+def test_a_connection_is_closed_in_its_time(
+    listener: Listener,
+    does: Callable[[Listener, BoundedProtocol], None],
+    closes: float,
+    counted: list[Why],
+) -> None:
+    connection, line = listener.connect()
+    does(listener, connection)
+
+    listener.clock.until(closes - 0.1)
     assert line.is_open
-    listener.clock.until(10)
+    listener.clock.until(closes)
 
     assert not line.is_open
-    assert listener.closed == ["slow_head"]
+    assert listener.closed == counted
+
+
+@pytest.mark.parametrize("is_ahead", [False, True])
+def test_a_request_that_is_served_has_no_clock(listener: Listener, *, is_ahead: bool) -> None:
+    """Also one that was sent while another was served."""
+    connection, line = listener.connect()
+    if is_ahead:
+        connection.data_received(GET)
+        first = connection.cycle
+        connection.data_received(HEAD)
+        answer(first)
+    else:
+        connection.data_received(HEAD)
+    connection.data_received(bytes(5000))
+
+    listener.clock.until(1000)
+
+    assert line.is_open
 
 
 def test_an_old_connection_ends_with_its_next_answer(listener: Listener) -> None:
@@ -162,43 +217,6 @@ def test_an_old_connection_ends_with_its_next_answer(listener: Listener) -> None
     answer(connection.cycle)
 
     assert line.said.count(b"connection: close") == 1
-    assert not line.is_open
-    assert listener.closed == []
-
-
-def test_a_head_has_its_time_from_its_first_byte(listener: Listener) -> None:
-    connection, line = listener.connect()
-    listener.clock.until(9)
-    connection.data_received(GET[:10])
-
-    listener.clock.until(18)
-    connection.data_received(GET[10:12])
-    assert line.is_open
-    listener.clock.until(19)
-
-    assert not line.is_open
-    assert listener.closed == ["slow_head"]
-
-
-def test_a_request_that_is_served_has_no_clock(listener: Listener) -> None:
-    connection, line = listener.connect()
-    connection.data_received(HEAD)
-    connection.data_received(bytes(5000))
-
-    listener.clock.until(1000)
-
-    assert line.is_open
-
-
-def test_an_idle_connection_is_closed_and_not_counted(listener: Listener) -> None:
-    connection, line = listener.connect()
-    connection.data_received(GET)
-    answer(connection.cycle)
-
-    listener.clock.until(59)
-    assert line.is_open
-    listener.clock.until(60)
-
     assert not line.is_open
     assert listener.closed == []
 
@@ -244,61 +262,19 @@ def test_the_rest_of_a_body_that_was_answered_early_is_no_head(listener: Listene
     assert not line.is_open
 
 
-def test_a_request_that_was_sent_ahead_is_served_without_a_clock(listener: Listener) -> None:
-    connection, line = listener.connect()
-    connection.data_received(GET)
-    first = connection.cycle
-    connection.data_received(HEAD)
-    answer(first)
-
-    connection.data_received(bytes(5000))
-    listener.clock.until(1000)
-
-    assert line.is_open
-
-
-def test_the_longest_idle_connection_makes_room(listener: Listener) -> None:
+@pytest.mark.parametrize(
+    ("served", "stay"),
+    [([0], [True, False, False, True, True]), ([0, 1, 2], [False, True, True, False, True])],
+    ids=["the longest idle one", "when all are served, the oldest request"],
+)
+def test_one_makes_room(listener: Listener, served: list[int], stay: list[bool]) -> None:
     lines: list[Line] = []
-    for number in range(3):
+    for number in range(5):
         listener.clock.now = number / 10
         connection, line = listener.connect()
-        if number == 0:
+        if number in served:
             connection.data_received(HEAD)
         lines.append(line)
 
-    listener.clock.now = 1
-    _, last = listener.connect()
-    listener.clock.now = 2
-    _, one_more = listener.connect()
-
-    assert [line.is_open for line in (*lines, last, one_more)] == [True, False, False, True, True]
+    assert [line.is_open for line in lines] == stay
     assert listener.closed == ["too_many", "too_many"]
-
-
-def test_when_all_are_served_the_oldest_request_makes_room(listener: Listener) -> None:
-    lines: list[Line] = []
-    for number in range(3):
-        listener.clock.now = number / 10
-        connection, line = listener.connect()
-        connection.data_received(HEAD)
-        lines.append(line)
-
-    _, last = listener.connect()
-
-    assert [line.is_open for line in (*lines, last)] == [False, True, True, True]
-
-
-def test_a_client_that_does_not_read_its_answer_is_closed(listener: Listener) -> None:
-    connection, line = listener.connect()
-    connection.data_received(HEAD)
-    connection.pause_writing()
-    listener.clock.until(29)
-    connection.resume_writing()
-    connection.pause_writing()
-
-    listener.clock.until(58)
-    assert line.is_open
-    listener.clock.until(59)
-
-    assert not line.is_open
-    assert listener.closed == ["unread"]

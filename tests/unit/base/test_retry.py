@@ -8,11 +8,17 @@ from collector.base.retry import Backoff, Retry
 
 
 class Away:
-    """Fails so many times; tells how long it was waited for."""
+    """Fails so many times; tells how long it was waited for, by which its clock goes on."""
 
     def __init__(self, failures: int) -> None:
         self.failures = failures
         self.waits: list[float] = []
+        self.now = 1000.0
+
+    def retry(self, name: str = "Scoring", last_attempts: int = 1) -> Retry:
+        made = Retry(name, self.sleep, last_attempts, monotonic=lambda: self.now)
+        made.stopping = asyncio.Event()
+        return made
 
     async def ask(self) -> str:
         if self.failures:
@@ -22,15 +28,14 @@ class Away:
 
     async def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
+        self.now += seconds
 
 
 async def test_an_outage_of_hours_is_waited_out(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     away = Away(5000)
-    retry = Retry("Scoring", away.sleep, last_attempts=1, monotonic=lambda: sum(away.waits))
-    retry.stopping = asyncio.Event()
 
-    assert await retry.log("write", away.ask) == "there"
+    assert await away.retry().log("write", away.ask) == "there"
 
     assert away.waits[:7] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0]
     assert set(away.waits[7:]) == {5.0}
@@ -42,21 +47,16 @@ async def test_what_fails_and_succeeds_by_turns_is_one_outage(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A broker that has taken a right away: a line a minute, not two a try."""
-    now = 1000.0
-
-    async def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-
     caplog.set_level("INFO")
-    retry = Retry("Scoring", sleep, monotonic=lambda: now)
-    retry.stopping = asyncio.Event()
+    away = Away(0)
+    retry = away.retry()
     for _ in range(100):
-        await retry.log("read", Away(2).ask)
-        await sleep(0.3)
-    await sleep(6)
+        away.failures = 2
+        await retry.log("read", away.ask)
+        await away.sleep(0.3)
+    await away.sleep(6)
     for _ in range(2):
-        await retry.log("read", Away(0).ask)
+        await retry.log("read", away.ask)
 
     away_now = "LogUnavailable('away')"
     assert [each.getMessage() for each in caplog.records] == [
@@ -68,18 +68,10 @@ async def test_what_fails_and_succeeds_by_turns_is_one_outage(
 async def test_an_outage_that_lasts_is_said_every_minute_and_so_is_its_end(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    now = 1000.0
     away = Away(40)
-
-    async def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-
     caplog.set_level("INFO")
-    retry = Retry("Scoring", sleep, monotonic=lambda: now)
-    retry.stopping = asyncio.Event()
 
-    await retry.log("write", away.ask)
+    await away.retry().log("write", away.ask)
 
     away_now = "LogUnavailable('away')"
     assert [each.getMessage() for each in caplog.records] == [
@@ -93,13 +85,11 @@ async def test_an_outage_that_lasts_is_said_every_minute_and_so_is_its_end(
 @pytest.mark.parametrize("attempts", [1, 5])
 async def test_a_stop_leaves_so_many_attempts_and_they_are_quick(attempts: int) -> None:
     away = Away(10_000)
-    retry = Retry("Assembly", away.sleep, last_attempts=attempts)
-    retry.stopping = asyncio.Event()
-    stopping = retry.stopping
+    retry = away.retry(last_attempts=attempts)
 
     async def ask() -> str:
-        if len(away.waits) == 20:
-            stopping.set()
+        if len(away.waits) == 20 and retry.stopping is not None:
+            retry.stopping.set()
         return await away.ask()
 
     with pytest.raises(LogUnavailable):

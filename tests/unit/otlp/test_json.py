@@ -39,26 +39,18 @@ def test_an_empty_message_is_there_and_null_is_not() -> None:
             {"resourceSpans": [{"resource": {"droppedAttributesCount": -1}}]},
             r"droppedAttributesCount: -1 is out of range",
         ),
-        (
-            {"resourceSpans": [{"resource": {"attributes": [{"value": {"boolValue": 1}}]}}]},
-            "boolValue: expected true or false, got int",
-        ),
-        (
-            {"resourceSpans": [{"resource": {"attributes": [{"value": {"bytesValue": "$"}}]}}]},
-            "bytesValue: expected base64, got str",
-        ),
-        (
-            {"resourceSpans": [{"resource": {"attributes": [{"value": {"doubleValue": "1_0"}}]}}]},
-            "doubleValue: expected a number, got str",
-        ),
-        (
-            {
-                "resourceSpans": [
-                    {"resource": {"attributes": [{"value": {"doubleValue": 10**400}}]}}
-                ]
-            },
-            "doubleValue: the number is out of range",
-        ),
+        *[
+            (
+                {"resourceSpans": [{"resource": {"attributes": [{"value": {kind: value}}]}}]},
+                f"{kind}: {said}",
+            )
+            for kind, value, said in (
+                ("boolValue", 1, "expected true or false, got int"),
+                ("bytesValue", "$", "expected base64, got str"),
+                ("doubleValue", "1_0", "expected a number, got str"),
+                ("doubleValue", 10**400, "the number is out of range"),
+            )
+        ],
     ],
 )
 def test_the_message_names_the_field(document: Any, message: str) -> None:

@@ -10,7 +10,7 @@ from collector.otlp import redaction, wire
 from collector.otlp.marking import Marking
 from collector.otlp.redaction import RedactionSettings, Redactor, redactor
 from collector.otlp.repair import DecodedRequest
-from collector.otlp.wire import header
+from tests.support.hostile import field_of
 from tests.support.otlp import body, request, span, trace_id
 from tests.support.planted import planted, texts_of
 from tests.support.received_log import spans_of
@@ -42,13 +42,8 @@ def test_every_text_of_a_request_is_redacted() -> None:
     texts = texts_of(redacted(sent))
 
     assert len(texts) == len(texts_of(sent)) > 25
-    assert set(texts) - {MARKERS} <= {
-        "nested.0",
-        "nested.1",
-        "nested.2",
-        "service.name",
-        *named(texts),
-    }
+    keys = {"nested.0", "nested.1", "nested.2", "service.name"}
+    assert set(texts) - {MARKERS} <= {*keys, *named(texts)}
 
 
 def named(texts: list[str]) -> set[str]:
@@ -120,13 +115,11 @@ def test_without_patterns_there_is_no_redactor() -> None:
 
 def test_a_span_that_cannot_be_walked_is_left_out_and_counted() -> None:
     sound, damaged = span(1, 1, text=SECRETS), b"\x2a\x10jane@example.org"[:-3]
-    sent = request(sound)
-    spans = header(0x12, len(damaged)) + damaged
-    scope = sent.resource_spans[0].scope_spans[0].SerializeToString() + spans
-    resource = sent.resource_spans[0].resource.SerializeToString()
-    whole = header(0x0A, len(resource)) + resource + header(0x12, len(scope)) + scope
+    group = request(sound).resource_spans[0]
+    scope = group.scope_spans[0].SerializeToString() + field_of(2, damaged)
+    resource = group.resource.SerializeToString()
 
-    result = redact(header(0x0A, len(whole)) + whole)
+    result = redact(field_of(1, field_of(1, resource) + field_of(2, scope)))
 
     assert (result.invalid, result.reasons) == (1, ("a span is not a valid message",))
     assert [each.span_id for each in spans_of(parsed(result))] == [sound.span_id]
@@ -151,14 +144,12 @@ def test_a_field_that_is_not_known_is_left_out_where_it_may_hold_a_secret() -> N
 
 def test_texts_that_are_not_utf8_are_redacted_too() -> None:
     text = b"\xff jane@example.org \xc3"
-    name = header(0x2A, len(text)) + text
     made = span(1, 1)
     made.ClearField("name")
-    whole = made.SerializeToString() + name
-    scope = header(0x12, len(whole)) + whole
-    spans = header(0x12, len(scope)) + scope
+    whole = made.SerializeToString() + field_of(5, text)
 
-    assert b"\xff [email] \xc3" in redact(header(0x0A, len(spans)) + spans).request
+    sent = field_of(1, field_of(2, field_of(2, whole)))
+    assert b"\xff [email] \xc3" in redact(sent).request
 
 
 def test_what_is_no_message_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """What senders are answered."""
 
 import pytest
-from google.rpc.error_details_pb2 import BadRequest, RetryInfo
+from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
@@ -18,11 +18,9 @@ from collector.receiver.answers import (
     Stopping,
     reason,
     refused,
-    status,
     taken,
     too_large,
     trailers,
-    undecodable,
 )
 from collector.records.otlp_signals import TRACES
 
@@ -48,24 +46,9 @@ def test_the_delay_stands_in_both_trailers() -> None:
     assert (own.retry_delay.seconds, own.retry_delay.nanos) == (1, 500_000_000)
 
 
-def test_what_is_final_carries_no_retry_info() -> None:
-    for answer in (undecodable("no"), too_large("no")):
-        assert [name for name, _ in trailers(answer)] == ["grpc-status-details-bin"]
-
-
-def test_undecodable_carries_a_bad_request() -> None:
-    detail = BadRequest()
-
-    assert status(undecodable("why")).details[0].Unpack(detail)
-    assert detail.field_violations[0].description == "why"
-
-
-def test_full_success_is_an_empty_response() -> None:
+def test_partial_success_is_exact_and_short_and_full_success_is_empty() -> None:
     assert taken(SplitRequest(accepted=3), "spans") is OK
     assert TRACES.response(0, "").SerializeToString() == b""
-
-
-def test_partial_success_is_exact_and_short() -> None:
     reasons = ["trace_id is all zeros" * 40] * 5
 
     answer = taken(SplitRequest(accepted=1, invalid=7, too_large=2, reasons=reasons), "spans")

@@ -5,18 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from collector.base.clock import Clock, wall
-from collector.base.telemetry import Telemetry
+from collector.base.clock import wall
 from collector.otlp.split import SplitRequest
 from collector.otlp.split_logs import split_logs
 from collector.receiver.answers import Code
-from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import identity, protobuf
-from collector.receiver.intake import Intake
-from collector.receiver.splitter import Splitter
 from collector.records.otlp_signals import LOGS
 from tests.support.linked_logs import prompts, request
 from tests.support.received_log import ReceivedLog
+from tests.support.receiving import intake
 
 _PLAIN = protobuf(identity)
 
@@ -31,11 +28,11 @@ async def test_many_records_are_split_off_the_loop(records: int, *, is_off_the_l
         return split_logs(request, max_item=max_item, joined=joined)
 
     log = ReceivedLog()
-    intake = _intake(log, wall)
     signal = replace(LOGS, split=split)
     sent = request(prompts(records))
 
-    await intake.take(sent, signal=signal, transport="grpc", sender="", decode=_PLAIN)
+    room = intake(log, clock=wall)
+    await room.take(sent, signal=signal, transport="grpc", sender="", decode=_PLAIN)
 
     assert [each != threading.get_ident() for each in threads] == [is_off_the_loop]
     assert len(log.written) == records // 2, "one for each turn"
@@ -44,23 +41,13 @@ async def test_many_records_are_split_off_the_loop(records: int, *, is_off_the_l
 async def test_own_faults_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     """Whatever the clock does: one that was set back an hour does not hide them for an hour."""
     now = 0.0
-    intake = _intake(ReceivedLog(), lambda: now)
+    room = intake(clock=lambda: now)
 
     def split(request: bytes, **settings: object) -> SplitRequest:
         raise RuntimeError
 
     for now, lines in ((7200.0, 1), (7259.0, 1), (7260.0, 2), (3600.0, 3), (3659.0, 3)):
-        answer = await intake.take(
+        answer = await room.take(
             b"", signal=replace(LOGS, split=split), transport="grpc", sender="", decode=_PLAIN
         )
         assert (answer.code, len(caplog.records)) == (Code.UNAVAILABLE, lines), now
-
-
-def _intake(log: ReceivedLog, clock: Clock) -> Intake:
-    return Intake(
-        log=log,
-        max_request=1 << 20,
-        splitter=Splitter(max_item=1 << 20),
-        families=ReceiverFamilies(Telemetry()),
-        clock=clock,
-    )

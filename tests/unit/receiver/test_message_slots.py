@@ -43,17 +43,9 @@ async def test_a_message_that_does_not_come_gives_its_slot_back() -> None:
         pass
 
 
-async def test_a_call_without_a_slot_is_asked_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_slots, "WAIT", 0.01)
-    slots = MessageSlots(60, slots=2)
-
-    async with slot(slots, "a"), slot(slots, "b"):
-        for sender in ("a", "b", "c"):
-            with pytest.raises(NoRoom):
-                await stand(slots, sender)
-
-
-async def test_one_sender_leaves_a_slot_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_sender_leaves_a_slot_for_another_and_without_one_a_call_must_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(message_slots, "WAIT", 0.01)
     slots = MessageSlots(60, slots=2)
 
@@ -61,7 +53,9 @@ async def test_one_sender_leaves_a_slot_for_another(monkeypatch: pytest.MonkeyPa
         with pytest.raises(NoRoom):
             await stand(slots, "a")
         async with slot(slots, "b"):
-            pass
+            for sender in ("a", "b", "c"):
+                with pytest.raises(NoRoom):
+                    await stand(slots, sender)
 
 
 async def test_a_free_slot_goes_to_the_sender_that_holds_the_fewest() -> None:

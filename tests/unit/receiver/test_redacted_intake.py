@@ -11,34 +11,28 @@ from collector.config.tree import Config
 from collector.otlp.marking import Marking
 from collector.otlp.redaction import Redact, RedactionSettings, redactor
 from collector.otlp.repair import DecodedRequest
-from collector.receiver.families import ReceiverFamilies
 from collector.receiver.inflate import identity, protobuf
-from collector.receiver.intake import LARGE_TO_REDACT, Intake
+from collector.receiver.intake import LARGE_TO_REDACT
 from collector.receiver.splitter import Splitter
 from collector.records.otlp_signals import TRACES
+from tests.support.counted import counted
 from tests.support.otlp import body, span
 from tests.support.received_log import ReceivedLog
+from tests.support.receiving import intake
 
 SENT = body(span(1, 1, text="jane@example.org"))
 
 
 async def take(sent: bytes, redact: Redact | None) -> tuple[ReceivedLog, Telemetry]:
     log, telemetry = ReceivedLog(), Telemetry()
-    intake = Intake(
-        log=log,
-        max_request=1 << 20,
-        splitter=Splitter(max_item=1 << 20, redact=redact),
-        families=ReceiverFamilies(telemetry),
-        clock=wall,
-    )
-    await intake.take(sent, signal=TRACES, transport="grpc", sender="", decode=protobuf(identity))
+    room = intake(log, telemetry, splitter=Splitter(max_item=1 << 20, redact=redact), clock=wall)
+    await room.take(sent, signal=TRACES, transport="grpc", sender="", decode=protobuf(identity))
     return log, telemetry
 
 
 def with_patterns() -> Redact:
-    made = redactor(
-        RedactionSettings.of(Config.model_validate({"redaction": {"patterns": {"mail": "email"}}}))
-    )
+    config = Config.model_validate({"redaction": {"patterns": {"mail": "email"}}})
+    made = redactor(RedactionSettings.of(config))
     assert made is not None
     return made
 
@@ -47,14 +41,9 @@ async def test_the_log_gets_markers_and_the_texts_are_counted() -> None:
     log, telemetry = await take(SENT, with_patterns())
 
     assert log.spans()[0].attributes[0].value.string_value == "[mail]"
-    assert counted(telemetry, "marked") == 1
-    assert counted(telemetry, "whole") == 0
-
-
-def counted(telemetry: Telemetry, how: str) -> float:
-    labels = {"transport": "grpc", "how": how}
-    name = "spanwise_strings_redacted_total"
-    return telemetry.registry.get_sample_value(name, labels) or 0.0
+    for how, count in (("marked", 1), ("whole", 0)):
+        name = "strings_redacted_total"
+        assert counted(telemetry, name, transport="grpc", how=how) == count
 
 
 async def test_without_patterns_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
