@@ -1,4 +1,4 @@
-"""The command line as a process of its own, the way a user types it."""
+"""The command line as a process of its own, the way a user types it; or within this one."""
 
 import json
 import os
@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
+import pytest
+
+from collector.commands.cli import main
 from tests.support.service import ROOT, environment_of
 from tests.support.warm import can_fork, warm
 
@@ -80,6 +83,22 @@ def spanwise(
         env=environment_of(given),
     )
     return Ended(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+Run: TypeAlias = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs `spanwise ARGUMENTS` within this process; what it printed is what it alone did."""
+
+    def ran(*arguments: object) -> Ended:
+        capsys.readouterr()
+        code = main([str(each) for each in arguments])
+        said = capsys.readouterr()
+        return Ended(code=code, out=said.out, err=said.err)
+
+    return ran
 
 
 def _text(file: IO[bytes]) -> str:

@@ -17,78 +17,58 @@ from collector.base.frames import pack_frame
 from collector.commands import cli
 from collector.doctor.connectivity import partitions_differ, too_small
 from evaluators.registry import Registry
+from tests.support.command import Run
 from tests.support.otlp import body, span, trace_id
+from tests.support.table import for_each
 
 
-def test_print_shows_what_files_and_set_make(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_print_shows_what_files_and_set_make(tmp_path: Path, run: Run) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("admin: {port: 5}")
 
-    code = cli.main(["config", "print", "--config", str(file), "--set", "admin.host=::1"])
+    done = run("config", "print", "--config", file, "--set", "admin.host=::1")
 
-    assert code == 0
-    assert yaml.safe_load(capsys.readouterr().out)["admin"]["port"] == 5
-
-
-def test_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["config", "schema"]) == 0
-    assert json.loads(capsys.readouterr().out)["additionalProperties"] is False
+    admin = yaml.safe_load(done.out)["admin"]
+    assert (done.code, admin["port"], admin["host"]) == (0, 5, "::1")
 
 
-def test_a_bad_configuration_is_one_line_per_field_and_exit_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_schema_is_json(run: Run) -> None:
+    assert json.loads(run("config", "schema").out)["additionalProperties"] is False
+
+
+def test_a_bad_configuration_is_one_line_per_field_and_exit_1(tmp_path: Path, run: Run) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("windows: {trace: {idle: three}}\nlgo: {}")
 
-    code = cli.main(["validate", "--config", str(file)])
+    done = run("validate", "--config", file)
 
-    said = capsys.readouterr()
-    assert (code, said.out) == (1, "")
-    assert [line.partition(":")[0] for line in said.err.splitlines()] == [
-        "windows.trace.idle",
-        "lgo",
-    ]
+    assert (done.code, done.out) == (1, "")
+    fields = [line.partition(":")[0] for line in done.complaints]
+    assert fields == ["windows.trace.idle", "lgo"]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["confg"], ["config"], ["config", "prnt"], ["validate", "--nope"], ["validate", "--config"]],
+@for_each(
+    "arguments,code,says",
+    [
+        ("confg", 2, "spanwise: "),
+        ("config", 2, "spanwise: "),
+        ("config prnt", 2, "spanwise: "),
+        ("validate --nope", 2, "spanwise: "),
+        ("validate --config", 2, "spanwise: "),
+        ("run spanwise.yaml", 2, "a configuration file goes behind --config"),
+        ("validate --config /no/such.yaml", 1, "/no/such.yaml: no such file"),
+        (
+            "validate --connect --set log.kind=kafka --set log.kafka.bootstrap_servers=127.0.0.1:1",
+            1,
+            "log.kafka.bootstrap_servers: 127.0.0.1:1 does not answer",
+        ),
+    ],
 )
-def test_a_bad_command_line_is_one_line_and_exit_2(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = cli.main(arguments)
+def test_a_mistake_is_one_line(arguments: str, code: int, says: str, run: Run) -> None:
+    done = run(*arguments.split())
 
-    said = capsys.readouterr()
-    assert (code, said.out) == (2, "")
-    assert len(said.err.splitlines()) == 1
-    assert said.err.startswith("spanwise: ")
-
-
-def test_a_configuration_file_without_its_option_is_told_the_option(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert cli.main(["run", "spanwise.yaml"]) == 2
-    assert "a configuration file goes behind --config" in capsys.readouterr().err
-
-
-def test_a_missing_file_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["validate", "--config", "/no/such.yaml"]) == 1
-    assert capsys.readouterr().err == "/no/such.yaml: no such file\n"
-
-
-def test_kafka_that_does_not_answer_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--set", "log.kind=kafka", "--set", "log.kafka.bootstrap_servers=127.0.0.1:1"]
-
-    code = cli.main(["validate", "--connect", *arguments])
-
-    lines = capsys.readouterr().err.splitlines()
-    assert code == 1
-    assert len(lines) == 1
-    assert lines[0].startswith("log.kafka.bootstrap_servers: 127.0.0.1:1 does not answer")
+    done.assert_one_line(says)
+    assert (done.code, done.out) == (code, "")
 
 
 @pytest.mark.process
@@ -120,7 +100,7 @@ def test_help_and_version_import_neither_settings_nor_servers() -> None:
 def test_another_distribution_with_our_packages_is_named(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    run: Run,
     file: str,
     text: str,
     is_ours: bool,
@@ -131,16 +111,14 @@ def test_another_distribution_with_our_packages_is_named(
     (folder / file).write_text(text)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
-    assert cli.main(["validate"]) == is_ours
-    said = capsys.readouterr().err.startswith(
-        "the distribution `another` also installs the package"
-    )
-    assert said == is_ours
+    done = run("validate")
+
+    assert done.code == is_ours
+    says = "the distribution `another` also installs the package"
+    assert done.err.startswith(says) == is_ours
 
 
-def test_evaluators_are_listed_as_table_and_json(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_evaluators_are_listed_as_table_and_json(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     chosen = {"task_completion", "latency"}
     found = Registry(spec for spec in Registry.discover() if spec.name in chosen)
 
@@ -150,10 +128,8 @@ def test_evaluators_are_listed_as_table_and_json(
 
     monkeypatch.setattr(Registry, "discover", discover)
 
-    assert cli.main(["evaluators", "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert cli.main(["evaluators"]) == 0
-    table = capsys.readouterr().out.splitlines()
+    rows = json.loads(run("evaluators", "--format", "json").out)
+    table = run("evaluators").out.splitlines()
 
     assert [row["name"] for row in rows] == ["task_completion", "latency"]
     assert set(rows[0]) == {"name", "scope", "version", "method", "needs", "options", "doc"}
@@ -171,7 +147,7 @@ def test_topics_that_do_not_fit_are_named() -> None:
 
 @pytest.mark.parametrize("command", ["evaluate", "inspect"])
 def test_recordings_of_other_signals_are_left_out_with_one_line_each(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, tmp_path: Path, run: Run
 ) -> None:
     metrics = ExportMetricsServiceRequest()
     metrics.resource_metrics.add().scope_metrics.add().metrics.add(name="requests")
@@ -179,29 +155,23 @@ def test_recordings_of_other_signals_are_left_out_with_one_line_each(
     (tmp_path / "a.metrics.otlp").write_bytes(pack_frame(metrics.SerializeToString()))
     (tmp_path / "b.metrics.otlp.gz").write_bytes(b"not read")
 
-    code = cli.main([command, str(tmp_path), "--format", "jsonl"])
+    done = run(command, tmp_path, "--format", "jsonl")
 
-    said = capsys.readouterr()
-    assert code == 0
-    assert said.err.splitlines() == [
+    assert done.code == 0
+    assert done.complaints == [
         f"{tmp_path}/a.metrics.otlp: left out, it holds the metrics signal",
         f"{tmp_path}/b.metrics.otlp.gz: left out, it holds the metrics signal",
     ]
-    traces = {json.loads(line)["trace_id"] for line in said.out.splitlines()}
+    traces = {json.loads(line)["trace_id"] for line in done.out.splitlines()}
     assert traces - {None} == {trace_id(1).hex()}
 
 
 @pytest.mark.parametrize("command", ["evaluate", "inspect"])
-def test_a_recording_that_is_none_is_one_line(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_recording_that_is_none_is_one_line(command: str, tmp_path: Path, run: Run) -> None:
     file = tmp_path / "a.otlp"
     file.write_bytes(pack_frame(b"\xff"))
 
-    code = cli.main([command, str(file)])
+    done = run(command, file)
 
-    assert code == 1
-    assert (
-        capsys.readouterr().err
-        == f"{file}: request 1: the body is not an ExportTraceServiceRequest\n"
-    )
+    complaint = f"{file}: request 1: the body is not an ExportTraceServiceRequest"
+    assert (done.code, done.complaints) == (1, [complaint])

@@ -7,28 +7,28 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.base.frames import pack_frame, read_frames
-from collector.commands.cli import main
 from tests.support.asking import asked
+from tests.support.command import Run, settings
 from tests.support.received_log import spans_of
 from tests.unit.commands.test_compare import recorded
 
 
 @pytest.fixture
-def recording(tmp_path: Path) -> str:
+def recording(tmp_path: Path) -> Path:
     recorded(tmp_path / "good.otlp", "1.4", fails=False, sessions=2)
     recorded(tmp_path / "bad.otlp", "1.5", fails=True, sessions=3, first=2)
-    return str(tmp_path)
+    return tmp_path
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(["evaluate", *arguments, "--evaluators", "tool_correctness,confidence"]) == 0
-    return capsys.readouterr().out
+@pytest.fixture
+def evaluate(run: Run) -> Run:
+    """`spanwise evaluate ARGUMENTS` with two evaluators."""
+    names = ("--evaluators", "tool_correctness,confidence")
+    return lambda *arguments: run("evaluate", *arguments, *names)
 
 
-def test_it_prints_the_summary_and_how_many_fail(
-    capsys: pytest.CaptureFixture[str], recording: str
-) -> None:
-    out = printed(capsys, recording)
+def test_it_prints_the_summary_and_how_many_fail(evaluate: Run, recording: Path) -> None:
+    out = evaluate(recording).out
 
     assert "of 5 sessions failed somewhere; `--failed` lists where and why\n" in out
     assert "mean" in out
@@ -36,9 +36,9 @@ def test_it_prints_the_summary_and_how_many_fail(
 
 
 def test_failed_lists_sessions_that_fail_and_none_that_does_not(
-    capsys: pytest.CaptureFixture[str], recording: str
+    evaluate: Run, recording: Path
 ) -> None:
-    out = printed(capsys, recording, "--failed")
+    out = evaluate(recording, "--failed").out
 
     assert "shop: session 1.5-4\n" in out
     assert "shop: session 1.4-1\n" not in out
@@ -47,18 +47,16 @@ def test_failed_lists_sessions_that_fail_and_none_that_does_not(
     assert all(" pass" not in line for line in rows)
 
 
-def test_where_nothing_fails_nothing_is_listed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    good = recorded(tmp_path / "good.otlp", "1.4", fails=False, sessions=2)
+def test_where_nothing_fails_nothing_is_listed(evaluate: Run, recording: Path) -> None:
+    done = evaluate(recording / "good.otlp", "--failed")
 
-    assert "0 of 2 sessions failed somewhere\n" in printed(capsys, str(good), "--failed")
+    assert "0 of 2 sessions failed somewhere\n" in done.out
 
 
 def test_csv_has_every_score_and_no_number_for_what_was_not_measured(
-    capsys: pytest.CaptureFixture[str], recording: str, tmp_path: Path
+    evaluate: Run, recording: Path, tmp_path: Path
 ) -> None:
-    printed(capsys, recording, "--csv", str(tmp_path / "out.csv"))
+    evaluate(recording, "--csv", tmp_path / "out.csv")
 
     with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -69,58 +67,54 @@ def test_csv_has_every_score_and_no_number_for_what_was_not_measured(
         assert each["success"] in ("", "true", "false")
 
 
-def test_a_formula_is_a_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_formula_is_a_text(evaluate: Run, tmp_path: Path) -> None:
     hostile = recorded(tmp_path / "hostile.otlp", "=HYPERLINK(1)", fails=True, sessions=1)
 
-    printed(capsys, str(hostile), "--csv", str(tmp_path / "out.csv"))
+    evaluate(hostile, "--csv", tmp_path / "out.csv")
 
     text = (tmp_path / "out.csv").read_text()
     assert ",'=HYPERLINK(1)," in text
     assert ",=HYPERLINK" not in text
 
 
-def test_a_file_that_cannot_be_written_is_one_line(
-    capsys: pytest.CaptureFixture[str], recording: str
-) -> None:
-    assert main(["evaluate", recording, "--csv", "/no/such/file"]) == 1
-    assert capsys.readouterr().err.startswith("--csv: /no/such/file: No such file")
+def test_a_file_that_cannot_be_written_is_one_line(evaluate: Run, recording: Path) -> None:
+    done = evaluate(recording, "--csv", "/no/such/file")
+
+    done.assert_one_line("--csv: /no/such/file: No such file")
+
+
+KEEP = ("--keep", *settings("forward.endpoint=backend:4317", "forward.keep.new_versions=0"))
 
 
 def test_keep_says_what_would_be_forwarded_and_leaves_stdout_alone(
-    capsys: pytest.CaptureFixture[str], recording: str
+    evaluate: Run, recording: Path
 ) -> None:
-    rules = ["--set", "forward.endpoint=backend:4317", "--set", "forward.keep.share=0"]
-    rules += ["--set", "forward.keep.new_versions=0"]
-    names = ["--evaluators", "tool_correctness,confidence"]
-    assert main(["evaluate", recording, "--format", "jsonl", "--keep", *rules, *names]) == 0
-    said = capsys.readouterr()
+    done = evaluate(recording, "--format", "jsonl", *KEEP, *settings("forward.keep.share=0"))
 
-    rows = [
-        line.split() for line in said.err.splitlines() if line.startswith(("failed", "dropped"))
-    ]
+    rows = [line.split() for line in done.complaints if line.startswith(("failed", "dropped"))]
+    assert done.code == 0
     assert [row[0] for row in rows] == ["failed", "dropped"]
     assert all(int(number) > 0 for row in rows for number in row[1:])
-    assert "dropped" not in said.out
+    assert "dropped" not in done.out
 
 
 @pytest.mark.parametrize(("random", "reason"), [("f" * 14, "share"), ("0" * 14, "dropped")])
 def test_keep_takes_the_randomness_that_the_spans_say(
-    capsys: pytest.CaptureFixture[str], recording: str, random: str, reason: str
+    evaluate: Run, recording: Path, random: str, reason: str
 ) -> None:
-    for file in Path(recording).iterdir():
+    for file in recording.iterdir():
         with file.open("rb") as stream:
             found = [ExportTraceServiceRequest.FromString(each) for each in read_frames(stream)]
         for request in found:
             for each in spans_of(request):
                 each.trace_state = f"ot=rv:{random}"
         file.write_bytes(b"".join(pack_frame(each.SerializeToString()) for each in found))
-    rules = ("share=0.5", "failed=false", "slow=null", "new_versions=0")
-    sets = [part for each in rules for part in ("--set", f"forward.keep.{each}")]
-    names = ["--evaluators", "tool_correctness,confidence", "--set", "forward.endpoint=x:4317"]
+    rules = (f"forward.keep.{each}" for each in ("share=0.5", "failed=false", "slow=null"))
 
-    assert main(["evaluate", recording, "--keep", *sets, *names]) == 0
+    done = evaluate(recording, *KEEP, *settings(*rules))
 
-    said = [line.split()[0] for line in capsys.readouterr().err.splitlines()]
+    said = [line.split()[0] for line in done.complaints]
+    assert done.code == 0
     assert [each for each in said if each in {"share", "dropped"}] == [reason]
 
 
@@ -137,23 +131,14 @@ MEAN = "confidence"
     ],
 )
 def test_a_mean_below_or_nothing_scored_is_exit_1(
-    limit: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    limit: str, code: int, said: str, tmp_path: Path, run: Run
 ) -> None:
-    answers = ["Yes, it left on Monday.", "I am not sure. Maybe it left, perhaps not."]
-    recording = tmp_path / "a.otlp"
-    recording.write_bytes(
-        b"".join(
-            pack_frame(asked("s", "Has it left?", answer, number=number))
-            for number, answer in enumerate(answers)
-        )
-    )
+    certain = asked("s", "Has it left?", "Yes, it left on Monday.")
+    hedged = asked("s", "Has it left?", "I am not sure. Maybe it left, perhaps not.", number=1)
+    file = tmp_path / "a.otlp"
+    file.write_bytes(pack_frame(certain) + pack_frame(hedged))
 
-    ended = main(
-        [
-            *("evaluate", str(recording), "--set", "embedder.kind=none"),
-            *("--evaluators", f"{MEAN},step_efficiency", "--fail-under", limit),
-        ]
-    )
+    names = ("--evaluators", f"{MEAN},step_efficiency", *settings("embedder.kind=none"))
+    done = run("evaluate", file, *names, "--fail-under", limit)
 
-    assert ended == code
-    assert capsys.readouterr().err.startswith(said)
+    assert (done.code, done.err[: len(said)]) == (code, said)

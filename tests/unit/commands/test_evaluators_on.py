@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.commands import cli
+from tests.support.command import Run
 
 CONFIG = """
 evaluators:
@@ -24,11 +24,8 @@ def config(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_rows_say_what_is_on_and_the_threshold_in_force(
-    config: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["evaluators", "--config", config, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_rows_say_what_is_on_and_the_threshold_in_force(config: str, run: Run) -> None:
+    rows = json.loads(run("evaluators", "--config", config, "--format", "json").out)
 
     on = {(each["name"], each["method"]): each for each in rows if each["on"]}
     assert on["tool_correctness", "deterministic"]["threshold"] == 0.9
@@ -37,15 +34,14 @@ def test_rows_say_what_is_on_and_the_threshold_in_force(
     assert {each["on"] for each in rows} == {True, False}
 
 
-def test_the_table_has_a_column_for_it(config: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["evaluators", "--config", config]) == 0
-    heads, *rows = capsys.readouterr().out.splitlines()
+def test_the_table_has_a_column_for_it(config: str, run: Run) -> None:
+    heads, *rows = run("evaluators", "--config", config).out.splitlines()
 
     assert heads.split()[:2] == ["NAME", "ON"]
     assert {row.split()[1] for row in rows} == {"yes", "-"}
 
 
-def test_without_a_configuration_nothing_is_said_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["evaluators", "--format", "json"]) == 0
+def test_without_a_configuration_nothing_is_said_of_it(run: Run) -> None:
+    rows = json.loads(run("evaluators", "--format", "json").out)
 
-    assert not [each for each in json.loads(capsys.readouterr().out) if "on" in each]
+    assert not [each for each in rows if "on" in each]

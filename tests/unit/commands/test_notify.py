@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from collector.commands.cli import main
+from tests.support.command import Run, settings
 from tests.support.tools.stub import TAKEN, Reply, Stub, stub
 
 
@@ -16,37 +16,28 @@ async def server() -> AsyncIterator[Stub]:
         yield made
 
 
-async def ran(*arguments: str) -> int:
-    return await asyncio.to_thread(main, ["notify", *arguments])
+def targets(server: Stub) -> list[str]:
+    chat, hook = f"{server.url}/chat", f"{server.url}/hook"
+    return settings(f"notify.to.chat.slack={chat}", f"notify.to.hook.webhook={hook}")
 
 
-async def test_each_target_is_sent_a_test_and_its_end(
-    server: Stub, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code = await ran(
-        "--test",
-        *("--set", f"notify.to.chat.slack={server.url}/chat"),
-        *("--set", f"notify.to.hook.webhook={server.url}/hook"),
-    )
+async def test_each_target_is_sent_a_test_and_its_end(server: Stub, run: Run) -> None:
+    done = await asyncio.to_thread(run, "notify", "--test", *targets(server))
 
-    assert code == 0
+    assert done.code == 0
     assert [each.path for each in server.requests] == ["/chat", "/chat", "/hook", "/hook"]
     assert "This is a test" in server.requests[0].body["text"]
     assert server.requests[3].body["type"] == "spanwise.alert.resolved.v1"
-    assert capsys.readouterr().out.splitlines() == [
+    assert done.out.splitlines() == [
         "chat: sent a test notice, and its end",
         "hook: sent a test notice, and its end",
     ]
 
 
-async def test_one_by_name(server: Stub) -> None:
-    code = await ran(
-        *("--test", "hook"),
-        *("--set", f"notify.to.chat.slack={server.url}/chat"),
-        *("--set", f"notify.to.hook.webhook={server.url}/hook"),
-    )
+async def test_one_by_name(server: Stub, run: Run) -> None:
+    done = await asyncio.to_thread(run, "notify", "--test", "hook", *targets(server))
 
-    assert code == 0
+    assert done.code == 0
     assert {each.path for each in server.requests} == {"/hook"}
 
 
@@ -62,19 +53,17 @@ async def test_one_by_name(server: Stub) -> None:
         ),
     ],
 )
-async def test_a_mistake_is_one_line(
-    arguments: list[str], code: int, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert await ran(*arguments) == code
-    assert line in capsys.readouterr().err
+def test_a_mistake_is_one_line(arguments: list[str], code: int, line: str, run: Run) -> None:
+    done = run("notify", *arguments)
+
+    done.assert_one_line(line)
+    assert done.code == code
 
 
-async def test_a_target_that_refuses_is_named_without_its_address(
-    server: Stub, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_target_that_refuses_is_named_without_its_address(server: Stub, run: Run) -> None:
     server.replies = [Reply(404, "no_team")]
+    target = settings(f"notify.to.chat.slack={server.url}/T000")
 
-    assert await ran("--test", "--set", f"notify.to.chat.slack={server.url}/T000") == 1
+    done = await asyncio.to_thread(run, "notify", "--test", *target)
 
-    said = capsys.readouterr().err
-    assert said == "notify.to.chat.slack: HTTP 404: no_team\n"
+    assert (done.code, done.complaints) == (1, ["notify.to.chat.slack: HTTP 404: no_team"])

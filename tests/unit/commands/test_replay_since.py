@@ -7,7 +7,7 @@ import pytest
 
 from collector.base.errors import ConfigError
 from collector.commands.replay import begin
-from tests.support.command import spanwise
+from tests.support.command import Run
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC).timestamp()
 DATE = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
@@ -39,8 +39,7 @@ def test_a_number_alone_is_refused(since: str) -> None:
     assert str(refused.value) == REFUSED.replace("`24`", f"`{since}`")
 
 
-@pytest.mark.process
-def test_the_command_says_so_in_one_line(tmp_path: Path) -> None:
-    done = spanwise("replay", "--since", "24", "--set", f"data_dir={tmp_path}")
+def test_the_command_says_so_in_one_line(tmp_path: Path, run: Run) -> None:
+    done = run("replay", "--since", "24", "--set", f"data_dir={tmp_path}")
 
     assert done.complaints == [REFUSED]

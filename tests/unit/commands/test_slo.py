@@ -1,13 +1,15 @@
 """`spanwise slo`: what it prints and what it refuses."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from collector.commands.cli import main
-from tests.support.promtool import run
+from tests.support import promtool
+from tests.support.command import Run
+from tests.support.table import for_each
 
 WITHOUT = [
     *("AgentFault", "AgentScoreDrop", "AgentRunaway", "AgentEvaluatorBlind", "AgentScoresStale"),
@@ -25,9 +27,10 @@ RECORDED = [
 ]
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(["slo", *arguments]) == 0
-    return capsys.readouterr().out
+@pytest.fixture
+def printed(run: Run) -> Callable[..., str]:
+    """What `spanwise slo ARGUMENTS` prints."""
+    return lambda *arguments: run("slo", *arguments).out
 
 
 def ruled(text: str) -> list[dict[str, Any]]:
@@ -39,17 +42,17 @@ def budget(text: str) -> str:
     return expr
 
 
-def test_without_an_objective_it_has_nine_alerts(capsys: pytest.CaptureFixture[str]) -> None:
-    found = ruled(printed(capsys))
+def test_without_an_objective_it_has_ten_alerts(printed: Callable[..., str]) -> None:
+    found = ruled(printed())
 
     assert sorted(each["alert"] for each in found) == sorted(WITHOUT)
 
 
 @pytest.mark.parametrize("how", [["--objective", "0.9"], ["--evaluator", "confidence=0.8"]])
-def test_with_one_thirteen_and_ten_recording_rules(
-    capsys: pytest.CaptureFixture[str], how: list[str]
+def test_with_one_fourteen_and_ten_recording_rules(
+    printed: Callable[..., str], how: list[str]
 ) -> None:
-    found = ruled(printed(capsys, *how))
+    found = ruled(printed(*how))
 
     assert sorted(r["alert"] for r in found if "alert" in r) == sorted([*WITHOUT, *WITH])
     assert [r["record"] for r in found if "record" in r] == RECORDED
@@ -57,13 +60,12 @@ def test_with_one_thirteen_and_ten_recording_rules(
 
 
 @pytest.mark.process
-def test_both_forms_are_rules(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "plain.yml").write_text(printed(capsys))
-    (tmp_path / "full.yml").write_text(
-        printed(capsys, "--objective", "0.9", "--evaluator", "confidence=0.8")
-    )
+def test_both_forms_are_rules(printed: Callable[..., str], tmp_path: Path) -> None:
+    full = printed("--objective", "0.9", "--evaluator", "confidence=0.8")
+    (tmp_path / "plain.yml").write_text(printed())
+    (tmp_path / "full.yml").write_text(full)
 
-    done = run("check", "rules", "plain.yml", "full.yml", folder=tmp_path)
+    done = promtool.run("check", "rules", "plain.yml", "full.yml", folder=tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "SUCCESS: 10 rules found" in done.stdout
@@ -71,7 +73,7 @@ def test_both_forms_are_rules(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
 
 def test_the_configurations_objectives_are_taken(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    printed: Callable[..., str], tmp_path: Path
 ) -> None:
     file = tmp_path / "spanwise.yaml"
     file.write_text(
@@ -80,30 +82,30 @@ def test_the_configurations_objectives_are_taken(
         "evaluations: {objectives: {Coherence: 0.55, tone: 0.65}}\n"
     )
 
-    found = budget(printed(capsys, "--config", str(file), "--evaluator", "confidence=0.75"))
+    found = budget(printed("--config", file, "--evaluator", "confidence=0.75"))
 
     expected = ("0.75 *", "0.6 *", "0.9 *", "0.55 *", "0.65 *")
     assert [each for each in (*expected, "0.7 *") if each in found] == [*expected]
     assert 'evaluator="x_coherence"' in found
-    assert "0.8 *" in budget(printed(capsys, "--config", str(file), "--evaluator", "polite=0.8"))
+    assert "0.8 *" in budget(printed("--config", file, "--evaluator", "polite=0.8"))
 
 
-def test_links_lead_to_the_page_that_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    text = printed(capsys, "--page", "https://spanwise.example.com/")
+def test_links_lead_to_the_page_that_is_named(printed: Callable[..., str]) -> None:
+    text = printed("--page", "https://spanwise.example.com/")
 
     assert "page: https://spanwise.example.com/?service=" in text
     assert "runbook: https://spanwise.example.com/help#agentfault" in text
     assert "127.0.0.1" not in text
 
 
-def test_alerts_are_explained_where_one_says(capsys: pytest.CaptureFixture[str]) -> None:
-    text = printed(capsys, "--runbook", "https://wiki.example.com/agents")
+def test_alerts_are_explained_where_one_says(printed: Callable[..., str]) -> None:
+    text = printed("--runbook", "https://wiki.example.com/agents")
 
     assert "runbook: https://wiki.example.com/agents#agentfault" in text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
+@for_each(
+    "arguments,says",
     [
         (["--objective", "1"], "--objective: expected a number above 0 and below 1, got `1`"),
         (["--objective", "nan"], "--objective: expected a number above 0 and below 1, got `nan`"),
@@ -116,12 +118,8 @@ def test_alerts_are_explained_where_one_says(capsys: pytest.CaptureFixture[str])
         (["--page", "http://a/{{ b }}"], "--page: expected an address like http://127.0.0.1:4390"),
     ],
 )
-def test_a_bad_value_is_one_line(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
-) -> None:
-    assert main(["slo", *arguments]) == 2
+def test_a_bad_value_is_one_line(run: Run, arguments: list[str], says: str) -> None:
+    done = run("slo", *arguments)
 
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert says in said.err
-    assert len(said.err.splitlines()) == 1
+    done.assert_one_line(says)
+    assert (done.code, done.out) == (2, "")
