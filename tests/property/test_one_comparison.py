@@ -38,7 +38,7 @@ from evaluators.model import ToolCall
 from evaluators.uses import SessionUses
 from tests.support import api_records as make
 from tests.support.api_stand import Stand
-from tests.support.dialect_spans import SpanSpec, request
+from tests.support.recordings import record_tools
 from tests.support.standings import standings
 
 Turns = list[dict[str, bool]]
@@ -211,27 +211,6 @@ def test_watches_and_index_count_the_versions_alike(
         assert by_sessions["failed"]
 
 
-def recorded(path: Path, side: list[SessionSide], first: int) -> str:
-    """A recording of these sessions, each of one turn."""
-    with path.open("wb") as file:
-        for number, each in enumerate(side, first):
-            root = {"gen_ai.operation.name": "invoke_agent", "session.id": f"s-{number}"}
-            used = (
-                {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool}
-                for tool in each.tools
-            )
-            sent = request(
-                SpanSpec(id=1, attributes=root),
-                *(
-                    SpanSpec(id=at, parent=1, attributes=tool, status=2 if bad else 0)
-                    for at, (tool, bad) in enumerate(zip(used, each.tools.values(), strict=True), 2)
-                ),
-                trace_id=f"{number + 1:032x}",
-            )
-            file.write(len(sent).to_bytes(4, "big") + sent)
-    return str(path)
-
-
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=side([0]), since=side([9]))
 def test_commands_count_recordings_as_the_watches_count_the_versions(
@@ -240,10 +219,12 @@ def test_commands_count_recordings_as_the_watches_count_the_versions(
     before: list[SessionSide],
     since: list[SessionSide],
 ) -> None:
-    asked = recorded(tmp_path / "old.otlp", before, 0), recorded(tmp_path / "new.otlp", since, 100)
-    assert cli.main(["doctor", asked[0], "--with", asked[1], "--format", "json"]) == 0
+    old = record_tools(tmp_path / "old.otlp", (each.tools for each in before))
+    new = record_tools(tmp_path / "new.otlp", (each.tools for each in since), first=100)
+    asked = [str(old), "--with", str(new), "--format", "json"]
+    assert cli.main(["doctor", *asked]) == 0
     changed = json.loads(capsys.readouterr().out)["changed"]
-    cli.main(["compare", asked[0], "--with", asked[1], "--format", "json"])
+    cli.main(["compare", *asked])
     verdict = json.loads(capsys.readouterr().out)
     both = [*(("1", each) for each in before), *(("2", each) for each in since)]
     watches = watched([(version, [{**each.tools}]) for version, each in both])

@@ -2,13 +2,14 @@
 
 import gzip
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from evaluators.dialects.read import read_trace
 from evaluators.model import Trace
+from tests.support.dialect_spans import SpanSpec, request
 
 
 def recordings(path: Path) -> list[Path]:
@@ -17,6 +18,31 @@ def recordings(path: Path) -> list[Path]:
         return [path]
     found = [*path.rglob("*.otlp"), *path.rglob("*.otlp.gz")]
     return sorted(p for p in found if ".logs.otlp" not in p.name)
+
+
+def record_tools(path: Path, sessions: Iterable[Mapping[str, bool]], first: int = 0) -> Path:
+    """A recording of sessions of one turn, from `s-<first>` on: the tools that each used, and which failed."""
+    with path.open("wb") as file:
+        for number, tools in enumerate(sessions, first):
+            root = {"gen_ai.operation.name": "invoke_agent", "session.id": f"s-{number}"}
+            sent = request(
+                SpanSpec(id=1, attributes=root),
+                *(
+                    SpanSpec(
+                        id=at,
+                        parent=1,
+                        attributes={
+                            "gen_ai.operation.name": "execute_tool",
+                            "gen_ai.tool.name": tool,
+                        },
+                        status=2 if fails else 0,
+                    )
+                    for at, (tool, fails) in enumerate(tools.items(), 2)
+                ),
+                trace_id=f"{number + 1:032x}",
+            )
+            file.write(struct.pack(">I", len(sent)) + sent)
+    return path
 
 
 def requests(path: Path) -> Iterator[bytes]:
@@ -46,9 +72,9 @@ def trace_ids(request: bytes) -> set[str]:
 def pieces(path: Path) -> dict[str, list[bytes]]:
     """Trace id -> the requests that hold its spans, in order of arrival."""
     found: dict[str, list[bytes]] = {}
-    for request in requests(path):
-        for trace_id in sorted(trace_ids(request)):
-            found.setdefault(trace_id, []).append(request)
+    for each in requests(path):
+        for trace_id in sorted(trace_ids(each)):
+            found.setdefault(trace_id, []).append(each)
     return found
 
 

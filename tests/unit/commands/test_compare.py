@@ -2,53 +2,40 @@
 
 import asyncio
 import json
-import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.base.frames import pack_frame
-from collector.commands import compare
-from collector.commands.cli import main
+from collector.commands import compare as command
 from collector.config.plan import plan_from
 from collector.config.tree import Config
+from tests.support.command import Ended, Run, settings
 from tests.support.dialect_spans import SpanSpec, key_values, request
 from tests.support.recordings import requests as requests_of
+from tests.support.table import for_each
 from tests.support.tools.stub import Reply, Stub, stub
 
+BASELINE = {"version": "1.4", "samples": 200, "fail_ratio": 0.08}
+CANDIDATE = {"version": "1.5|x", "samples": 45, "fail_ratio": 0.0, "used": 40}
 FOUND: dict[str, Any] = {
     "verdict": "pass",
     "reason": None,
     "passed": True,
     "failed": False,
+    "next_look": None,
     "service": "shop",
     "agent": "clerk",
     "evaluator": "agent_reliability",
-    "baseline": {
-        "version": "1.4",
-        "samples": 200,
-        "mean": 0.9,
-        "lower": 0.88,
-        "upper": 0.94,
-        "fail_ratio": 0.08,
-    },
-    "candidate": {
-        "version": "1.5|x",
-        "samples": 45,
-        "mean": 0.91,
-        "lower": 0.85,
-        "upper": 0.97,
-        "fail_ratio": 0.0,
-        "used": 40,
-    },
     "rank": 0.52,
     "rank_lower": 0.41,
     "rank_upper": 0.6,
-    "next_look": None,
     "sessions": ["s-1"],
+    "baseline": {**BASELINE, "mean": 0.9, "lower": 0.88, "upper": 0.94},
+    "candidate": {**CANDIDATE, "mean": 0.91, "lower": 0.85, "upper": 0.97},
 }
 ASKS = ("--service", "shop", "--candidate", "1.5")
 
@@ -64,8 +51,19 @@ async def service() -> AsyncIterator[Stub]:
         yield made
 
 
-async def ran(service: Stub, *arguments: str) -> int:
-    return await asyncio.to_thread(main, ["compare", "--url", service.url, *arguments])
+Ask: TypeAlias = Callable[..., Awaitable[Ended]]
+
+
+@pytest.fixture
+def compare(service: Stub, run: Run) -> Ask:
+    """Asks the service of two versions, with these arguments more."""
+    return lambda *more: asyncio.to_thread(run, "compare", "--url", service.url, *ASKS, *more)
+
+
+def compared(run: Run, old: Path, *more: object) -> tuple[int, dict[str, Any]]:
+    """Exit code and answer of `compare OLD --with ...`."""
+    done = run("compare", old, "--with", *more, "--format", "json")
+    return done.code, json.loads(done.out)
 
 
 @pytest.mark.parametrize(
@@ -80,15 +78,15 @@ async def ran(service: Stub, *arguments: str) -> int:
     ],
 )
 async def test_the_exit_code_is_the_verdict(
-    service: Stub, verdict: str, more: tuple[str, ...], code: int
+    service: Stub, compare: Ask, verdict: str, more: tuple[str, ...], code: int
 ) -> None:
     service.answer = lambda _: reply(verdict=verdict)
 
-    assert await ran(service, *ASKS, *more) == code
+    assert (await compare(*more)).code == code
 
 
-async def test_it_asks_what_it_was_given_with_the_token(service: Stub) -> None:
-    await ran(service, *ASKS, "--agent", "a b", "--baseline", "1.4", "--token", "t0ken")
+async def test_it_asks_what_it_was_given_with_the_token(service: Stub, compare: Ask) -> None:
+    await compare("--agent", "a b", "--baseline", "1.4", "--token", "t0ken")
 
     (asked,) = service.requests
     assert asked.path == (
@@ -99,28 +97,27 @@ async def test_it_asks_what_it_was_given_with_the_token(service: Stub) -> None:
 
 
 async def test_it_waits_while_it_is_inconclusive(
-    service: Stub, monkeypatch: pytest.MonkeyPatch
+    service: Stub, compare: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compare, "EVERY", 0.01)
+    monkeypatch.setattr(command, "EVERY", 0.01)
     service.replies = [reply(verdict="inconclusive", reason="undecided")] * 3
 
-    assert await ran(service, *ASKS, "--wait", "30s") == 0
+    assert (await compare("--wait", "30s")).code == 0
     assert len(service.requests) == 4
 
 
-async def test_a_service_that_refuses_or_is_away_is_exit_2(
-    service: Stub, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_service_that_refuses_or_is_away_is_exit_2(service: Stub, compare: Ask) -> None:
     service.answer = lambda _: Reply(404, '{"error": {"message": "no service `shop` has scores"}}')
 
-    assert await ran(service, *ASKS) == 2
-    assert capsys.readouterr().err == f"{service.url}: HTTP 404: no service `shop` has scores\n"
-    assert await asyncio.to_thread(main, ["compare", "--url", "http://127.0.0.1:1", *ASKS]) == 2
-    assert "no answer" in capsys.readouterr().err
+    refused, away = await compare(), await compare("--url", "http://127.0.0.1:1")
+
+    assert refused.complaints == [f"{service.url}: HTTP 404: no service `shop` has scores"]
+    away.assert_one_line("no answer")
+    assert (refused.code, away.code) == (2, 2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
+@for_each(
+    "arguments,says",
     [
         (["--service", "shop"], "give --service and --candidate, or OLD... --with NEW"),
         (["old.otlp"], "recordings are compared as OLD... --with NEW"),
@@ -130,22 +127,15 @@ async def test_a_service_that_refuses_or_is_away_is_exit_2(
         (["nowhere.otlp", "--with", "nowhere.otlp"], "nowhere.otlp: no such file or folder"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_2(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
-) -> None:
-    assert main(["compare", *arguments]) == 2
+def test_a_mistake_is_one_line_and_exit_2(run: Run, arguments: list[str], says: str) -> None:
+    done = run("compare", *arguments)
 
-    said = capsys.readouterr().err
-    assert says in said
-    assert len(said.splitlines()) == 1
+    done.assert_one_line(says)
+    assert done.code == 2
 
 
-async def test_a_table_says_both_sides_and_the_worst(
-    service: Stub, capsys: pytest.CaptureFixture[str]
-) -> None:
-    await ran(service, *ASKS)
-
-    lines = capsys.readouterr().out.splitlines()
+async def test_a_table_says_both_sides_and_the_worst(compare: Ask) -> None:
+    lines = (await compare()).out.splitlines()
     assert lines[1].split() == ["baseline", "1.4", "200", "0.90", "0.88", "to", "0.94", "8%"]
     assert lines[2].split()[:3] == ["candidate", "1.5|x", "45"]
     assert lines[3] == (
@@ -154,10 +144,8 @@ async def test_a_table_says_both_sides_and_the_worst(
     assert lines[4] == "worst: s-1"
 
 
-async def test_json_is_the_answer(service: Stub, capsys: pytest.CaptureFixture[str]) -> None:
-    await ran(service, *ASKS, "--format", "json")
-
-    assert json.loads(capsys.readouterr().out) == FOUND
+async def test_json_is_the_answer(compare: Ask) -> None:
+    assert json.loads((await compare("--format", "json")).out) == FOUND
 
 
 @pytest.mark.parametrize(
@@ -165,7 +153,7 @@ async def test_json_is_the_answer(service: Stub, capsys: pytest.CaptureFixture[s
 )
 async def test_github_gets_an_annotation_and_a_summary(
     service: Stub,
-    capsys: pytest.CaptureFixture[str],
+    compare: Ask,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     verdict: str,
@@ -174,9 +162,9 @@ async def test_github_gets_an_annotation_and_a_summary(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     service.answer = lambda _: reply(verdict=verdict)
 
-    await ran(service, *ASKS, "--format", "github")
+    out = (await compare("--format", "github")).out
 
-    assert capsys.readouterr().out.startswith(f"::{kind} title=Spanwise::{verdict}: ")
+    assert out.startswith(f"::{kind} title=Spanwise::{verdict}: ")
     summary = (tmp_path / "summary.md").read_text()
     assert f"### Spanwise: {verdict}\n" in summary
     assert "| candidate | 1.5\\|x | 45 | 0.91 | 0.85 to 0.97 | 0% |" in summary
@@ -223,21 +211,17 @@ def recorded(path: Path, version: str, *, fails: bool, sessions: int = 24, first
             trace_id=f"{number + 1:032x}",
         )
 
-    turns = [turn(number) for number in range(first, first + sessions)]
-    path.write_bytes(b"".join(struct.pack(">I", len(each)) + each for each in turns))
+    path.write_bytes(b"".join(pack_frame(turn(n)) for n in range(first, first + sessions)))
     return path
 
 
-def test_recordings_of_a_release_that_fails_are_found_worse(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_recordings_of_a_release_that_fails_are_found_worse(run: Run, tmp_path: Path) -> None:
     old = recorded(tmp_path / "old.otlp", "1.4", fails=False)
     new = recorded(tmp_path / "new.otlp", "1.5", fails=True)
     more = recorded(tmp_path / "more.otlp", "1.4", fails=False, sessions=2)
 
-    worse = main(["compare", str(old), "--with", str(new), "--format", "json"])
-    found = json.loads(capsys.readouterr().out)
-    same = main(["compare", str(old), "--with", str(old), str(more), "--format", "json"])
+    worse, found = compared(run, old, new)
+    same, alike = compared(run, old, old, more)
 
     assert (worse, found["verdict"]) == (1, "fail")
     assert (found["baseline"]["version"], found["candidate"]["version"]) == ("1.4", "1.5")
@@ -248,15 +232,13 @@ def test_recordings_of_a_release_that_fails_are_found_worse(
     assert tool["failures"] == tool["uses"]
     assert tool["failures_before"] == 0
     assert found["changed"]["evaluators"][0]["rank"] == 0.0
-    assert same == 0
-    assert json.loads(capsys.readouterr().out)["changed"]["tools"] == []
+    assert (same, alike["changed"]["tools"]) == (0, [])
 
 
 def test_recordings_are_compared_by_the_scores_of_others_that_they_hold(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    run: Run, tmp_path: Path
 ) -> None:
     """Nothing else differs; each trace has a score of its own."""
-    found: list[int] = []
     for version, value in (("1.4", 0.8), ("1.5", 0.3)):
         requests = recorded(tmp_path / f"{version}.otlp", version, fails=False)
         with_scores = b""
@@ -268,27 +250,26 @@ def test_recordings_are_compared_by_the_scores_of_others_that_they_hold(
             event.attributes.extend(key_values(fields))
             with_scores += pack_frame(made.SerializeToString())
         requests.write_bytes(with_scores)
-    old, new = (str(tmp_path / f"{version}.otlp") for version in ("1.4", "1.5"))
-    for sides in ((old, new), (new, new), (old, new)):
-        name = "tone" if len(found) < 2 else "ton"
-        asked = [sides[0], "--with", sides[1], "--evaluator", name, "--format", "json"]
-        found.append(main(["compare", *asked]))
+    old, new = (tmp_path / f"{version}.otlp" for version in ("1.4", "1.5"))
 
-    assert found == [1, 0, 2]
-    shown = capsys.readouterr()
-    worse, same = json.loads("[" + shown.out.replace("}\n{", "},{") + "]")
-    assert (worse["evaluator"], worse["verdict"], worse["rank"]) == ("tone", "fail", 0.0)
-    assert (worse["changed"]["tools"], same["verdict"]) == ([], "pass")
-    assert "whose scores are within the recordings, got `ton`" in shown.err
+    code, worse = compared(run, old, new, "--evaluator", "tone")
+    _, same = compared(run, new, new, "--evaluator", "tone")
+    unknown = run("compare", old, "--with", new, "--evaluator", "ton")
+
+    assert (code, worse["verdict"], worse["rank"]) == (1, "fail", 0.0)
+    assert (worse["evaluator"], worse["changed"]["tools"]) == ("tone", [])
+    assert same["verdict"] == "pass"
+    unknown.assert_one_line("whose scores are within the recordings, got `ton`")
+    assert unknown.code == 2
 
 
 def test_a_judge_that_is_set_decides_over_recordings_whose_free_scores_are_alike(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every tool works; the judge passes what 1.4 answered, and little of what 1.5 did."""
     old = recorded(tmp_path / "old.otlp", "1.4", fails=False)
     new = recorded(tmp_path / "new.otlp", "1.5", fails=False)
-    scored = compare.evaluate_recordings
+    scored = command.evaluate_recordings
 
     async def judged(config: Any, plan: Any, files: Any, said: Any, closed: Any) -> Any:
         def both(session: Any) -> None:
@@ -298,17 +279,16 @@ def test_a_judge_that_is_set_decides_over_recordings_whose_free_scores_are_alike
             session.signals.append(json.dumps(one).encode())
             closed(session)
 
-        free = plan_from(Config(), only=[compare.EVALUATOR])
+        free = plan_from(Config(), only=[command.EVALUATOR])
         assert "task_completion" in {each.spec.name for each in plan}
         return await scored(Config(), free, files, said, both)
 
-    monkeypatch.setattr(compare, "evaluate_recordings", judged)
-    command = ["compare", str(old), "--with", str(new), "--format", "json"]
+    monkeypatch.setattr(command, "evaluate_recordings", judged)
 
-    code = main([*command, "--set", "judge.model=openai/any", "--set", "judge.api_key=none"])
-    found = json.loads(capsys.readouterr().out)
+    judge = settings("judge.model=openai/any", "judge.api_key=none")
+    code, found = compared(run, old, new, *judge)
 
     assert (code, found["verdict"], found["decided_by"]) == (1, "fail", "task_completion")
     assert found["judged"]["used"] == 20
     monkeypatch.undo()
-    assert main(command) == 0, "without a judge the two are alike"
+    assert compared(run, old, new)[0] == 0, "without a judge the two are alike"

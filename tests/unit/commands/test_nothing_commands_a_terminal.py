@@ -20,24 +20,20 @@ from collector.base.printable import (
     one_line,
     printable,
 )
-from collector.commands import cli
 from collector.commands.aggregates import passing
 from collector.commands.doctor import print_diagnosis
 from collector.commands.inspect import trace_list
-from collector.commands.output import (
-    find_recordings,
-    note,
-    note_rejected,
-    summary_table,
-)
+from collector.commands.output import find_recordings, note, note_rejected, summary_table
 from collector.commands.signal_table import SignalTable
 from collector.doctor.diagnosis import Diagnosis, Finding, Stack
 from collector.records.signal import encode_signal
 from collector.records.traces import RunRecord
 from evaluators.dialects.content.names import clean
 from evaluators.dialects.read import read_trace
+from tests.support.command import Run
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
 from tests.support.signals import signal
+from tests.support.table import for_each
 
 BIDI_CONTROL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """Unicode's property of this name."""
@@ -111,15 +107,7 @@ def of_the_doctor(stream: io.StringIO) -> None:
     print_diagnosis(stream, Diagnosis(stacks=(stack,), stops=()))
 
 
-TABLES: list[Callable[[io.StringIO], None]] = [
-    of_signals,
-    of_the_summary,
-    of_traces,
-    of_the_doctor,
-]
-
-
-@pytest.mark.parametrize("table", TABLES)
+@for_each("table", [of_signals, of_the_summary, of_traces, of_the_doctor])
 def test_a_table_holds_none(table: Callable[[io.StringIO], None]) -> None:
     stream = io.StringIO()
 
@@ -138,7 +126,7 @@ def test_a_note_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert commanding(said) == set()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "arguments",
     [
         ["evaluate", "\x1b]0;owned\x07\u202e.otlp"],
@@ -150,15 +138,13 @@ def test_a_note_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
         ["replay", "--since", "\x1b[2J"],
     ],
 )
-def test_an_error_that_quotes_what_was_given_holds_none(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(arguments) != 0
+def test_an_error_that_quotes_what_was_given_holds_none(arguments: list[str], run: Run) -> None:
+    done = run(*arguments)
 
-    said = capsys.readouterr().err
-    assert said
-    assert commanding(said) == set()
-    said.encode()
+    assert done.code != 0
+    assert done.err
+    assert commanding(done.err) == set()
+    done.err.encode()
 
 
 def test_a_file_that_is_left_out_is_named_without_them(
@@ -225,7 +211,7 @@ def test_the_json_of_a_signal_holds_none_and_says_the_same() -> None:
     assert json.loads(value)["metadata"] == {"task" + ALL: [ALL]}
 
 
-@pytest.mark.parametrize("text", ["", "äöü 漢字 🙂 \u200d", 'a\nb\t"c"\\', "3 of 4 calls"])
+@for_each("text", ["", "äöü 漢字 🙂 \u200d", 'a\nb\t"c"\\', "3 of 4 calls"])
 def test_harmless_text_stays_as_it_is(text: str) -> None:
     assert printable(text) == text
     assert escape_json(json.dumps(text, ensure_ascii=False)) == json.dumps(text, ensure_ascii=False)

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from collector.config.plan import plan_from
 from collector.config.tree import Config
 from collector.doctor.diagnosis import (
@@ -37,6 +35,10 @@ TEXT = {
 }
 
 
+WHOLE = {**TEXT, "session.id": "s"}
+TOOL = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look_up"}
+
+
 def seen_of(*made: SpanSpec, **more: bool) -> ExaminedTrace:
     shown = display.decode([request(*made)], content=True)
     return examine(show(trace_of(*made)), shown, **more)
@@ -64,32 +66,24 @@ def test_a_trace_that_says_everything_lacks_nothing() -> None:
     assert without_tasks([seen]) == ()
 
 
-@pytest.mark.parametrize(
-    ("made", "lacks"),
+@for_each(
+    "made,lacks",
     [
         (chat({"session.id": "s"}), {"no_content", "no_tool_definitions", "no_tokens"}),
         (chat(TEXT), {"no_session"}),
         (chat({**TEXT, "session_id": "[Scrubbed due to 'session']"}), {"scrubbed"}),
-        (chat({**TEXT, "session.id": "s"}, dropped=4), {"dropped_attributes"}),
+        (chat(WHOLE, dropped=4), {"dropped_attributes"}),
         (
-            chat(
-                {
-                    **TEXT,
-                    "session.id": "s",
-                    "gen_ai.input.messages": '[{"role":"user","parts":[{"ty',
-                }
-            ),
+            chat({**WHOLE, "gen_ai.input.messages": '[{"role":"user","parts":[{"ty'}),
             {"truncated"},
         ),
         (
-            SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", **TEXT, "session.id": "s"}),
+            SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", **WHOLE}),
             {"no_version"},
         ),
-        (SpanSpec(id=1, parent=9, attributes={**CHAT, **TEXT, "session.id": "s"}), {"no_root"}),
-        (
-            SpanSpec(id=1, parent=9, flags=0x301, attributes={**CHAT, **TEXT, "session.id": "s"}),
-            {"late_root"},
-        ),
+        (chat({**WHOLE, "gen_ai.input.messages": ""}), {"no_question"}),
+        (SpanSpec(id=1, parent=9, attributes={**CHAT, **WHOLE}), {"no_root"}),
+        (SpanSpec(id=1, parent=9, flags=0x301, attributes={**CHAT, **WHOLE}), {"late_root"}),
     ],
 )
 def test_each_lack_is_seen(made: SpanSpec, lacks: set[str]) -> None:
@@ -97,23 +91,17 @@ def test_each_lack_is_seen(made: SpanSpec, lacks: set[str]) -> None:
 
 
 def test_tool_calls_without_arguments_are_a_lack_unless_the_service_hides_them() -> None:
-    tool = SpanSpec(
-        id=2,
-        parent=1,
-        attributes={"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look_up"},
-    )
-    made = (chat({**TEXT, "session.id": "s"}), tool)
+    made = (chat(WHOLE), SpanSpec(id=2, parent=1, attributes=TOOL))
 
     assert seen_of(*made).lacks == {"no_tool_arguments", "no_tool_results"}
     assert seen_of(*made, redacted=True).lacks == set()
 
 
 def test_a_tool_that_failed_is_not_missed_for_its_result() -> None:
-    arguments = {"gen_ai.tool.name": "look_up", "gen_ai.tool.call.arguments": '{"a": 1}'}
-    attributes = {"gen_ai.operation.name": "execute_tool", **arguments}
+    attributes = {**TOOL, "gen_ai.tool.call.arguments": '{"a": 1}'}
     failed = SpanSpec(id=2, parent=1, attributes=attributes, status=2, message="no answer")
 
-    assert seen_of(chat({**TEXT, "session.id": "s"}), failed).lacks == set()
+    assert seen_of(chat(WHOLE), failed).lacks == set()
 
 
 def test_content_that_came_as_log_records_is_distinguished_from_content_that_never_came() -> None:
@@ -135,25 +123,18 @@ def test_content_that_came_as_log_records_is_distinguished_from_content_that_nev
 
 
 def test_a_trace_that_is_no_turn_lacks_nothing() -> None:
-    created = SpanSpec(
-        id=1, name="create_agent a", attributes={"gen_ai.operation.name": "create_agent"}
-    )
+    created = {"gen_ai.operation.name": "create_agent"}
 
-    seen = seen_of(created)
+    seen = seen_of(SpanSpec(id=1, name="create_agent a", attributes=created))
 
     assert (seen.is_turn, seen.lacks) == (False, frozenset())
     assert diagnosed(seen).stacks[0].findings == ()
 
 
 def test_spans_of_a_library_that_no_dialect_knows_are_said_to_be_unread() -> None:
-    made = SpanSpec(
-        id=1,
-        name="run",
-        scope="tracer_of_agents",
-        attributes={"entity.1.type": "agent.custom", "said": "a\nb" * 99},
-    )
+    said = {"entity.1.type": "agent.custom", "said": "a\nb" * 99}
 
-    seen = seen_of(made)
+    seen = seen_of(SpanSpec(id=1, name="run", scope="tracer_of_agents", attributes=said))
     (stack,) = diagnosed(seen).stacks
 
     assert (seen.is_turn, seen.lacks, seen.unread) == (False, {"not_read"}, ("tracer_of_agents",))
@@ -168,15 +149,15 @@ def test_an_unread_library_is_named_instead_of_its_content_where_all_scopes_are_
 
     alone = seen_of(chat(bare, scope="shop.llm"), unread)
     beside = seen_of(chat(bare, scope="another"), unread)
-    told = seen_of(chat({**TEXT, "session.id": "s"}, scope="shop.llm"), unread)
+    told = seen_of(chat(WHOLE, scope="shop.llm"), unread)
 
     assert alone.lacks == {"not_read", "no_tool_definitions"}
     assert beside.lacks == {"not_read", "no_content", "no_tool_definitions"}
     assert told.lacks == set()
 
 
-@pytest.mark.parametrize(
-    ("scope", "attributes"),
+@for_each(
+    "scope,attributes",
     [
         ("opentelemetry.instrumentation.fastapi", {"http.user_agent": "x", "user-agent": "y"}),
         ("opentelemetry.instrumentation.httpx", {"url.path": "/v1/chat/completions"}),
@@ -189,7 +170,7 @@ def test_spans_of_anything_else_are_not_missed(scope: str, attributes: dict[str,
 
 
 def test_stacks_are_distinguished_by_service_and_dialects_and_counted() -> None:
-    whole, bare = seen_of(chat({**TEXT, "session.id": "s"})), seen_of(chat(TEXT))
+    whole, bare = seen_of(chat(WHOLE)), seen_of(chat(TEXT))
 
     (stack,) = diagnosed(whole, bare, bare).stacks
 
@@ -198,11 +179,11 @@ def test_stacks_are_distinguished_by_service_and_dialects_and_counted() -> None:
 
 
 def test_the_configuration_stops_what_needs_a_judge_expectations_or_an_embedder() -> None:
-    registry = Registry.discover()
+    def why(**config: Any) -> dict[tuple[str, str], str]:
+        found = stops(Registry.discover(), Config.model_validate(config))
+        return {(each.evaluator, each.method): each.why for each in found}
 
-    found = {(s.evaluator, s.method): s.why for s in stops(registry, Config())}
-    without = Config.model_validate({"embedder": {"kind": "none"}, "judge": {"model": "m"}})
-    other = {(s.evaluator, s.method): s.why for s in stops(registry, without)}
+    found, other = why(), why(embedder={"kind": "none"}, judge={"model": "m"})
 
     assert found["task_completion", "llm_judge"] == "no_judge"
     assert found["exact_match", "deterministic"] == "no_expectations"
@@ -227,11 +208,10 @@ def test_traces_without_a_task_say_what_names_one() -> None:
 
 @for_each("lack", LACKS)
 def test_every_lack_has_advice_for_any_stack(lack: Lack) -> None:
-    if lack == "scrubbed":
-        assert advise(lack, scopes=["logfire 5.2.0"], dialects=["logfire"])
-        return
+    scrubs = (["logfire 5.2.0"], ["logfire"])
+    scopes, dialects = scrubs if lack == "scrubbed" else (["my.agent"], [])
 
-    assert advise(lack, scopes=["my.agent"], dialects=[])
+    assert advise(lack, scopes=scopes, dialects=dialects)
 
 
 def test_a_stacks_own_advice_comes_instead_of_the_general_one() -> None:
@@ -240,8 +220,8 @@ def test_a_stacks_own_advice_comes_instead_of_the_general_one() -> None:
     assert [a.setting for a in own] == ['with propagate_attributes(session_id="..."):']
 
 
-@pytest.mark.parametrize(
-    ("sdk", "words"),
+@for_each(
+    "sdk,words",
     [
         ("java 1.57.0", "Span.current().setAttribute("),
         ("nodejs 2.2.0", "span.setAttribute("),
@@ -256,12 +236,6 @@ def test_the_general_advice_speaks_the_language_of_the_sdk(sdk: str, words: str)
 
 def test_every_advice_names_its_source_and_mends_something() -> None:
     assert all(a.source and a.lacks and a.setting for a in all_advice())
-
-
-def test_an_answer_without_its_question_lacks_the_question() -> None:
-    answer_alone = {key: value for key, value in TEXT.items() if key != "gen_ai.input.messages"}
-
-    assert seen_of(chat({**answer_alone, "session.id": "s"})).lacks == {"no_question"}
 
 
 def test_what_agents_in_logs_leave_out_is_supplied_by_a_switch_that_says_what_it_gives_away() -> (

@@ -6,16 +6,26 @@ from typing import Any
 
 import pytest
 
-from collector.commands import cli
+from collector.base.frames import pack_frame
 from collector.config.tree import Config
 from collector.doctor.sources import seen_by_service, traces_in_recordings
 from collector.otlp import display
 from collector.service import recordings
 from evaluators.dialects.show import show
+from tests.support.command import Run
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request, trace_of
+from tests.support.recordings import record_tools
+from tests.support.table import for_each
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
+JSON = ("--format", "json")
 CHAT = SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"})
+
+
+def recorded(folder: Path, made: SpanSpec) -> Path:
+    file = folder / "made.otlp"
+    file.write_bytes(pack_frame(request(made)))
+    return file
 
 
 class FakeApi:
@@ -64,26 +74,24 @@ def test_no_more_traces_are_asked_for_than_wanted() -> None:
 
 
 def test_an_evaluator_that_the_service_switched_off_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     def fake(_: object) -> FakeApi:
         return FakeApi()
 
     monkeypatch.setattr("collector.commands.doctor.AdminApi", fake)
 
-    assert cli.main(["doctor"]) == 0
-    said = capsys.readouterr().out
+    said = run("doctor").out
+
     assert "mine/dies: switched off for ten minutes after three deaths or time-outs\n" in said
     assert "mine/works" not in said
     assert "tone of planner (shop): 2 scores\n      sent by strands_evals\n" in said
     assert "      values from 1 to 4.5\n      set evaluations.scales\n" in said
-
-    assert cli.main(["doctor", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["switched_off"] == ["mine/dies"]
+    assert json.loads(run("doctor", *JSON).out)["switched_off"] == ["mine/dies"]
 
 
-@pytest.mark.parametrize(
-    ("stack", "lack", "setting"),
+@for_each(
+    "stack,lack,setting",
     [
         ("google_adk", "no_content", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="),
         ("logfire_openai", "scrubbed", "logfire.configure(scrubbing=False)"),
@@ -94,35 +102,22 @@ def test_an_evaluator_that_the_service_switched_off_is_named(
     ],
 )
 def test_real_stacks_get_the_setting_of_their_own(
-    stack: str, lack: str, setting: str, capsys: pytest.CaptureFixture[str]
+    stack: str, lack: str, setting: str, run: Run
 ) -> None:
-    code = cli.main(["doctor", str(CAPTURES / stack), "--format", "json"])
+    found = json.loads(run("doctor", CAPTURES / stack, *JSON).out)
 
-    found = json.loads(capsys.readouterr().out)
-    advice = [
-        each["setting"]
-        for one in found["stacks"]
-        for finding in one["findings"]
-        if finding["lack"] == lack
-        for each in finding["advice"]
-    ]
-    assert code == 0
-    assert any(setting in each for each in advice), found["stacks"]
+    findings = [each for one in found["stacks"] for each in one["findings"]]
+    advice = [each for finding in findings if finding["lack"] == lack for each in finding["advice"]]
+    assert any(setting in each["setting"] for each in advice), found["stacks"]
 
 
 def test_a_recording_that_no_dialect_reads_says_whose_spans_are_not_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, run: Run
 ) -> None:
-    kind = {"key": "its.kind", "value": {"stringValue": "agent"}}
-    span = {"traceId": TRACE_ID, "spanId": "01" * 8, "name": "run", "attributes": [kind]}
-    span |= {"startTimeUnixNano": "1790000000100000000", "endTimeUnixNano": "1790000000200000000"}
-    scoped = {"scope": {"name": "apptrace"}, "spans": [span]}
-    recording = tmp_path / "unread.jsonl"
-    recording.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [scoped]}]}))
+    unread = SpanSpec(id=1, scope="apptrace", attributes={"its.kind": "agent"})
 
-    cli.main(["doctor", str(recording)])
+    said = run("doctor", recorded(tmp_path, unread)).out
 
-    said = capsys.readouterr().out
     assert "not_read: spans of apptrace are not read: 1 of 1 trace" in said
     assert "no content" not in said
 
@@ -136,24 +131,19 @@ def test_recordings_tell_scopes_with_versions_and_sdks() -> None:
     assert {sdk for each in seen for sdk in each.sdks} == {"python 1.45.2"}
 
 
-def test_the_table_never_folds_a_setting(capsys: pytest.CaptureFixture[str]) -> None:
-    cli.main(["doctor", str(CAPTURES / "google_adk")])
-
-    assert (
+def test_the_table_never_folds_a_setting(run: Run) -> None:
+    setting = (
         "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental"
         " OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT\n"
-        in capsys.readouterr().out
     )
+    assert setting in run("doctor", CAPTURES / "google_adk").out
 
 
-def test_each_switch_stands_with_its_price_and_what_no_switch_exports_says_so(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_each_switch_stands_with_its_price_and_what_no_switch_exports_says_so(run: Run) -> None:
     """Of an agent that speaks in logs and exports no text."""
     logs = CAPTURES.with_name("captures_logs") / "claude_code_http_plain" / "retry.logs.otlp"
-    cli.main(["doctor", str(logs)])
+    said = run("doctor", logs).out
 
-    said = capsys.readouterr().out
     assert "      OTEL_LOG_USER_PROMPTS=1\n      (exports what people type" in said
     assert "      OTEL_LOG_TOOL_DETAILS=1\n      (exports commands" in said
     assert "OTEL_LOG_TOOL_CONTENT=1\n      (results stand in the beta spans alone" in said
@@ -161,58 +151,33 @@ def test_each_switch_stands_with_its_price_and_what_no_switch_exports_says_so(
     assert "(no setting)" not in said
 
 
-def test_without_a_service_and_without_a_path_it_says_so_in_one_line(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    code = cli.main(["doctor", "--set", "admin.port=1"])
+def test_without_a_service_and_without_a_path_it_says_so_in_one_line(run: Run) -> None:
+    done = run("doctor", "--set", "admin.port=1")
 
-    said = capsys.readouterr()
-    assert (code, said.out) == (1, "")
-    assert said.err.startswith("http://127.0.0.1:1: no running Spanwise answers")
-    assert len(said.err.splitlines()) == 1
+    done.assert_one_line("http://127.0.0.1:1: no running Spanwise answers")
+    assert (done.code, done.out) == (1, "")
 
 
 def test_a_version_on_the_agents_spans_is_a_version(tmp_path: Path) -> None:
-    """It was taken away with the attributes that nobody looked at."""
-    path = tmp_path / "versioned.otlp"
+    """It was taken away with the attributes that are not looked at."""
     attributes = {**CHAT.attributes, "gen_ai.agent.version": "1.4"}
-    sent = request(SpanSpec(id=1, attributes=attributes))
-    path.write_bytes(len(sent).to_bytes(4, "big") + sent)
+    file = recorded(tmp_path, SpanSpec(id=1, attributes=attributes))
 
-    (trace,) = traces_in_recordings(Config(), recordings.find([path]))
+    (trace,) = traces_in_recordings(Config(), recordings.find([file]))
 
     assert "no_version" not in trace.lacks
 
 
-def test_for_recordings_of_before_and_after_it_says_what_changed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def recorded(name: str, first: int, *, fails: bool) -> str:
-        tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find_order"}
-        if not fails:
-            tool["gen_ai.tool.call.result"] = "found"
-        path = tmp_path / name
-        with path.open("wb") as file:
-            for number in range(first, first + 25):
-                root = {"gen_ai.operation.name": "invoke_agent", "session.id": f"s-{number}"}
-                sent = request(
-                    SpanSpec(id=1, attributes=root),
-                    SpanSpec(id=2, parent=1, attributes=tool, status=2 if fails else 0),
-                    trace_id=f"{number + 1:032x}",
-                )
-                file.write(len(sent).to_bytes(4, "big") + sent)
-        return str(path)
+def test_for_recordings_of_before_and_after_it_says_what_changed(tmp_path: Path, run: Run) -> None:
+    old = record_tools(tmp_path / "old.otlp", [{"find_order": False}] * 25)
+    new = record_tools(tmp_path / "new.otlp", [{"find_order": True}] * 25, first=50)
 
-    old, new = (recorded("old.otlp", 0, fails=False), recorded("new.otlp", 50, fails=True))
-
-    assert cli.main(["doctor", old, "--with", new]) == 0
-    said = capsys.readouterr().out
+    said = run("doctor", old, "--with", new).out
     assert "what changed:" in said
     assert "find_order fails: 25 of 25 sessions that used it, 0 of 25 before" in said
-    assert cli.main(["doctor", old, "--with", old]) == 0
-    assert "nothing clearly did" in capsys.readouterr().out
-    assert cli.main(["doctor", "--with", new]) == 2
-    assert "OLD... --with NEW" in capsys.readouterr().err
-    assert cli.main(["doctor", old, "--with", new, "--format", "json"]) == 0
-    (tool,) = json.loads(capsys.readouterr().out)["changed"]["tools"]
+    assert "nothing clearly did" in run("doctor", old, "--with", old).out
+    alone = run("doctor", "--with", new)
+    alone.assert_one_line("OLD... --with NEW")
+    assert alone.code == 2
+    (tool,) = json.loads(run("doctor", old, "--with", new, *JSON).out)["changed"]["tools"]
     assert tool["tool"] == "find_order"

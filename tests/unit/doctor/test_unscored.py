@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from collector.commands import cli
 from collector.doctor.diagnosis import ExaminedTrace
 from collector.doctor.unscored import (
     SessionSeen,
@@ -17,6 +16,7 @@ from collector.doctor.unscored import (
     unscored,
 )
 from evaluators.dialects.dialect import Lack
+from tests.support.command import Run
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
 SEEN = ExaminedTrace(
@@ -88,17 +88,12 @@ def test_sessions_without_a_score_are_counted_by_service() -> None:
 
 def test_the_newest_error_of_the_judge_is_shown() -> None:
     def verdict(time: str, error: dict[str, str] | None, method: str = "llm_judge") -> Any:
-        return {
-            "method": method,
-            "outcome": "failed" if error else "scored",
-            "error": error,
-            "time": time,
-        }
+        outcome = "failed" if error else "scored"
+        return {"method": method, "outcome": outcome, "error": error, "time": time}
 
     old, new = ({"type": kind, "message": "no"} for kind in ("timeout", "provider_error"))
-    found = failing_judge(
-        [verdict("2", new), verdict("1", old), verdict("3", None), verdict("4", old, "custom")]
-    )
+    said = [verdict("2", new), verdict("1", old), verdict("3", None), verdict("4", old, "custom")]
+    found = failing_judge(said)
 
     assert found is not None
     assert (found.failed, found.verdicts, found.type) == (2, 3, "provider_error")
@@ -106,13 +101,11 @@ def test_the_newest_error_of_the_judge_is_shown() -> None:
 
 
 def test_the_command_says_that_recordings_without_content_get_no_score_and_what_to_set(
-    capsys: pytest.CaptureFixture[str],
+    run: Run,
 ) -> None:
-    folder = str(CAPTURES / "openai_v2")
-    cli.main(["doctor", folder, "--format", "json"])
-    found = json.loads(capsys.readouterr().out)
-    cli.main(["doctor", folder])
-    said = capsys.readouterr().out
+    folder = CAPTURES / "openai_v2"
+    found = json.loads(run("doctor", folder, "--format", "json").out)
+    said = run("doctor", folder).out
 
     assert [(each["sessions"], each["of"]) for each in found["unscored"]] == [(2, 2)]
     assert "low_coverage" in said
