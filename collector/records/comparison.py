@@ -2,19 +2,21 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from collector.records.second_opinion import STRICT
 from collector.records.standing import WORST, Fault
 from collector.records.what_changed import ToolCounts, failing_more
 from collector.records.windows import VersionLooksRecord, WindowEntry
 from evaluators.counts import amount
 from evaluators.formulas.distribution import bounds
 from evaluators.formulas.fault_watch import Cause
-from evaluators.formulas.release_verdict import MARGIN, Look, release_verdict
+from evaluators.formulas.release_verdict import LOOKS, MARGIN, Look, Z, release_verdict
 
 EVALUATOR = "agent_reliability"  # compared unless another one is named
 NEWEST = 3  # failed sessions of a fault that say whose it is
+STRICT = NormalDist().inv_cdf(1 - 0.012 / len(LOOKS)) / Z
+"""How much further than the bound of the free scores that of the judge lies, by which a release fails for it alone."""
 
 
 class ScoredSession(NamedTuple):
@@ -109,8 +111,8 @@ def comparison(
 def with_judged(found: dict[str, Any], judged: Mapping[str, Any]) -> dict[str, Any]:
     """The verdict of the free scores with that of the judge beside it: the judge decides where these do not.
 
-    Where it sees a loss, the release fails whatever they say, by the stricter bound of a second opinion: two tests
-    must not raise twice as many false alarms.
+    Where it sees a loss, the release fails whatever they say, by a stricter bound: two tests must not raise twice as
+    many false alarms.
     """
     names = ("evaluator", "verdict", "rank", "rank_lower", "rank_upper")
     shown = {name: judged[name] for name in names} | {"used": judged["candidate"]["used"]}

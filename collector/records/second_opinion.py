@@ -1,77 +1,16 @@
 """What a judge says of a drop that other scores have raised: how it is stored, and how it is shown."""
 
-import math
 from collections.abc import Iterable
-from statistics import NormalDist
-from typing import Literal, TypeAlias
 
 import msgspec
 
 from evaluators.formulas.people_agreement import cohens_kappa
-from evaluators.formulas.release_verdict import LOOKS, MARGIN, MIN_BASELINE, Look, Z
+from evaluators.formulas.release_verdict import MIN_BASELINE, Look
+from evaluators.formulas.second_opinion import Verdict, verdict_of
 from evaluators.plan import Plan, is_third_party
 
-Verdict: TypeAlias = Literal["confirmed", "not_confirmed", "undecided"]
 VALUES = {"confirmed": 1, "not_confirmed": 0, "undecided": -1}
 """`spanwise_drop_second_opinion`."""
-
-
-STRICT = NormalDist().inv_cdf(1 - 0.012 / len(LOOKS)) / Z
-"""How much further than that of a release the bound lies by which a loss is confirmed.
-
-It wakes somebody, so that at most 2 % of the drops in which nothing is lost may be confirmed. Bounds of .012 confirm .5
-to 1.7 %: over 20 sessions their errors are estimated, and too small (docs/evidence.md).
-"""
-
-
-SHOWS = 0.4
-"""Of the fall of the scores' mean rank, what the judge must rule out before it says that nothing is lost.
-
-The worst of the published judges shows a third of it when the loss is real (docs/evidence.md).
-"""
-TO_CONFIRM, TO_CLEAR = 0.05, 0.5
-"""Chances of either verdict after 160 sessions, below both of which no more are asked about.
-
-A page is worth a chance of one in twenty, silence one in two. Where nothing is lost, 58 to 73 sessions are asked about
-then instead of 126 to 145; at most 3 of 100 losses are confirmed no longer (docs/evidence.md).
-"""
-
-
-def verdict_of(looks: Iterable[Look], fall: float | None) -> Verdict:
-    """The verdict of the first look that decides; `release_verdict` says what a look is.
-
-    `fall`: of the mean rank of the scores that dropped; None: the drop does not stand, and nothing can be ruled out.
-    """
-    for each in looks:
-        if each.rank + STRICT * (each.upper - each.rank) < 0.5:
-            return "confirmed"
-        if each.lower > _least(fall):
-            return "not_confirmed"
-    return "undecided"
-
-
-def is_worth_more(look: Look, before: int, fall: float | None) -> bool:
-    """Whether the last look may decide, if the judge's scores go on as they were up to this one.
-
-    `before`: scores from before the drop, on which the look's bounds rest, too.
-    """
-    last = LOOKS[-1]
-    error = max(look.upper - look.rank, look.rank - look.lower) / Z  # a bound ends at 0 and 1
-    variance = error**2 / (1 / look.sessions + 1 / before)  # of one session
-    spread = math.sqrt(variance * (1 / look.sessions - 1 / last))
-    if not spread:
-        return False
-    ahead = NormalDist(look.rank, spread)
-    bound = Z * math.sqrt(variance * (1 / last + 1 / before))
-    return (
-        ahead.cdf(0.5 - STRICT * bound) >= TO_CONFIRM
-        or 1 - ahead.cdf(_least(fall) + bound) >= TO_CLEAR
-    )
-
-
-def _least(fall: float | None) -> float:
-    """The rank above which nothing is lost."""
-    return 1.0 if fall is None else 0.5 - min(MARGIN, SHOWS * fall)
 
 
 class JudgedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -105,20 +44,11 @@ class AskedOpinion(msgspec.Struct, kw_only=True, omit_defaults=True):
     after: float | None = None  # mean of the sessions at the newest look
     unanswered: int = 0  # sessions that were due and have no score
     budget: int = 0  # of these, for want of budget
-    fall: float | None = None  # what the drop showed when it first stood; None: it has not
+    stands: bool = False  # the drop; while it is only near, no loss that is not seen hushes it
 
     @property
     def verdict(self) -> Verdict:
-        return verdict_of(self.looks, self.fall)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it is undecided, and asking about more sessions would hardly change that."""
-        return (
-            self.verdict == "undecided"
-            and bool(self.looks)
-            and not is_worth_more(self.looks[-1], len(self.before), self.fall)
-        )
+        return verdict_of(self.looks)
 
 
 class MoreState(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -149,7 +79,6 @@ class SecondOpinion(msgspec.Struct, frozen=True, kw_only=True):
     budget: int = 0
     samples_before: int = 0
     contradicts: bool = False  # the judge does not agree with itself
-    is_over: bool = False  # more sessions are not worth asking about
 
     @property
     def words(self) -> str:
@@ -165,8 +94,6 @@ class SecondOpinion(msgspec.Struct, frozen=True, kw_only=True):
                 "the judge has no opinion: it had judged"
                 f" {self.samples_before} sessions before, {MIN_BASELINE} are needed"
             )
-        if self.is_over:
-            return f"the judge cannot tell: undecided after {self.sessions} sessions, more would hardly decide"
         done = f"undecided after {self.sessions}" if self.sessions else "no verdict yet"
         text = f"the judge is asked: {self.judged} of {self.wanted} sessions judged, {done}"
         if self.unanswered:

@@ -36,7 +36,8 @@ from collector.records.standing import AgentLabels
 from collector.records.windows import WindowEntry
 from collector.watch.settling import digest_of
 from collector.watch.windows.seen import Seen
-from evaluators.formulas.release_verdict import LOOKS, MIN_BASELINE, looks_of
+from evaluators.formulas.release_verdict import LOOKS, MIN_BASELINE
+from evaluators.formulas.second_opinion import opinion_looks
 
 JUDGED = 400
 """Judged sessions of an agent that are remembered: 160 since a question, and more than that before it."""
@@ -56,7 +57,6 @@ class NearAlarm(NamedTuple):
     progress: float
     entered: int  # scores so far
     since: float | None  # log time at which the drop began; None: there is none
-    fall: float = 0.0  # of the mean rank since then
 
 
 class SecondOpinions:
@@ -186,7 +186,6 @@ class SecondOpinions:
                 budget=asked.budget,
                 samples_before=len(asked.before),
                 contradicts=contradicts(sessions),
-                is_over=asked.is_over and judged + asked.unanswered >= asked.wanted,
             )
         return found
 
@@ -254,17 +253,16 @@ class _Asking:
     def about_drop(self, alarms: Sequence[NearAlarm], drop: int, settled_by: float) -> None:
         """`drop`: sessions that are asked for; 0: none. `settled_by`: log time up to which scores have settled."""
         since = self._drop_since(alarms)
-        # Of several drops, the one that is hardest to tell from none.
-        fall = min((each.fall for each in alarms if each.since is not None), default=None)
-        if (asked := self.state.opinion) and asked.fall is None:
-            was_over, asked.fall = asked.is_over and self._missing(asked) <= 0, fall
-            if fall is not None and (was_over or asked.verdict == "not_confirmed"):
+        stands = any(each.since is not None for each in alarms)
+        if (asked := self.state.opinion) and stands and not asked.stands:
+            asked.stands = True
+            if asked.verdict == "not_confirmed":
                 self._stop(asked)  # it says nothing of what has come since the drop stands
         if since is None:
             if asked := self.state.opinion:
                 self._stop(asked)
         elif (asked := self.state.opinion) is None:
-            self._begin(since, drop, fall)
+            self._begin(since, drop, stands=stands)
         elif asked.verdict == "undecided":
             self._go_on(asked, drop, settled_by)
 
@@ -283,13 +281,13 @@ class _Asking:
         ]
         return min(drops or lasting, default=None)
 
-    def _begin(self, since: float, drop: int, fall: float | None) -> None:
+    def _begin(self, since: float, drop: int, *, stands: bool) -> None:
         before = tuple(sorted(each.score for each in self.judged if each.time < since))
         is_able = len(before) >= MIN_BASELINE and not contradicts(self.judged)
         if wanted := self._allowed(drop) if is_able else 0:
             self._request(wanted)
         self.state.opinion = AskedOpinion(
-            asked=self.now, before=before, wanted=wanted, requested=self.now, fall=fall
+            asked=self.now, before=before, wanted=wanted, requested=self.now, stands=stands
         )
 
     def _go_on(self, asked: AskedOpinion, drop: int, settled_by: float) -> None:
@@ -298,7 +296,7 @@ class _Asking:
             asked.wanted -= max(0, self._missing(asked))
             return
         settled = [each.score for each in self._answers(asked) if each.time <= settled_by]
-        looks = looks_of(settled, asked.before, taken=asked.looks)
+        looks = opinion_looks(settled, asked.before, taken=asked.looks)
         if len(looks) > len(asked.looks):
             asked.looks = looks
             asked.after = fmean(settled[: looks[-1].sessions])
@@ -306,8 +304,7 @@ class _Asking:
         if asked.verdict != "undecided":
             self._give_back(asked)
         elif drop and len(settled) + asked.unanswered >= asked.wanted:
-            most = 0 if asked.is_over else min(asked.wanted, MOST - asked.wanted)
-            if further := self._allowed(most):
+            if further := self._allowed(min(asked.wanted, MOST - asked.wanted)):
                 asked.wanted += further
                 asked.requested = self.now
                 self._request(further + missing)

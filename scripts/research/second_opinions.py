@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collector.config.tree import JudgeMore
-from collector.records.second_opinion import Verdict, is_worth_more, verdict_of
 from collector.records.signal import rfc3339
 from collector.records.signal_batch import SignalHeader, SubjectHeader
 from collector.records.windows import WindowEntry
@@ -30,7 +29,8 @@ from collector.watch.second_opinions import NearAlarm, SecondOpinions
 from collector.watch.windows.seen import Seen
 from collector.watch.windows.window import Window
 from evaluators.formulas.release_verdict import LOOKS, Look, Z
-from scripts.research.drops import USUAL, WELL_SORTED, Agent, futures, kinds, steady
+from evaluators.formulas.second_opinion import CONFIRMS, Verdict, verdict_of
+from scripts.research.drops import USUAL
 
 NORMAL = NormalDist()
 STREAMS = 2_000  # of a cell: a share of 2 % is known to .3
@@ -38,6 +38,8 @@ AUROC = (0.62, 0.69, 0.93)
 """How well published verdicts of a judge sort failed sessions from good ones, by domain."""
 BEFORE = (100, 240)
 """Judged sessions before the drop: of two days and of a week at 960 sessions a day, a sample of .05."""
+SMALL, LARGE = 0.5, 0.8
+"""What fails since a drop."""
 DAY = 86_400.0  # seconds
 AGENT = ("bot", "planner")
 
@@ -78,31 +80,8 @@ class Opinion(NamedTuple):
     sessions: int  # at the look that decided, or at the last one
 
 
-@cache
-def pasts(name: str) -> list[Agent]:
-    """Agents whose scores are of that kind."""
-    return steady(kinds()[name], 960, days=8, count=2)
-
-
-@cache
-def falls(then: float) -> tuple[float, ...]:
-    """Of drops to that share, as they are noticed: how far the mean rank of `work_baseline` has fallen."""
-    found: list[float] = []
-    for name in (WELL_SORTED, "airline, work_baseline"):
-        for each in futures(pasts(name), 30):
-            each.after(lambda past=each.past: past.worse is not None, then, "2")
-            if each.past.worse is not None:
-                found.append(0.5 - each.past.worse.mean_rank)
-    return tuple(found)
-
-
-FIRST = 40  # sessions that are asked for before it is known whether more are worth it
-SMALL, LARGE = 0.5, 0.8
-"""What fails since a drop; a fall as of the smaller is also what chance raises."""
-
-
 def looks(earlier: Scores, later: Scores) -> list[list[Look]]:
-    """Of each stream, what `release_verdict.looks_of` finds; all streams at once are a hundred times as fast."""
+    """Of each stream, what `opinion_looks` finds; all streams at once are a hundred times as fast."""
     by_look = [_bounds(later[:, :sessions], earlier) for sessions in LOOKS]
     return [
         [Look(sessions, *bounds) for sessions, bounds in zip(LOOKS, each, strict=True)]
@@ -110,48 +89,48 @@ def looks(earlier: Scores, later: Scores) -> list[list[Look]]:
     ]
 
 
-def _bounds(candidate: Scores, baseline: Scores) -> Iterator[tuple[float, float, float]]:
-    """Of each stream the rank and its bounds; see `release_verdict.rank_of`."""
-    above = np.take_along_axis(_shares_below(baseline), candidate, 1)
-    below = 1 - np.take_along_axis(_shares_below(candidate), baseline, 1)
+def _bounds(since: Scores, before: Scores) -> Iterator[tuple[float, float, float]]:
+    """Of each stream the rank and its bounds."""
+    above = np.take_along_axis(_shares_below(before), since, 1)
+    below = 1 - np.take_along_axis(_shares_below(since), before, 1)
     rank = above.mean(1)
     error = np.sqrt(sum(each.var(1, ddof=1) / each.shape[1] for each in (above, below)))
-    lower, upper = np.maximum(0.0, rank - Z * error), np.minimum(1.0, rank + Z * error)
+    sizes = since.shape[1], before.shape[1]
+    count = sum(sizes)
+    ties = np.array([(each**3 - each).sum() for each in _counts(np.hstack((before, since)))])
+    alike = np.sqrt((count + 1 - ties / (count * (count - 1))) / (12 * math.prod(sizes)))
+    lower = np.maximum(0.0, rank - Z * error)
+    upper = np.minimum(1.0, rank + CONFIRMS[sizes[0]] * alike)
     return zip(rank.tolist(), lower.tolist(), upper.tolist(), strict=True)
+
+
+def _counts(scores: Scores) -> Scores:
+    """Of each stream, how many sessions have each score."""
+    return np.array([np.bincount(each, minlength=101) for each in scores])
 
 
 def _shares_below(scores: Scores) -> NDArray[np.float64]:
     """Of each stream, by score: the share of scores that are lower, those that are equal count half."""
-    counts = np.zeros((len(scores), 101), int)
-    for row, each in zip(counts, scores, strict=True):
-        row[:] = np.bincount(each, minlength=101)
+    counts = _counts(scores)
     return (counts.cumsum(1) - counts / 2) / scores.shape[1]
 
 
-def opinion(looks: Sequence[Look], before: int, fall: float) -> Opinion:
-    """About a drop of that fall, by the service's own rules; `before`: judged sessions from before it."""
+def opinions_of(earlier: Scores, later: Scores) -> list[Opinion]:
+    """Of each stream, by the service's own rule."""
+    return [next(_opinions(each)) for each in looks(earlier, later)]
+
+
+def _opinions(looks: Sequence[Look]) -> Iterator[Opinion]:
     for each in looks:
-        found = verdict_of([each], fall)
-        is_over = each.sessions >= FIRST and not is_worth_more(each, before, fall)
-        if found != "undecided" or is_over:
-            return Opinion(found, each.sessions)
-    return Opinion("undecided", LOOKS[-1])
+        if (found := verdict_of([each])) != "undecided":
+            yield Opinion(found, each.sessions)
+    yield Opinion("undecided", LOOKS[-1])
 
 
-def opinions_of(
-    rng: np.random.Generator, earlier: Scores, later: Scores, shown: float
-) -> list[Opinion]:
-    """Of each stream, about a drop whose fall is one of those to the share `shown`."""
-    some = rng.choice(falls(shown), len(later)).tolist()
-    return [
-        opinion(each, earlier.shape[1], fall)
-        for each, fall in zip(looks(earlier, later), some, strict=True)
-    ]
-
-
+@cache
 def opinions(
     make: Callable[[float], Judge], auroc: float, before: int, then: float
-) -> list[Opinion]:
+) -> Sequence[Opinion]:
     """About drops since which a share `then` of the sessions fails."""
     rng = seeded(f"{make.__name__} {auroc} {before} {then}")
     judge = make(auroc)
@@ -159,7 +138,7 @@ def opinions(
         judge(rng, rng.random((STREAMS, count)) < failing)
         for count, failing in ((before, USUAL), (LOOKS[-1], then))
     )
-    return opinions_of(rng, earlier, later, LARGE if then == LARGE else SMALL)
+    return opinions_of(earlier, later)
 
 
 def share(found: Sequence[Opinion], verdict: Verdict, within: int = LOOKS[-1]) -> float:
@@ -172,24 +151,17 @@ def table() -> Iterator[str]:
         " 20 -> 25 %: confirmed, not | nothing: confirmed, not | sessions (80, 50, 20 %) |"
     )
     yield "|---|---|---|---|---|---|---|---|"
-    for kind, make in JUDGES.items():
-        for auroc in AUROC:
-            for before in BEFORE:
-                large, half, mix, none = (
-                    opinions(make, auroc, before, then) for then in (0.8, 0.5, 0.25, USUAL)
-                )
-                sessions = ", ".join(
-                    f"{fmean(each.sessions for each in found):.0f}" for found in (large, half, none)
-                )
-                yield (
-                    f"| {kind} | {auroc} | {before} |"
-                    f" {share(large, 'confirmed', 40):.1%}, {_both(large)} |"
-                    f" {_both(half)} | {_both(mix)} | {_both(none)} | {sessions} |"
-                )
-
-
-def _both(found: Sequence[Opinion]) -> str:
-    return f"{share(found, 'confirmed'):.1%}, {share(found, 'not_confirmed'):.1%}"
+    for (kind, make), auroc, before in product(JUDGES.items(), AUROC, BEFORE):
+        found = [opinions(make, auroc, before, then) for then in (LARGE, SMALL, 0.25, USUAL)]
+        large, half, mix, none = (
+            ", ".join(f"{share(each, verdict):.1%}" for verdict in ("confirmed", "not_confirmed"))
+            for each in found
+        )
+        sessions = (f"{fmean(each.sessions for each in found[at]):.0f}" for at in (0, 1, 3))
+        yield (
+            f"| {kind} | {auroc} | {before} | {share(found[0], 'confirmed', 40):.1%}, {large} |"
+            f" {half} | {mix} | {none} | {', '.join(sessions)} |"
+        )
 
 
 def best(auroc: float, sessions: int, *, usual: float, then: float, false: float) -> float:
@@ -198,27 +170,64 @@ def best(auroc: float, sessions: int, *, usual: float, then: float, false: float
     One look, a judge that passes or fails, and both of its shares are known. Where the share is `usual`, it is wrong in
     a share `false`.
     """
-    fails = [share * auroc + (1 - share) * (1 - auroc) for share in (usual, then)]
+    none, some = (binomial(sessions, _failed(auroc, share)) for share in (usual, then))
+    return _power(none, some, false) if then > usual else _power(none[::-1], some[::-1], false)
+
+
+def best_beside(auroc: float, sessions: int, before: int, *, then: float, false: float) -> float:
+    """The same where only `before` sessions say what was usual: no unbiased test does better (Fisher's exact one).
+
+    E. L. Lehmann, Testing Statistical Hypotheses, 4.5.
+    """
+    later, earlier = (
+        binomial(count, _failed(auroc, share))
+        for count, share in ((sessions, then), (before, USUAL))
+    )
+    total = 0.0
+    for failed in range(sessions + before + 1):
+        counts = range(max(0, failed - before), min(sessions, failed) + 1)
+        ways = [math.comb(sessions, each) * math.comb(before, failed - each) for each in counts]
+        none = [each / math.comb(sessions + before, failed) for each in ways]
+        some = [later[each] * earlier[failed - each] for each in counts]
+        total += _power(none, some, false)
+    return total
+
+
+def _power(none: Sequence[float], some: Sequence[float], false: float) -> float:
+    """Of the chances `some` those of the highest counts, which have a chance `false` in `none`."""
     left, power = false, 0.0
-    for count in sorted(range(sessions + 1), reverse=then > usual):
-        none, some = (
-            math.comb(sessions, count) * each**count * (1 - each) ** (sessions - count)
-            for each in fails
-        )
-        part = min(1.0, left / none)
-        left, power = left - part * none, power + part * some
+    for usual, then in zip(reversed(none), reversed(some), strict=True):
+        part = min(1.0, left / usual) if usual else 1.0
+        left, power = left - part * usual, power + part * then
     return power
+
+
+def _failed(auroc: float, share: float) -> float:
+    """The share that a judge fails which is as often wrong about failed sessions as about good ones."""
+    return share * auroc + (1 - share) * (1 - auroc)
+
+
+def binomial(count: int, share: float) -> list[float]:
+    return [
+        math.comb(count, each) * share**each * (1 - share) ** (count - each)
+        for each in range(count + 1)
+    ]
 
 
 def bounds() -> Iterator[str]:
     """What no test can do, whatever it is."""
-    yield "| AUROC | 20 -> 80 % confirmed in 40 | 20 -> 50 % confirmed in 160 | nothing lost is said in 80, in 160 |"
+    yield "| AUROC | what is usual | 20 -> 80 % confirmed in 40 | 20 -> 50 % confirmed in 160 |"
     yield "|---|---|---|---|"
+    cases = ((40, LARGE), (160, SMALL))
     for auroc in AUROC:
-        large = best(auroc, 40, usual=USUAL, then=LARGE, false=0.02)
-        half = best(auroc, 160, usual=USUAL, then=SMALL, false=0.02)
-        none = (best(auroc, each, usual=SMALL, then=USUAL, false=0.05) for each in (80, 160))
-        yield f"| {auroc} | {large:.0%} | {half:.0%} | {', '.join(f'{each:.0%}' for each in none)} |"
+        known = [best(auroc, count, usual=USUAL, then=then, false=0.02) for count, then in cases]
+        yield f"| {auroc} | is known | {known[0]:.0%} | {known[1]:.0%} |"
+        for before in BEFORE:
+            large, half = (
+                best_beside(auroc, sessions, before, then=then, false=0.02)
+                for sessions, then in cases
+            )
+            yield f"| {auroc} | {before} sessions | {large:.0%} | {half:.0%} |"
 
 
 # --- a month ---------------------------------------------------------------------------------------------------------
@@ -256,7 +265,7 @@ def month(seed: int, *, sample: float = 0.05, a_day: int = 960) -> Month:
                 asked[int(now // DAY)] += 1
             asking.take(AGENT, _seen(at, now), _header(at, score, is_base), is_new=True)
         since = now - 7200 if stands[at] else None
-        alarm = NearAlarm("work_baseline", float(stands[at]), at, since, 0.2)
+        alarm = NearAlarm("work_baseline", float(stands[at]), at, since)
         asking.look(AGENT, [""], [alarm], now)
         for each in asking.requests:
             left = each.sessions
@@ -293,8 +302,9 @@ def _entry(at: int, now: float, score: float, weight: float) -> WindowEntry:
 def months(count: int = 10) -> Iterator[str]:
     found = [month(seed) for seed in range(count)]
     asked = [sessions for each in found for sessions in each.asked.values()]
-    errors = [abs(each.mean - each.everything) for each in found]
-    off = f"off by {fmean(errors):.4f}, at most {max(errors):.4f}"
+    errors = [each.mean - each.everything for each in found]
+    sizes = [abs(each) for each in errors]
+    off = f"off by {fmean(sizes):.4f}, at most {max(sizes):.4f}, on average {fmean(errors):+.4f}"
     yield f"{count} months, a drop on every third day: mean of the gauge {off}"
     yield f"sessions beyond the sample on a day with a drop: {fmean(asked):.0f}, at most {max(asked)}"
 
@@ -316,25 +326,31 @@ def labelled(labels: Labels) -> Iterator[str]:
             f"{name}: AUROC {(1 + good - bad) / 2:.2f}, {usd:.4f} USD a session;"
             f" a drop of 40 to 160 sessions {40 * usd:.2f} to {160 * usd:.2f}, a release of 80 {80 * usd:.2f}"
         )
-        for shown, moves in product((SMALL, LARGE), (False, True)):
-            found = shifted(said, shown, moves=moves)
-            both = ", ".join(f"{share(found, each):.1%}" for each in ("confirmed", "not_confirmed"))
-            who = "another mix of customers" if moves else "what moves no verdict"
-            yield f"    benign, {who}, a fall as of 20 -> {shown:.0%}: confirmed, not {both}"
+        for moves, who, then in (
+            (False, "20 -> 80 % failing", LARGE),
+            (False, "20 -> 50 % failing", SMALL),
+            (False, "benign, what moves no verdict", USUAL),
+            (True, "benign, another mix of customers", USUAL),
+        ):
+            found = shifted(said, then, moves=moves)
+            all_of = ", ".join(
+                f"{share(found, each):.1%}" for each in ("confirmed", "not_confirmed")
+            )
+            yield f"    {who}: confirmed in 40 {share(found, 'confirmed', 40):.1%}, in 160, not {all_of}"
         yield f"    another mix of customers is to its verdicts what 20 -> {alike(said):.0%} failing is"
 
 
-def shifted(said: Labels, shown: float, *, moves: bool) -> list[Opinion]:
-    """A change by which as many sessions fail as before, with the verdicts of the labels.
+def shifted(said: Labels, then: float, *, moves: bool) -> list[Opinion]:
+    """A change since which a share `then` of the sessions fails, with the verdicts of the labels.
 
     `moves`: from 15 to 85 % of the customers are hard to talk to; else verdicts depend on success alone.
     """
-    rng = seeded(f"shifted {shown}")
+    rng = seeded(f"shifted {then} {moves}")
     cells = by_cell(said, moves=moves)
 
-    def scores(count: int, hard: float) -> Scores:
+    def scores(count: int, failing: float, hard: float) -> Scores:
         succeeds, is_hard = (
-            rng.random((STREAMS, count)) < share for share in (1 - USUAL, moves * hard)
+            rng.random((STREAMS, count)) < share for share in (1 - failing, moves * hard)
         )
         found = np.zeros((STREAMS, count), int)
         for (of, which), verdicts in cells.items():
@@ -342,7 +358,7 @@ def shifted(said: Labels, shown: float, *, moves: bool) -> list[Opinion]:
             found[here] = rng.choice(np.multiply(verdicts, 100).astype(int), here.sum())
         return found
 
-    return opinions_of(rng, scores(BEFORE[-1], HARD[0]), scores(LOOKS[-1], HARD[1]), shown)
+    return opinions_of(scores(BEFORE[-1], USUAL, HARD[0]), scores(LOOKS[-1], then, HARD[1]))
 
 
 HARD = (0.15, 0.85)

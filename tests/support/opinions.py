@@ -34,7 +34,6 @@ class Story:
         self.sessions = 0
         self.dropped: float | None = None
         self.progress = 0.0
-        self.fall = 0.25  # of the mean rank, while it stands
         self.version = "1"
         self.asked: list[tuple[str | None, int]] = []
 
@@ -97,9 +96,7 @@ class Story:
 
     def look(self, after: float = 0.0) -> None:
         self.now += after
-        alarm = NearAlarm(
-            "work_baseline/session", self.progress, self.sessions, self.dropped, self.fall
-        )
+        alarm = NearAlarm("work_baseline/session", self.progress, self.sessions, self.dropped)
         self.opinions.look(self.agent, {self.version}, [alarm], self.now)
         self.asked += [(each.version, each.sessions) for each in self.opinions.requests]
         self.opinions.pending()
@@ -114,11 +111,10 @@ class Story:
         return self.opinions.shown()[self.agent].words
 
 
-def dropped(before: Iterable[float] | None = None, *, fall: float = 0.25) -> Story:
+def dropped(before: Iterable[float] | None = None) -> Story:
     """A story whose scores have dropped, after these judged ones: 40 good ones if they are not given."""
     story = Story()
     story.judged(GOOD if before is None else before)
-    story.fall = fall
     story.drop()
     return story
 

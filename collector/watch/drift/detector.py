@@ -138,7 +138,6 @@ class DriftDetector(Comparison):
             progress=self.progress,
             entered=self.settling.entered.count,
             since=None if alarm is None else alarm.since,
-            fall=0.0 if alarm is None else abs(0.5 - alarm.mean_rank),
         )
 
     def watched(self) -> WatchedScores:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from evaluators.formulas.release_verdict import LOOKS, looks_of
+from evaluators.formulas.release_verdict import LOOKS
+from evaluators.formulas.second_opinion import opinion_looks
 from scripts.research.second_opinions import JUDGES, USUAL, looks, seeded
 
 
@@ -20,5 +21,5 @@ def test_looks_at_all_streams_at_once_are_those_of_the_service(kind: str) -> Non
     for found, before, since in zip(
         looks(earlier, later), earlier.tolist(), later.tolist(), strict=True
     ):
-        for each, of_service in zip(found, looks_of(since, before), strict=True):
+        for each, of_service in zip(found, opinion_looks(since, before), strict=True):
             assert each == pytest.approx(of_service, abs=1e-12)

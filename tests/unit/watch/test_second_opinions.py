@@ -6,7 +6,6 @@ from collector.records.windows import WindowEntry
 from collector.watch.second_opinions import DAY
 from collector.watch.windows.window import Window
 from tests.support.opinions import AGENT, BAD, GOOD, SETTLE, Story, dropped
-from tests.support.table import for_each
 
 
 def test_a_loss_is_confirmed_at_the_first_look_that_shows_it_and_the_rest_is_not_asked() -> None:
@@ -21,45 +20,14 @@ def test_a_loss_is_confirmed_at_the_first_look_that_shows_it_and_the_rest_is_not
     assert story.asked == [(None, 40), (None, 0)]
 
 
-@for_each(
-    "fall,words,asked",
-    [
-        (0.25, "the judge sees no loss over 80 sessions", [(None, 40), (None, 40)]),
-        # A judge that sorts badly shows little of a small loss: that must not hush it.
-        (
-            0.1,
-            "the judge cannot tell: undecided after 160 sessions, more would hardly decide",
-            None,
-        ),
-    ],
-)
-def test_no_loss_is_said_once_one_as_the_scores_show_is_ruled_out_and_asked_for_until_then(
-    fall: float, words: str, asked: list[object] | None
-) -> None:
-    story = dropped(GOOD * 5, fall=fall)
+def test_no_loss_is_said_once_one_of_a_tenth_is_ruled_out_and_asked_for_until_then() -> None:
+    story = dropped(GOOD * 5)
     for _ in range(4):
         story.judged(GOOD)
         story.look(after=SETTLE)
 
-    assert story.words == words
-    assert asked in (None, story.asked)
-
-
-def test_no_more_are_asked_about_where_the_last_look_would_hardly_decide() -> None:
-    """As good as before, and a fall too small to be ruled out."""
-    story = dropped(GOOD * 5, fall=0.05)
-    story.judged(GOOD)
-    story.look(after=SETTLE)
-
-    assert story.words == (
-        "the judge cannot tell: undecided after 40 sessions, more would hardly decide"
-    )
-    assert story.asked == [(None, 40)]
-
-    story.judged(BAD * 3, sample="base")  # what the sample brings is looked at all the same
-    story.look(after=SETTLE)
-
-    assert story.words.startswith("the judge agrees")
+    assert story.words == "the judge sees no loss over 80 sessions"
+    assert story.asked == [(None, 40), (None, 40)]
 
 
 def test_sessions_of_before_the_question_do_not_answer_it() -> None:
@@ -91,17 +59,15 @@ def test_it_is_asked_before_the_drop_stands_once_ten_scores_were_near() -> None:
     assert story.opinions.shown() == {}
 
 
-@pytest.mark.parametrize("fall", [0.25, 0.05], ids=["no loss", "cannot tell"])
-def test_what_it_said_before_the_drop_stood_does_not_hush_the_drop(fall: float) -> None:
+def test_no_loss_that_was_seen_before_the_drop_stood_does_not_hush_the_drop() -> None:
     story = Story()
-    story.fall = fall
     story.judged(GOOD * 5)
     story.progress = 0.6
     story.judged(GOOD[:11])
     for _ in range(2):
         story.judged(GOOD)
         story.look(after=SETTLE)
-    assert story.words.startswith("the judge cannot tell")
+    assert story.words == "the judge sees no loss over 80 sessions"
 
     story.drop()
 
