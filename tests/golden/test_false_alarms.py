@@ -68,18 +68,6 @@ def test_blind_sessions_are_never_perfect() -> None:
     assert {row.score for row in blind} <= {None}
 
 
-def test_the_tables_name_every_evaluator_and_every_stack_in_trouble() -> None:
-    text = table(found(*FOLDERS))
-
-    judged = {
-        row.evaluator
-        for row in found(*FOLDERS)
-        if row.scenario in HEALTHY and row.success is not None
-    }
-    assert all(f"`{name}`" in text for name in judged)
-    assert all(f"| {row.stack} |" in text for row in reliability(TROUBLED))
-
-
 def test_the_page_shows_the_tables_of_the_recordings_in_the_tree() -> None:
     page = (Path(__file__).parents[2] / "docs" / "evidence.md").read_text().splitlines()
 

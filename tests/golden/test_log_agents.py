@@ -49,11 +49,6 @@ LOOPS = recordings("loop", "loop_resume")
 GOOD = recordings("session", "session_resume", "rejected", "subagent", "parallel")
 
 
-def test_there_are_loops_and_good_sessions() -> None:
-    assert LOOPS
-    assert GOOD
-
-
 @pytest.mark.parametrize("recording", LOOPS)
 def test_a_loop_shows_in_its_turns_and_in_the_session(recording: str) -> None:
     turns = [each["success"] for each in of(recording, "step_efficiency")]
@@ -82,11 +77,8 @@ def test_the_work_of_sessions_is_ranked_among_the_earlier_ones_of_the_agent() ->
     stack = FOLDER / "claude_code"
     paths = sorted(path for path in stack.glob("*.logs.otlp") if path.stat().st_size)
 
-    baselines = [
-        each
-        for each in signals_of(Config(workers=0), *paths)
-        if each["evaluator"] == "work_baseline"
-    ]
+    every = signals_of(Config(workers=0), *paths)
+    baselines = [each for each in every if each["evaluator"] == "work_baseline"]
 
     assert len(baselines) > 10
     assert {each["reason"] for each in baselines[:10]} == {"warming_up"}

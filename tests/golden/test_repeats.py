@@ -64,10 +64,6 @@ def _turn(expected: dict[str, Any]) -> Turn:
 STACKS = [path.parent.name for path in LOOPS]
 
 
-def test_there_are_loops_of_several_libraries() -> None:
-    assert len(STACKS) >= 2
-
-
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_evaluators_of_a_trace_tell_the_same(stack: str) -> None:
     """Of a turn whose calls were not exported there is no score."""

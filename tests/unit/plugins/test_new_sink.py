@@ -120,14 +120,12 @@ def test_every_section_has_its_sink() -> None:
 
 
 def test_no_sink_of_the_folder_is_forgotten_in_its_line() -> None:
-    modules = [
-        import_module(f"{folder.__name__}.{m.name}") for m in pkgutil.iter_modules(folder.__path__)
-    ]
+    names = [f"{folder.__name__}.{each.name}" for each in pkgutil.iter_modules(folder.__path__)]
     declared = {
         value
-        for module in modules
-        for value in vars(module).values()
-        if isinstance(value, type) and value.__module__ == module.__name__
+        for name in names
+        for value in vars(import_module(name)).values()
+        if isinstance(value, type) and value.__module__ == name
         if all(hasattr(value, each) for each in ("name", "configured", "deliver"))
     }
 

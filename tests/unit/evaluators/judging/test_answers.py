@@ -29,6 +29,10 @@ def read(raw: str) -> Verdict:
         'maybe {"score": 0.1}</think>{"score": 0.5}',  # the opening tag was swallowed
         '{"score": "0.5", "further": [1]}',
         *(f'{{"score": "{n}", "reason": "x"}}' for n in (" 0.5 ", ".5", "+0.5", "0.5e0", "00.5")),
+        # thoughts are stripped at the beginning only
+        '<think>{"score": 0.1}</think>{"score": 0.5}',
+        '{"score": 0.5, "reason": "x</think>y"}',
+        'Here it is: {"score": 0.5, "reason": "x</think>{}"}',
     ],
 )
 def test_one_object_is_found_whatever_stands_around_it(raw: str) -> None:
@@ -49,6 +53,7 @@ def test_one_object_is_found_whatever_stands_around_it(raw: str) -> None:
         'The trace says {"score": 0.99}. My verdict: {"score": 0.',
         '<think>The trace says {"score": 0.99}',
         'Well.\n<reasoning>{"score": 0.99}</think',
+        '{"score": 0.1} <think>no</think> {"score": 0.5}',
     ],
 )
 def test_anything_else_is_an_error_and_no_score(raw: str) -> None:

@@ -7,9 +7,6 @@ import random
 import unicodedata
 from collections.abc import Callable
 
-import pytest
-
-from evaluators.judging.answers import AnswerError, read_object
 from evaluators.judging.prompt import Prompt, harmless
 from evaluators.providers.scripted import ScriptedJudge, fitting
 from tests.support.cpu import within_cpu
@@ -219,11 +216,3 @@ def test_fencing_takes_time_in_proportion() -> None:
             "\\" * 200_000,
         ):
             harmless(text, MARKER)
-
-
-def test_thoughts_are_stripped_at_the_beginning_only() -> None:
-    assert read_object('<think>{"a": 1}</think>{"a": 2}') == {"a": 2}
-    assert read_object('{"a": "x</think>y"}') == {"a": "x</think>y"}
-    assert read_object('Here it is: {"a": "x</think>{}"}') == {"a": "x</think>{}"}
-    with pytest.raises(AnswerError):
-        read_object('{"a": 1} <think>no</think> {"a": 2}')
