@@ -1,8 +1,7 @@
 """Memory is given back after load, and now and then while it lasts, but never to a process that does nothing."""
 
-import ctypes
 import threading
-from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,23 +38,17 @@ class Always(TrimTimer):
         return True
 
 
-class Library:
-    """A C library; `malloc_trim` is set where it has one."""
-
-    malloc_trim: Callable[[ctypes.c_size_t], None]
-
-
 def running() -> bool:
     return "heap" in {each.name for each in threading.enumerate()}
 
 
 def test_the_thread_gives_back_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    given, library = threading.Event(), Library()
+    given = threading.Event()
 
-    def trim(_pad: ctypes.c_size_t) -> None:
+    def trim(_: object) -> None:
         given.set()
 
-    library.malloc_trim = trim
+    library = SimpleNamespace(malloc_trim=trim)
     monkeypatch.setattr(heap, "_EVERY", 0.001)
     monkeypatch.setattr(heap, "TrimTimer", Always)
     monkeypatch.setattr(heap, "_library", lambda: library)
@@ -68,7 +61,7 @@ def test_the_thread_gives_back_and_ends(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_without_glibc_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heap, "_library", Library)
+    monkeypatch.setattr(heap, "_library", SimpleNamespace)
 
     with trimmed_heap():
         assert not running()

@@ -62,10 +62,6 @@ def test_what_was_recorded_is_sent_on_as_it_came(path: Path, joined: int) -> Non
         assert items(other) == []
 
 
-def test_there_are_recordings_of_agents_that_speak_in_logs() -> None:
-    assert any(path.name.endswith(".logs.otlp") for path in RECORDED)
-
-
 def test_spans_of_no_such_agent_are_not_parsed() -> None:
     value = body(span())
 

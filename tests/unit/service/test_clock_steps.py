@@ -35,42 +35,26 @@ async def times(reader: Reader) -> tuple[list[float], float]:
             return found, batch.ends[0]
 
 
-@pytest.mark.parametrize("kind", ["disk", "memory"])
+@pytest.mark.parametrize(("kind", "restarts"), [("disk", False), ("memory", False), ("disk", True)])
 @pytest.mark.parametrize("step", STEPS)
 async def test_the_end_of_a_partition_goes_on_by_elapsed_seconds(
-    tmp_path: Path, step: float, kind: Kind
+    tmp_path: Path, step: float, kind: Kind, *, restarts: bool
 ) -> None:
     machine = Machine()
     log = await opened(machine, tmp_path, kind)
+    await appended(log)
+    if restarts:
+        await log.close()
+    machine.set_clock(step)
+    if restarts:
+        log = await opened(machine, tmp_path, kind)
     reader = log.read("assembly", SPANS)
-    await appended(log)
-    machine.set_clock(step)
     machine.go_on(7)
     await appended(log)
     machine.go_on(7)
 
     (first, second), end = await times(reader)
 
-    assert second - first == pytest.approx(7)
+    assert second - first == pytest.approx(7 + (max(0.0, step) if restarts else 0.0))
     assert end - second == pytest.approx(7)
     await log.close()
-
-
-@pytest.mark.parametrize("step", STEPS)
-async def test_so_it_does_after_a_restart(tmp_path: Path, step: float) -> None:
-    machine = Machine()
-    log = await opened(machine, tmp_path, "disk")
-    await appended(log)
-    await log.close()
-    machine.set_clock(step)
-
-    again = await opened(machine, tmp_path, "disk")
-    reader = again.read("assembly", SPANS)
-    machine.go_on(7)
-    await appended(again)
-    machine.go_on(7)
-    (first, second), end = await times(reader)
-
-    assert second - first == pytest.approx(7 + max(0.0, step))
-    assert end - second == pytest.approx(7)
-    await again.close()

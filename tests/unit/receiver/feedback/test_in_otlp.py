@@ -80,10 +80,6 @@ EVALUATION = {
 }
 
 
-def as_fields(feedback: Feedback) -> dict[str, Any]:
-    return msgspec.to_builtins(feedback)
-
-
 def test_an_evaluation_of_the_convention_is_about_its_trace_and_span() -> None:
     for request, items in (
         (in_a_log("gen_ai.evaluation.result", EVALUATION, trace=TRACE), "log_records"),
@@ -100,7 +96,7 @@ def test_an_evaluation_of_the_convention_is_about_its_trace_and_span() -> None:
             "kind": "code",
             "opinion": "positive",
             "time": "2023-11-14T22:13:20.000000Z",
-        }.items() <= as_fields(found).items()
+        }.items() <= msgspec.to_builtins(found).items()
 
 
 PREFIX = "gen_ai.evaluation."
@@ -129,7 +125,7 @@ def test_the_spellings_of_a_score(attributes: Mapping[str, Any], expected: dict[
     record.body.kvlist_value.values.extend(key_values(fields))
     for request in (in_a_log(name, fields, trace=TRACE), bodily.SerializeToString()):
         (found,) = said(request)
-        kept = as_fields(found)
+        kept = msgspec.to_builtins(found)
         assert {key: kept.get(key) for key in expected} == expected
         assert kept["name"] == "a B"
         assert ("value" in kept) is ("value" in expected or "scale" in expected)
@@ -166,29 +162,27 @@ def test_a_score_that_is_no_number_is_none_and_its_label_counts(value: Any) -> N
 
 
 def test_annotations_are_about_the_span_that_carries_them() -> None:
-    prefix = "annotations.{}.annotation."
+    said_by_desk: dict[str, Any] = {
+        "name": "helpful",
+        "score": 0,
+        "annotator_kind": "HUMAN",
+        "identifier": "desk-7",
+        "explanation": "no",
+    }
+    tone = {"name": "tone", "label": "good", "annotator_kind": "LLM"}
     fields = {
-        prefix.format(0) + "name": "helpful",
-        prefix.format(0) + "score": 0,
-        prefix.format(0) + "annotator_kind": "HUMAN",
-        prefix.format(0) + "identifier": "desk-7",
-        prefix.format(0) + "explanation": "no",
-        prefix.format(1) + "name": "tone",
-        prefix.format(1) + "label": "good",
-        prefix.format(1) + "annotator_kind": "LLM",
+        f"annotations.{number}.annotation.{key}": each
+        for number, annotation in enumerate((said_by_desk, tone))
+        for key, each in annotation.items()
     }
 
     first, second = said(in_a_span(fields), "spans")
 
-    assert (first.name, first.kind, first.opinion, first.comment) == (
-        "helpful",
-        "human",
-        "negative",
-        "no",
-    )
+    assert (first.name, first.kind, first.opinion) == ("helpful", "human", "negative")
+    assert first.comment == "no"
     assert (second.name, second.kind, second.opinion) == ("tone", "llm", "positive")
     assert {each.span_id for each in (first, second)} == {SPAN.hex()}
-    again = {**fields, prefix.format(0) + "score": 1}
+    again = {**fields, "annotations.0.annotation.score": 1}
     assert said(in_a_span(again), "spans")[0].id == first.id, "the identifier names it"
 
 
@@ -228,13 +222,8 @@ def test_what_people_do_in_vs_code(
     (of_session,) = said(in_a_log(name, fields))
     (other,) = said(in_a_log(name, {**fields, "request_id": "r-2"}))
 
-    assert (of_trace.name, of_trace.kind, of_trace.opinion, of_trace.value) == (
-        name,
-        "human",
-        opinion,
-        value,
-    )
-    assert of_trace.trace_id == TRACE.hex()
+    assert (of_trace.name, of_trace.kind, of_trace.trace_id) == (name, "human", TRACE.hex())
+    assert (of_trace.opinion, of_trace.value) == (opinion, value)
     assert (of_session.session_id, of_session.service) == ("c-1", "shop")
     assert of_session.id != other.id, "each request has its own"
 
@@ -243,45 +232,35 @@ CLAUDE = {"session.id": "s-1", "event.sequence": 3}
 SCOPE = "com.anthropic.claude_code.events"
 
 
-@pytest.mark.parametrize(
-    ("fields", "opinion"),
-    [
-        ({"event_type": "responded", "response": "good"}, "positive"),
-        ({"event_type": "responded", "response": "fine"}, "neutral"),
-        ({"event_type": "responded", "response": "bad"}, "negative"),
-        ({"event_type": "responded", "response": "dismissed"}, None),
-        ({"event_type": "appeared"}, None),
-    ],
-)
-def test_the_survey_of_claude_code(fields: dict[str, Any], opinion: str | None) -> None:
-    for name in ("feedback_survey", "claude_code.feedback_survey"):
-        request = in_a_log(
-            name, {**CLAUDE, **fields, "appearance_id": "a"}, scope=SCOPE, trace=TRACE
-        )
-        found = said(request)
-        assert [each.opinion for each in found] == ([] if opinion is None else [opinion])
-        assert all((each.session_id, each.name) == ("s-1", "feedback_survey") for each in found)
+SURVEY = {"appearance_id": "a"}
+ANSWERED = {**SURVEY, "event_type": "responded"}
+CALL = {"tool_use_id": "toolu_1"}
 
 
-@pytest.mark.parametrize(
-    ("source", "decision", "opinion"),
+@for_each("prefix", ["", "claude_code."])
+@for_each(
+    ("name", "fields", "opinion"),
     [
-        ("user_reject", "reject", "negative"),
-        ("user_temporary", "accept", "positive"),
-        ("user_permanent", "accept", "positive"),
-        ("user_abort", "reject", "negative"),
-        ("config", "accept", None),
-        ("hook", "reject", None),
+        ("feedback_survey", {**ANSWERED, "response": "good"}, "positive"),
+        ("feedback_survey", {**ANSWERED, "response": "fine"}, "neutral"),
+        ("feedback_survey", {**ANSWERED, "response": "bad"}, "negative"),
+        ("feedback_survey", {**ANSWERED, "response": "dismissed"}, None),
+        ("feedback_survey", {**SURVEY, "event_type": "appeared"}, None),
+        ("tool_decision", {**CALL, "source": "user_reject", "decision": "reject"}, "negative"),
+        ("tool_decision", {**CALL, "source": "user_temporary", "decision": "accept"}, "positive"),
+        ("tool_decision", {**CALL, "source": "user_permanent", "decision": "accept"}, "positive"),
+        ("tool_decision", {**CALL, "source": "user_abort", "decision": "reject"}, "negative"),
+        ("tool_decision", {**CALL, "source": "config", "decision": "accept"}, None),
+        ("tool_decision", {**CALL, "source": "hook", "decision": "reject"}, None),
     ],
 )
-def test_only_what_a_person_decides_is_feedback(
-    source: str, decision: str, opinion: str | None
+def test_only_what_a_person_says_or_decides_in_claude_code_is_feedback(
+    prefix: str, name: str, fields: dict[str, Any], opinion: str | None
 ) -> None:
-    fields = {**CLAUDE, "source": source, "decision": decision, "tool_use_id": "toolu_1"}
+    found = said(in_a_log(prefix + name, {**CLAUDE, **fields}, scope=SCOPE, trace=TRACE))
 
-    found = said(in_a_log("tool_decision", fields, scope=SCOPE))
-
-    assert [each.opinion for each in found] == ([] if opinion is None else [opinion])
+    wanted = [] if opinion is None else [("s-1", name, opinion)]
+    assert [(each.session_id, each.name, each.opinion) for each in found] == wanted
 
 
 def test_a_recording_of_claude_code_in_which_a_person_refused_a_call() -> None:
@@ -293,27 +272,43 @@ def test_a_recording_of_claude_code_in_which_a_person_refused_a_call() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "request_",
+RESULT, UNREADABLE = "gen_ai.evaluation.result", b"\x0a\xff gen_ai.evaluation.result"
+
+
+@for_each(
+    ("sent", "items", "rules", "result"),
     [
-        in_a_log("gen_ai.evaluation.result", {"gen_ai.evaluation.name": "x"}, trace=TRACE),
-        in_a_log("gen_ai.evaluation.result", {"gen_ai.evaluation.score.value": 1.0}, trace=TRACE),
-        in_a_log("gen_ai.evaluation.result", EVALUATION, service=""),
-        in_a_log("copilot_chat.user.feedback", {"rating": "positive"}),
+        (in_a_log(RESULT, {PREFIX + "name": "x"}, trace=TRACE), "log_records", {}, "invalid"),
+        (
+            in_a_log(RESULT, {PREFIX + "score.value": 1.0}, trace=TRACE),
+            "log_records",
+            {},
+            "invalid",
+        ),
+        (in_a_log(RESULT, EVALUATION, service=""), "log_records", {}, "invalid"),
+        (
+            in_a_log("copilot_chat.user.feedback", {"rating": "positive"}),
+            "log_records",
+            {},
+            "invalid",
+        ),
+        (UNREADABLE, "spans", {}, "invalid"),
+        (UNREADABLE, "log_records", {}, "invalid"),
+        (
+            in_a_log(RESULT, EVALUATION, trace=TRACE),
+            "log_records",
+            {"evaluations": frozenset({"tone"})},
+            "not_wanted",
+        ),
     ],
 )
-def test_what_says_nothing_or_of_nothing_is_counted(request_: bytes) -> None:
-    found = reader().in_otlp(request_, "log_records")
+def test_what_cannot_be_kept_is_counted_and_refuses_nothing(
+    sent: bytes, items: str, rules: dict[str, Any], result: str
+) -> None:
+    """It says nothing, or of nothing, cannot be parsed, or has a name that is not wanted."""
+    found = reader(**rules).in_otlp(sent, items)
 
-    assert (found.records, dict(found.results)) == ([], {"invalid": 1})
-
-
-def test_only_the_names_that_are_wanted() -> None:
-    found = reader(evaluations=frozenset({"tone"})).in_otlp(
-        in_a_log("gen_ai.evaluation.result", EVALUATION, trace=TRACE), "log_records"
-    )
-
-    assert (found.records, dict(found.results)) == ([], {"not_wanted": 1})
+    assert (found.records, dict(found.results)) == ([], {result: 1})
 
 
 def test_what_is_too_much_for_one_request_is_counted() -> None:
@@ -328,10 +323,3 @@ def test_what_is_too_much_for_one_request_is_counted() -> None:
     assert sum(len(bytes(each.value or b"")) for each in found.records) <= MAX_CARRIED  # type: ignore[arg-type]
     assert found.results["accepted"] == len(found.records) > 10
     assert found.results["accepted"] + found.results["too_many"] == 40
-
-
-@pytest.mark.parametrize("items", ["spans", "log_records"])
-def test_bytes_that_cannot_be_parsed_are_counted_and_refuse_nothing(items: str) -> None:
-    found = reader().in_otlp(b"\x0a\xff gen_ai.evaluation.result", items)
-
-    assert (found.records, dict(found.results)) == ([], {"invalid": 1})
