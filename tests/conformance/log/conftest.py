@@ -1,15 +1,22 @@
 """What the logs of the suite are made with."""
 
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
+from collector.base.clock import wall
 from collector.base.telemetry import Telemetry
+from collector.config.tree import KafkaLogConfig
 from collector.log.disk.disk_log import DiskLog
+from collector.log.kafka.kafka_log import KafkaLog
 from tests.support.disk_log import SMALL, Open
 from tests.support.log_steps import GROUPS
 from tests.support.ticking import SetClock
+
+Opening = Callable[..., Awaitable[KafkaLog]]
 
 
 @pytest.fixture
@@ -42,3 +49,34 @@ async def open_log(clock: SetClock, telemetry: Telemetry, tmp_path: Path) -> Asy
     yield open_one
     for log in opened:
         await log.close()
+
+
+@pytest.fixture
+async def opening() -> AsyncIterator[Opening]:
+    """Opens logs on one set of topics, each as a process of its own would."""
+    name = uuid.uuid4().hex[:8]
+    async with AsyncExitStack() as logs:
+
+        async def open_one(
+            bootstrap: str,
+            *,
+            deadline: float = 10.0,
+            telemetry: Telemetry | None = None,
+            instance: str | None = None,
+            partitions: int = 1,
+        ) -> KafkaLog:
+            settings = KafkaLogConfig(
+                bootstrap_servers=bootstrap,
+                topic_prefix=f"{name}.",
+                group=name,
+                instance=instance,
+                partitions=partitions,
+                session_timeout=6.0,
+            )
+            log = await KafkaLog.open(
+                settings, clock=wall, telemetry=telemetry or Telemetry(), deadline=deadline
+            )
+            logs.push_async_callback(log.close)
+            return log
+
+        yield open_one

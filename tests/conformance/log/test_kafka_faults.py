@@ -2,9 +2,6 @@
 
 import asyncio
 import random
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -18,49 +15,16 @@ from aiokafka.structs import TopicPartition
 from collector.base.clock import wall
 from collector.base.errors import LogUnavailable
 from collector.base.telemetry import Telemetry
-from collector.config.tree import KafkaLogConfig
 from collector.log.kafka.client import network_client
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.kafka.reader import KafkaReader
 from collector.log.port import CLOSINGS, SESSIONS, SPANS, TRACES, New, Position
+from tests.conformance.log.conftest import Opening
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.log_steps import all_of, assigned, at_end, commit_to, new, reading, take, values
 from tests.support.shared_log_contract import owned_after
 
 pytestmark = pytest.mark.kafka
-
-Opening = Callable[..., Awaitable[KafkaLog]]
-
-
-@pytest.fixture
-async def opening() -> AsyncIterator[Opening]:
-    """Opens logs on one set of topics, each as a process of its own would."""
-    name = uuid.uuid4().hex[:8]
-    async with AsyncExitStack() as logs:
-
-        async def open_one(
-            bootstrap: str,
-            *,
-            deadline: float = 10.0,
-            telemetry: Telemetry | None = None,
-            instance: str | None = None,
-            partitions: int = 1,
-        ) -> KafkaLog:
-            settings = KafkaLogConfig(
-                bootstrap_servers=bootstrap,
-                topic_prefix=f"{name}.",
-                group=name,
-                instance=instance,
-                partitions=partitions,
-                session_timeout=6.0,
-            )
-            log = await KafkaLog.open(
-                settings, clock=wall, telemetry=telemetry or Telemetry(), deadline=deadline
-            )
-            logs.push_async_callback(log.close)
-            return log
-
-        yield open_one
 
 
 @pytest.mark.parametrize(

@@ -1,42 +1,25 @@
 """The lag gauges over a real broker that hangs."""
 
 import asyncio
-import uuid
-from collections.abc import AsyncIterator
 
 import pytest
 
 from collector.base.clock import wall
 from collector.base.telemetry import Telemetry
-from collector.config.tree import KafkaLogConfig
 from collector.log.families import LogFamilies
-from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.lag import LagMeter, WatchedGroup
 from collector.log.port import SIGNALS, SPANS, TRACES
+from tests.conformance.log.conftest import Opening
 from tests.support.kafka.kafka_node import KafkaNode
 from tests.support.log_steps import new, reading, take
 
 pytestmark = pytest.mark.kafka
 
 
-@pytest.fixture
-async def log(kafka_node: KafkaNode) -> AsyncIterator[KafkaLog]:
-    name = uuid.uuid4().hex[:8]
-    settings = KafkaLogConfig(
-        bootstrap_servers=kafka_node.bootstrap,
-        topic_prefix=f"{name}.",
-        group=name,
-        partitions=2,
-        session_timeout=6.0,
-    )
-    log = await KafkaLog.open(settings, clock=wall, telemetry=Telemetry())
-    yield log
-    await log.close()
-
-
 async def test_while_a_broker_hangs_what_waits_grows_old_and_the_rest_is_not_known(
-    log: KafkaLog, kafka_node: KafkaNode
+    opening: Opening, kafka_node: KafkaNode
 ) -> None:
+    log = await opening(kafka_node.bootstrap, partitions=2)
     reader = await reading(log, "assembly", SPANS)
     await log.write([new(SPANS, b"waits"), new(TRACES, b"waits")])
     await take(reader, 1)

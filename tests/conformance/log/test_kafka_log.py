@@ -1,8 +1,6 @@
 """The Kafka log keeps the contract, against a real broker."""
 
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
 
 import pytest
 
@@ -12,43 +10,22 @@ from collector.base.telemetry import Telemetry
 from collector.config.tree import KafkaLogConfig
 from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.port import TRACES, Log
+from tests.conformance.log.conftest import Opening
 from tests.support.kafka.topics import create_topic
 from tests.support.log_steps import PARTITIONS, new
 from tests.support.shared_log_contract import SharedLogContract
 
 pytestmark = pytest.mark.kafka
 
-Opening = Callable[[], Awaitable[KafkaLog]]
-
-
-@pytest.fixture
-async def opening(kafka: str) -> AsyncIterator[Opening]:
-    """Opens logs on the same topics, each as a process of its own would."""
-    settings = KafkaLogConfig(
-        bootstrap_servers=kafka,
-        topic_prefix=f"t{uuid.uuid4().hex[:8]}.",
-        group=f"g{uuid.uuid4().hex[:8]}",
-        partitions=PARTITIONS,
-        session_timeout=6.0,
-    )
-    async with AsyncExitStack() as logs:
-
-        async def open_one() -> KafkaLog:
-            log = await KafkaLog.open(settings, clock=wall, telemetry=Telemetry())
-            logs.push_async_callback(log.close)
-            return log
-
-        yield open_one
-
 
 class TestKafkaLog(SharedLogContract):
     @pytest.fixture
-    async def log(self, opening: Opening) -> Log:
-        return await opening()
+    async def log(self, opening: Opening, kafka: str) -> Log:
+        return await opening(kafka, partitions=PARTITIONS)
 
     @pytest.fixture
-    async def other(self, opening: Opening) -> Log:
-        return await opening()
+    async def other(self, opening: Opening, kafka: str) -> Log:
+        return await opening(kafka, partitions=PARTITIONS)
 
 
 async def test_a_topic_of_smaller_messages_bounds_the_record(kafka: str) -> None:

@@ -53,8 +53,18 @@ class Stand:
             patience=0.05,
         )
 
-    def shown(self, group: str, topic: str) -> tuple[float | None, float | None]:
-        return shown(self.telemetry, group, topic)
+    async def measured(self, **lags: Lag | None) -> None:
+        """Measure while the log says this of each group; it has no answer for others."""
+        self.log.lags = lags
+        await self.meter.measure()
+
+    @property
+    def scoring(self) -> tuple[float | None, float | None]:
+        return shown(self.telemetry, "scoring", TRACES)
+
+    @property
+    def assembly(self) -> tuple[float | None, float | None]:
+        return shown(self.telemetry, "assembly", SPANS)
 
 
 def shown(telemetry: Telemetry, group: str, topic: str) -> tuple[float | None, float | None]:
@@ -69,45 +79,33 @@ def shown(telemetry: Telemetry, group: str, topic: str) -> tuple[float | None, f
 
 async def test_age_grows_between_two_measurements_and_falls_to_nothing() -> None:
     stand = Stand()
-    stand.log.lags = {"scoring": Lag(3, 940.0), "assembly": Lag()}
+    await stand.measured(scoring=Lag(3, 940.0), assembly=Lag())
+    assert stand.scoring == (3, 60.0)
 
-    await stand.meter.measure()
-    first = stand.shown("scoring", TRACES)
     stand.clock.now += 10 * MINUTE
-    later = stand.shown("scoring", TRACES)
-    stand.log.lags["scoring"] = Lag()
-    await stand.meter.measure()
+    assert stand.scoring == (3, 660.0)
 
-    assert first == (3, 60.0)
-    assert later == (3, 660.0)
-    assert stand.shown("scoring", TRACES) == (0, 0)
-    assert stand.shown("assembly", SPANS) == (0, 0)
+    await stand.measured(scoring=Lag(), assembly=Lag())
+    assert stand.scoring == stand.assembly == (0, 0)
 
 
 async def test_a_clock_that_jumps_back_makes_no_negative_age() -> None:
     stand = Stand()
-    stand.log.lags = {"scoring": Lag(1, 2000.0), "assembly": Lag()}
+    await stand.measured(scoring=Lag(1, 2000.0), assembly=Lag())
 
-    await stand.meter.measure()
-
-    assert stand.shown("scoring", TRACES) == (1, 0)
+    assert stand.scoring == (1, 0)
 
 
 async def test_while_the_log_is_away_what_waits_grows_old_and_what_is_unknown_is_absent() -> None:
     stand = Stand()
-    stand.log.lags = {"scoring": Lag(3, 940.0), "assembly": Lag()}
-    await stand.meter.measure()
+    await stand.measured(scoring=Lag(3, 940.0), assembly=Lag())
 
-    stand.log.lags = {}
     stand.clock.now += MINUTE
-    await stand.meter.measure()
-    away = stand.shown("scoring", TRACES), stand.shown("assembly", SPANS)
-    stand.log.lags = {"scoring": Lag(), "assembly": Lag(1, 1000.0)}
-    await stand.meter.measure()
+    await stand.measured()
+    assert (stand.scoring, stand.assembly) == ((3, 120.0), (None, None))
 
-    assert away == ((3, 120.0), (None, None))
-    assert stand.shown("scoring", TRACES) == (0, 0)
-    assert stand.shown("assembly", SPANS) == (1, 60.0)
+    await stand.measured(scoring=Lag(), assembly=Lag(1, 1000.0))
+    assert (stand.scoring, stand.assembly) == ((0, 0), (1, 60.0))
 
 
 async def test_a_log_that_hangs_holds_up_neither_a_scrape_nor_the_stop() -> None:
@@ -116,37 +114,32 @@ async def test_a_log_that_hangs_holds_up_neither_a_scrape_nor_the_stop() -> None
     stopping = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(stand.meter.run(stopping))
-        await eventually(lambda: stand.shown("assembly", SPANS) == (0, 0))
+        await eventually(lambda: stand.assembly == (0, 0))
 
         stand.log.hangs = True
-        await eventually(lambda: stand.shown("assembly", SPANS) == (None, None))
+        await eventually(lambda: stand.assembly == (None, None))
 
-        assert stand.shown("scoring", TRACES) == (3, 60.0)
+        assert stand.scoring == (3, 60.0)
         stopping.set()
         await asyncio.wait_for(running, 5)
 
 
 async def test_a_group_that_another_process_answers_for_is_absent() -> None:
     stand = Stand()
-    stand.log.lags = {"scoring": Lag(3, 940.0), "assembly": Lag()}
-    await stand.meter.measure()
+    await stand.measured(scoring=Lag(3, 940.0), assembly=Lag())
 
-    stand.log.lags["scoring"] = None
-    await stand.meter.measure()
+    await stand.measured(scoring=None, assembly=Lag())
+    assert stand.scoring == (None, None)
 
-    assert stand.shown("scoring", TRACES) == (None, None)
-    stand.log.lags = {}
-    await stand.meter.measure()
-    assert stand.shown("scoring", TRACES) == (None, None)
+    await stand.measured()
+    assert stand.scoring == (None, None)
 
 
 async def test_what_a_room_holds_counts_too() -> None:
     stand = Stand(held=Lag(4, 400.0))
-    stand.log.lags = {"scoring": Lag(), "assembly": Lag(2, 500.0)}
+    await stand.measured(scoring=Lag(), assembly=Lag(2, 500.0))
 
-    await stand.meter.measure()
-
-    assert stand.shown("assembly", SPANS) == (6, 600.0)
+    assert stand.assembly == (6, 600.0)
 
 
 async def test_ten_minutes_of_unscored_traces_show_in_a_process_that_does_not_score() -> None:
