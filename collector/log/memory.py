@@ -15,11 +15,11 @@ from collector.log.embedded.polling import (
     SharedLogTime,
     Slice,
 )
-from collector.log.embedded.prepared_record import TopicPartition, check_commits, prepare
+from collector.log.embedded.prepared_record import TopicPartition, admit
 from collector.log.embedded.released_spans import ReleasedSpans
-from collector.log.embedded.retention import DroppedRecords, Quotas, Retention, Stored
+from collector.log.embedded.retention import AppliedRetention, Quotas, Retention, Stored
 from collector.log.families import LogFamilies
-from collector.log.port import COMPACTED, SPANS, TOPICS, Commit, New, Position, Record
+from collector.log.port import COMPACTED, TOPICS, Commit, New, Position, Record
 
 _OVERHEAD = 200  # bytes that a record takes in memory above its own, roughly
 
@@ -44,16 +44,14 @@ class MemoryLog(EmbeddedLog):
     ) -> None:
         super().__init__(SharedLogTime(clock), partitions=partitions)
         self._families = LogFamilies(telemetry or Telemetry())
-        self._quotas = Quotas(max_size)
-        self._released = ReleasedSpans() if keeps_spans else None
-        self._retention = Retention(
-            self._quotas, self.partitions, waits_for or {}, keeps=self._released
-        )
+        keeps = ReleasedSpans() if keeps_spans else None
+        quotas = Quotas(max_size)
+        self._retention = Retention(quotas, self.partitions, waits_for or {}, keeps=keeps)
         self._joining = groups is None
         self._commits = Commits(groups or {})
         self._store = MemoryRecords()
         self._open = True
-        for topic, limit in self._quotas.limits().items():
+        for topic, limit in quotas.limits().items():
             self._families.limit_bytes.labels(topic).set(limit)
 
     async def write(
@@ -71,11 +69,9 @@ class MemoryLog(EmbeddedLog):
         return self._store.end_offsets
 
     def release(self, positions: Iterable[Position]) -> None:
+        retention = self._applied()
         for position in positions:
-            if self._released is not None and position.topic == SPANS:
-                self._released.add(position.partition, position.offset)
-            elif position.topic not in COMPACTED:
-                self._store.delete(position)
+            retention.release(position)
 
     async def close(self) -> None:
         """Readers end; the records go with the process."""
@@ -93,43 +89,30 @@ class MemoryLog(EmbeddedLog):
     def _write(self, records: Sequence[New], commits: Sequence[Commit]) -> list[Position]:
         if not self._open:
             raise LogUnavailable("the log is closed")
-        check_commits(commits, self.partitions)
-        prepared = prepare(
-            records,
-            self._store.end_offsets,
-            time=self._time.end(),
-            partitions=self.partitions,
-            quotas=self._quotas,
-        )
-        self._make_space(prepared, commits)
-        for record in prepared:
-            self._store.append(record)
-        self._commit(commits)
+        retention = self._applied()
+        try:
+            prepared = admit(
+                records, commits, self.end_offsets, time=self._time.end(), retention=retention
+            )
+            for record in prepared:
+                self._store.append(record)
+            self._commit(commits)
+            retention.trim(FOREVER)
+        finally:  # a refused call may have made room
+            retention.drops.report(self._families)
         for topic in TOPICS:
             self._families.bytes.labels(topic).set(self._store.used(topic))
         self._wake_readers({record.position.topic for record in prepared})
         return [record.position for record in prepared]
 
-    def _make_space(self, prepared: Sequence[Record], commits: Sequence[Commit]) -> None:
-        need: dict[str, int] = defaultdict(int)
-        for record in prepared:
-            if not self._store.replaces(record):
-                need[record.position.topic] += record.size + _OVERHEAD
-        topics = {commit.topic for commit in commits}
-        drops = DroppedRecords()
-        try:
-            self._retention.admit(self._store, self._commits, need, drops, committing=topics)
-        finally:
-            drops.report(self._families)
+    def _applied(self) -> AppliedRetention:
+        return AppliedRetention(self._retention, self._store, self._commits)
 
     def _commit(self, commits: Sequence[Commit]) -> None:
         for commit in commits:
             if self._joining:
                 self._commits.join(commit.group, commit.topic)
             self._commits.advance(commit)
-        drops = DroppedRecords()
-        self._retention.trim(self._store, self._commits, drops, FOREVER)
-        drops.report(self._families)
 
 
 class MemoryRecords:
@@ -153,9 +136,9 @@ class MemoryRecords:
         self._used[topic] += record.size + _OVERHEAD
         self.records[topic_partition][offset] = record
 
-    def replaces(self, record: Record) -> bool:
-        """Whether the topic does not grow by it: a tombstone, or a key that it holds."""
-        return record.is_tombstone or record.key in self._keys[record.position[:2]]
+    def need(self, record: Record) -> int:
+        replaces = record.is_tombstone or record.key in self._keys[record.position[:2]]
+        return 0 if replaces else record.size + _OVERHEAD
 
     def used(self, topic: str) -> int:
         return self._used[topic]

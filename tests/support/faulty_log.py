@@ -46,6 +46,7 @@ class FaultyLog(MemoryLog):
         telemetry: Telemetry | None = None,
         groups: Mapping[str, frozenset[str]] | None = None,
         waits_for: Mapping[str, frozenset[str]] | None = None,
+        keeps_spans: bool = False,
         atomic: bool = True,
     ) -> None:
         self.clock = SetClock(START) if clock is None else clock
@@ -56,6 +57,7 @@ class FaultyLog(MemoryLog):
             telemetry=telemetry,
             groups=groups,
             waits_for=waits_for,
+            keeps_spans=keeps_spans,
         )
         self.written: list[Record] = []
         """Every record that was ever appended, in order; a tombstone has an empty value."""

@@ -18,9 +18,9 @@ from collector.log.disk.frames import (
     time_of,
 )
 from collector.log.disk.store import DiskStore, LogState
-from collector.log.embedded.prepared_record import TopicPartition, check_commits, prepare
-from collector.log.embedded.retention import DroppedRecords, Retention, Stored
-from collector.log.port import COMPACTED, SPANS, Commit, New, Position, Record
+from collector.log.embedded.prepared_record import TopicPartition, admit
+from collector.log.embedded.retention import AppliedRetention, Retention, Stored
+from collector.log.port import COMPACTED, Commit, New, Position, Record
 
 
 class DiskTxn:
@@ -36,12 +36,12 @@ class DiskTxn:
         time: float,
     ) -> None:
         self.state = state.copy()
-        self.drops = DroppedRecords()
         self.written: list[Record] = []
         self._store = store
         self._txn = txn
         self._records = DiskRecords(store, txn)
-        self._retention = retention
+        self._retention = AppliedRetention(retention, self._records, self.state.commits)
+        self.drops = self._retention.drops
         self._time = time
         self._end_offsets: dict[TopicPartition, int] = {}
         self._commits: dict[CommitKey, Committed] = {}
@@ -49,24 +49,11 @@ class DiskTxn:
     def admit(self, records: Sequence[New], commits: Sequence[Commit]) -> Sequence[Record]:
         """The first half of a call; nothing of it is written when it raises, but room was made.
 
-        Raises:
-            LogFull, RecordTooLarge, ValueError: see `prepared_record.prepare` and `Retention.admit`.
+        Raises LogFull, RecordTooLarge, ValueError: see `prepared_record.admit`.
         """
-        partitions = self._retention.partitions
-        check_commits(commits, partitions)
-        prepared = prepare(
-            records,
-            self.state.end_offsets,
-            time=self._time,
-            partitions=partitions,
-            quotas=self._retention.quotas,
+        return admit(
+            records, commits, self.state.end_offsets, time=self._time, retention=self._retention
         )
-        need = self._need(prepared)
-        topics = {commit.topic for commit in commits}
-        self._retention.admit(
-            self._records, self.state.commits, need, self.drops, committing=topics
-        )
-        return prepared
 
     def append(self, prepared: Sequence[Record], commits: Sequence[Commit]) -> Sequence[Position]:
         """The second half; when it raises, the transaction must be given up."""
@@ -78,18 +65,16 @@ class DiskTxn:
     def release(self, positions: Iterable[Position]) -> None:
         """Delete records before their commit, or note that they may go; positions without a record are passed over."""
         for position in positions:
-            if position.topic == SPANS and self._retention.keeps is not None:
-                self._retention.keeps.add(position.partition, position.offset)
-            elif position.topic not in COMPACTED and position[:2] in self._store.records:
-                self._records.delete(position)
+            if position[:2] in self._store.records:
+                self._retention.release(position)
 
     def free(self, size: int) -> None:
         """Drop records that no one waits for, though no share is used up."""
-        self._retention.free(self._records, self.state.commits, self.drops, size)
+        self._retention.free(size)
 
     def trim(self, budget: int) -> bool:
         """Delete records that no group needs; True when there are more."""
-        return self._retention.trim(self._records, self.state.commits, self.drops, budget)
+        return self._retention.trim(budget)
 
     def save(self) -> None:
         self._store.save(
@@ -98,13 +83,6 @@ class DiskTxn:
 
     def sizes(self, topics: Iterable[str]) -> dict[str, int]:
         return {topic: self._records.used(topic) for topic in topics}
-
-    def _need(self, prepared: Sequence[Record]) -> dict[str, int]:
-        need: dict[str, int] = {}
-        for record in prepared:
-            topic = record.position.topic
-            need[topic] = need.get(topic, 0) + self._records.need(record)
-        return need
 
     def _advance(self, prepared: Sequence[Record], commits: Sequence[Commit]) -> None:
         for record in prepared:
@@ -154,13 +132,12 @@ class DiskRecords:
         while cursor.key()[:8] == first[:8]:
             cursor.delete()
 
-    def need(self, prepared: Record) -> int:
-        """Bytes by which the topic grows; 0 for a tombstone or a key that the topic holds already."""
-        if prepared.is_tombstone:
+    def need(self, record: Record) -> int:
+        if record.is_tombstone:
             return 0
-        if prepared.position.topic in COMPACTED and self._look_up(prepared).offset is not None:
+        if record.position.topic in COMPACTED and self._look_up(record).offset is not None:
             return 0
-        return footprint(prepared.size, page=self._store.page)
+        return footprint(record.size, page=self._store.page)
 
     def append(self, records: Sequence[Record]) -> None:
         """Append records; their offsets are above every offset that their partitions ever had.

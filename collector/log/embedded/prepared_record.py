@@ -1,9 +1,10 @@
-"""The first half of a write: every record gets its position and its bytes; the log is not touched."""
+"""The first half of a write: every record gets its position and its bytes, and room is made for them."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from collector.base.errors import RecordTooLarge
-from collector.log.embedded.retention import Quotas
+from collector.log.embedded.retention import AppliedRetention, Quotas
 from collector.log.port import (
     COMPACTED,
     MAX_COUNT,
@@ -15,6 +16,31 @@ from collector.log.port import (
 )
 
 TopicPartition = tuple[str, int]  # a topic and a partition
+
+
+def admit(
+    records: Sequence[New],
+    commits: Sequence[Commit],
+    end_offsets: Mapping[TopicPartition, int],
+    *,
+    time: float,
+    retention: AppliedRetention,
+) -> list[Record]:
+    """The records as `prepare` makes them, once there is room for all. When it raises, nothing of them is written.
+
+    Raises LogFull: see `AppliedRetention.admit`. Raises RecordTooLarge, ValueError: see `prepare`; or a commit is on a
+    topic or partition that does not exist.
+    """
+    partitions = retention.rules.partitions
+    for commit in commits:
+        _check_partition(commit.topic, commit.partition, partitions(commit.topic))
+    quotas = retention.rules.quotas
+    prepared = prepare(records, end_offsets, time=time, partitions=partitions, quotas=quotas)
+    need: Counter[str] = Counter()
+    for record in prepared:
+        need[record.position.topic] += retention.store.need(record)
+    retention.admit(need, committing={commit.topic for commit in commits})
+    return prepared
 
 
 def prepare(
@@ -55,12 +81,6 @@ def prepare(
         claimed[topic_partition] = position.offset + 1
         prepared.append(record)
     return prepared
-
-
-def check_commits(commits: Sequence[Commit], partitions: Callable[[str], int]) -> None:
-    """Refuse a commit on a topic or partition that does not exist. Raises ValueError: no such topic or partition."""
-    for commit in commits:
-        _check_partition(commit.topic, commit.partition, partitions(commit.topic))
 
 
 def _target(new: New, partitions: int) -> TopicPartition:

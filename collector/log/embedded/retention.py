@@ -25,6 +25,7 @@ from collector.log.embedded.released_spans import ReleasedSpans
 from collector.log.families import LogFamilies
 from collector.log.port import (
     CLOSINGS,
+    COMPACTED,
     FEEDBACK,
     MAX_RECORD,
     SESSIONS,
@@ -34,6 +35,7 @@ from collector.log.port import (
     TRACES,
     WINDOWS,
     Position,
+    Record,
 )
 
 _TRACED = (SPANS, CLOSINGS, TRACES)
@@ -97,6 +99,10 @@ class RecordStore(Protocol):
 
     def used(self, topic: str) -> int: ...
 
+    def need(self, record: Record) -> int:
+        """Bytes by which the topic would grow; 0 for a tombstone or a key that the topic holds already."""
+        ...
+
     def oldest(self, topic: str, partition: int) -> Stored | None: ...
 
     def at(self, position: Position) -> Stored | None: ...
@@ -140,143 +146,131 @@ class Retention:
     keeps: ReleasedSpans | None = None
     """The log keeps spans until their room is needed, and here it notes which were released; None: it deletes them."""
 
-    def admit(
-        self,
-        store: RecordStore,
-        commits: Commits,
-        need: Mapping[str, int],
-        drops: DroppedRecords,
-        *,
-        committing: Collection[str] = (),
-    ) -> None:
+
+@dataclass(slots=True)
+class AppliedRetention:
+    """The rules, applied to the records and the commits as one transaction sees them."""
+
+    rules: Retention
+    store: RecordStore
+    commits: Commits
+    drops: DroppedRecords = field(default_factory=DroppedRecords)
+
+    def admit(self, need: Mapping[str, int], *, committing: Collection[str] = ()) -> None:
         """Drop what may go, the oldest first, until `need` more bytes fit; refuse a call that does not fit even so.
 
         A call that commits on the very topic makes space there, so it passes where others wait. Raises LogFull: try
         again once records were deleted. Raises RecordTooLarge: the call is larger than the whole share.
         """
+        quotas = self.rules.quotas
         for topic, size in need.items():
-            most = self.quotas.at_once(topic)
+            most = quotas.at_once(topic)
             if size > most:
                 raise RecordTooLarge(f"{size} bytes at once on `{topic}`; at most {most}")
         for topic, size in need.items():
             if topic in _DROPPING:
-                self._drop(store, commits, topic, drops, need=size, budget=sys.maxsize)
-            limit, used = self.quotas.limit(topic), self._used(store, topic)
+                self._drop(topic, need=size, budget=sys.maxsize)
+            limit, used = quotas.limit(topic), self._used(topic)
             if size and topic not in committing and used + size > limit:
                 raise LogFull(f"topic `{topic}` holds {used} bytes of {limit}; try again later")
 
-    def _used(self, store: RecordStore, topic: str) -> int:
-        return sum(store.used(other) for other in self.quotas.pool(topic))
+    def release(self, position: Position) -> None:
+        """No trace needs the record any more: note that it may go, or delete it before its commit."""
+        keeps = self.rules.keeps
+        if keeps is not None and position.topic == SPANS:
+            keeps.add(position.partition, position.offset)
+        elif position.topic not in COMPACTED:
+            self.store.delete(position)
 
-    def _is_awaited(self, commits: Commits, position: Position) -> bool:
-        groups = self.waits_for.get(position.topic, frozenset())
-        return bool(groups) and not groups.isdisjoint(commits.behind(*position))
-
-    def trim(
-        self, store: RecordStore, commits: Commits, drops: DroppedRecords, budget: int
-    ) -> bool:
+    def trim(self, budget: int) -> bool:
         """Delete up to `budget` records that no group needs or that are over a quota; True when there are more."""
         read = (CLOSINGS, *_DELIVERED)
-        for topic in read if self.keeps is not None else (SPANS, *read):
-            for partition in range(self.partitions(topic)):
-                low = Position(topic, partition, _low(commits, topic, partition))
-                budget -= _trim_below(store, low, budget)
+        for topic in read if self.rules.keeps is not None else (SPANS, *read):
+            for partition in range(self.rules.partitions(topic)):
+                budget -= self._trim_below(self._low(topic, partition), budget)
         for topic in (TRACES, *_DELIVERED):
-            budget -= self._drop(store, commits, topic, drops, need=0, budget=budget)
+            budget -= self._drop(topic, need=0, budget=budget)
         return budget <= 0
 
-    def free(self, store: RecordStore, commits: Commits, drops: DroppedRecords, size: int) -> None:
+    def free(self, size: int) -> None:
         """Drop the oldest spans and traces that may go, about `size` bytes of them, though the share is not used up."""
-        wanted = self._used(store, TRACES) - size
-        while self._used(store, TRACES) > wanted:
-            found = self._next_drop(store, commits, TRACES)
-            if found is None:
-                break
-            self._take(store, commits, found, drops)
+        wanted = self._used(TRACES) - size
+        while self._used(TRACES) > wanted and (found := self._next_drop(TRACES)) is not None:
+            self._take(found)
 
-    def _take(
-        self, store: RecordStore, commits: Commits, found: Stored, drops: DroppedRecords
-    ) -> None:
-        drops.take(found.position, commits.behind(*found.position), found.width)
-        store.delete(found.position)
+    def _used(self, topic: str) -> int:
+        return sum(self.store.used(other) for other in self.rules.quotas.pool(topic))
 
-    def _drop(
-        self,
-        store: RecordStore,
-        commits: Commits,
-        topic: str,
-        drops: DroppedRecords,
-        *,
-        need: int,
-        budget: int,
-    ) -> int:
-        limit = self.quotas.limit(topic)
-        if self._used(store, topic) + need <= limit:
+    def _is_awaited(self, position: Position) -> bool:
+        groups = self.rules.waits_for.get(position.topic, frozenset())
+        return bool(groups) and not groups.isdisjoint(self.commits.behind(*position))
+
+    def _take(self, found: Stored) -> None:
+        self.drops.take(found.position, self.commits.behind(*found.position), found.width)
+        self.store.delete(found.position)
+
+    def _drop(self, topic: str, *, need: int, budget: int) -> int:
+        limit = self.rules.quotas.limit(topic)
+        if self._used(topic) + need <= limit:
             return 0
-        if self.keeps is not None and topic in _TRACED:
+        if self.rules.keeps is not None and topic in _TRACED:
             limit -= min(_AT_ONCE, limit // 64)
         dropped = 0
-        while dropped < budget and self._used(store, topic) + need > limit:
-            found = self._next_drop(store, commits, topic)
+        while dropped < budget and self._used(topic) + need > limit:
+            found = self._next_drop(topic)
             if found is None:
                 break
-            self._take(store, commits, found, drops)
+            self._take(found)
             dropped += 1
         return dropped
 
-    def _next_drop(self, store: RecordStore, commits: Commits, topic: str) -> Stored | None:
+    def _next_drop(self, topic: str) -> Stored | None:
         """What goes next to make room for the topic; None: nothing may."""
         if topic in _TRACED:
-            found = [self._oldest(store, TRACES), self._oldest_span(store, commits)]
+            found = [self._oldest(TRACES), self._oldest_span()]
         else:
-            found = [self._oldest(store, topic) if topic in _DROPPING else None]
-        candidates = (
-            each
-            for each in found
-            if each is not None and not self._is_awaited(commits, each.position)
-        )
+            found = [self._oldest(topic) if topic in _DROPPING else None]
+        candidates = (each for each in found if each and not self._is_awaited(each.position))
         return min(candidates, default=None)
 
-    def _oldest(self, store: RecordStore, topic: str) -> Stored | None:
-        found = (store.oldest(topic, partition) for partition in range(self.partitions(topic)))
+    def _oldest(self, topic: str) -> Stored | None:
+        numbers = range(self.rules.partitions(topic))
+        found = (self.store.oldest(topic, partition) for partition in numbers)
         return min(filter(None, found), default=None)
 
-    def _oldest_span(self, store: RecordStore, commits: Commits) -> Stored | None:
+    def _oldest_span(self) -> Stored | None:
         """The oldest record of spans that no one waits for; None: there is none, or this log keeps none."""
-        if self.keeps is None:
+        keeps = self.rules.keeps
+        if keeps is None:
             return None
-        numbers = range(self.partitions(SPANS))
-        found = (_unneeded(store, commits, self.keeps, partition) for partition in numbers)
+        numbers = range(self.rules.partitions(SPANS))
+        found = (self._unneeded(keeps, partition) for partition in numbers)
         return min(filter(None, found), default=None)
 
+    def _unneeded(self, released: ReleasedSpans, partition: int) -> Stored | None:
+        low = self.commits.passed(SPANS, partition)
+        oldest = self.store.oldest(SPANS, partition)
+        if oldest is None or oldest.position.offset < low:
+            return oldest
+        while (offset := released.first(partition, low)) is not None:
+            found = self.store.at(Position(SPANS, partition, offset))
+            if found is not None:
+                return found
+            released.remove(partition, offset)
+        return None
 
-def _unneeded(
-    store: RecordStore, commits: Commits, released: ReleasedSpans, partition: int
-) -> Stored | None:
-    low = commits.passed(SPANS, partition)
-    oldest = store.oldest(SPANS, partition)
-    if oldest is None or oldest.position.offset < low:
-        return oldest
-    while (offset := released.first(partition, low)) is not None:
-        found = store.at(Position(SPANS, partition, offset))
-        if found is not None:
-            return found
-        released.remove(partition, offset)
-    return None
+    def _low(self, topic: str, partition: int) -> Position:
+        """Of a partition, the first record that a group may still need."""
+        marked = self.commits.marked
+        offset = marked(partition) if topic == CLOSINGS else self.commits.passed(topic, partition)
+        return Position(topic, partition, offset)
 
-
-def _low(commits: Commits, topic: str, partition: int) -> int:
-    if topic == CLOSINGS:
-        return commits.marked(partition)
-    return commits.passed(topic, partition)
-
-
-def _trim_below(store: RecordStore, low: Position, budget: int) -> int:
-    deleted = 0
-    while deleted < budget:
-        oldest = store.oldest(low.topic, low.partition)
-        if oldest is None or oldest.position >= low:
-            break
-        store.delete(oldest.position)
-        deleted += 1
-    return deleted
+    def _trim_below(self, low: Position, budget: int) -> int:
+        deleted = 0
+        while deleted < budget:
+            oldest = self.store.oldest(low.topic, low.partition)
+            if oldest is None or oldest.position >= low:
+                break
+            self.store.delete(oldest.position)
+            deleted += 1
+        return deleted

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from collector.base.errors import LogFull
 from collector.log.commits import Commits
 from collector.log.embedded.released_spans import ReleasedSpans
-from collector.log.embedded.retention import DroppedRecords, Quotas, Retention
+from collector.log.embedded.retention import AppliedRetention, Quotas, Retention
 from collector.log.memory import MemoryRecords
 from collector.log.port import CLOSINGS, SPANS, TRACES, Commit, Position, Record
 
@@ -28,10 +28,8 @@ class Full:
         self.store = MemoryRecords()
         self.commits = Commits(GROUPS)
         self.released = ReleasedSpans()
-        self.drops = DroppedRecords()
-        self.retention = Retention(
-            Quotas(POOL * 4 // 3), lambda _topic: 1, WAITS, keeps=self.released
-        )
+        rules = Retention(Quotas(POOL * 4 // 3), lambda _topic: 1, WAITS, keeps=self.released)
+        self.retention = AppliedRetention(rules, self.store, self.commits)
         for time in range(max(spans, traces)):
             for topic in (SPANS,) * (time < spans) + (TRACES,) * (time < traces):
                 at = Position(topic, 0, time)
@@ -45,20 +43,20 @@ class Full:
             self.released.add(0, offset)
 
     def admit(self, topic: str, size: int = SIZE) -> None:
-        self.retention.admit(self.store, self.commits, {topic: size}, self.drops)
+        self.retention.admit({topic: size})
 
     def trim(self) -> None:
-        self.retention.trim(self.store, self.commits, self.drops, 1_000)
+        self.retention.trim(1_000)
 
     def free(self) -> None:
-        self.retention.free(self.store, self.commits, self.drops, 1 << 20)
+        self.retention.free(1 << 20)
 
     def held(self, topic: str) -> list[int]:
         return [*self.store.records[topic, 0]]
 
     @property
     def dropped(self) -> list[tuple[str, int]]:
-        return [(each.topic, each.offset) for each in self.drops.positions]
+        return [(each.topic, each.offset) for each in self.retention.drops.positions]
 
 
 def test_a_commit_that_repeats_or_goes_back_changes_nothing_that_would_be_written() -> None:
