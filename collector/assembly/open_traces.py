@@ -17,7 +17,6 @@ from collector.assembly.scan import piece_of, scores_in, service_of, without_sco
 from collector.assembly.service_queues import ServiceQueues, Shares
 from collector.assembly.timers import Timers
 from collector.base.errors import Undecodable
-from collector.base.time_slice import finished
 from collector.config.tree import TraceWindow
 from collector.log.port import SPANS, Commit, Position, Record
 from collector.otlp.scan import Scan, scan
@@ -97,9 +96,6 @@ class OpenTraces:
 
     # --- records and time ----------------------------------------------------------------------------------------
 
-    def take(self, record: Record) -> TakeResult:
-        return finished(self.taking(record))
-
     def taking(self, record: Record) -> Generator[None, None, TakeResult]:
         """Close what was due at the record's log time, then take the record.
 
@@ -137,9 +133,6 @@ class OpenTraces:
         result.dropped.clear()
         result.freed += [Position(SPANS, self.partition, each) for each in free]
         return offset in free
-
-    def tick(self, now: float) -> TakeResult:
-        return finished(self.ticking(now))
 
     def ticking(self, now: float) -> Generator[None, None, TakeResult]:
         """Close what was due at log time `now`; between two steps others may work."""
@@ -300,10 +293,10 @@ class OpenTraces:
             return self._queues.oldest(service)
         return next(iter(self._open.values()), None)
 
-    def drain(self, *, rootless: Closed, rooted: Closed = "root_ended") -> list[Closing]:
+    def drain(self, *, rootless: Closed) -> list[Closing]:
         """Close every open trace, at the newest log time known."""
         return [
-            self.close(trace, rootless if trace.root == "missing" else rooted)
+            self.close(trace, rootless if trace.root == "missing" else "root_ended")
             for trace in list(self._open.values())
         ]
 

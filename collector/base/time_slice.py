@@ -45,11 +45,3 @@ async def in_steps(steps: Generator[None, None, _T]) -> _T:
         except StopIteration as end:
             return end.value
         await asyncio.sleep(0)
-
-
-def finished(steps: Generator[None, None, _T]) -> _T:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value

@@ -59,7 +59,7 @@ def ratio(pace: float, *, length: float, loops: bool = False) -> float:
     while now < length:
         driver.send(1_000 + now, turn(number, loops))
         number, now = number + 1, now + pace
-        driver.open_traces.tick(1_000 + now)
+        driver.tick(1_000 + now)
         for glance in driver.open_traces.take_glances():
             of, trace = driver.open_traces.as_closing, glance.trace
             if glance.first:

@@ -1,5 +1,7 @@
 """The open traces of a partition, with a log time and an offset that move by themselves."""
 
+from collections.abc import Generator
+
 from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.open_trace import Closing
 from collector.assembly.open_traces import OpenTraces, TakeResult
@@ -11,6 +13,15 @@ from tests.support.spans import Made, request
 WINDOW = TraceWindow(
     root_grace=6, local_root_grace=30, idle=300, max_age=3600, late=600, max_revisions=3
 )
+
+
+def finished(steps: Generator[None, None, TakeResult]) -> TakeResult:
+    """What the steps come to, with nothing between them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
 
 
 class OpenTracesDriver:
@@ -34,7 +45,12 @@ class OpenTracesDriver:
         raw = next((each for each in spans if isinstance(each, bytes)), None) or request(*made)
         position = Position(SPANS, 0, self.next)
         self.next += 1
-        return self.open_traces.take(Record(position=position, key=b"", value=raw, time=time))
+        record = Record(position=position, key=b"", value=raw, time=time)
+        return finished(self.open_traces.taking(record))
+
+    def tick(self, now: float) -> list[Closing]:
+        """What closes by log time `now`."""
+        return finished(self.open_traces.ticking(now)).closings
 
     def complete(self, closing: Closing, *, revision: int = 0, offset: int = 0) -> list[Position]:
         """As if it had been written: the trace to (`traces`, 0, 7)."""

@@ -279,17 +279,6 @@ class OwnedLogContract(LogContract):
         assert values([*read, *batch.records]) == [b"3", b"2", b"4"]
         assert batch.lost == {}
 
-    async def test_the_lag_counts_what_records_hold(self, log: Log) -> None:
-        await log.write([_counted(b"3", 3), _counted(b"2", 2)])
-
-        before = await log.lag("sink.jsonl", SIGNALS)
-        await commit_to(log, "sink.jsonl", SIGNALS, 3)
-        after = await log.lag("sink.jsonl", SIGNALS)
-
-        assert before is not None
-        assert after is not None
-        assert (before.records, after.records) == (5, 2)
-
     async def test_what_is_dropped_counts_by_what_it_holds(
         self, small: Log, telemetry: Telemetry
     ) -> None:

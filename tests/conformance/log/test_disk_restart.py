@@ -15,13 +15,10 @@ from tests.support.disk_log import SMALL, Open
 from tests.support.log_steps import (
     GROUPS,
     all_of,
-    assigned,
     at_end,
-    commit_of,
     commit_to,
     new,
     reading,
-    take,
 )
 from tests.support.owned_log_contract import dropped
 from tests.support.ticking import SetClock
@@ -57,20 +54,6 @@ async def test_log_time_does_not_go_back_over_a_restart(open_log: Open, clock: S
     assert batch.ends[0] == 9_000.125
     assert record is not None
     assert record.time == 9_000.125
-
-
-async def test_commits_come_back_after_a_restart(open_log: Open) -> None:
-    log = await open_log()
-    commit = commit_of("assembly", SPANS, 2, metadata=1)
-    await log.write([new(SPANS, b"%d" % n) for n in range(4)], [commit])
-    await log.close()
-
-    log = await open_log()
-    reader = log.read("assembly", SPANS)
-    owned = await assigned(reader)
-
-    assert (owned[0].offset, owned[0].metadata) == (2, 1)
-    assert [record.value for record in await take(reader, 2)] == [b"2", b"3"]
 
 
 @pytest.mark.process

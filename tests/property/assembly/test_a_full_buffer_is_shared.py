@@ -12,7 +12,7 @@ from collector.assembly.open_traces import OpenTraces
 from collector.assembly.service_queues import SERVICE_COST
 from collector.log.port import SPANS, Position, Record
 from tests.support.examples import examples
-from tests.support.open_traces_driver import WINDOW
+from tests.support.open_traces_driver import WINDOW, finished
 from tests.support.spans import Made, request
 
 LIMIT = 20_000
@@ -56,14 +56,9 @@ class Stand:
         )
         self.services[number.to_bytes(16, "big")] = sent.service
         partition = number % len(PARTITIONS)
-        self.owned[partition].take(
-            Record(
-                position=Position(SPANS, partition, self.offset),
-                key=b"",
-                value=request(made),
-                time=self.time,
-            )
-        )
+        position = Position(SPANS, partition, self.offset)
+        record = Record(position=position, key=b"", value=request(made), time=self.time)
+        finished(self.owned[partition].taking(record))
 
     def taken(self) -> Counter[str]:
         """What each service takes, added up from the traces themselves."""

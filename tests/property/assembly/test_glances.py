@@ -63,7 +63,7 @@ def walked(calls: list[float], *, loop_from: int = 0, window: TraceWindow | None
             closings = driver.send(start + at, child(3 + sent)).closings
             sent += 1
         else:
-            closings = driver.open_traces.tick(start + at + TICK).closings
+            closings = driver.tick(start + at + TICK)
         look(start + at + (0 if is_call else TICK))
         walk.sizes.extend(each.size for each in closings)
         if closings:

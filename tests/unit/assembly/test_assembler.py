@@ -285,7 +285,7 @@ async def test_memory_pressure_closes_the_oldest_of_all_partitions() -> None:
     await site.once(103)
 
     (record,) = site.traces()
-    assert record.trace.closed == "memory"
+    assert (record.trace.trace_id, record.trace.closed) == (trace_id(2).hex(), "memory")
     assert site.count("buffer_limit_bytes") == limit
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from unittest.mock import Mock
 
 import pytest
@@ -15,7 +15,7 @@ from collector.reading.port import PackedTrace, ReadJob
 from tests.support.assembling import Site
 from tests.support.faulty_log import unavailable
 from tests.support.reading import ReadingWorkers, packed_read
-from tests.support.spans import Made, child, root, trace_id
+from tests.support.spans import Made, child, remote, root, trace_id
 
 
 async def test_workers_that_fail_are_asked_again() -> None:
@@ -167,8 +167,8 @@ async def test_marks_are_bounded_and_where_a_reread_needs_them_the_old_trace_clo
 async def test_a_drain_at_the_end_writes_in_the_order_of_start(by_ref: bool) -> None:
     site = Site(partitions=3, by_ref=by_ref)
     for trace, start in enumerate([50, 10, 30, 10, 20], 1):
-        parent = 7 if trace == 3 else 0
-        site.send(100, Made(trace=trace, span=1, parent=parent, start=start), partition=trace % 3)
+        top = {3: child(1, 7), 4: remote(1, 7)}.get(trace, root(1))
+        site.send(100, replace(top, trace=trace, start=start), partition=trace % 3)
 
     await site.drained("end")
 

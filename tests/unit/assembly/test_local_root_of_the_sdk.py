@@ -50,8 +50,8 @@ def test_the_root_of_a_trace_whose_parent_never_comes(
     for time, value in enumerate(exported(is_remote=is_remote, **marks), 100):
         driver.send(time, value)
 
-    assert driver.open_traces.tick(due - 0.1).closings == []
-    (closing,) = driver.open_traces.tick(due).closings
+    assert driver.tick(due - 0.1) == []
+    (closing,) = driver.tick(due)
     assert (closing.reason, closing.root, closing.spans) == (reason, root, 3)
 
 

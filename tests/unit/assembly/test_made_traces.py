@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from collector.assembly.owner import MOST_LOOKS, Owner, alone
-from collector.log.port import SPANS
 from collector.otlp.segment import Segment
 from collector.otlp.split_logs import split_logs
 from collector.records.closings import TurnFacts
@@ -57,16 +56,6 @@ def test_what_was_moved_too_often_is_where_it_belongs_when_its_turn_is_due(drain
     assert site.spans_by_trace() == turns([*prompts, work])
 
 
-def test_nothing_is_held_once_every_turn_is_written() -> None:
-    site = Site()
-    for each in (W2, P2, W1, P1):
-        send(site, 100, each)
-    asyncio.run(site.once(1000))
-
-    assert site.spans_by_trace() == turns([P1, W1, P2, W2])
-    assert site.log.committed("assembly", SPANS, 0).offset == 4
-
-
 def test_a_turn_closes_by_the_next_prompt_of_its_session_and_the_last_one_by_quiet() -> None:
     site = Site()
     send(site, 100, P1, W1)
@@ -107,16 +96,6 @@ def test_an_event_that_comes_after_its_turn_has_closed_revises_it() -> None:
     (trace_id,) = turns([P1])
     assert site.spans_by_trace()[trace_id] >= {span_id(P1), span_id(W1)}
     assert [each.revision for each in site.traces()] == [0, 1]
-
-
-def test_a_repeat_changes_nothing() -> None:
-    site = Site()
-    for _ in range(3):
-        send(site, 100, P1, W1)
-    asyncio.run(site.once(1000))
-
-    assert site.spans_by_trace() == turns([P1, W1])
-    assert site.log.stored(SPANS) == []
 
 
 def test_events_before_any_prompt_are_a_trace_of_their_own() -> None:

@@ -4,7 +4,7 @@ from collector.assembly.open_trace import Closing
 from collector.config.tree import TraceWindow
 from collector.otlp.span_head import parse
 from tests.support.open_traces_driver import WINDOW, OpenTracesDriver
-from tests.support.spans import Made, child, remote, request, root, trace_id
+from tests.support.spans import Made, child, remote, request, root
 from tests.support.table import for_each
 
 
@@ -90,9 +90,9 @@ def test_when_a_trace_closes_and_why(case: str) -> None:
     for time, *spans in sent:
         closings += driver.send(time, *spans).closings
     due = expected[-1][1]
-    closings += driver.open_traces.tick(due - 0.1).closings
+    closings += driver.tick(due - 0.1)
     assert len(closings) < len(expected) or expected[-1][0] in {"max_spans", "max_bytes"}
-    closings += driver.open_traces.tick(due).closings
+    closings += driver.tick(due)
 
     assert facts(closings) == expected
 
@@ -135,7 +135,7 @@ def test_what_of_a_record_is_kept_and_counted(case: str) -> None:
 
     results = [driver.send(100, *spans) for spans in sent]
 
-    assert [each.pieces for each in driver.open_traces.tick(500).closings] == pieces
+    assert [each.pieces for each in driver.tick(500)] == pieces
     assert sum(each.duplicates for each in results) == duplicates
     assert sum(each.invalid for each in results) == invalid
 
@@ -149,21 +149,6 @@ def test_a_trace_never_grows_beyond_max_bytes() -> None:
     assert facts(results[-1].closings) == [("max_bytes", 102, 2)]
     assert results[-1].closings[0].size <= limit
     assert len(driver.open_traces) == 1, "what came on top is late"
-
-
-def test_memory_pressure_closes_the_oldest_first() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, child(2, trace=5))
-    driver.send(101, child(2, trace=3))
-    driver.send(102, child(3, trace=5))
-
-    closings: list[Closing] = []
-    while (oldest := driver.open_traces.oldest()) is not None:
-        closings.append(driver.open_traces.close(oldest, "memory"))
-
-    assert [each.trace_id for each in closings] == [trace_id(5), trace_id(3)]
-    assert closings[0].reason == "memory"
-    assert driver.open_traces.size == 0
 
 
 @for_each("sent,duplicates", [([child(2), child(2)], 2), ([b"\xff\xff\xff"], 0)])
@@ -182,23 +167,6 @@ def test_copies_and_what_cannot_be_decoded_cost_nothing(
     assert driver.open_traces.low_water == 0
 
 
-def test_a_shared_record_is_needed_until_all_its_traces_are_written() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, root(trace=1), child(2, trace=2))
-    driver.send(101, child(5, trace=3))
-    (first,) = driver.open_traces.tick(106).closings
-
-    assert driver.complete(first) == []
-    assert driver.open_traces.low_water == 0
-
-    second, third = driver.open_traces.tick(1000).closings
-
-    assert [each.offset for each in driver.complete(second)] == [0]
-    assert driver.open_traces.low_water == 1
-    assert [each.offset for each in driver.complete(third)] == [1]
-    assert driver.open_traces.low_water == 2
-
-
 def test_closings_come_in_the_order_in_which_they_were_due() -> None:
     driver = OpenTracesDriver()
     driver.send(100, child(2, trace=1))
@@ -206,22 +174,9 @@ def test_closings_come_in_the_order_in_which_they_were_due() -> None:
     driver.send(102, child(2, trace=3))
     driver.send(103, root(trace=1))
 
-    due = driver.open_traces.tick(1000).closings
+    due = driver.tick(1000)
 
     assert [(each.trace_id[-1], each.closed_at) for each in due] == [(2, 107), (1, 109), (3, 402)]
-
-
-def test_draining_says_root_ended_only_where_a_root_is() -> None:
-    driver = OpenTracesDriver()
-    driver.send(100, root(trace=1))
-    driver.send(100, child(2, trace=2))
-    driver.send(100, remote(2, trace=3))
-
-    reasons = {
-        each.trace_id[-1]: each.reason for each in driver.open_traces.drain(rootless="shutdown")
-    }
-
-    assert reasons == {1: "root_ended", 2: "shutdown", 3: "root_ended"}
 
 
 def test_nothing_is_left_when_everything_has_closed() -> None:
@@ -231,7 +186,7 @@ def test_nothing_is_left_when_everything_has_closed() -> None:
             trace, child(2, trace=trace), child(3, trace=trace), remote(4, trace=trace + 1000)
         )
         driver.send(trace, *([root(trace=trace)] if trace % 2 else []), child(9, trace=trace))
-    for closing in driver.open_traces.tick(1e6).closings:
+    for closing in driver.tick(1e6):
         driver.complete(closing)
     for closing in [each for chain in list(driver.open_traces._closing.values()) for each in chain]:
         driver.complete(closing)

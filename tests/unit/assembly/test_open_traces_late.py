@@ -11,7 +11,7 @@ from tests.support.table import for_each
 def closed(driver: OpenTracesDriver) -> Closing:
     """Close trace 1 with its root at log time 106."""
     driver.send(100, root())
-    (closing,) = driver.open_traces.tick(106).closings
+    (closing,) = driver.tick(106)
     return closing
 
 
@@ -29,13 +29,13 @@ def test_late_spans_reopen_a_trace_for_a_new_grace(
 ) -> None:
     driver = OpenTracesDriver()
     driver.send(100, first)
-    (before,) = driver.open_traces.tick(400).closings
+    (before,) = driver.tick(400)
     driver.complete(before)
     for time, each in zip((500, 504), late, strict=False):
         driver.send(time, each)
 
-    assert driver.open_traces.tick(due - 0.1).closings == []
-    (after,) = driver.open_traces.tick(due).closings
+    assert driver.tick(due - 0.1) == []
+    (after,) = driver.tick(due)
     assert (after.late, after.reason, after.root, after.spans) == (True, *closing)
 
 
@@ -67,19 +67,6 @@ def test_past_late_or_past_max_revisions_it_is_ignored(
     assert result.late == ({} if admitted else {("shop", "ignored"): 2})
 
 
-def test_a_late_span_of_a_trace_on_its_way_waits_behind_it() -> None:
-    driver = OpenTracesDriver()
-    first = closed(driver)
-
-    driver.send(107, child(2))
-    (second,) = driver.open_traces.tick(113).closings
-
-    assert not driver.open_traces.is_first(second)
-    driver.complete(first)
-    assert driver.open_traces.is_first(second)
-    assert driver.open_traces.revisable_mark(second)
-
-
 def test_what_comes_far_too_late_is_ignored_even_while_the_trace_is_on_its_way() -> None:
     driver = OpenTracesDriver()
     closed(driver)
@@ -93,10 +80,10 @@ def test_what_comes_far_too_late_is_ignored_even_while_the_trace_is_on_its_way()
 def test_a_mark_outlives_late_and_is_forgotten_in_the_end() -> None:
     driver = OpenTracesDriver()
     driver.complete(closed(driver))
-    driver.open_traces.tick(3000)
+    driver.tick(3000)
     driver.open_traces.commit("assembly")
     result = driver.send(3001, child(2))
-    driver.open_traces.tick(3707)
+    driver.tick(3707)
     driver.open_traces.commit("assembly")
 
     assert result.late == {("shop", "ignored"): 1}
@@ -107,7 +94,7 @@ def test_a_mark_that_a_reread_would_meet_is_never_dropped() -> None:
     driver = OpenTracesDriver()
     driver.send(100, child(2, trace=2))
     driver.complete(closed(driver), offset=5)
-    (old,) = driver.open_traces.tick(5000).closings
+    (old,) = driver.tick(5000)
 
     driver.open_traces.commit("assembly")
 
@@ -122,7 +109,7 @@ def test_a_mark_on_which_late_spans_build_is_never_dropped() -> None:
     driver = OpenTracesDriver()
     driver.complete(closed(driver), offset=5)
     driver.send(700, child(2))
-    (late,) = driver.open_traces.tick(9000).closings
+    (late,) = driver.tick(9000)
 
     driver.open_traces.commit("assembly")
 
@@ -134,7 +121,7 @@ def test_the_commit_carries_the_oldest_mark_that_matters() -> None:
     driver = OpenTracesDriver()
     driver.complete(closed(driver), offset=5)
     driver.send(200, root(trace=2))
-    (second,) = driver.open_traces.tick(206).closings
+    (second,) = driver.tick(206)
     driver.complete(second, offset=9)
 
     commit = driver.open_traces.commit("assembly")

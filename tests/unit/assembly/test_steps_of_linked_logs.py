@@ -52,7 +52,7 @@ def take(received: Sequence[Sequence[bytes]]) -> None:
     for number, values in enumerate(received):
         for value in values:
             driver.send(100 + number / 1000, value)
-    driver.open_traces.tick(1e6)
+    driver.tick(1e6)
 
 
 @pytest.mark.heavy
