@@ -6,18 +6,19 @@ from typing import Any
 import pytest
 
 from collector.base.errors import Permanent, Retryable
+from collector.base.http_client import HttpTarget
+from collector.config.sinks import PhoenixSinkConfig
 from collector.records.signal import SessionTraces
+from collector.sinks.phoenix import PhoenixSink
 from collector.sinks.port import Refused, pieces
 from collector.sinks.writeback.batches import (
     LARGEST,
     MOST,
     Missing,
-    Written,
     size_of,
-    write_in_batches,
 )
 from collector.sinks.writeback.score import ScoreShape, WrittenScore, WrittenSubject, score_of
-from collector.sinks.writeback.writer import ScoreWriter
+from collector.sinks.writeback.sink import WriteBack
 from tests.support.signals import hex_of, signal, skipped
 from tests.support.sink_contract import published
 from tests.support.tools.scores import HandClock, published_signals
@@ -25,21 +26,25 @@ from tests.support.tools.scores import HandClock, published_signals
 SHAPE = ScoreShape(sessions=frozenset({"session.id"}))
 
 
-class FakeTool(ScoreWriter):
+class FakeTool(WriteBack[PhoenixSinkConfig]):
     """Keeps a score per key, and knows every subject but those that are `unknown`."""
 
-    def __init__(self, shape: ScoreShape, clock: HandClock) -> None:
-        super().__init__(shape, wait=60.0, clock=clock)
+    name = "fake"
+    shape = SHAPE
+
+    def __init__(self, clock: HandClock) -> None:
+        super().__init__(PhoenixSinkConfig(endpoint="http://127.0.0.1:9", wait=60.0), clock=clock)
         self.unknown: set[str] = set()
         self.bad: set[str] = set()
         self.away = False
         self.stands: dict[tuple[WrittenSubject, str], float | None] = {}
         self.requests: list[list[WrittenScore]] = []
 
-    async def write(self, scores: Sequence[WrittenScore], written: Written) -> None:
-        await write_in_batches(scores, self._send, written)
+    @classmethod
+    def target(cls, settings: PhoenixSinkConfig) -> HttpTarget:
+        return PhoenixSink.target(settings)
 
-    async def _send(self, scores: Sequence[WrittenScore]) -> None:
+    async def send(self, scores: Sequence[WrittenScore]) -> None:
         if self.away:
             raise Retryable("away")
         self.requests.append(list(scores))
@@ -54,10 +59,14 @@ class FakeTool(ScoreWriter):
                 self.stands[each.subject, each.name] = each.value
 
 
+class WithoutPlaces(FakeTool):
+    shape = SHAPE._replace(replaces=False)
+
+
 class Stand:
-    def __init__(self, shape: ScoreShape = SHAPE) -> None:
+    def __init__(self, kind: type[FakeTool] = FakeTool) -> None:
         self.clock = HandClock()
-        self.tool = FakeTool(shape, self.clock)
+        self.tool = kind(self.clock)
 
     async def deliver(self, *signals: Any) -> None:
         await self.tool.deliver(published_signals(*signals))
@@ -205,7 +214,7 @@ async def test_what_is_no_signal_is_refused() -> None:
 
 
 async def test_a_tool_without_places_gets_a_first_score_and_no_other() -> None:
-    stand = Stand(SHAPE._replace(replaces=False))
+    stand = Stand(WithoutPlaces)
 
     await stand.deliver(signal(score=0.1), signal(score=0.2, revision=1))
     await stand.deliver(signal(score=0.3, revision=2), skipped(revision=3))
