@@ -9,9 +9,8 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import yaml
 
@@ -22,15 +21,19 @@ from tests.support.recordings import requests, traces
 Shown = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(NamedTuple):
     """One expected value and whether it was read."""
 
     stack: str
     field: str
     where: str
     held: bool
-    detail: str = ""
+    detail: str
+
+    @classmethod
+    def of(cls, stack: str, field: str, where: str, held: object, detail: object) -> Self:
+        """`where`: the scenario, and the turn of a claim about one."""
+        return cls(stack, field, f"{stack}/{where}", bool(held), repr(detail)[:200])
 
 
 def assert_most_hold(claims: Sequence[Claim], share: float) -> None:
@@ -55,15 +58,12 @@ def _turn(
     expected: Mapping[str, Any], turn: Mapping[str, Any], seen: Mapping[str, Shown], raw: bytes
 ) -> Iterator[Claim]:
     stack, scenario = expected["stack"], expected["scenario"]
-    where = f"{stack}/{scenario} turn {turn['turn']}"
     found = [seen[t["trace_id"]] for t in turn["traces"] if t["trace_id"] in seen]
     main = [t for t in found if t["trace_id"] == turn["main_trace_id"]]
     texts = main if len(turn["traces"]) == 1 else found
 
-    def claim(field: str, held: object, detail: object = "") -> Claim:
-        return Claim(
-            stack=stack, field=field, where=where, held=bool(held), detail=repr(detail)[:200]
-        )
+    def claim(field: str, held: object, detail: object) -> Claim:
+        return Claim.of(stack, field, f"{scenario} turn {turn['turn']}", held, detail)
 
     for side in ("input", "output"):
         if turn[f"{side}_exported"] and turn[side] is not None:
@@ -80,8 +80,7 @@ def _turn(
     if turn["tool_definitions_exported"] and offered:
         got = {name for t in found for name in t["tools_offered"]}
         yield claim("tools_offered", set(offered) <= got, got)
-    for field, held, detail in _calls(turn, found, raw, scenario):
-        yield claim(field, held, detail)
+    yield from (claim(*each) for each in _calls(turn, found, raw, scenario))
 
 
 def _calls(

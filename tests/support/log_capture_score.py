@@ -32,27 +32,15 @@ def score(folder: Path, scenario: str, expected: Mapping[str, Any]) -> Iterator[
     keys: dict[str, int] = expected.get("session_carried_in") or {}
     carried = any(key.startswith(("logs:", "traces:")) for key in keys)
     session = expected.get("session_id") if carried else None
+    stack = expected["stack"]
     for turn, mine in zip(turns, found, strict=True):
-        where = f"{expected['stack']}/{scenario} turn {turn['turn']}"
-        for field, held, detail in _turn(turn, mine, expected["stack"], session):
-            yield Claim(
-                stack=expected["stack"],
-                field=field,
-                where=where,
-                held=bool(held),
-                detail=repr(detail)[:200],
-            )
+        for field, held, detail in _turn(turn, mine, stack, session):
+            yield Claim.of(stack, field, f"{scenario} turn {turn['turn']}", held, detail)
     asked = sum(_is_exported(turn.get("input_exported")) for turn in turns)
-    if asked and expected["stack"].startswith(_LOGS_ONLY):
+    if asked and stack.startswith(_LOGS_ONLY):
         # A person's prompts are as many traces: not one for a helper's report or a title.
         prompts = [t["input"] for t in every if session in (None, t["session_id"]) and t["input"]]
-        yield Claim(
-            stack=expected["stack"],
-            field="turns",
-            where=f"{expected['stack']}/{scenario}",
-            held=len(prompts) == asked,
-            detail=repr(prompts)[:200],
-        )
+        yield Claim.of(stack, "turns", scenario, len(prompts) == asked, prompts)
 
 
 def _starts(turns: Sequence[Mapping[str, Any]]) -> Iterator[float]:

@@ -7,10 +7,9 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from evaluators.declare import evaluator
 from evaluators.errors import DuplicateEvaluatorError, PluginError
-from evaluators.model import Score, Trace
 from evaluators.registry import GROUP, Registry
+from evaluators.trace.confidence import confidence
 from tests.support.evaluating import OURS
 
 HEAVY = ("numpy", "wordllama", "litellm", "jsonschema", "tokenizers")
@@ -48,31 +47,14 @@ def test_discovering_and_planning_imports_no_heavy_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_third_party_s_names_carry_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_third_party_merely_imports_is_not_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("this_test_evaluators")
-
-    @evaluator(version="1")
-    def politeness(trace: Trace) -> Score:
-        """This test's idea of it."""
-        return Score(value=1.0)
-
-    politeness.__module__ = module.__name__
-    vars(module)["politeness"] = politeness
-    vars(module)["imported"] = _elsewhere
+    vars(module)["imported"] = confidence
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
     registry = Registry.discover([EntryPoint("this_test", module.__name__, GROUP)])
 
-    (spec,) = registry.named("this_test/politeness")
-    assert spec.method == "custom"
-    assert registry.named("this_test/elsewhere") == ()
-    assert len(registry) == len(OURS) + 1
-
-
-@evaluator(version="1", name="elsewhere")
-def _elsewhere(trace: Trace) -> Score:
-    """Merely imported by the third party."""
-    return Score(value=1.0)
+    assert list(registry) == list(OURS)
 
 
 def test_a_third_party_that_cannot_be_imported_is_named() -> None:
