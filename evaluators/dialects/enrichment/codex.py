@@ -27,7 +27,7 @@ _FAILED = 400  # HTTP statuses of this and above are failures
 
 def enrich(ledger: Ledger, records: Sequence[Span]) -> None:
     turn = _CodexTurn(ledger)
-    for record in sorted(records, key=lambda each: each.start_time_unix_nano):
+    for record in records:
         event = event_of(record)
         if event in ("codex.tool_decision", "codex.tool_result"):
             turn.tools.add(record, text_of(record, "call_id"), ends=event == "codex.tool_result")
