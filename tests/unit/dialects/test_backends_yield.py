@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.conventions import CHAT, asked, says
+from tests.support.dialect_spans import SpanSpec, trace_of, under
+from tests.support.openinference import flat, of
 from tests.support.table import for_each
 from tests.support.weather import dump
 
 ASKED, SAID = "What is 3+4?", "It is 7."
-MESSAGES_IN = dump([{"role": "user", "parts": [{"type": "text", "content": ASKED}]}])
-MESSAGES_OUT = dump([{"role": "assistant", "parts": [{"type": "text", "content": SAID}]}])
 OTHERS: dict[str, dict[str, Any]] = {
     "vercel_ai": {
         "ai.operationId": "ai.generateText.doGenerate",
@@ -18,18 +18,16 @@ OTHERS: dict[str, dict[str, Any]] = {
         "ai.usage.outputTokens": 2,
     },
     "openinference": {
-        "openinference.span.kind": "LLM",
-        "llm.input_messages.0.message.role": "user",
-        "llm.input_messages.0.message.content": ASKED,
-        "llm.output_messages.0.message.role": "assistant",
-        "llm.output_messages.0.message.content": SAID,
+        **of("LLM"),
+        **flat("input", {"role": "user", "content": ASKED}),
+        **flat("output", {"role": "assistant", "content": SAID}),
         "llm.token_count.prompt": 9,
         "llm.token_count.completion": 2,
     },
     "genai": {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.input.messages": MESSAGES_IN,
-        "gen_ai.output.messages": MESSAGES_OUT,
+        **CHAT,
+        "gen_ai.input.messages": asked(ASKED),
+        "gen_ai.output.messages": says(SAID),
         "gen_ai.usage.input_tokens": 9,
         "gen_ai.usage.output_tokens": 2,
     },
@@ -54,10 +52,8 @@ def test_the_instrumentation_with_content_reads_the_span(mark: str, other: str) 
 
 
 def test_a_backends_own_content_comes_first() -> None:
-    own = {
-        "langfuse.observation.type": "generation",
-        "langfuse.observation.input": dump([{"role": "user", "content": "own"}]),
-    }
+    said = dump([{"role": "user", "content": "own"}])
+    own = under("langfuse.observation.", type="generation", input=said)
     trace = trace_of(SpanSpec(id=1, scope="ai", attributes={**OTHERS["vercel_ai"], **own}))
 
     assert (trace.input, trace.dialects) == ("own", ("langfuse",))

@@ -11,7 +11,7 @@ from evaluators.dialects.registry import DIALECTS
 from evaluators.matching.tool_uses import tool_uses
 from evaluators.model import Trace
 from tests.support.declared_dialects import unsampled
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import SpanSpec, changed, trace_of
 from tests.support.table import for_each
 
 WORD = "zanzibar"
@@ -109,14 +109,15 @@ def read(trace: Trace, field: str) -> Any:
 def made(dialect: Dialect, row: Row, key: str, value: Any) -> SpanSpec:
     attributes: dict[str, Any] = dict(dialect.sample.spans[row.on])
     events: list[tuple[str, dict[str, Any]]] = []
+    first = key.replace(".N.", ".0.")
     if key.startswith("event "):
         name, _, inner = key.removeprefix("event ").partition(": ")
         events.append((name, {inner: value}))
     else:
-        attributes[key.replace(".N.", ".0.")] = value
-    if ".N." in key and key.endswith("content"):
+        attributes[first] = value
+    if first != key and key.endswith("content"):
         role = "user" if row.field == "input" else "assistant"
-        attributes[key.replace(".N.", ".0.").replace("content", "role")] = role
+        attributes[first.replace("content", "role")] = role
     if row.on == "tool" and row.field != "tool name":
         attributes.setdefault("gen_ai.tool.name", "some_tool")
     name = dialect.sample.names.get(row.on, "some_tool" if row.on == "tool" else "step")
@@ -149,11 +150,10 @@ def test_the_key_is_read(dialect: Dialect, row: Row, key: str) -> None:
 def test_a_sample_is_read_as_its_dialect(dialect: Dialect) -> None:
     for on, attributes in dialect.sample.spans.items():
         events = [(f"{dialect.event}choice", {"content": WORD})] if dialect.event else []
-        name = dialect.sample.names.get(on, "step")
         span = SpanSpec(
-            id=1, name=name, attributes=dict(attributes), events=events, scope=dialect.sample.scope
+            name=dialect.sample.names.get(on, "step"), attributes=attributes, events=events
         )
-        assert trace_of(span).dialects == (dialect.name,)
+        assert trace_of(span, scope=dialect.sample.scope).dialects == (dialect.name,)
 
 
 RESULTS = [(d, row, key) for d, row, key in rows() if (row.field, row.on) == ("result", "tool")]
@@ -163,11 +163,8 @@ RESULTS = [(d, row, key) for d, row, key in rows() if (row.field, row.on) == ("r
 def test_an_empty_result_is_a_result(dialect: Dialect, row: Row, key: str) -> None:
     for value in ("", "  ", '""', "[]"):
         span = made(dialect, row, key, value)
-        if (
-            dialect.name == "google_adk"
-        ):  # it empties results, and arguments with them, where content is off
-            asked = {"gcp.vertex.agent.tool_call_args": '{"id": 7}'}
-            span = replace(span, attributes={**span.attributes, **asked})
+        if dialect.name == "google_adk":  # it empties arguments as well where content is off
+            span = changed(span, gcp__vertex__agent__tool_call_args='{"id": 7}')
         (call,) = trace_of(span).tool_calls
         (use,) = tool_uses((call,))
 
@@ -177,8 +174,7 @@ def test_an_empty_result_is_a_result(dialect: Dialect, row: Row, key: str) -> No
 @for_each(("dialect", "row", "key"), RESULTS)
 def test_an_absent_result_stays_absent(dialect: Dialect, row: Row, key: str) -> None:
     span = made(dialect, row, key, WORD)
-    names = {key.replace(".N.", ".0.")}
-    left = {name: value for name, value in span.attributes.items() if name not in names}
+    left = replace(changed(span, key.replace(".N.", ".0.")), events=())
 
-    for call in trace_of(replace(span, attributes=left, events=())).tool_calls:
+    for call in trace_of(left).tool_calls:
         assert call.result is None

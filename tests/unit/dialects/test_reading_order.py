@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from evaluators.dialects.content.message_model import Call, Message, Result
 from evaluators.dialects.read import read_trace
 from evaluators.dialects.reading_order import Exchanged, Line, read_exchanged, reading_order
@@ -32,6 +30,10 @@ def model(span: str, start: int, output: str | None = None) -> ModelCall:
     )
 
 
+def said(*messages: Message, after: Sequence[Message] = ()) -> Exchanged:
+    return Exchanged(sent=tuple(after), answered=messages)
+
+
 def spoken(lines: Sequence[Line]) -> list[tuple[str, str | None]]:
     return [(each.speaker, each.call.name if each.call else each.text) for each in lines]
 
@@ -44,12 +46,9 @@ def test_of_a_history_that_grows_only_what_is_new_is_said_again() -> None:
         model_calls=(model("a", 1), model("b", 5)),
         tool_calls=(ToolCall(name="lookup", id="c1", result="rain", start_time_unix_nano=3),),
     )
-    exchanged = {
-        "a": Exchanged(sent=sent, answered=(asks,)),
-        "b": Exchanged(sent=(*sent, asks, found), answered=(assistant("It rains."),)),
-    }
+    last = said(assistant("It rains."), after=(*sent, asks, found))
 
-    lines = reading_order(of, exchanged)
+    lines = reading_order(of, {"a": said(asks, after=sent), "b": last})
 
     assert spoken(lines) == [
         ("system", "Be kind."),
@@ -63,30 +62,22 @@ def test_of_a_history_that_grows_only_what_is_new_is_said_again() -> None:
 
 def test_words_that_are_said_twice_in_one_history_stand_there_twice() -> None:
     sent = (user("Hello?"), assistant("Yes?"), user("Hello?"))
+    here = assistant("Still here.")
     of = make.trace(model_calls=(model("a", 1), model("b", 5)), tool_calls=())
-    more = (*sent, assistant("Still here."), user("Hello?"))
-    exchanged = {
-        "a": Exchanged(sent=sent, answered=(assistant("Still here."),)),
-        "b": Exchanged(sent=more, answered=(assistant("Hm."),)),
-    }
+    last = said(assistant("Hm."), after=(*sent, here, user("Hello?")))
+
+    lines = reading_order(of, {"a": said(here, after=sent), "b": last})
 
     words = ["Hello?", "Yes?", "Hello?", "Still here.", "Hello?", "Hm."]
-    assert spoken(reading_order(of, exchanged)) == [
-        *zip(["user", "assistant"] * 3, words, strict=True)
-    ]
+    assert spoken(lines) == [*zip(["user", "assistant"] * 3, words, strict=True)]
 
 
 def test_what_former_turns_said_is_marked_up_to_the_question() -> None:
-    sent = (
-        Message(role="system", text="Be kind."),
-        user("Madrid?"),
-        assistant("Sunny."),
-        user("And"),
-        user("Berlin?"),
-    )
+    system = Message(role="system", text="Be kind.")
+    sent = (system, user("Madrid?"), assistant("Sunny."), user("And"), user("Berlin?"))
     of = make.trace(model_calls=(model("a", 1),), tool_calls=())
 
-    lines = reading_order(of, {"a": Exchanged(sent=sent, answered=(assistant("Cloudy."),))})
+    lines = reading_order(of, {"a": said(assistant("Cloudy."), after=sent)})
 
     assert [each.text for each in lines if each.is_earlier] == ["Madrid?", "Sunny."]
 
@@ -95,32 +86,27 @@ def test_a_call_without_a_line_of_its_own_stands_with_the_answer_that_wants_it()
     hands_over = assistant(None, Call(name="transfer_to_clerk", arguments={}))
     of = make.trace(input=None, model_calls=(model("a", 1),), tool_calls=())
 
-    (line,) = reading_order(of, {"a": Exchanged(answered=(hands_over,))})
+    (line,) = reading_order(of, {"a": said(hands_over)})
 
     assert [each.name for each in line.wanted] == ["transfer_to_clerk"]
     assert not line.asks
 
 
 def test_without_messages_the_answers_and_the_tool_calls_are_left() -> None:
-    of = make.trace(
-        input=None,
-        model_calls=(model("a", 1, output="It rains."),),
-        tool_calls=(ToolCall(name="lookup", start_time_unix_nano=2),),
-    )
+    answers = (model("a", 1, output="It rains."),)
+    calls = (ToolCall(name="lookup", start_time_unix_nano=2),)
+    of = make.trace(input=None, model_calls=answers, tool_calls=calls)
 
     assert spoken(reading_order(of, {})) == [("assistant", "It rains."), ("tool", "lookup")]
 
 
 def test_the_step_of_an_agent_is_read_unless_a_model_said_the_same() -> None:
-    of = make.trace(
-        input=None,
-        model_calls=(model("a", 1, output="42"),),
-        tool_calls=(),
-        steps=(
-            AgentStep(span_id="b", agent="Surfer", output="It says 42.", end_time_unix_nano=9),
-            AgentStep(span_id="c", agent="Chief", output="42", end_time_unix_nano=10),
-        ),
+    steps = (
+        AgentStep(span_id="b", agent="Surfer", output="It says 42.", end_time_unix_nano=9),
+        AgentStep(span_id="c", agent="Chief", output="42", end_time_unix_nano=10),
     )
+    calls = (model("a", 1, output="42"),)
+    of = make.trace(input=None, model_calls=calls, tool_calls=(), steps=steps)
 
     lines = reading_order(of, {})
 
@@ -128,7 +114,7 @@ def test_the_step_of_an_agent_is_read_unless_a_model_said_the_same() -> None:
     assert lines[1].agent == "Surfer"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "stack", ["langgraph_oi", "oai_agents_oi", "pydantic_ai_v5", "agent_framework", "strands"]
 )
 def test_the_second_turn_of_a_real_session_reads_from_its_question_to_its_answer(
@@ -145,8 +131,8 @@ def test_the_second_turn_of_a_real_session_reads_from_its_question_to_its_answer
     assert now[-1].speaker == "assistant"
     assert (now[-1].text or "").strip() == (trace.output or "").strip()
     assert [each.call for each in now if each.call] == list(trace.tool_calls)
-    said = [(each.speaker, each.text) for each in lines if each.text]
-    assert len(said) == len(set(said))
+    listed = [(each.speaker, each.text) for each in lines if each.text]
+    assert len(listed) == len(set(listed))
 
 
 def test_a_trace_of_which_no_span_can_be_read_has_no_messages() -> None:
@@ -154,12 +140,8 @@ def test_a_trace_of_which_no_span_can_be_read_has_no_messages() -> None:
 
 
 def test_a_prompt_that_no_model_call_carries_is_the_first_line() -> None:
-    of = make.trace(
-        input="Weather?",
-        root_span_id="r",
-        model_calls=(model("a", 1, output="It rains."),),
-        tool_calls=(),
-    )
+    calls = (model("a", 1, output="It rains."),)
+    of = make.trace(input="Weather?", root_span_id="r", model_calls=calls, tool_calls=())
 
     assert spoken(reading_order(of, {})) == [("user", "Weather?"), ("assistant", "It rains.")]
     assert reading_order(of, {})[0].span_id == "r"

@@ -11,7 +11,7 @@ tools_offered tool_calls status error root closed dialects spans truncated gaps
 
 
 def test_show_has_the_contracts_names_in_their_order() -> None:
-    shown = show(trace_of(SpanSpec(id=1, attributes=tool("f"), start=1_000)))
+    shown = show(trace_of(SpanSpec(attributes=tool("f"), start=1_000)))
 
     assert list(shown)[:23] == CONTRACT.split()
     of_call = "id name arguments result error rejected agent span_id"
@@ -22,7 +22,7 @@ def test_show_has_the_contracts_names_in_their_order() -> None:
 def test_show_has_the_steps_of_agents() -> None:
     said = {"gen_ai.agent.name": "Orchestrator", "gen_ai.output.messages": says("Search.")}
 
-    shown = show(trace_of(SpanSpec(id=1, attributes=AGENT | said)))
+    shown = show(trace_of(AGENT | said))
 
     step = {"agent": "Orchestrator", "output": "Search.", "span_id": "0000000000000001"}
     assert (shown["agents"], shown["steps"]) == (["Orchestrator"], [step])

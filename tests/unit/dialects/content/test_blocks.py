@@ -1,30 +1,19 @@
 """Tool calls in the text of a message."""
 
 from evaluators.model import Trace
-from tests.support.conventions import ROOT, chat, says
+from tests.support.conventions import ROOT, model, says
 from tests.support.dialect_spans import trace_of
-from tests.support.weather import ARGUMENTS, QUESTION, RESULT, dump, one_call
+from tests.support.weather import ARGUMENTS, RESULT, USER, dump, one_call
 
 
-def react(text: str, after: str | None = None) -> Trace:
-    given = [{"role": "user", "content": QUESTION}]
-    spans = [
+def react(text: str, after: str) -> Trace:
+    """A step of an agent, and the next one, which is sent `after`."""
+    history = [USER, {"role": "assistant", "content": after}]
+    return trace_of(
         ROOT,
-        chat(
-            2,
-            1,
-            2,
-            attributes={"gen_ai.input.messages": dump(given), "gen_ai.output.messages": says(text)},
-        ),
-    ]
-    if after is not None:
-        history = [*given, {"role": "assistant", "content": after}]
-        attributes = {
-            "gen_ai.input.messages": dump(history),
-            "gen_ai.output.messages": says("Final Answer: yes"),
-        }
-        spans.append(chat(3, 3, 4, attributes=attributes))
-    return trace_of(*spans)
+        model(2, 1, dump([USER]), says(text)),
+        model(3, 3, dump(history), says("Final Answer: yes")),
+    )
 
 
 def test_an_action_in_the_text_of_a_react_agent() -> None:
@@ -36,4 +25,6 @@ def test_an_action_in_the_text_of_a_react_agent() -> None:
 
 
 def test_words_about_actions_are_no_call() -> None:
-    assert react("Write it so:\nAction: name\nAction Input: the arguments").tool_calls == ()
+    text = "Write it so:\nAction: name\nAction Input: the arguments"
+
+    assert react(text, text).tool_calls == ()

@@ -11,8 +11,6 @@ from tests.support.weather import dump
 CONVENTION = {**CHAT, "gen_ai.usage.input_tokens": "100", "gen_ai.usage.output_tokens": 10}
 OPENINFERENCE = {"openinference.span.kind": "LLM"}
 VERCEL = {"ai.operationId": "ai.generateText.doGenerate"}
-
-
 COUNT = "llm.token_count"
 CACHED = '{"input_cache_read": 64}'
 LANGFUSE = {"langfuse.observation.type": "generation"}

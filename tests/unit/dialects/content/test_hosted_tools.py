@@ -8,11 +8,8 @@ from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.table import for_each
 from tests.support.weather import dump, one_call
 
-ANSWER = {
-    "type": "message",
-    "role": "assistant",
-    "content": [{"type": "output_text", "text": "ok"}],
-}
+TEXT = {"type": "output_text", "text": "ok"}
+ANSWER = {"type": "message", "role": "assistant", "content": [TEXT]}
 LOGS = [{"type": "logs", "logs": "2"}]
 FOUND = [{"file_id": "f"}]
 ITEMS: tuple[tuple[dict[str, Any], str, Any, Any, str | None], ...] = (
@@ -31,12 +28,11 @@ ITEMS: tuple[tuple[dict[str, Any], str, Any, Any, str | None], ...] = (
 )  # fmt: skip
 
 
-@for_each("item", ITEMS)
+@for_each("written,name,arguments,result,error", ITEMS)
 @for_each("alone", [True, False])
 def test_items_of_openais_answers_are_calls(
-    item: tuple[dict[str, Any], str, Any, Any, str | None], alone: bool
+    written: Any, name: str, arguments: Any, result: Any, error: str | None, alone: bool
 ) -> None:
-    written, name, arguments, result, error = item
     output: list[Any] = [{"id": "i1", **written}, *([] if alone else [ANSWER])]
     convention = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": dump(output)}
     openinference = {"openinference.span.kind": "LLM", "output.value": dump({"output": output})}

@@ -3,10 +3,9 @@
 import json
 from typing import Any
 
-import pytest
-
 from evaluators.model import Trace
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.conventions import CHAT
+from tests.support.dialect_spans import trace_of, under
 from tests.support.table import for_each
 
 BYTES = "iVBORw0KGgo" * 20
@@ -24,7 +23,7 @@ TEXT = {"type": "text", "content": "What is this?"}
 
 def chat(**messages: Any) -> Trace:
     sides = {f"gen_ai.{side}.messages": json.dumps(value) for side, value in messages.items()}
-    return trace_of(SpanSpec(id=1, attributes={"gen_ai.operation.name": "chat", **sides}))
+    return trace_of({**CHAT, **sides})
 
 
 @for_each("key", ["parts", "content"])
@@ -46,25 +45,25 @@ def test_a_picture_or_a_compaction_beside_the_answer_is_not_in_it() -> None:
 
 
 def test_parts_that_were_encoded_into_a_text_are_unpacked() -> None:
-    inner = [
-        {"type": "text", "text": "Describe it"},
-        {"type": "image_url", "image_url": {"url": "data:" + BYTES}},
-    ]
+    picture = {"type": "image_url", "image_url": {"url": "data:" + BYTES}}
+    inner = [{"type": "text", "text": "Describe it"}, picture]
     part = {"type": "text", "content": json.dumps(inner)}
     assert chat(input=[{"role": "user", "parts": [part]}]).input == "Describe it"
 
 
-@pytest.mark.parametrize("content", [None, "", []])
-def test_a_refusal_is_the_answer(content: Any) -> None:
-    for message in (
-        {"role": "assistant", "content": content, "refusal": "I cannot."},
-        {"role": "assistant", "content": content, "additional_kwargs": {"refusal": "I cannot."}},
-    ):
-        assert chat(output=[message]).output == "I cannot."
-        assert chat(output={"choices": [{"message": message}]}).output == "I cannot."
+REFUSAL = {"refusal": "I cannot."}
 
 
-@pytest.mark.parametrize(
+@for_each("content", [None, "", []])
+@for_each("refusal", [REFUSAL, {"additional_kwargs": REFUSAL}])
+def test_a_refusal_is_the_answer(content: Any, refusal: dict[str, Any]) -> None:
+    message = {"role": "assistant", "content": content, **refusal}
+
+    assert chat(output=[message]).output == "I cannot."
+    assert chat(output={"choices": [{"message": message}]}).output == "I cannot."
+
+
+@for_each(
     "answer",
     [
         {"content": {"title": "T", "body": "B"}},
@@ -75,17 +74,14 @@ def test_a_refusal_is_the_answer(content: Any) -> None:
     ],
 )
 def test_an_answer_that_looks_like_messages_is_itself(answer: Any) -> None:
-    attributes = {
-        "langfuse.observation.type": "span",
-        "langfuse.observation.input": "hello",
-        "langfuse.observation.output": json.dumps(answer),
-    }
-    output = trace_of(SpanSpec(id=1, attributes=attributes)).output
-    assert output is not None
-    assert json.loads(output) == answer
+    sides = {"type": "span", "input": "hello", "output": json.dumps(answer)}
+
+    output = trace_of(under("langfuse.observation.", **sides)).output
+
+    assert json.loads(output or "null") == answer
 
 
-@pytest.mark.parametrize(
+@for_each(
     "hidden",
     [
         {"role": "assistant", "content": None},

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.support.conventions import made, tool
 from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.openinference import SCOPE, of
 from tests.support.table import for_each
 from tests.support.weather import dump, one_call
 
@@ -18,36 +19,29 @@ OWN: tuple[dict[str, Any], ...] = (
     {"calling": "x", "tool_string": "y"},
     {"input": {"kwargs": {"a": 1}}},
 )
-SPANS: dict[str, tuple[str, dict[str, str], str]] = {
-    "convention": ("app", tool("dispatch"), "gen_ai.tool.call.arguments"),
-    "convention under OpenLLMetry": (
-        "opentelemetry.instrumentation.langchain",
-        {"traceloop.span.kind": "tool", "gen_ai.tool.name": "dispatch"},
-        "gen_ai.tool.call.arguments",
-    ),
-    "OpenInference": (
-        "openinference.instrumentation.langchain",
-        {"openinference.span.kind": "TOOL", "tool.name": "dispatch"},
-        "input.value",
-    ),
-    "AI SDK": (
-        "ai",
-        {"ai.operationId": "ai.toolCall", "ai.toolCall.name": "dispatch"},
-        "ai.toolCall.args",
-    ),
-    "logfire": ("pydantic-ai", {"gen_ai.tool.name": "dispatch"}, "tool_arguments"),
-    "MLflow": (
-        "mlflow",
-        {"mlflow.spanType": '"TOOL"', "mlflow.spanFunctionName": '"dispatch"'},
-        "mlflow.spanInputs",
-    ),
-}
+KIND = {"traceloop.span.kind": "tool"}
+NAME = {"gen_ai.tool.name": "dispatch"}
+LANGCHAIN = "opentelemetry.instrumentation.langchain"
+OPENINFERENCE = of("TOOL", tool__name="dispatch")
+AI_SDK = {"ai.operationId": "ai.toolCall", "ai.toolCall.name": "dispatch"}
+MLFLOW = {"mlflow.spanType": '"TOOL"', "mlflow.spanFunctionName": '"dispatch"'}
 
 
 @for_each("own", OWN)
-@for_each("by", SPANS)
-def test_arguments_are_not_taken_out_of_the_tools_own_object(by: str, own: dict[str, Any]) -> None:
-    scope, marks, key = SPANS[by]
+@for_each(
+    "scope,marks,key",
+    [
+        ("app", tool("dispatch"), "gen_ai.tool.call.arguments"),
+        (LANGCHAIN, {**KIND, **NAME}, "gen_ai.tool.call.arguments"),
+        (SCOPE + "langchain", OPENINFERENCE, "input.value"),
+        ("ai", AI_SDK, "ai.toolCall.args"),
+        ("pydantic-ai", NAME, "tool_arguments"),
+        ("mlflow", MLFLOW, "mlflow.spanInputs"),
+    ],
+)
+def test_arguments_are_not_taken_out_of_the_tools_own_object(
+    scope: str, marks: dict[str, str], key: str, own: dict[str, Any]
+) -> None:
     span = made(2, 0, {**marks, key: dump(own)}, name="running tool", scope=scope)
 
     assert one_call(trace_of(SpanSpec(id=1), span)).arguments == own
@@ -56,26 +50,16 @@ def test_arguments_are_not_taken_out_of_the_tools_own_object(by: str, own: dict[
 ARGUMENTS: dict[str, Any] = {"kwargs": {"a": 1}}
 CALLED: dict[str, Any] = {"args": [], "kwargs": ARGUMENTS}
 CALLBACK: dict[str, Any] = {"inputs": ARGUMENTS, "input_str": str(ARGUMENTS), "tags": []}
-KIND = {"traceloop.span.kind": "tool"}
+LANGFUSE = {"langfuse.observation.type": "tool"}
 
 
 @for_each(
     "scope,marks,key,sent",
     [
         ("traceloop.tracer", KIND, "traceloop.entity.input", CALLED),
-        ("opentelemetry.instrumentation.langchain", KIND, "traceloop.entity.input", CALLBACK),
-        (
-            "openinference.instrumentation.dspy",
-            {"openinference.span.kind": "TOOL"},
-            "input.value",
-            {"kwargs": ARGUMENTS},
-        ),
-        (
-            "langfuse-sdk",
-            {"langfuse.observation.type": "tool"},
-            "langfuse.observation.input",
-            CALLED,
-        ),
+        (LANGCHAIN, KIND, "traceloop.entity.input", CALLBACK),
+        (SCOPE + "dspy", of("TOOL"), "input.value", {"kwargs": ARGUMENTS}),
+        ("langfuse-sdk", LANGFUSE, "langfuse.observation.input", CALLED),
     ],
 )
 def test_what_a_framework_puts_around_its_arguments_is_taken_off_once(

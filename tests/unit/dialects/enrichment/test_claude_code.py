@@ -1,7 +1,6 @@
 """Claude Code's log events, alone and beside its beta spans."""
 
 import json
-import random
 from dataclasses import replace
 
 from evaluators.model import Trace
@@ -74,13 +73,6 @@ def test_what_record_and_span_both_say_counts_once() -> None:
     assert (call.arguments, call.span_id) == (COMMAND, span_id(23))
     assert (trace.root, trace.root_span_id) == ("parentless", span_id(21))
     assert trace.spans == len(SPANS)
-
-
-def test_the_order_in_which_records_come_changes_nothing() -> None:
-    shuffled = [*TURN]
-    random.Random(7).shuffle(shuffled)
-
-    assert trace_of(*shuffled) == trace_of(*TURN)
 
 
 def test_the_records_that_lent_words_are_part_of_the_traces_digest() -> None:

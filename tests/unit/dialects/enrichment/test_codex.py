@@ -1,7 +1,6 @@
 """Codex's log events: what follows what in a conversation belongs together."""
 
 import json
-import random
 from dataclasses import replace
 from typing import Any
 
@@ -72,13 +71,6 @@ def test_records_of_versions_that_name_their_module_as_scope_are_read() -> None:
     scope = "codex_otel::otel_event_manager"
 
     assert trace_of(*(replace(each, scope=scope) for each in TURN)) == trace_of(*TURN)
-
-
-def test_the_order_in_which_records_come_changes_nothing() -> None:
-    shuffled = [*TURN]
-    random.Random(7).shuffle(shuffled)
-
-    assert trace_of(*shuffled) == trace_of(*TURN)
 
 
 # --- calls of models -------------------------------------------------------------------------------------------------

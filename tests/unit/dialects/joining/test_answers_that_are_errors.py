@@ -6,9 +6,12 @@ import pytest
 
 from evaluators.model import Tokens
 from tests.support.conventions import AGENT, ROOT, asked, made, model, says
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import SpanSpec, trace_of, under
+from tests.support.openinference import of
 from tests.support.table import for_each
 from tests.support.weather import dump
+
+CACHED = "cache_read.input_tokens"
 
 
 @for_each(
@@ -68,26 +71,16 @@ def test_spans_in_a_ring_of_parents_are_a_turn() -> None:
 def test_cached_tokens_that_were_left_out_of_the_input_are_added(
     name: str, sent: int, cached: int, total: int
 ) -> None:
-    counts = {
-        "gen_ai.request.model": name,
-        "gen_ai.usage.input_tokens": sent,
-        "gen_ai.usage.output_tokens": 10,
-        "gen_ai.usage.cache_read.input_tokens": cached,
-    }
-    trace = trace_of(ROOT, model(2, 1, attributes=counts))
+    counts = under("gen_ai.usage.", input_tokens=sent, output_tokens=10, **{CACHED: cached})
+    trace = trace_of(ROOT, model(2, 1, attributes={"gen_ai.request.model": name, **counts}))
 
     assert trace.tokens == Tokens(input=total, output=10, cached=cached)
 
 
 def test_cached_counts_of_the_conventions_stand_beside_openinferences() -> None:
-    counts = {
-        "openinference.span.kind": "LLM",
-        "llm.model_name": "gpt-4o-mini",
-        "llm.token_count.prompt": 100_000,
-        "llm.token_count.completion": 100,
-        "gen_ai.usage.cache_read.input_tokens": 90_000,
-    }
-    trace = trace_of(ROOT, SpanSpec(id=2, parent=1, name="llm", attributes=counts))
+    counts = under("llm.token_count.", prompt=100_000, completion=100)
+    own = of("LLM", llm__model_name="gpt-4o-mini", **{f"gen_ai.usage.{CACHED}": 90_000})
+    trace = trace_of(ROOT, {**own, **counts})
 
     assert trace.tokens == Tokens(input=100_000, output=100, cached=90_000)
     assert trace.cost_usd == pytest.approx(0.00831)  # the sum of fractions of a cent

@@ -20,11 +20,9 @@ def test_the_service_is_the_roots_resource() -> None:
 
 def test_the_agent_is_the_outermost_one_under_a_name_that_stays() -> None:
     name = "Crew_d0606630-517f-4faf-a373-bf7f526fa94c"
+    outer, inner = ({**AGENT, "gen_ai.agent.name": each} for each in (name, "writer 20251122"))
     trace = trace_of(
-        SpanSpec(id=1, attributes={**AGENT, "gen_ai.agent.name": name}, start=1),
-        SpanSpec(
-            id=2, parent=1, attributes={**AGENT, "gen_ai.agent.name": "writer 20251122"}, start=0
-        ),
+        SpanSpec(id=1, attributes=outer, start=1), SpanSpec(id=2, parent=1, attributes=inner)
     )
 
     assert (trace.agent, trace.agents) == ("Crew", ("writer", "Crew"))

@@ -8,7 +8,7 @@ import pytest
 from evaluators.model import Tokens
 from evaluators.prices import cost
 from tests.support.conventions import CHAT
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import trace_of, under
 from tests.support.table import for_each
 
 MODEL = {**CHAT, "gen_ai.request.model": "claude-sonnet-4-5", "gen_ai.usage.output_tokens": 1000}
@@ -17,7 +17,7 @@ EXACT = 30 * 3e-6 + 100_000 * 3e-7 + 5_000 * 3.75e-6 + 1000 * 1.5e-5
 
 
 def priced(**attributes: Any) -> float | None:
-    return trace_of(SpanSpec(id=1, attributes={**MODEL, **attributes})).cost_usd
+    return trace_of({**MODEL, **attributes}).cost_usd
 
 
 @for_each("provider", [{}, {"gen_ai.system": "vertex_ai"}, {"gen_ai.provider.name": "anthropic"}])
@@ -46,11 +46,9 @@ def test_within_the_input_as_the_conventions_count_for_anthropic() -> None:
 def test_in_a_usage_object() -> None:
     counts = {"cache_read_input_tokens": 100_000, "cache_creation_input_tokens": 5_000}
     usage = {"input_tokens": 30, "output_tokens": 1000, **counts}
-    own = {"type": "generation", "model.name": MODEL["gen_ai.request.model"]}
-    attributes = {f"langfuse.observation.{key}": each for key, each in own.items()}
-    attributes["langfuse.observation.usage_details"] = json.dumps(usage)
+    own = {"model.name": MODEL["gen_ai.request.model"], "usage_details": json.dumps(usage)}
 
-    found = trace_of(SpanSpec(id=1, attributes=attributes)).cost_usd
+    found = trace_of(under("langfuse.observation.", type="generation", **own)).cost_usd
 
     assert found == pytest.approx(EXACT)
 
@@ -63,6 +61,6 @@ def test_a_model_without_a_price_for_it_is_asked_the_price_of_input() -> None:
 
 def test_what_was_written_is_in_the_price_alone() -> None:
     counts = {"gen_ai.usage.input_tokens": 30, "gen_ai.usage.cache_creation.input_tokens": 5_000}
-    trace = trace_of(SpanSpec(id=1, attributes={**MODEL, **counts}))
+    trace = trace_of({**MODEL, **counts})
 
     assert trace.tokens == trace.model_calls[0].tokens == Tokens(input=30, output=1000)

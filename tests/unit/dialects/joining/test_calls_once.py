@@ -10,12 +10,8 @@ from tests.support.weather import ARGUMENTS, dump, one_call
 
 FUNCTION = "arguments='{\"city\": \"Paris\"}', name='get_weather'"
 CALL = f"{FUNCTION}, call_id='c1'"
-ITEM = {
-    "type": "function_call",
-    "call_id": "c1",
-    "name": "get_weather",
-    "arguments": '{"city": "Paris"}',
-}
+NAMED = {"name": "get_weather", "arguments": '{"city": "Paris"}'}
+ITEM = {"type": "function_call", "call_id": "c1", **NAMED}
 OWN = '{"call_id": "c1", "name": "Ann"}'
 SMOLAGENTS = "openinference.instrumentation.smolagents"
 
@@ -85,15 +81,16 @@ def test_an_answer_that_looks_a_little_like_one_stays_the_answer(text: str) -> N
     assert trace_of(ROOT, model(2, 1, asked("What?"), says(text))).output == text
 
 
+CREW = "Error executing tool: no answer"
+AGENTS_SDK = "An error occurred while running the tool. Please try again. Error: no answer"
+
+
 @for_each(
     "scope,result",
     [
-        ("opentelemetry.instrumentation.crewai", "Error executing tool: no answer"),
-        ("openinference.instrumentation.crewai", "Error executing tool: no answer"),
-        (
-            "opentelemetry.instrumentation.openai_agents",
-            "An error occurred while running the tool. Please try again. Error: no answer",
-        ),
+        ("opentelemetry.instrumentation.crewai", CREW),
+        ("openinference.instrumentation.crewai", CREW),
+        ("opentelemetry.instrumentation.openai_agents", AGENTS_SDK),
         (SMOLAGENTS, "Error:\nno answer\nNow let's retry"),
         (SMOLAGENTS, "Call id: c1\nError:\nno answer"),
     ],

@@ -62,9 +62,7 @@ def test_a_known_model_is_priced_from_the_table() -> None:
 
     assert cost("gpt-4o-mini", tokens) == pytest.approx(600 * 1.5e-7 + 400 * 7.5e-8 + 100 * 6e-7)
     assert cost("openai/gpt-4o-mini", tokens) == cost("gpt-4o-mini", tokens)
-    beside = Tokens(input=600, output=100, cached=400)
-    assert cost("claude-sonnet-4-5", beside) == pytest.approx(
-        600 * 3e-6 + 400 * 3e-7 + 100 * 1.5e-5
-    )
+    beside, usd = Tokens(input=600, output=100, cached=400), 600 * 3e-6 + 400 * 3e-7 + 100 * 1.5e-5
+    assert cost("claude-sonnet-4-5", beside) == pytest.approx(usd)
     assert cost("gpt-4o-mini", Tokens()) is None
     assert cost(None, tokens) is None

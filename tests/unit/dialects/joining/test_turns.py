@@ -3,11 +3,9 @@
 import json
 from dataclasses import replace
 
-import pytest
-
 from evaluators.model import Trace
 from tests.support import conventions
-from tests.support.conventions import AGENT, answered, asked, call, said
+from tests.support.conventions import AGENT, answered, asked, call, made, said
 from tests.support.dialect_spans import SpanSpec, trace_of
 from tests.support.table import for_each
 
@@ -46,7 +44,7 @@ def exchanged(trace: Trace) -> list[tuple[str | None, str | None]]:
     return [(turn.input, turn.output) for turn in trace.turns]
 
 
-@pytest.mark.parametrize("parent", [0, 999])
+@for_each("parent", [0, 999])
 def test_requests_at_the_top_of_a_trace_are_its_turns(parent: int) -> None:
     """A chat under one trace id, whose own span went elsewhere or never was."""
     spans = [
@@ -77,11 +75,8 @@ def test_model_calls_at_the_top_are_turns_where_a_user_spoke_last() -> None:
 
 def killed(number: int) -> SpanSpec:
     """A step's span of an agent whose own span never came: it holds the question."""
-    attributes = {"openinference.span.kind": "CHAIN", "input.value": "one?"}
-    at = 10 * number
-    return SpanSpec(
-        id=number, parent=999, name="model", attributes=attributes, start=at, end=at + 9
-    )
+    asking = {"openinference.span.kind": "CHAIN", "input.value": "one?"}
+    return made(number, 10 * number, asking, parent=999, end=10 * number + 9)
 
 
 @for_each("first,second", [(request(1, 0), request(3, 30)), (killed(1), killed(3))])
@@ -94,19 +89,13 @@ def test_what_a_gateway_or_a_killed_agent_leaves_of_one_turn_is_one_turn(
     assert (trace.input, trace.output, trace.turns) == ("one?", "It is 1.", ())
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        [request(3, 4), model(4, 4, asked("Plan: a, b"), said("Done."))],
-        [request(3, 20), model(4, 20, asked("Plan: a, b"), said("Done."), system="You work.")],
-    ],
-    ids=["at the same time", "under another system prompt"],
-)
-def test_requests_of_one_turn_are_none_of_their_own(changed: list[SpanSpec]) -> None:
-    """A planner and its worker, or two at once."""
-    first = [request(1, 0), model(2, 0, asked("Do it."), said("Plan: a, b"), system="You plan.")]
+@for_each("at,system", [(4, None), (20, "You work.")])
+def test_requests_of_one_turn_are_no_turns_of_their_own(at: int, system: str | None) -> None:
+    """Two at once, or a planner and its worker."""
+    plans = model(2, 0, asked("Do it."), said("Plan: a, b"), system="You plan.")
+    works = model(4, at, asked("Plan: a, b"), said("Done."), system=system)
 
-    assert trace_of(*first, *changed).turns == ()
+    assert trace_of(request(1, 0), plans, request(3, at), works).turns == ()
 
 
 def test_agents_at_the_top_are_turns_with_what_they_say_themselves() -> None:
