@@ -1,5 +1,7 @@
 """How notices reach one target: over HTTP, again after failures, without a secret in any line."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import threading
@@ -25,6 +27,12 @@ SECRET = "T000/B000/s3cr3t"
 async def server() -> AsyncIterator[Stub]:
     async with stub() as made:
         yield made
+    while _made:
+        await _made.pop().messenger.close()
+
+
+_made: list[Stand] = []
+"""What the test has made."""
 
 
 class Stand:
@@ -37,6 +45,7 @@ class Stand:
         self.looked = Looked(Alarms({"chat": lambda _: True}))
         self.stored = 0
         self.messenger = Messenger("chat", settings)
+        _made.append(self)
         self.target_loop = TargetLoop(
             self.messenger,
             self.looked.alarms,
@@ -66,7 +75,6 @@ async def test_what_is_due_goes_out_in_one_message_and_is_stored(server: Stub) -
     assert asked.path == f"/{SECRET}"
     assert len(asked.body["blocks"]) == 2
     assert (stand.counts, stand.stored) == ({"sent": 2}, 1)
-    await stand.messenger.close()
 
 
 async def test_a_target_that_is_away_is_asked_again_ever_later(
@@ -83,7 +91,6 @@ async def test_a_target_that_is_away_is_asked_again_ever_later(
     assert [each.levelno for each in caplog.records] == [logging.ERROR]
     assert "notify.to.chat does not take notices now: HTTP 503" in caplog.text
     assert SECRET not in caplog.text
-    await stand.messenger.close()
 
 
 async def test_a_message_that_is_refused_is_dropped_and_said_once_a_minute(
@@ -100,7 +107,6 @@ async def test_a_message_that_is_refused_is_dropped_and_said_once_a_minute(
     assert caplog.text.count("refuses a notice") == 1
     assert "invalid_blocks" in caplog.text
     assert SECRET not in caplog.text
-    await stand.messenger.close()
 
 
 async def test_after_an_hour_it_is_dropped(server: Stub) -> None:
@@ -114,7 +120,6 @@ async def test_after_an_hour_it_is_dropped(server: Stub) -> None:
 
     assert stand.counts == {"retried": 3, "dropped": 1}
     assert stand.looked.alarms.due("chat") == []
-    await stand.messenger.close()
 
 
 async def test_an_alertmanager_is_sent_each_alert_again_each_minute(server: Stub) -> None:
@@ -128,7 +133,6 @@ async def test_an_alertmanager_is_sent_each_alert_again_each_minute(server: Stub
 
     assert [sent.index(count) * 5 for count in (1, 2, 3)] == [0, 60, 120]
     assert stand.counts == {"sent": 1}
-    await stand.messenger.close()
 
 
 async def test_pagerduty_is_sent_one_alert_at_a_time(server: Stub) -> None:
@@ -140,7 +144,6 @@ async def test_pagerduty_is_sent_one_alert_at_a_time(server: Stub) -> None:
 
     assert [each.path for each in server.requests] == ["/v2/enqueue"] * 2
     assert len({each.body["dedup_key"] for each in server.requests}) == 2
-    await stand.messenger.close()
 
 
 @pytest.mark.parametrize(
@@ -160,7 +163,6 @@ async def test_an_error_names_the_setting_and_not_the_address(
         await stand.messenger.send([notice()], 0.0)
 
     assert str(raised.value) == words
-    await stand.messenger.close()
 
 
 async def test_only_an_alertmanager_is_tried_without_sending_an_alert(server: Stub) -> None:
@@ -172,8 +174,6 @@ async def test_only_an_alertmanager_is_tried_without_sending_an_alert(server: St
 
     assert said == "notify.to.chat.alertmanager: HTTP 403: no"
     assert [each.path for each in server.requests] == ["/api/v2/status"]
-    await chat.messenger.close()
-    await alerts.messenger.close()
 
 
 async def test_a_stop_does_not_wait_for_a_target_that_hangs(
@@ -216,7 +216,6 @@ async def test_what_ends_while_it_is_being_sent_is_sent_as_over(server: Stub) ->
     texts = [each.body["text"] for each in server.requests]
     assert [text.split(":")[0] for text in texts] == ["page", "page over"]
     assert stand.counts == {"sent": 2}
-    await stand.messenger.close()
 
 
 async def test_what_ends_while_it_could_not_be_sent_is_superseded(server: Stub) -> None:
@@ -235,4 +234,3 @@ async def test_what_ends_while_it_could_not_be_sent_is_superseded(server: Stub) 
     assert len(server.requests) == 1
     assert stand.counts == {"retried": 1, "superseded": 1}
     assert list(stand.looked.alarms.pending().values()) == [None]
-    await stand.messenger.close()

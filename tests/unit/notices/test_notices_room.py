@@ -1,5 +1,7 @@
 """From gauges to a target, and over a restart."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Literal
@@ -46,6 +48,12 @@ STANDING = Standing(
 async def server() -> AsyncIterator[Stub]:
     async with stub() as made:
         yield made
+    while _made:
+        await _made.pop().target_loop.messenger.close()
+
+
+_made: list[Stand] = []
+"""What the test has made."""
 
 
 class Stand:
@@ -53,17 +61,9 @@ class Stand:
 
     def __init__(self, log: FaultyLog, server: Stub, **settings: Any) -> None:
         self.telemetry = Telemetry()
-        self.gauge = Gauge(
-            "spanwise_fault_detected",
-            "As of the exporter.",
-            [*LABELS],
-            registry=self.telemetry.registry,
-        )
-        since = Gauge(
-            "spanwise_fault_since_timestamp_seconds",
-            "As of the exporter.",
-            [*LABELS],
-            registry=self.telemetry.registry,
+        self.gauge, since = (
+            Gauge(f"spanwise_fault_{each}", "A gauge.", [*LABELS], registry=self.telemetry.registry)
+            for each in ("detected", "since_timestamp_seconds")
         )
         since.labels(**LABELS).set(log.clock() - 60)
         given = {"to": {"hook": {"webhook": server.url}}, "page": "https://spanwise.example.com/"}
@@ -85,6 +85,7 @@ class Stand:
             clock=log.clock,
             wall=log.clock,
         )
+        _made.append(self)
 
     async def look(self, value: float) -> None:
         self.gauge.labels(**LABELS).set(value)
@@ -126,14 +127,8 @@ async def test_a_fault_is_sent_with_its_sessions_and_the_window(server: Stub) ->
     assert data["annotations"]["summary"] == "clerk (shop): find_order fails"
     assert data["annotations"]["page"] == "https://spanwise.example.com/?service=shop&agent=clerk"
     assert data["sessions"] == ["s-2", "s-4", "s-1"]
-    assert (data["mean"], data["lower_bound"], data["upper_bound"], data["samples"]) == (
-        0.8,
-        0.7,
-        0.9,
-        200,
-    )
+    assert data | {"mean": 0.8, "lower_bound": 0.7, "upper_bound": 0.9, "samples": 200} == data
     assert stand.count("sent") == 1
-    await stand.target_loop.messenger.close()
 
 
 def test_a_drop_names_the_sessions_of_its_cause_else_its_own() -> None:
@@ -165,14 +160,12 @@ async def test_a_notice_is_counted_once_a_restart_knows_of_it(server: Stub) -> N
 
     assert states(server) == [FIRING]
     assert (counted_early, stand.count("sent")) == (0, 1)
-    await stand.target_loop.messenger.close()
 
 
 async def test_after_a_restart_nothing_comes_twice_and_the_end_comes(server: Stub) -> None:
     log = FaultyLog()
     stand = Stand(log, server)
     await stand.look(1)
-    await stand.target_loop.messenger.close()
 
     log.restart()
     again = Stand(log, server)
@@ -186,7 +179,6 @@ async def test_after_a_restart_nothing_comes_twice_and_the_end_comes(server: Stu
     assert [
         each for each in log.stored(WINDOWS) if each.key.startswith(NOTICES) and each.value
     ] == []
-    await again.target_loop.messenger.close()
 
 
 async def test_an_alert_that_is_not_asked_for_is_not_sent(server: Stub) -> None:
@@ -208,4 +200,3 @@ async def test_a_record_that_cannot_be_read_is_counted_and_passed_over(server: S
     poison = {"topic": WINDOWS}
     assert states(server) == [FIRING]
     assert stand.telemetry.registry.get_sample_value("spanwise_poison_records_total", poison) == 1
-    await stand.target_loop.messenger.close()
