@@ -58,9 +58,8 @@ class TraceMetrics(Consumer):
         changed, commits = self._runs.table.pending(), self._offsets.commits()
         if not changed and not commits:
             return
-        if (
-            self._has_swapped
-        ):  # tasks of an agent without a slot would be forgotten at the next start
+        if self._has_swapped:
+            # Tasks of an agent without a slot would be forgotten at the next start.
             changed.append(self._targets.slots_record())
         await self._retry.log("store task runs", lambda: self._log_port.write(changed, commits))
         self._runs.table.written()

@@ -31,7 +31,7 @@ class FoundAlert(NamedTuple):
     labels: Mapping[str, str]  # those of `alert.labels` that are not empty
     value: float
     since: float | None = (
-        None  # log time from which it holds, where that is known: of a fault its first session
+        None  # log time from which it holds, if known: of a fault its first session
     )
     only_goes_on: bool = False  # it does not begin to fire, but goes on where it fires
 

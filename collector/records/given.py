@@ -66,9 +66,8 @@ class EvaluationOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     """What is known of a score beyond `Given`: what no one may say of their own feedback."""
 
     version: str | None = None  # of the evaluator
-    scope: Literal["trace", "session"] | None = (
-        None  # `session`, with a trace id: the session of that trace
-    )
+    scope: Literal["trace", "session"] | None = None
+    """`session`, with a trace id: the session of that trace."""
     source: str | None = None  # the instrumentation scope or SDK that sent it, with its version
     sender: str | None = None  # the service that sent it, which need not be the one that is scored
     error: str | None = None  # the type of the error that the evaluator ended with

@@ -65,9 +65,8 @@ class Drop(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int  # scores since then
     worst: tuple[str, ...] = ()  # up to WORST sessions since then, those of the lowest scores first
     strong: bool = False  # `spanwise_drift_strong`: it wakes somebody
-    cause: Cause | None = (
-        None  # what explains it; None: nothing fails more than before, or see `looked_at`
-    )
+    cause: Cause | None = None
+    """What explains it; None: nothing fails more than before, or see `looked_at`."""
     looked_at: LookedAt | None = None  # why the cause is not known yet
 
 
@@ -181,9 +180,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     judged_by: str | None = None  # the evaluator that stands for the judge; None: there is no judge
     faults: tuple[Fault, ...] = ()  # in order of fault and tool
     failing_always: tuple[FailingTool, ...] = ()  # in order of tool
-    by_version: tuple[
-        VersionCount, ...
-    ] = ()  # of faults that page, in order of fault, tool and version
+    by_version: tuple[VersionCount, ...] = ()
+    """Of faults that page, in order of fault, tool and version."""
     watched: tuple[WatchedScores, ...] = ()  # in order of evaluator
     runaways: tuple[OpenRunaway, ...] = ()
     """Its open traces that run away, the one that was found longest ago first."""

@@ -168,9 +168,8 @@ class VersionUses(msgspec.Struct, array_like=True):
     """The newest sessions of one version, each once. Stored by order: append only."""
 
     uses: int = 0
-    failed: bytes = (
-        b""  # as a big-endian number: its lowest bit says whether the newest of them failed
-    )
+    failed: bytes = b""
+    """As a big-endian number: its lowest bit says whether the newest of them failed."""
 
     @property
     def counted(self) -> Counted:

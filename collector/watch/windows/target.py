@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from collector.config.tree import AgentWindow
+from collector.records.comparison import before, version_of
 from collector.records.windows import VersionLooksRecord, WindowEntry, WindowRecord
-from collector.watch.windows.version_looks import look_at
 from collector.watch.windows.versions import MAX_VERSIONS
 from collector.watch.windows.window import Stats, Window
 from evaluators.formulas.objective_missed import Detector
+from evaluators.formulas.release_verdict import looks_of
 
 MAX_FED = 256  # signals that a detector remembers: repeats come soon after a crash
 
@@ -84,8 +85,8 @@ class Target:
         if len(self._versions) < 2:
             return any(expired)
         held = {version: each.counting(now) for version, each in self._versions.items()}
-        before, self.looks = self.looks, look_at(held, self.looks)
-        return self.looks != before or any(expired)
+        earlier, self.looks = self.looks, look_at(held, self.looks)
+        return self.looks != earlier or any(expired)
 
     def stats(self, now: float, current: frozenset[str] | None, since: float = 0.0) -> Stats | None:
         """Of the window since then, all `current` versions of the agent together; None: whatever their version."""
@@ -144,6 +145,36 @@ def _hand_over(windows: Iterable[Window], entry: WindowEntry) -> bool | None:
     for window, mine in held:
         window.mark_gone(mine)
     return any(not mine.gone for _, mine in held)
+
+
+def look_at(
+    versions: Mapping[str, Sequence[WindowEntry]], taken: Mapping[str, VersionLooksRecord]
+) -> dict[str, VersionLooksRecord]:
+    """By version, the looks that were taken and those that are due; versions without sessions are forgotten.
+
+    Which version was before is decided when a version is first seen. A look is taken once, within ten seconds of the
+    version's 20th, 40th, 80th and 160th session, beside what the other version had then: so a verdict stays, although
+    both go on and their oldest sessions leave the windows.
+    """
+    return {
+        name: _grown(name, taken.get(name), versions)
+        for name, entries in versions.items()
+        if entries
+    }
+
+
+def _grown(
+    name: str, taken: VersionLooksRecord | None, versions: Mapping[str, Sequence[WindowEntry]]
+) -> VersionLooksRecord:
+    if taken is None:
+        taken = VersionLooksRecord(before(name, versions))
+    if taken.baseline is None:
+        return taken
+    mine, other = (version_of(each, versions.get(each, ())) for each in (name, taken.baseline))
+    looks = looks_of(
+        mine.scores, other.scores, left_out=mine.left_out, taken=taken.looks, clumped=True
+    )
+    return VersionLooksRecord(taken.baseline, looks)
 
 
 class RecentIds:

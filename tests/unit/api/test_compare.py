@@ -9,7 +9,7 @@ from collector.api.answers import RequestRefused
 from collector.records.comparison import VersionWindow
 from collector.records.standing import AgentLabels, Fault, Standing
 from collector.records.windows import WindowEntry
-from collector.watch.windows.version_looks import look_at
+from collector.watch.windows.target import look_at
 from evaluators.formulas.fault_watch import FaultKind
 from evaluators.model import ToolCall
 from tests.support import api_records as make
