@@ -1,7 +1,7 @@
 """Who has label values of their own: those that report most, whoever came first; and what becomes of the others."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -12,66 +12,50 @@ from collector.log.port import WINDOWS, New
 from tests.support.publisher import Publisher, closed_trace
 from tests.support.signals import BASE, signal
 from tests.support.state_tables import state_key
+from tests.support.table import for_each
 
 FULL = 64
 
 
-def count(slots: Slots[str], names: Iterable[str], now: float = BASE) -> list[str]:
-    """The names that lost their slots."""
-    return [loser for name in names if (loser := slots.count(name, now)) is not None]
+Counted: TypeAlias = tuple[float, Iterable[str], list[str]]
+"""The hours that have passed, names that report, and those that lose their slots."""
+STORIES: Mapping[str, tuple[int, list[Counted]]] = {
+    "a newcomer takes the slot of the least once it has clearly more": (
+        2,
+        [(0, ["a"] * 5 + ["b"] * 2 + ["c"] * 4, []), (0, ["c"], ["b"])],
+    ),
+    "names of like volume do not take slots from each other": (
+        2,
+        [(0, ["a", "b", "c", "d"] * 500, [])],
+    ),
+    "fewer traces than a few take no slot whatever the volume of its holder": (
+        1,
+        [(0, ["quiet"], []), (100, ["new"] * (FEW - 1), []), (100, ["new"], ["quiet"])],
+    ),
+    "an event counts half after an hour: 6 is not more than twice 3": (
+        1,
+        [(0, ["a"] * 6, []), (1, ["b"] * 6, []), (1, ["b"], ["a"])],
+    ),
+    "a loser keeps its volume and comes back: 10 is not more than twice 5": (
+        1,
+        [(0, ["a"] * 2 + ["b"] * 5, ["a"]), (0, ["a"] * 8, []), (0, ["a"], ["b"])],
+    ),
+    # In a full table a newcomer inherits the least one's volume as a bound, never as its own.
+    "what a name may have had before it came into the table takes no slot": (
+        1,
+        [(0, ["holder"] * 10, []), (0, [f"junk-{n // FEW}" for n in range(WAITING * 40)], [])],
+    ),
+}
 
 
-def held(slots: Slots[str]) -> set[str]:
-    return set(slots)
+@for_each("story", STORIES)
+def test_who_loses_a_slot(story: str) -> None:
+    size, counted = STORIES[story]
+    slots: Slots[str] = Slots(size)
 
-
-def test_a_newcomer_takes_the_slot_of_the_least_once_it_has_clearly_more() -> None:
-    slots: Slots[str] = Slots(2)
-    count(slots, ["a"] * 5 + ["b"] * 2)
-
-    assert count(slots, ["c"] * 4) == []
-    assert count(slots, ["c"]) == ["b"]
-    assert held(slots) == {"a", "c"}
-
-
-def test_names_of_like_volume_do_not_take_slots_from_each_other() -> None:
-    slots: Slots[str] = Slots(2)
-
-    assert count(slots, ["a", "b", "c", "d"] * 500) == []
-
-
-def test_fewer_traces_than_a_few_take_no_slot_whatever_the_volume_of_its_holder() -> None:
-    slots: Slots[str] = Slots(1)
-    count(slots, ["quiet"])
-
-    later = BASE + 100 * HALF_LIFE
-    assert count(slots, ["new"] * (FEW - 1), later) == []
-    assert count(slots, ["new"], later) == ["quiet"]
-
-
-def test_an_event_counts_half_after_an_hour() -> None:
-    slots: Slots[str] = Slots(1)
-    count(slots, ["a"] * 6)
-
-    assert count(slots, ["b"] * 6, BASE + HALF_LIFE) == []  # 6 is not more than twice 3
-    assert count(slots, ["b"], BASE + HALF_LIFE) == ["a"]
-
-
-def test_a_loser_keeps_its_volume_and_comes_back_when_it_reports_more() -> None:
-    slots: Slots[str] = Slots(1)
-    count(slots, ["a"] * 2 + ["b"] * 5)
-
-    assert count(slots, ["a"] * 8) == []  # 10 is not more than twice 5
-    assert count(slots, ["a"]) == ["b"]
-
-
-def test_what_a_name_may_have_had_before_it_came_into_the_table_takes_no_slot() -> None:
-    """In a full table a newcomer inherits the least one's volume as a bound, never as its own."""
-    slots: Slots[str] = Slots(1)
-    count(slots, ["holder"] * 10)
-    count(slots, (f"junk-{n // FEW}" for n in range(WAITING * 40)))
-
-    assert held(slots) == {"holder"}
+    for hours, names, losers in counted:
+        lost = [slots.count(name, BASE + hours * HALF_LIFE) for name in names]
+        assert [each for each in lost if each is not None] == losers
 
 
 async def full() -> Publisher:

@@ -26,40 +26,29 @@ def session(name: str, usd: float | None, score: float) -> Iterator[Signal]:
     yield signal(name, None, score=score)
 
 
-async def published(*sessions: Iterator[Signal], most: int = 200) -> float | None:
+FAILED_TOO = [("a", 0.02, 0.9), ("b", 0.03, 0.1), ("c", 0.01, 0.8)]
+LATEST = [("a", 9.0, 0.9), ("b", 0.02, 0.1), ("c", 0.03, 0.9), ("b", 0.05, 0.9)]
+
+
+@pytest.mark.parametrize(
+    ("sessions", "most", "usd"),
+    [
+        pytest.param(FAILED_TOO, 200, 0.03, id="failed sessions cost the successful ones"),
+        pytest.param([("a", 0.02, 0.9), ("b", None, 0.9)], 200, 0.02, id="one of unknown cost"),
+        pytest.param([("a", 0.02, 0.1)], 200, None, id="without a success there is no series"),
+        pytest.param(LATEST, 2, 0.04, id="the newest count, each with its latest signals"),
+    ],
+)
+async def test_what_a_success_costs(
+    sessions: list[tuple[str, float | None, float]], most: int, usd: float | None
+) -> None:
     publisher = Publisher(limits=AgentWindow(sessions=most))
-    for signals in sessions:
-        await publisher.publish(*signals)
+
+    for each in sessions:
+        await publisher.publish(*session(*each))
+
     found = publisher.value(FAMILY, service="support-bot", agent="planner")
-    return None if found is None else round(found, 9)
-
-
-async def test_failed_sessions_cost_the_successful_ones() -> None:
-    found = await published(
-        session("a", 0.02, 0.9), session("b", 0.03, 0.1), session("c", 0.01, 0.8)
-    )
-
-    assert found == 0.03
-
-
-async def test_a_session_of_unknown_cost_counts_on_neither_side() -> None:
-    assert await published(session("a", 0.02, 0.9), session("b", None, 0.9)) == 0.02
-
-
-async def test_without_a_success_there_is_no_series() -> None:
-    assert await published(session("a", 0.02, 0.1)) is None
-
-
-async def test_the_newest_sessions_count_each_with_its_latest_signals() -> None:
-    found = await published(
-        session("a", 9.0, 0.9),
-        session("b", 0.02, 0.1),
-        session("c", 0.03, 0.9),
-        session("b", 0.05, 0.9),
-        most=2,
-    )
-
-    assert found == 0.04
+    assert found == (usd if usd is None else pytest.approx(usd))
 
 
 async def test_a_restart_keeps_it() -> None:

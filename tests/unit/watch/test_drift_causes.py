@@ -20,15 +20,12 @@ LIMITS = PastLimits()
 GOOD = [0.7 + 0.01 * (number % 20) for number in range(300)]
 
 
-def watched(evaluator: str = "agent_reliability", limits: PastLimits = LIMITS) -> DriftDetectors:
-    drops = DriftDetectors(limits, settle=0.0)
+def watched(evaluator: str = "agent_reliability") -> DriftDetectors:
+    drops = DriftDetectors(LIMITS, settle=0.0)
     drops.log_time.own(0)
-    drops._add(Labels(*AGENT, evaluator, "session"), DriftDetector(_labels(evaluator), limits))
+    labels = Labels(*AGENT, evaluator, "session")
+    drops._add(labels, DriftDetector(labels, LIMITS))
     return drops
-
-
-def _labels(evaluator: str) -> Labels:
-    return Labels(*AGENT, evaluator, "session")
 
 
 def live(
@@ -54,8 +51,7 @@ def shown(drops: DriftDetectors) -> Any:
 
 def test_a_total_failure_is_strong_soon_after_it_is_noticed() -> None:
     drops = watched()
-    live(drops, GOOD)
-    live(drops, [0.0] * 10, begin=300)
+    live(drops, [*GOOD, *[0.0] * 10])
     noticed = shown(drops)
     assert noticed is not None
     assert not noticed.strong
@@ -67,9 +63,7 @@ def test_a_total_failure_is_strong_soon_after_it_is_noticed() -> None:
 
 def test_a_slight_drop_is_noticed_and_never_strong() -> None:
     drops = watched()
-    live(drops, GOOD)
-
-    live(drops, [each - 0.04 for each in GOOD], begin=300)
+    live(drops, [*GOOD, *(each - 0.04 for each in GOOD)])
 
     assert shown(drops) is not None
     assert not shown(drops).strong
@@ -78,8 +72,7 @@ def test_a_slight_drop_is_noticed_and_never_strong() -> None:
 @pytest.mark.parametrize("evaluator", ["work_baseline", "task_agreement"])
 def test_how_much_work_it_was_never_wakes_anybody(evaluator: str) -> None:
     drops = watched(evaluator)
-    live(drops, GOOD)
-    live(drops, [0.0] * 60, begin=300)
+    live(drops, [*GOOD, *[0.0] * 60])
 
     assert shown(drops) is not None
     assert not shown(drops).strong
@@ -105,12 +98,16 @@ async def faults_of(*uses: Any) -> Watcher:
     return watcher
 
 
-async def test_the_fault_that_began_with_a_drop_explains_it() -> None:
-    watcher = await faults_of(*[FINE] * 300, *[FAILED] * 20)
-    drops = watched()
-    live(drops, [*GOOD, *[0.0] * 20])
-
+async def fallen(*uses: Any, sessions: int = 20) -> tuple[DriftDetectors, Watcher]:
+    """Scores that fell at minute 300 for so many sessions, explained by what was used meanwhile."""
+    watcher, drops = await faults_of(*uses), watched()
+    live(drops, [*GOOD, *[0.0] * sessions])
     explain(drops, watcher)
+    return drops, watcher
+
+
+async def test_the_fault_that_began_with_a_drop_explains_it() -> None:
+    drops, _ = await fallen(*[FINE] * 300, *[FAILED] * 20)
 
     assert shown(drops).cause == ("tool_failed", "find_order")
     assert drops.causes() == {AGENT: ("tool_failed", "find_order")}
@@ -119,35 +116,23 @@ async def test_the_fault_that_began_with_a_drop_explains_it() -> None:
 async def test_a_tool_that_fails_explains_before_the_answers_that_give_up_because_of_it() -> None:
     content = replace(FINE, gave_up=False)
     given_up, failed = (replace(each, gave_up=True) for each in (FINE, FAILED))
-    watcher = await faults_of(*[content] * 300, *[failed, failed, given_up] * 10)
-    alone = await faults_of(*[content] * 300, *[given_up] * 30)
-    drops, other = watched(), watched()
-    for each in (drops, other):
-        live(each, [*GOOD, *[0.0] * 30])
 
-    explain(drops, watcher)
-    explain(other, alone)
+    drops, _ = await fallen(*[content] * 300, *[failed, failed, given_up] * 10, sessions=30)
+    other, _ = await fallen(*[content] * 300, *[given_up] * 30, sessions=30)
 
     assert shown(drops).cause == ("tool_failed", "find_order")
     assert shown(other).cause == ("gave_up", "")
 
 
 async def test_where_nothing_fails_more_than_before_the_cause_is_unknown() -> None:
-    watcher = await faults_of(*[FINE] * 320)
-    drops = watched()
-    live(drops, [*GOOD, *[0.0] * 20])
-
-    explain(drops, watcher)
+    drops, _ = await fallen(*[FINE] * 320)
 
     assert shown(drops).cause is None
     assert drops.causes() == {AGENT: None}
 
 
 async def test_a_drop_is_over_when_the_fault_that_was_named_is_over() -> None:
-    watcher = await faults_of(*[FINE] * 300, *[FAILED] * 20)
-    drops = watched()
-    live(drops, [*GOOD, *[0.0] * 20])
-    explain(drops, watcher)
+    drops, watcher = await fallen(*[FINE] * 300, *[FAILED] * 20)
 
     await watcher.live(*[FINE] * 20, begin=320)
     assert watcher.shown() == {}
@@ -157,11 +142,8 @@ async def test_a_drop_is_over_when_the_fault_that_was_named_is_over() -> None:
 
 
 async def test_an_earlier_fault_that_ended_before_ends_no_drop() -> None:
-    watcher = await faults_of(*[FINE] * 200, *[FAILED] * 20, *[FINE] * 80, *[FAILED] * 20)
-    drops = watched()
-    live(drops, [*GOOD, *[0.0] * 20])
+    drops, watcher = await fallen(*[FINE] * 200, *[FAILED] * 20, *[FINE] * 80, *[FAILED] * 20)
 
-    explain(drops, watcher)
     explain(drops, watcher)
 
     assert shown(drops).cause == ("tool_failed", "find_order")
@@ -195,20 +177,16 @@ def test_recent_uses_are_bounded_and_exact_for_the_newest() -> None:
 
 
 async def test_no_drop_is_without_a_cause_before_20_uses_of_everything_or_15_minutes() -> None:
-    drops, watcher = watched(), await faults_of(*[FINE] * 300)
-    began = 300
-    live(drops, [*GOOD, *[0.0] * 20])
-    for number in range(began, began + 15):
-        explain(drops, watcher)
+    drops, watcher = await fallen(*[FINE] * 300)
+    for number in range(15):
         looked = shown(drops).looked_at
-        assert (looked.tool, looked.uses) == ("find_order", number - began)
-        assert looked.words == (
-            f"cause not known yet: {number - began} of 20 uses of find_order looked at"
-        )
+        assert (looked.tool, looked.uses) == ("find_order", number)
+        assert looked.words == f"cause not known yet: {number} of 20 uses of find_order looked at"
         assert drops.causes() == {AGENT: looked}
-        await watcher.live(FINE, begin=number)
+        await watcher.live(FINE, begin=300 + number)
+        explain(drops, watcher)
 
-    await watcher.live(FINE, begin=began + 15)
+    await watcher.live(FINE, begin=315)
     explain(drops, watcher)
 
     assert shown(drops).looked_at is None
@@ -216,8 +194,7 @@ async def test_no_drop_is_without_a_cause_before_20_uses_of_everything_or_15_min
 
 
 async def test_a_drop_has_no_cause_once_20_uses_are_looked_at() -> None:
-    drops, watcher = watched(), await faults_of(*[FINE] * 300)
-    live(drops, [*GOOD, *[0.0] * 20])
+    drops, watcher = await fallen(*[FINE] * 300)
 
     await watcher.live(*[FINE] * 20, begin=300, every=20)
     explain(drops, watcher)
