@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from collector.records.signal import rfc3339
+from collector.records.standing import Standing
 from tests.support.publisher import SHORT, Publisher, closed_trace
 from tests.support.signals import BASE
 from tests.support.state_tables import state_key
@@ -19,6 +20,10 @@ async def regress(publisher: Publisher, *scores: float, version: str = "1", **fi
         await publisher.publish(said)
         publisher.log.clock.now += 11
         await publisher.step()
+
+
+def standing(publisher: Publisher) -> Standing:
+    return publisher.exporter.standings()["support-bot", "planner"]
 
 
 def test_a_drop_began_when_its_first_session_was_seen_not_when_it_settled() -> None:
@@ -45,7 +50,7 @@ async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_fixe
     await regress(publisher, *GOOD[:5])
     assert publisher.value("drift_history_samples") == 5
     assert publisher.value("drift_detected") is None
-    (watched,) = publisher.exporter.standings()["support-bot", "planner"].watched
+    (watched,) = standing(publisher).watched
     assert (watched.samples, watched.progress) == (5, None), "the past is too short"
     await regress(publisher, *GOOD[5:])
     assert publisher.value("drift_detected") == 0
@@ -60,17 +65,11 @@ async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_fixe
         assert each.value("drift_progress_ratio") == 1
         assert (each.value("drift_mean_rank_ratio") or 1) < 0.2
         assert each.value("drift_since_timestamp_seconds") == pytest.approx(began, abs=30)
-    (drop,) = restarted.exporter.standings()["support-bot", "planner"].drops
-    assert (drop.evaluator, drop.scope, drop.direction) == (
-        "agent_reliability",
-        "session",
-        "worse",
-    )
+    (drop,) = standing(restarted).drops
+    labels = (drop.evaluator, drop.scope, drop.direction)
+    assert labels == ("agent_reliability", "session", "worse")
     assert drop.since == restarted.value("drift_since_timestamp_seconds")
-    (before,), (after,) = (
-        each.exporter.standings()["support-bot", "planner"].watched
-        for each in (publisher, restarted)
-    )
+    (before,), (after,) = (standing(each).watched for each in (publisher, restarted))
     assert after == before, "with the trail of its progress"
     assert after.progress == after.trail[-1][1] / 1000 == 1
     assert after.trail[0][1] < 500
@@ -79,7 +78,7 @@ async def test_a_regression_is_noticed_kept_over_a_restart_and_cleared_by_a_fixe
 
     assert restarted.value("drift_detected") == 0
     assert restarted.value("drift_mean_rank_ratio") is None
-    assert restarted.exporter.standings()["support-bot", "planner"].drops == ()
+    assert standing(restarted).drops == ()
 
 
 async def test_the_headline_is_that_of_the_sessions_since_the_drop_and_the_window_keeps_its_own() -> (
@@ -94,20 +93,19 @@ async def test_the_headline_is_that_of_the_sessions_since_the_drop_and_the_windo
     mean = sum([*GOOD, *BAD]) / len([*GOOD, *BAD])
     assert publisher.value("agent_reliability_ratio") == pytest.approx(0.1)
     assert publisher.value("window_mean_ratio") == pytest.approx(mean)
-    standing = publisher.exporter.standings()["support-bot", "planner"]
-    assert standing.reliability is not None
-    assert standing.window_reliability is not None
-    assert standing.reliability.mean == pytest.approx(0.1)
-    assert standing.reliability.samples == len(BAD)
-    assert standing.reliability.since == standing.drops[0].since
-    assert standing.window_reliability.mean == pytest.approx(mean)
+    fallen = standing(publisher)
+    assert fallen.reliability
+    assert fallen.window_reliability
+    assert fallen.reliability.mean == pytest.approx(0.1)
+    assert fallen.reliability.samples == len(BAD)
+    assert fallen.reliability.since == fallen.drops[0].since
+    assert fallen.window_reliability.mean == pytest.approx(mean)
 
     await regress(publisher, *GOOD, version="2")
 
-    assert standing.reliability.mean < 0.5
-    after = publisher.exporter.standings()["support-bot", "planner"]
+    after = standing(publisher)
     assert after.window_reliability is None
-    assert after.reliability is not None
+    assert after.reliability
     assert after.reliability.since is None
 
 
@@ -121,7 +119,7 @@ async def test_better_is_shown_and_raises_the_gauge_for_work_alone(
     await regress(publisher, *[0.9] * 8, evaluator=evaluator)
 
     assert publisher.value("drift_detected") == detected
-    (drop,) = publisher.exporter.standings()["support-bot", "planner"].drops
+    (drop,) = standing(publisher).drops
     assert drop.direction == "better"
     if detected:
         assert publisher.value("drift_mean_rank_ratio") == drop.mean_rank > 0.8
