@@ -3,7 +3,6 @@
 from tests.support.promtool import Scenario
 from tests.unit.slo import worse
 from tests.unit.slo.scenarios import (
-    BLIND,
     BUDGET,
     BY_CHANCE,
     DROPPED,
@@ -13,6 +12,7 @@ from tests.unit.slo.scenarios import (
     RELIABILITY,
     RUNAWAY,
     STALE,
+    TOO_MANY_ERRORS,
     TOOLS,
     UNDELIVERED,
     counted,
@@ -28,6 +28,7 @@ LOOPS = {**PLAIN, "reason": "repeated_calls"}
 CALLS = {**PLAIN, "reason": "model_calls"}
 KAFKA = {"sink": "kafka"}
 DAY = {"budget": "usd_per_day"}
+SCORING, JUDGING = ({"group": each, "topic": "traces"} for each in ("scoring", "judging"))
 SCORED = of("last_score_timestamp_seconds", TOOLS)
 
 
@@ -45,7 +46,7 @@ ABSENT = (
             of("outbox_oldest_timestamp_seconds", KAFKA): NAN,
             of("judge_budget_remaining_usd", DAY): NAN,
             of("judge_budget_limit_usd", DAY): "10x60",
-            of("log_lag_seconds", {"group": "scoring", "topic": "traces"}): NAN,
+            of("log_lag_seconds", SCORING): NAN,
             SCORED: NAN,
             closed("shop"): "0+1x60",
         },
@@ -79,7 +80,7 @@ UNKNOWN = (
             counted(TOOLS, "error"): "0+1x90",
             counted(TOOLS, "pass"): "0+9x90",
         },
-        fires={"8m": {}, "30m": {BLIND: [ticket({"evaluator": "task_completion"})]}},
+        fires={"8m": {}, "30m": TOO_MANY_ERRORS},
     ),
     Scenario(
         name="the judge is back",
@@ -87,7 +88,7 @@ UNKNOWN = (
             counted(JUDGED, "error"): "0+1x30 30x120",
             counted(JUDGED, "pass"): "0x30 0+1x120",
         },
-        fires={"29m": {BLIND: [ticket({"evaluator": "task_completion"})]}, "100m": {}},
+        fires={"29m": TOO_MANY_ERRORS, "100m": {}},
     ),
     Scenario(
         name="traces close, and nothing is scored",
@@ -151,17 +152,15 @@ UNKNOWN = (
     Scenario(
         name="scoring is ten minutes behind; so is judging, which is another matter",
         series={
-            of("log_lag_seconds", {"group": "scoring", "topic": "traces"}, instance="a"): "0+60x30",
-            of("log_lag_seconds", {"group": "scoring", "topic": "traces"}, instance="b"): "0x30",
-            of("log_lag_seconds", {"group": "judging", "topic": "traces"}): "9999x60",
+            of("log_lag_seconds", SCORING, instance="a"): "0+60x30",
+            of("log_lag_seconds", SCORING, instance="b"): "0x30",
+            of("log_lag_seconds", JUDGING): "9999x60",
         },
         fires={"10m": {}, "14m": {}, "20m": {STALE: [{"severity": "page"}]}},
     ),
     Scenario(
         name="scoring is behind, and what it lags is not known for a while",
-        series={
-            of("log_lag_seconds", {"group": "scoring", "topic": "traces"}): "700x4 _x3 700x10 0x20"
-        },
+        series={of("log_lag_seconds", SCORING): "700x4 _x3 700x10 0x20"},
         fires={
             "6m": {STALE: [{"severity": "page"}]},
             "18m": {STALE: [{"severity": "page"}]},
@@ -172,17 +171,9 @@ UNKNOWN = (
         name="no worker can start: spans wait to become traces, and nothing waits for scoring",
         series={
             of("log_lag_seconds", {"group": "assembly", "topic": "spans"}): "0+60x30",
-            of("log_lag_seconds", {"group": "scoring", "topic": "traces"}): "0x30",
+            of("log_lag_seconds", SCORING): "0x30",
         },
         fires={"10m": {}, "20m": {STALE: [{"severity": "page"}]}},
-    ),
-    Scenario(
-        name="only judging is behind",
-        series={
-            of("log_lag_seconds", {"group": "scoring", "topic": "traces"}): "599x60",
-            of("log_lag_seconds", {"group": "judging", "topic": "traces"}): "9999x60",
-        },
-        fires=silent("20m", "59m"),
     ),
     Scenario(
         name="the judge's money is nearly spent, and spent",

@@ -3,13 +3,13 @@
 from tests.support.promtool import Scenario
 from tests.unit.slo.scenarios import (
     BELOW,
-    BLIND,
     DRAINING,
     FAST,
     JUDGED,
     NAN,
     RELIABILITY,
     SLOW,
+    TOO_MANY_ERRORS,
     TOOLS,
     counted,
     of,
@@ -22,6 +22,22 @@ from tests.unit.slo.scenarios import (
 EXPORTED = {f"0.{part}": {**JUDGED, "agent": f"agent-{part}"} for part in ("80", "90", "95")}
 RANKED = {**RELIABILITY, "evaluator": "work_baseline"}
 
+BURNING = {FAST: [page(JUDGED)], SLOW: [page(JUDGED)]}
+PODS = ("a", "b")
+
+
+def exported(failing: int) -> dict[str, str]:
+    """Scores of agents whose objectives the service exports, and how many of a hundred a minute fail."""
+    return {
+        **{
+            of("slo_objective_ratio", each): f"{promised}x200"
+            for promised, each in EXPORTED.items()
+        },
+        **{counted(each, "fail"): f"0+{failing}x200" for each in EXPORTED.values()},
+        **{counted(each, "pass"): f"0+{100 - failing}x200" for each in EXPORTED.values()},
+    }
+
+
 SCENARIOS = (
     Scenario(
         name="everything fails, where 14.4 budgets would be 144 %",
@@ -29,8 +45,8 @@ SCENARIOS = (
         fires={
             "15m": {},
             "30m": {FAST: [page(JUDGED)]},
-            "70m": {FAST: [page(JUDGED)], SLOW: [page(JUDGED)]},
-            "95m": {FAST: [page(JUDGED)], SLOW: [page(JUDGED)], DRAINING: [ticket(JUDGED)]},
+            "70m": BURNING,
+            "95m": {**BURNING, DRAINING: [ticket(JUDGED)]},
         },
         values={
             "60m": {
@@ -49,7 +65,7 @@ SCENARIOS = (
             counted(JUDGED, "pass"): "0x90 0+4x100",
         },
         fires={
-            "90m": {FAST: [page(JUDGED)], SLOW: [page(JUDGED)], DRAINING: [ticket(JUDGED)]},
+            "90m": {**BURNING, DRAINING: [ticket(JUDGED)]},
             "102m": {SLOW: [page(JUDGED)], DRAINING: [ticket(JUDGED)]},
         },
     ),
@@ -68,7 +84,7 @@ SCENARIOS = (
             counted(JUDGED, "pass"): "40x200",
             counted(JUDGED, "fail"): "4x200",
         },
-        fires={"30m": {BLIND: [ticket({"evaluator": "task_completion"})]}},
+        fires={"30m": TOO_MANY_ERRORS},
     ),
     Scenario(
         name="errors beside failures count on neither side",
@@ -77,13 +93,7 @@ SCENARIOS = (
             counted(JUDGED, "fail"): "0+7x60",
             counted(JUDGED, "pass"): "0+3x60",
         },
-        fires={
-            "50m": {
-                FAST: [page(JUDGED)],
-                SLOW: [page(JUDGED)],
-                BLIND: [ticket({"evaluator": "task_completion"})],
-            }
-        },
+        fires={"50m": {**BURNING, **TOO_MANY_ERRORS}},
     ),
     Scenario(
         name="ten bad minutes after an hour of good ones",
@@ -147,14 +157,7 @@ SCENARIOS = (
     ),
     Scenario(
         name="what the service exports comes before the common objective: 32 % fail at 0.8, 0.9, 0.95",
-        series={
-            **{
-                of("slo_objective_ratio", labels): f"{objective}x200"
-                for objective, labels in EXPORTED.items()
-            },
-            **{counted(labels, "fail"): "0+32x200" for labels in EXPORTED.values()},
-            **{counted(labels, "pass"): "0+68x200" for labels in EXPORTED.values()},
-        },
+        series=exported(32),
         fires={
             "50m": {SLOW: [page(EXPORTED["0.95"])]},
             "75m": {
@@ -174,14 +177,7 @@ SCENARIOS = (
     ),
     Scenario(
         name="and 70 % fail",
-        series={
-            **{
-                of("slo_objective_ratio", labels): f"{objective}x200"
-                for objective, labels in EXPORTED.items()
-            },
-            **{counted(labels, "fail"): "0+7x200" for labels in EXPORTED.values()},
-            **{counted(labels, "pass"): "0+3x200" for labels in EXPORTED.values()},
-        },
+        series=exported(70),
         fires={
             "40m": {
                 FAST: [page(each) for each in EXPORTED.values()],
@@ -204,24 +200,18 @@ SCENARIOS = (
         series={
             **{
                 counted(JUDGED, outcome, instance=pod, pod=pod): values
-                for pod in ("a", "b")
+                for pod in PODS
                 for outcome, values in (("fail", "0+8x200"), ("pass", "0+2x200"))
             },
-            **{of("slo_objective_ratio", JUDGED, instance=pod): "0.9x200" for pod in ("a", "b")},
+            **{
+                of("slo_objective_ratio", each, instance=pod): "0.9x200"
+                for pod in PODS
+                for each in (JUDGED, RELIABILITY)
+            },
             **window(RELIABILITY, "0.7x200", "50x200", instance="a"),
             **window(RELIABILITY, "0.7x200", "40x200", instance="b"),
-            **{
-                of("slo_objective_ratio", RELIABILITY, instance=pod): "0.9x200"
-                for pod in ("a", "b")
-            },
         },
-        fires={
-            "50m": {
-                FAST: [page(JUDGED)],
-                SLOW: [page(JUDGED)],
-                BELOW: [page(RELIABILITY)],
-            }
-        },
+        fires={"50m": {**BURNING, BELOW: [page(RELIABILITY)]}},
     ),
     Scenario(
         name="a restart: counters begin again, gauges are away for three minutes",
@@ -238,7 +228,7 @@ SCENARIOS = (
             of("slo_objective_ratio", RELIABILITY, instance="b"): "_x53 0.9x100",
         },
         fires={
-            time: {FAST: [page(JUDGED)], SLOW: [page(JUDGED)], BELOW: [page(RELIABILITY)]}
+            time: {**BURNING, BELOW: [page(RELIABILITY)]}
             for time in ("49m", "52m", "54m", "57m", "60m")
         },
     ),

@@ -55,3 +55,5 @@ FAULT = "AgentFault"
 BLIND, STALE, BUDGET = "AgentEvaluatorBlind", "AgentScoresStale", "JudgeBudgetLow"
 INCOMPLETE, UNDELIVERED = "AgentTracesIncomplete", "AgentSignalsNotDelivered"
 DROPPED, BY_CHANCE = "AgentNoticesDropped", "AgentJudgeByChance"
+TOO_MANY_ERRORS = {BLIND: [ticket({"evaluator": "task_completion"})]}
+"""What fires when an evaluator mostly fails."""

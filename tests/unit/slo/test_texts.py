@@ -24,17 +24,16 @@ SHOP = {"service": QUOTED["service"]}
 KAFKA = {"sink": "kafka"}
 JUDGED = {**PLACE, "evaluator": "hallucination", "name": "thumb"}
 DAY = {"budget": "usd_per_day"}
+SLOW = {**PLACE, "fault": "tool_slow", "tool": "find_order"}
 SERIES = {
-    of("fault_detected", PLACE, fault="tool_slow", tool="find_order"): "1x100",
-    of(
-        "fault_since_timestamp_seconds", PLACE, fault="tool_slow", tool="find_order"
-    ): "1700000000x100",
-    of("fault_uses", PLACE, fault="tool_slow", tool="find_order", period="since"): "75x100",
-    of("fault_failures", PLACE, fault="tool_slow", tool="find_order", period="since"): "38x100",
-    of("fault_uses", PLACE, fault="tool_slow", tool="find_order", period="before"): "160x100",
-    of("fault_failures", PLACE, fault="tool_slow", tool="find_order", period="before"): "1x100",
+    of("fault_detected", SLOW): "1x100",
+    of("fault_since_timestamp_seconds", SLOW): "1700000000x100",
+    of("fault_uses", SLOW, period="since"): "75x100",
+    of("fault_failures", SLOW, period="since"): "38x100",
+    of("fault_uses", SLOW, period="before"): "160x100",
+    of("fault_failures", SLOW, period="before"): "1x100",
     of("drift_detected", QUOTED): "1x100",
-    of("drift_cause", PLACE, fault="tool_slow", tool="find_order"): "1x100",
+    of("drift_cause", SLOW): "1x100",
     of("drop_second_opinion", PLACE): "1x100",
     of(
         "second_opinion_mean_ratio", PLACE, evaluator="task_completion", period="before"
