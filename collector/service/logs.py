@@ -15,7 +15,6 @@ from collector.export import exporter, trace_metrics
 from collector.forward import broadcasts, forwarder, keeper
 from collector.log.disk.disk_log import DiskLog
 from collector.log.families import LogFamilies
-from collector.log.kafka.kafka_log import KafkaLog
 from collector.log.lag import LagMeter, WatchedGroup
 from collector.log.memory import MemoryLog
 from collector.log.port import (
@@ -75,6 +74,8 @@ async def _disk(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
 
 
 async def _kafka(config: Config, clock: Clock, telemetry: Telemetry) -> Log:
+    from collector.log.kafka.kafka_log import KafkaLog  # noqa: PLC0415 - aiokafka takes 5 MB
+
     return await KafkaLog.open(config.log.kafka, clock=clock, telemetry=telemetry)
 
 

@@ -1,12 +1,11 @@
 """From configuration to sinks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from collector.config.tree import Config
 from collector.sinks.datadog import DatadogSink
 from collector.sinks.feedback_delivery import feedback_group
 from collector.sinks.jsonl import JsonlSink
-from collector.sinks.kafka import KafkaSink
 from collector.sinks.langfuse import LangfuseSink
 from collector.sinks.langsmith import LangsmithSink
 from collector.sinks.mlflow import MlflowSink
@@ -14,16 +13,23 @@ from collector.sinks.otlp import OtlpSink
 from collector.sinks.phoenix import PhoenixSink
 from collector.sinks.port import Sink, SinkKind, delivery_group
 
-SINKS: tuple[SinkKind, ...] = (
-    JsonlSink,
-    KafkaSink,
-    OtlpSink,
-    PhoenixSink,
-    MlflowSink,
-    LangfuseSink,
-    LangsmithSink,
-    DatadogSink,
-)
+
+def _kafka() -> SinkKind:
+    from collector.sinks.kafka import KafkaSink  # noqa: PLC0415 - aiokafka takes 5 MB
+
+    return KafkaSink
+
+
+SINKS: Mapping[str, Callable[[], SinkKind]] = {
+    "jsonl": lambda: JsonlSink,
+    "kafka": _kafka,
+    "otlp": lambda: OtlpSink,
+    "phoenix": lambda: PhoenixSink,
+    "mlflow": lambda: MlflowSink,
+    "langfuse": lambda: LangfuseSink,
+    "langsmith": lambda: LangsmithSink,
+    "datadog": lambda: DatadogSink,
+}
 
 
 def sinks(config: Config) -> list[Sink]:
@@ -49,12 +55,11 @@ def switched_on(config: Config) -> Iterator[SinkKind]:
 
     Raises LookupError: a section has no sink in SINKS.
     """
-    kinds = {each.name: each for each in SINKS}
     for name, section in config.sinks:
         if section is None:
             continue
-        if name not in kinds:
+        if name not in SINKS:
             raise LookupError(
                 f"section `sinks.{name}` has no sink in collector.service.sinks.SINKS"
             )
-        yield kinds[name]
+        yield SINKS[name]()

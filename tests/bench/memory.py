@@ -29,7 +29,7 @@ from tests.support.sender import EXPORT
 from tests.support.service import ROOT, Service, children
 
 SESSIONS, SENDERS = 30, 6
-HEAVY = ("litellm", "numpy", "scipy", "sklearn", "wordllama")
+HEAVY = ("aiokafka", "litellm", "numpy", "scipy", "sklearn", "wordllama")
 _IMPORTED = """
 import json, sys
 from collector.service.app import App
