@@ -36,7 +36,7 @@ COMPACTED = frozenset({SESSIONS, WINDOWS})
 MAX_RECORD = 20 << 20
 """Bytes of the largest record in any log: key, value and headers together, on Kafka its own bytes too."""
 MAX_COUNT = 4096  # offsets that one record takes at most
-BACKGROUND_LINGER = 0.1
+BACKGROUND_LINGER = 0.25
 """The `linger` of background readers, in seconds: fewer and larger batches, commits and syncs of the disk."""
 
 _SEED = 0x9747B28C

@@ -40,9 +40,6 @@ class _Line(Generic[T]):
         self.answered = 0.0  # jobs that used it, decayed alike
         self.at = now
 
-    def __len__(self) -> int:
-        return len(self.jobs)
-
     def used(self, now: float) -> float:
         """Worker seconds lately, those of the jobs under way included."""
         under_way = sum(now - since for since in self.running.values())
@@ -94,7 +91,7 @@ class JobQueue(Generic[T]):
     def take(self, now: float, *, workers: int) -> list[T]:
         """The next batch for one of so many workers: one job if any waits, and no more than its part of all."""
         most = min(BATCH, -(-self._size // workers))
-        used = {service: line.used(now) for service, line in self._lines.items() if len(line)}
+        used = {service: line.used(now) for service, line in self._lines.items() if line.jobs}
         batch: list[T] = []
         left = BATCH_SECONDS
         while len(batch) < most:
@@ -107,7 +104,7 @@ class JobQueue(Generic[T]):
             used[service] += seconds
             batch.append(line.jobs.popleft()[1])
             self._size -= 1
-            if not len(line):
+            if not line.jobs:
                 del used[service]
         return batch
 
@@ -145,7 +142,7 @@ class JobQueue(Generic[T]):
         return line
 
     def _forget(self, now: float) -> None:
-        idle = [name for name, line in self._lines.items() if not len(line) and not line.running]
+        idle = [name for name, line in self._lines.items() if not line.jobs and not line.running]
         idle.sort(key=lambda name: self._lines[name].used(now))
         for name in idle[: max(0, len(idle) - KNOWN)]:
             del self._lines[name]

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TypeAlias
 
 from collector.base import watch
@@ -97,7 +97,7 @@ class Publishing:
             log=log,
             telemetry=self.telemetry,
             windows=self.config.windows.agent,
-            objectives=self._objective,
+            objectives=lru_cache(256)(self._objective),
             runs=self._runs,
             drops=self.drops,
             trace_age=self.config.windows.trace.max_age,

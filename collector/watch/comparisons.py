@@ -115,7 +115,8 @@ class Comparisons(ABC, Generic[K, W]):
         """
         self.log_time.reach(reached)
         passed = self.log_time.passed
-        for key, watch in self._watches.items():
+        due = ((key, w) for key, w in self._watches.items() if w.settling.is_due(passed))
+        for key, watch in due:
             for _ in watch.entering(passed):
                 self.table.change(key)
                 yield

@@ -99,13 +99,16 @@ class Settling(Generic[H]):
         self._size -= self._held.pop(update.subject).size
         return True
 
+    def is_due(self, passed: float) -> bool:
+        return bool(self._dues) and self._dues[0][0] < passed
+
     def entering(self, passed: float) -> Iterator[H]:
         """What has settled before log time `passed`, which every partition has reached; it has entered then.
 
         None of it can still change: a record that comes has `passed` or a later time.
         """
         dues, held = self._dues, self._held
-        while dues and dues[0][0] < passed:
+        while self.is_due(passed):
             due, subject = heappop(dues)
             each = held.get(subject)
             if each is None or each.due != due:

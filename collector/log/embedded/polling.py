@@ -28,7 +28,7 @@ from collector.log.port import (
 BATCH_BYTES = 8 << 20  # a poll returns at most this much, or one record
 SLICE_BYTES = 1 << 20  # bytes that are read without yielding to the event loop
 FOREVER = sys.maxsize
-LINGER = 0.025
+LINGER = 0.05
 """Seconds that an append may wait for others: a wake-up, a batch and a commit cost far more than a record."""
 
 
