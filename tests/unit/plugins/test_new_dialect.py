@@ -13,10 +13,11 @@ from evaluators.dialects import readers, registry
 from evaluators.dialects.decoding import key_sets
 from evaluators.dialects.dialect import Sample
 from evaluators.dialects.show import show
+from evaluators.model import Trace
 from evaluators.plan import Plan
 from scripts import docs
 from tests.support.declared_dialects import forgotten, unsampled
-from tests.support.dialect_spans import SpanSpec, trace_of
+from tests.support.dialect_spans import NAME, trace_of, under
 
 FILE = '''
 """This test: `this_test.*`."""
@@ -54,42 +55,17 @@ THIS_TEST = Dialect(
     ),
 )
 '''
+QUESTION = {"question": "Is it raining?", "answer": "Yes."}
+CALL = {"parameters__v1": '{"city": "Paris"}', "returned": "rainy"}
 SPANS = (
-    SpanSpec(
-        id=1,
-        scope="this_test.agents",
-        attributes={
-            "this_test.kind": "assistant",
-            "this_test.assistant": "clerk",
-            "this_test.question": "Is it raining?",
-            "this_test.answer": "Yes.",
-        },
-        end=99,
-    ),
-    SpanSpec(
-        id=2,
-        parent=1,
-        scope="this_test.agents",
-        attributes={
-            "this_test.kind": "model",
-            "this_test.model": "this_test-1",
-            "this_test.answer": "Yes.",
-        },
-        start=10,
-    ),
-    SpanSpec(
-        id=3,
-        parent=1,
-        name="get_weather",
-        scope="this_test.agents",
-        attributes={
-            "this_test.kind": "function",
-            "this_test.parameters.v1": '{"city": "Paris"}',
-            "this_test.returned": "rainy",
-        },
-        start=20,
-    ),
+    under("this_test.", kind="assistant", assistant="clerk", **QUESTION),
+    under("this_test.", kind="model", model="this_test-1", answer="Yes."),
+    {NAME: "get_weather", **under("this_test.", kind="function", **CALL)},
 )
+
+
+def read() -> Trace:
+    return trace_of(*SPANS, scope="this_test.agents")
 
 
 @pytest.fixture(autouse=True)
@@ -112,13 +88,10 @@ def _line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_line")
 def test_its_spans_are_detected_and_read() -> None:
-    trace = trace_of(*SPANS)
+    trace = read()
 
-    assert (trace.dialects, trace.agent, trace.models) == (
-        ("this_test",),
-        "clerk",
-        ("this_test-1",),
-    )
+    assert (trace.dialects, trace.agent) == (("this_test",), "clerk")
+    assert trace.models == ("this_test-1",)
     assert (trace.input, trace.output) == ("Is it raining?", "Yes.")
     (call,) = trace.tool_calls
     assert (call.name, call.arguments, call.result) == ("get_weather", {"city": "Paris"}, "rainy")
@@ -147,7 +120,7 @@ def test_a_sample_that_is_forgotten_is_named() -> None:
 
 @pytest.mark.usefixtures("_line")
 def test_the_doctor_advises_what_its_declaration_says() -> None:
-    seen = examine(show(trace_of(*SPANS)), ())
+    seen = examine(show(read()), ())
 
     (stack,) = diagnose([seen], plan=Plan(), stops=()).stacks
 
@@ -162,4 +135,4 @@ def test_with_its_line_nothing_is_forgotten() -> None:
 
 def test_without_the_line_the_walk_over_the_folder_names_it() -> None:
     assert forgotten() == ["this_test.THIS_TEST"]
-    assert trace_of(*SPANS).dialects == ()
+    assert read().dialects == ()
