@@ -86,19 +86,20 @@ class Field:
 
     def __init__(
         self,
-        label: Label,
+        label: Label | None,
         into: str,
         keys: tuple[str, ...],
         read: Read,
         default: Default | None = None,
     ) -> None:
-        self.label: Label = label
+        self.label: Label | None = label
+        """None: it only serves to join spans, and is not documented."""
         self.keys = keys
         self.overrides = False
         self._into, self._read, self._default = into, read, default
 
     def rows(self, on: On) -> tuple[Row, ...]:
-        return (row(self.label, on, *self.keys),) if self.keys else ()
+        return (row(self.label, on, *self.keys),) if self.label and self.keys else ()
 
     def within(self, names: AbstractSet[str]) -> Fill | None:
         """How it is filled on spans of these keys; None: it never is."""
@@ -218,16 +219,7 @@ def cost(*keys: str, read: Read = number) -> Field:
 
 
 def response_id(*keys: str) -> Field:
-    return _Undocumented("model", "response_id", keys, string)
-
-
-class _Undocumented(Field):
-    """A field that only serves to join spans."""
-
-    __slots__ = ()
-
-    def rows(self, on: On) -> tuple[Row, ...]:
-        return ()
+    return Field(None, "response_id", keys, string)
 
 
 class _Agent(Field):

@@ -123,9 +123,9 @@ def _clean(value: JSON) -> JSON:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list):
-        return [_clean(item) for item in _list(value)]
+        return [_clean(item) for item in as_list(value)]
     if isinstance(value, dict):
-        return {_clean(key): _clean(item) for key, item in _dict(value).items()}
+        return {_clean(key): _clean(item) for key, item in as_dict(value).items()}
     return value
 
 
@@ -210,14 +210,6 @@ def as_dict(value: JSON) -> dict[str, JSON]:
 
 def as_list(value: JSON) -> list[JSON]:
     return value if _is(value, list) else []
-
-
-def _dict(value: Any) -> dict[str, JSON]:
-    return value
-
-
-def _list(value: Any) -> list[JSON]:
-    return value
 
 
 # --- JSON that was cut in the middle ---------------------------------------------------------------------------------

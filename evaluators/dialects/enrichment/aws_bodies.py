@@ -4,7 +4,7 @@ One record per span: `{"input": {"messages": [{"role", "content"}]}, "output": {
 span event (Strands), or the text of an attribute. What is left on the span tells which: its messages keep their roles.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -19,10 +19,6 @@ _DIGITS = 9
 """Of the index of a message; more make it no index."""
 
 
-def is_one(body: JSON) -> bool:
-    return isinstance(body, dict) and ("input" in body or "output" in body)
-
-
 def enrich(ledger: Ledger, record: Span, span: Span) -> None:
     body = as_dict(body_of(record))
     sent, received = (_messages(body.get(side)) for side in ("input", "output"))
@@ -30,8 +26,9 @@ def enrich(ledger: Ledger, record: Span, span: Span) -> None:
         events = _events(sent, received, record.start_time_unix_nano)
         ledger.add_events(record, span.span_id, events)
         return
-    layout = _layout_of(span)
-    ledger.enrich(record, span, {**layout.put(span, sent, 0), **layout.put(span, received, 1)})
+    layout = next((each for each in _LAYOUTS if each.mark in span.attributes), None)
+    put = _put_as_conventions if layout is None else layout.put
+    ledger.enrich(record, span, {**put(span, sent, 0), **put(span, received, 1)})
 
 
 def _messages(side: JSON) -> _Messages:
@@ -111,18 +108,17 @@ def _is_container(text: JSON) -> bool:
     return isinstance(text, str) and text.lstrip()[:1] in ("{", "[")
 
 
-class _Conventions(_Layout, frozen=True):
-    """Neither of those that are known: the messages as the conventions have them."""
-
-    def put(self, span: Span, messages: _Messages, side: int) -> dict[str, JSON]:
-        if not messages:
-            return {}
-        if span.attributes.get("gen_ai.operation.name") == "execute_tool":
-            return {_OF_TOOL[side]: messages[-1]["content"]}
-        return {self.whole[side]: messages}
-
-
 _OF_TOOL = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result")
+_OF_MODEL = ("gen_ai.input.messages", "gen_ai.output.messages")
+
+
+def _put_as_conventions(span: Span, messages: _Messages, side: int) -> dict[str, JSON]:
+    """Of an instrumentation that is not known: the messages as the conventions have them."""
+    if not messages:
+        return {}
+    if span.attributes.get("gen_ai.operation.name") == "execute_tool":
+        return {_OF_TOOL[side]: messages[-1]["content"]}
+    return {_OF_MODEL[side]: messages}
 
 
 _OPENINFERENCE = _Layout(
@@ -137,11 +133,4 @@ _TRACELOOP = _Layout(
     messages=("gen_ai.prompt.", "gen_ai.completion."),
 )
 _FLAT = msgspec.structs.replace(_TRACELOOP, mark="gen_ai.prompt.0.role")
-_OTHER = _Conventions(
-    mark="", whole=("gen_ai.input.messages", "gen_ai.output.messages"), messages=("", "")
-)
-
-
-def _layout_of(span: Span) -> _Layout:
-    layouts: Sequence[_Layout] = (_OPENINFERENCE, _TRACELOOP, _FLAT)
-    return next((each for each in layouts if each.mark in span.attributes), _OTHER)
+_LAYOUTS = (_OPENINFERENCE, _TRACELOOP, _FLAT)

@@ -20,6 +20,7 @@ from evaluators.dialects.enrichment.records import (
     body_of,
     event_of,
 )
+from evaluators.dialects.turns.words import is_aws_body
 from evaluators.model import JSON, Event, Span
 
 _PREFIX = "gen_ai."
@@ -48,7 +49,7 @@ def enrich(ledger: Ledger, records: Sequence[Span]) -> None:
                 ledger.add_events(record, span.span_id, (_event(record),))
         elif span is not None:
             _add_body(ledger, record, span)
-        elif not (spring_ai.is_one(record) or aws_bodies.is_one(body_of(record))):
+        elif not (spring_ai.is_one(record) or is_aws_body(body_of(record))):
             ledger.stand(record)
     for events in orphans.values():
         _stand_together(ledger, events)
@@ -57,7 +58,7 @@ def enrich(ledger: Ledger, records: Sequence[Span]) -> None:
 def _add_body(ledger: Ledger, record: Span, span: Span) -> None:
     if spring_ai.is_one(record):
         ledger.enrich(record, span, spring_ai.words(record))
-    elif aws_bodies.is_one(body_of(record)):
+    elif is_aws_body(body_of(record)):
         aws_bodies.enrich(ledger, record, span)
     else:
         ledger.stand(record)

@@ -25,8 +25,12 @@ SPRING_AI = (
 def carries_words(event: AgentEvent) -> bool:
     if carries_messages(event.name) or event.scope.startswith(SPRING_AI):
         return True
-    body = event.body
-    return isinstance(body, dict) and ("input" in body or "output" in body)  # AWS's distribution
+    return is_aws_body(event.body)
+
+
+def is_aws_body(body: JSON) -> bool:
+    """Whether it is the body of a record of AWS's distribution: the words of one span."""
+    return isinstance(body, dict) and ("input" in body or "output" in body)
 
 
 def _place(event: AgentEvent) -> Place | Dropped:
