@@ -15,6 +15,7 @@ from tests.support.recorded_signals import Signal, signals_of
 
 SETTINGS = Config(workers=0)
 NEEDS_NO_CONTENT = {"latency", "cost", "token_usage", "work_baseline", "task_agreement"}
+Copy = Callable[[Path, Path], Path]
 OURS = Path(__file__).parents[1] / "data" / "captures"
 RECORDED_BLIND = ("openai_v2", "google_adk")
 """By default these libraries export no content."""
@@ -37,7 +38,7 @@ def signals(recording: Path) -> list[Signal]:
     return found
 
 
-def copied(how: Callable[[Path, Path], Path], recording: Path, folder: Path) -> Path:
+def copied(how: Copy, recording: Path, folder: Path) -> Path:
     return how(recording, folder / f"{how.__name__}-{recording.name}")
 
 
@@ -58,28 +59,24 @@ def assert_blind(found: list[Signal]) -> None:
             assert kind in {("not_applicable", "no_content"), ("not_applicable", "not_a_turn")}
 
 
+WITH_CONTENT = [
+    *recordings("openai_v2_exp", "google_adk_content"),
+    *recordings("pydantic_ai", "agent_framework", "vercel_ai", scenario="loop"),
+]
+MASKABLE = recordings("langgraph_oi", "oai_agents_oi", scenario="session")
+
+
 @pytest.mark.parametrize(
-    "recording",
+    ("how", "recording"),
     [
-        *recordings("openai_v2_exp", "google_adk_content"),
-        *recordings("pydantic_ai", "agent_framework", "vercel_ai", scenario="loop"),
+        *((without_content, each) for each in WITH_CONTENT),
+        *((hidden, each) for each in MASKABLE),  # a placeholder is no content
+        *((None, each) for each in recordings(*RECORDED_BLIND)),
     ],
-    ids=name,
+    ids=lambda value: name(value) if isinstance(value, Path) else value and value.__name__,
 )
-def test_without_content_nothing_passes(recording: Path, tmp_path: Path) -> None:
-    assert_blind(signals(copied(without_content, recording, tmp_path)))
-
-
-@pytest.mark.parametrize("recording", recordings(*RECORDED_BLIND), ids=name)
-def test_what_these_libraries_export_by_default_passes_nothing(recording: Path) -> None:
-    assert_blind(signals(recording))
-
-
-@pytest.mark.parametrize(
-    "recording", recordings("langgraph_oi", "oai_agents_oi", scenario="session"), ids=name
-)
-def test_a_placeholder_is_no_content(recording: Path, tmp_path: Path) -> None:
-    assert_blind(signals(copied(hidden, recording, tmp_path)))
+def test_without_content_nothing_passes(how: Copy | None, recording: Path, tmp_path: Path) -> None:
+    assert_blind(signals(copied(how, recording, tmp_path) if how else recording))
 
 
 def test_with_content_the_same_recordings_pass() -> None:

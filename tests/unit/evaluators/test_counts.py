@@ -1,21 +1,17 @@
 """One thing is not "1 things": counts in explanations and on the terminal."""
 
-import json
 import re
 
 import pytest
 
 from evaluators.counts import amount
 from evaluators.matching.repeats import RepeatCounts
-from tests.support.command import spanwise
+from tests.support.command import evaluated
 from tests.support.service import ROOT
+from tests.support.table import for_each
 
-CAPTURES = ROOT / "tests" / "data" / "captures"
 
-
-@pytest.mark.parametrize(
-    ("count", "said"), [(0, "0 turns"), (1, "1 turn"), (2, "2 turns"), (1200, "1,200 turns")]
-)
+@for_each("count,said", [(0, "0 turns"), (1, "1 turn"), (2, "2 turns"), (1200, "1,200 turns")])
 def test_one_is_singular(count: int, said: str) -> None:
     assert amount(count, "turn") == said
 
@@ -27,10 +23,9 @@ def test_an_explanation_of_one_call_says_so() -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("recording", ["strands/session.otlp"])
-def test_no_explanation_of_a_recording_has_one_of_many(recording: str) -> None:
-    said = spanwise("evaluate", str(CAPTURES / recording), "--format", "jsonl").out
-    explanations = [json.loads(line)["explanation"] or "" for line in said.splitlines()]
+def test_no_explanation_of_a_recording_has_one_of_many() -> None:
+    signals = evaluated(str(ROOT / "tests/data/captures/strands/session.otlp"))
+    explanations = [each["explanation"] or "" for each in signals]
 
     assert [each for each in explanations if "of 1 tool call " in each]
     assert [each for each in explanations if re.search(r"\b1 \w+( \w+)?s\b", each)] == []

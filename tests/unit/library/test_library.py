@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import spanwise
 from collector.base.errors import ConfigError
 from evaluators.errors import PluginError
+from tests.support.command import evaluated
+from tests.support.command import spanwise as spanwise_command
 from tests.support.service import ROOT
 
 CAPTURES = ROOT / "tests" / "data" / "captures"
@@ -32,21 +33,6 @@ def always_low(trace: spanwise.Trace) -> spanwise.Score:
     return spanwise.Score(value=0.25, explanation="<b>low</b>")
 
 
-LINES = ("--format", "jsonl")
-
-
-def by_command(*paths: Path) -> list[dict[str, object]]:
-    """The signals of `spanwise evaluate`."""
-    done = subprocess.run(
-        [sys.executable, "-m", "collector.commands.start", "evaluate", *map(str, paths), *LINES],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=100,
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
 def bare(signal: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in signal.items() if key not in ("time", "revision")}
 
@@ -58,13 +44,13 @@ def bare(signal: Mapping[str, object]) -> dict[str, object]:
 def test_the_signals_are_those_of_the_command(folder: Path) -> None:
     scores = spanwise.evaluate(folder)
 
-    assert [bare(each) for each in scores] == [bare(each) for each in by_command(folder)]
+    assert list(map(bare, scores)) == list(map(bare, evaluated(str(folder))))
 
 
 def test_a_file_its_bytes_and_one_request_are_read_alike() -> None:
     file = next(RECORDING.rglob("*.otlp"))
     content = file.read_bytes()
-    (size,) = (int.from_bytes(content[:4], "big"),)
+    size = int.from_bytes(content[:4], "big")
 
     assert spanwise.read(content) == spanwise.read(file) == spanwise.read(str(file))
     assert spanwise.read(content[4 : 4 + size])
@@ -123,10 +109,8 @@ def test_a_plugin_is_a_file(tmp_path: Path) -> None:
 
     scores = spanwise.evaluate(RECORDING, plugins=[file], evaluators=["my_evals/has_answer"])
 
-    assert {(each["evaluator"], each["method"]) for each in scores} == {
-        ("my_evals/has_answer", "custom")
-    }
-    assert all(each["outcome"] == "scored" for each in scores)
+    said = {(each["evaluator"], each["method"], each["outcome"]) for each in scores}
+    assert said == {("my_evals/has_answer", "custom", "scored")}
 
 
 @pytest.mark.process
@@ -152,15 +136,12 @@ def test_a_wrong_plugin_is_one_clear_error(
 
 @pytest.mark.process
 def test_the_command_takes_a_plugin(tmp_path: Path) -> None:
-    from collector.commands import cli  # noqa: PLC0415 - typer is needed here alone
-
     file = tmp_path / "my_evals.py"
     file.write_text(OWN)
-    app = cli.assemble(["evaluators"])
 
-    listed = CliRunner().invoke(app, ["evaluators", "--plugin", str(file), "--format", "json"])
+    listed = spanwise_command("evaluators", "--plugin", str(file), "--format", "json")
 
-    assert "my_evals/has_answer" in {each["name"] for each in json.loads(listed.output)}
+    assert "my_evals/has_answer" in {each["name"] for each in json.loads(listed.out)}
 
 
 def test_what_does_not_come_from_read_is_refused() -> None:
