@@ -46,12 +46,9 @@ def test_every_endpoint_stands_beside_its_protocol() -> None:
 def test_both_protocols_are_named_with_their_ports(host: str, *, tls: bool, shown: str) -> None:
     over_grpc, over_http = exporter_settings(host=host, grpc=4317, http=4318, tls=tls)
 
-    assert over_grpc == (
-        f"OTEL_EXPORTER_OTLP_ENDPOINT={shown}:4317 OTEL_EXPORTER_OTLP_PROTOCOL=grpc"
-    )
-    assert over_http == (
-        f"OTEL_EXPORTER_OTLP_ENDPOINT={shown}:4318 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"
-    )
+    endpoint, protocol = f"OTEL_EXPORTER_OTLP_ENDPOINT={shown}:", "OTEL_EXPORTER_OTLP_PROTOCOL="
+    assert over_grpc == f"{endpoint}4317 {protocol}grpc"
+    assert over_http == f"{endpoint}4318 {protocol}http/protobuf"
 
 
 def test_the_start_lines_name_the_real_ports(capsys: pytest.CaptureFixture[str]) -> None:

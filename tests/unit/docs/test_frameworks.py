@@ -7,15 +7,7 @@ import pytest
 
 from collector.config.tree import ReceiverConfig
 from evaluators.dialects.advise import all_advice
-from scripts.frameworks import (
-    PORTS,
-    conversation,
-    frameworks,
-    install,
-    page,
-    scores,
-    setup,
-)
+from scripts.frameworks import PORTS, conversation, frameworks, install, page, scores, setup
 
 FRAMEWORKS = frameworks()
 ADVICE = {each.setting.replace("STABILITYOPT_IN", "STABILITY_OPT_IN") for each in all_advice()}
@@ -30,7 +22,9 @@ def test_the_ports_of_the_pages_are_the_services_own() -> None:
 
 
 @each_name
-def test_every_address_is_the_port_of_the_protocol_that_is_named(name: str) -> None:
+def test_its_address_is_that_of_its_protocol_and_its_switches_are_those_of_doctor(
+    name: str,
+) -> None:
     entry = FRAMEWORKS[name]
     variables = entry.variables()
     shown = " ".join([*variables.values(), entry.code])
@@ -39,13 +33,7 @@ def test_every_address_is_the_port_of_the_protocol_that_is_named(name: str) -> N
     named = {value for key, value in variables.items() if key.endswith("_PROTOCOL")}
     assert named <= {entry.protocol}
     assert named or entry.env is not None, "OTEL_EXPORTER_OTLP_PROTOCOL belongs to the endpoint"
-
-
-@each_name
-def test_every_switch_and_session_line_is_one_that_doctor_names(name: str) -> None:
-    entry = FRAMEWORKS[name]
-
-    assert {*entry.switches, entry.session} <= ADVICE
+    assert {*entry.switches, entry.session} <= ADVICE, "what `spanwise doctor` names"
 
 
 @each_name
@@ -72,11 +60,8 @@ def test_what_it_shows_is_a_recording_that_arrived_by_that_protocol(name: str) -
 
 @pytest.mark.parametrize("protocol", sorted(PORTS))
 def test_the_setup_of_a_page_runs(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = next(
-        each
-        for each in FRAMEWORKS.values()
-        if each.protocol == protocol and each.language == "python" and not each.own_setup
-    )
+    python = (each for each in FRAMEWORKS.values() if each.language == "python")
+    entry = next(each for each in python if each.protocol == protocol and not each.own_setup)
     for key, value in entry.variables().items():
         monkeypatch.setenv(key, value)
     monkeypatch.setattr("opentelemetry.trace.set_tracer_provider", lambda _: None)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
