@@ -3,13 +3,14 @@
 import asyncio
 import time
 from asyncio import Task
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
+import httpx
 from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
@@ -30,6 +31,7 @@ from collector.records.feedback import FeedbackRules
 from collector.records.otlp_signals import OTLP_SIGNALS
 from tests.support.counted import counted
 from tests.support.eventually import eventually as until
+from tests.support.otlp_http import post
 from tests.support.received_log import ReceivedLog
 
 T = TypeVar("T")
@@ -209,6 +211,26 @@ async def export(
     )
     async with channel:
         return await call(channel, body, metadata=metadata, method=method, timeout=timeout)
+
+
+async def exported(
+    body: bytes,
+    *,
+    compression: grpc.Compression = grpc.Compression.NoCompression,
+    method: str = METHOD,
+    **settings: Any,
+) -> tuple[Said, Served]:
+    """One call of a receiver with these settings, and what it has then."""
+    async with serving(**settings) as served:
+        return await export(served.target, body, compression=compression, method=method), served
+
+
+async def posted(
+    content: bytes | AsyncIterator[bytes], headers: dict[str, str] | None = None, **settings: Any
+) -> tuple[httpx.Response, Served]:
+    """The same over HTTP; protobuf unless said otherwise."""
+    async with serving(**settings) as served:
+        return await post(served.url, content, headers), served
 
 
 async def call(

@@ -6,7 +6,7 @@ import pytest
 from collector.config.tree import Http, ReceiverConfig
 from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, PROTOBUF, one_span, post
-from tests.support.receiving import serving
+from tests.support.receiving import posted, serving
 
 PAGE = "https://app.example"
 PREFLIGHT = {
@@ -58,11 +58,12 @@ async def test_another_page_is_refused_as_before() -> None:
 
 async def test_a_refusal_can_be_read_by_the_page() -> None:
     """Without the header a browser tells the page nothing but that it failed."""
-    async with serving(cors=(PAGE,), bearer_tokens=("one",)) as served:
-        sent = await post(served.url, one_span(), JSON | {"origin": PAGE})
+    sent, _ = await posted(
+        one_span(), JSON | {"origin": PAGE}, cors=(PAGE,), bearer_tokens=("one",)
+    )
 
-        assert sent.status_code == 401
-        assert sent.headers["access-control-allow-origin"] == PAGE
+    assert sent.status_code == 401
+    assert sent.headers["access-control-allow-origin"] == PAGE
 
 
 @pytest.mark.parametrize("headers", [None, JSON])

@@ -11,7 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tests.support.hostile import field_of
 from tests.support.otlp import body, span
 from tests.support.otlp_http import JSON, PROTOBUF, post
-from tests.support.receiving import Served, export, serving
+from tests.support.receiving import Served, export, exported, posted, serving
 
 MARK = "half-an-emoji"
 """Stands for the damaged text while the request is made."""
@@ -44,15 +44,14 @@ def texts(served: Served) -> set[str]:
 
 @pytest.mark.parametrize("text", DAMAGED)
 async def test_one_damaged_string_of_protobuf_is_repaired(text: bytes) -> None:
-    async with serving() as served:
-        said = await export(served.target, damaged(body(*three()), text))
+    said, served = await exported(damaged(body(*three()), text))
 
-        assert said.code is grpc.StatusCode.OK
-        assert said.rejected == 0
-        assert served.count("grpc", "accepted") == 3
-        assert {"good", "also good"} < texts(served)
-        assert any("\ufffd" in each for each in texts(served))
-        assert repaired(served) == 1
+    assert said.code is grpc.StatusCode.OK
+    assert said.rejected == 0
+    assert served.count("grpc", "accepted") == 3
+    assert {"good", "also good"} < texts(served)
+    assert any("\ufffd" in each for each in texts(served))
+    assert repaired(served) == 1
 
 
 @pytest.mark.parametrize("transport", ["grpc", "http"])
@@ -74,13 +73,12 @@ async def test_a_large_request_is_repaired_too(transport: str) -> None:
 )
 async def test_a_damaged_string_of_json_is_repaired(text: bytes) -> None:
     """Half an emoji as an escape, or bytes that are not UTF-8."""
-    async with serving() as served:
-        reply = await post(served.url, _json().replace(MARK.encode(), text), JSON)
+    reply, served = await posted(_json().replace(MARK.encode(), text), JSON)
 
-        assert (reply.status_code, reply.json()) == (200, {})
-        assert served.count("http", "accepted") == 2
-        assert any("\ufffd" in each.name for each in served.log.spans())
-        assert repaired(served) == 1
+    assert (reply.status_code, reply.json()) == (200, {})
+    assert served.count("http", "accepted") == 2
+    assert any("\ufffd" in each.name for each in served.log.spans())
+    assert repaired(served) == 1
 
 
 def _json() -> bytes:
@@ -134,13 +132,12 @@ async def test_a_value_nested_too_deeply_refuses_its_span_alone(depth: int) -> N
     deep = span(1, 2).SerializeToString() + attribute
     spans = (span(1, 1).SerializeToString(), deep, span(2, 3).SerializeToString())
     request = field_of(1, field_of(2, b"".join(field_of(2, each) for each in spans)))
-    async with serving() as served:
-        said = await export(served.target, request)
+    said, served = await exported(request)
 
-        assert said.code is grpc.StatusCode.OK
-        assert said.rejected == 1
-        assert served.count("grpc", "accepted") == 2
-        assert served.count("grpc", "invalid") == 1
+    assert said.code is grpc.StatusCode.OK
+    assert said.rejected == 1
+    assert served.count("grpc", "accepted") == 2
+    assert served.count("grpc", "invalid") == 1
 
 
 async def test_a_json_field_of_a_wrong_kind_refuses_its_span_alone() -> None:
@@ -149,9 +146,8 @@ async def test_a_json_field_of_a_wrong_kind_refuses_its_span_alone() -> None:
         {"traceId": "01" * 16, "spanId": "02" * 8, "name": {"not": "a string"}},
     ]
     document = {"resourceSpans": [{"scopeSpans": [{"spans": wrong}]}]}
-    async with serving() as served:
-        reply = await post(served.url, json.dumps(document).encode(), JSON)
+    reply, served = await posted(json.dumps(document).encode(), JSON)
 
-        assert reply.status_code == 200
-        assert reply.json()["partialSuccess"]["rejectedSpans"] == "1"
-        assert served.count("http", "accepted") == 1
+    assert reply.status_code == 200
+    assert reply.json()["partialSuccess"]["rejectedSpans"] == "1"
+    assert served.count("http", "accepted") == 1

@@ -126,13 +126,3 @@ def _batches() -> Iterator[list[dict[str, Any]]]:
     every = items()
     while some := list(itertools.islice(every, AT_ONCE)):
         yield some
-
-
-async def test_an_item_alone_is_taken_or_refused_and_never_a_fault() -> None:
-    async with serving(feedback=FeedbackRules.of(Config())) as served:
-        url = served.url.replace("/v1/traces", "/v1/feedback")
-        for name, edges in EDGES.items():
-            for edge in edges[:24]:
-                body = json.dumps({**GOOD, name: edge}).encode()
-                reply = await post(url, body, headers={"content-type": "application/json"})
-                assert reply.status_code in {200, 400}, (name, edge, reply.text)

@@ -1,7 +1,7 @@
 """A web page cannot post spans while no token is set."""
 
 from tests.support.otlp_http import JSON, one_span, post
-from tests.support.receiving import serving
+from tests.support.receiving import posted, serving
 from tests.support.table import for_each
 
 
@@ -25,12 +25,11 @@ from tests.support.table import for_each
 async def test_only_pages_and_names_of_this_machine_may_send(
     header: str, value: str, status: int
 ) -> None:
-    async with serving() as served:
-        reply = await post(served.url, one_span(), JSON | {header: value})
+    reply, served = await posted(one_span(), JSON | {header: value})
 
-        assert reply.status_code == status
-        assert served.count("http", "accepted") == (status == 200)
-        assert served.count("http", "unauthenticated") == (status == 403)
+    assert reply.status_code == status
+    assert served.count("http", "accepted") == (status == 200)
+    assert served.count("http", "unauthenticated") == (status == 403)
 
 
 async def test_with_a_token_neither_matters() -> None:

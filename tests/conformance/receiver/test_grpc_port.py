@@ -16,7 +16,7 @@ from collector.receiver.grpc_port import GrpcPort, is_known
 from tests.support.certificates import make
 from tests.support.http2 import PREFACE, SETTINGS, frame
 from tests.support.otlp import body, span
-from tests.support.receiving import connected, export, serving, until
+from tests.support.receiving import connected, export, exported, serving, until
 
 BEGIN = PREFACE + frame(SETTINGS, 0, 0, b"")
 HEAD = b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5000000\r\n\r\n"
@@ -179,8 +179,7 @@ async def test_with_an_unknown_grpcio_the_port_is_grpcs_own(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("collector.receiver.grpc.is_known", lambda: False)
-    async with serving() as served:
-        said = await export(served.target, body(span()))
+    said, _ = await exported(body(span()))
 
-        assert said.code is grpc.StatusCode.OK
-        assert "HTTP/1" in caplog.text
+    assert said.code is grpc.StatusCode.OK
+    assert "HTTP/1" in caplog.text

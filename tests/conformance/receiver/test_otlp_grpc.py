@@ -30,6 +30,7 @@ from tests.support.receiving import (
     call,
     connected,
     export,
+    exported,
     sdk_spans,
     serving,
     through,
@@ -74,11 +75,10 @@ async def test_g2_every_compression_of_grpc_gives_the_same_spans(
 ) -> None:
     """G2: what arrives compressed is written as if it had not been."""
     sent = body(span(text="a" * 4000))
-    async with serving() as served:
-        said = await export(served.target, sent, compression=compression)
+    said, served = await exported(sent, compression=compression)
 
-        assert said.code is OK
-        assert [record.value for record in served.log.written] == [sent]
+    assert said.code is OK
+    assert [record.value for record in served.log.written] == [sent]
 
 
 @pytest.mark.parametrize(
@@ -129,15 +129,14 @@ async def test_g3_the_request_limit_at_its_default_size() -> None:
 
 async def test_g3_the_limit_holds_after_decompression() -> None:
     """G3: a gzip bomb is refused as too large."""
-    async with serving(max_request=MIB) as served:
-        said = await export(
-            served.target, body(span(text="a" * 64 * MIB)), compression=grpc.Compression.Gzip
-        )
+    said, served = await exported(
+        body(span(text="a" * 64 * MIB)), compression=grpc.Compression.Gzip, max_request=MIB
+    )
 
-        assert said.code is grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert said.delay is None
-        assert served.count("grpc", "too_large") == 1
-        assert served.log.written == []
+    assert said.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert said.delay is None
+    assert served.count("grpc", "too_large") == 1
+    assert served.log.written == []
 
 
 @pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
@@ -162,15 +161,14 @@ async def test_g3_bytes_in_flight_are_bounded_over_all_requests(
 async def test_g4_the_response_stays_small_however_many_spans_are_bad() -> None:
     """G4: 50,000 bad spans: an exact count and a message of at most 1 KiB with the first reasons."""
     bad = [span(bytes(16), 1)] * 50_000
-    async with serving() as served:
-        said = await export(served.target, body(*bad))
+    said, _ = await exported(body(*bad))
 
-        assert said.code is OK
-        assert len(said.body) < 4096
-        assert said.rejected == 50_000
-        message = said.response.partial_success.error_message
-        assert len(message.encode()) <= 1024
-        assert message.count("trace_id is all zeros") == 5
+    assert said.code is OK
+    assert len(said.body) < 4096
+    assert said.rejected == 50_000
+    message = said.response.partial_success.error_message
+    assert len(message.encode()) <= 1024
+    assert message.count("trace_id is all zeros") == 5
 
 
 async def test_g5_calls_are_taken_concurrently() -> None:
@@ -200,36 +198,33 @@ async def test_g6_ok_is_said_only_after_the_log_has_the_spans_and_without_partia
 @pytest.mark.parametrize("empty", [b"", request().SerializeToString(), b"\x0a\x00"])
 async def test_g7_an_empty_request_is_a_success_and_counts_nothing(empty: bytes) -> None:
     """G7: 0 bytes; an envelope without spans."""
-    async with serving() as served:
-        said = await export(served.target, empty)
+    said, served = await exported(empty)
 
-        assert said.code is OK
-        assert said.body == b""
-        assert served.log.written == []
-        assert served.count("grpc", "accepted") == 0
+    assert said.code is OK
+    assert said.body == b""
+    assert served.log.written == []
+    assert served.count("grpc", "accepted") == 0
 
 
 async def test_g8_good_spans_of_a_request_are_kept_and_bad_ones_counted_exactly() -> None:
     """G8: one good, one zero id, one id of 3 bytes."""
-    async with serving() as served:
-        said = await export(served.target, body(span(1, 1), span(bytes(16), 2), span(1, b"abc")))
+    said, served = await exported(body(span(1, 1), span(bytes(16), 2), span(1, b"abc")))
 
-        assert said.code is OK
-        assert said.rejected == 2
-        assert "span_id has 3 bytes, not 8" in said.response.partial_success.error_message
-        assert served.log.spans() == [span(1, 1)]
-        assert served.count("grpc", "accepted") == 1
-        assert served.count("grpc", "invalid") == 2
+    assert said.code is OK
+    assert said.rejected == 2
+    assert "span_id has 3 bytes, not 8" in said.response.partial_success.error_message
+    assert served.log.spans() == [span(1, 1)]
+    assert served.count("grpc", "accepted") == 1
+    assert served.count("grpc", "invalid") == 2
 
 
 async def test_g8_a_single_span_above_its_limit_is_rejected_and_counted() -> None:
     """G8: windows.trace.max_bytes holds for a single span too."""
-    async with serving(max_item=1000) as served:
-        said = await export(served.target, body(span(1, 1), span(1, 2, text="a" * 1000)))
+    said, served = await exported(body(span(1, 1), span(1, 2, text="a" * 1000)), max_item=1000)
 
-        assert said.rejected == 1
-        assert served.log.spans() == [span(1, 1)]
-        assert served.count("grpc", "too_large") == 1
+    assert said.rejected == 1
+    assert served.log.spans() == [span(1, 1)]
+    assert served.count("grpc", "too_large") == 1
 
 
 async def test_gzip_bytes_count_as_what_they_become() -> None:

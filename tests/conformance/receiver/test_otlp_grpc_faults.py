@@ -27,6 +27,7 @@ from tests.support.receiving import (
     call,
     connected,
     export,
+    exported,
     intake,
     sdk_spans,
     serving,
@@ -66,16 +67,15 @@ async def test_g11_the_python_exporter_waits_as_long_as_it_was_asked_to() -> Non
 
 async def test_g13_what_cannot_be_decoded_is_invalid_argument_with_bad_request() -> None:
     """G13: raw ff ff ff ff."""
-    async with serving() as served:
-        said = await export(served.target, b"\xff\xff\xff\xff")
+    said, served = await exported(b"\xff\xff\xff\xff")
 
-        assert said.code is grpc.StatusCode.INVALID_ARGUMENT
-        detail = said.detail(BadRequest)
-        assert isinstance(detail, BadRequest)
-        assert detail.field_violations[0].field == "body"
-        assert said.status.code == 3
-        assert said.delay is None
-        assert served.count("grpc", "invalid") == 1
+    assert said.code is grpc.StatusCode.INVALID_ARGUMENT
+    detail = said.detail(BadRequest)
+    assert isinstance(detail, BadRequest)
+    assert detail.field_violations[0].field == "body"
+    assert said.status.code == 3
+    assert said.delay is None
+    assert served.count("grpc", "invalid") == 1
 
 
 @pytest.mark.parametrize(
@@ -147,11 +147,10 @@ async def test_g20_a_nested_bomb_is_rejected_alone_and_harms_nothing() -> None:
 async def test_g20_invalid_utf8_in_a_string_is_repaired() -> None:
     """G20: ff in a string."""
     sent = body(span(text="needle")).replace(b"needle", b"nee\xffle")
-    async with serving() as served:
-        said = await export(served.target, sent)
+    said, served = await exported(sent)
 
-        assert (said.code, said.rejected) == (OK, 0)
-        assert served.log.spans()[0].attributes[0].value.string_value == "nee\ufffdle"
+    assert (said.code, said.rejected) == (OK, 0)
+    assert served.log.spans()[0].attributes[0].value.string_value == "nee\ufffdle"
 
 
 async def test_g21_pings_are_tolerated() -> None:
@@ -245,11 +244,10 @@ async def test_g25_metrics_are_answered_ok_and_dropped() -> None:
 
 
 async def test_g25_metrics_need_the_token_too() -> None:
-    async with serving(bearer_tokens=("one",)) as served:
-        said = await export(served.target, b"", method=METRICS)
+    said, served = await exported(b"", method=METRICS, bearer_tokens=("one",))
 
-        assert said.code is grpc.StatusCode.UNAUTHENTICATED
-        assert served.dropped("grpc") == 0
+    assert said.code is grpc.StatusCode.UNAUTHENTICATED
+    assert served.dropped("grpc") == 0
 
 
 def _send_no_metrics(target: str) -> MetricExportResult:

@@ -6,7 +6,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp.sent_form import as_sent
 from tests.support.otlp import body, length, request, span
-from tests.support.receiving import export, serving
+from tests.support.receiving import exported
 
 OK = grpc.StatusCode.OK
 
@@ -18,15 +18,14 @@ async def test_g16_unknown_fields_are_kept_at_every_level() -> None:
     scope = b"".join(b"\x12" + bytes([len(s)]) + s for s in (one, other)) + unknown
     resource = b"\x12" + length(scope) + scope + unknown
     sent = b"\x0a" + length(resource) + resource + unknown
-    async with serving() as served:
-        said = await export(served.target, sent)
+    said, served = await exported(sent)
 
-        assert said.code is OK
-        assert [record.value.count(unknown) for record in served.log.written] == [3, 3]
-        assert len(served.log.spans()) == 2
-        assert [as_sent(record.value).spans for record in served.log.written] == [
-            record.value for record in served.log.written
-        ]
+    assert said.code is OK
+    assert [record.value.count(unknown) for record in served.log.written] == [3, 3]
+    assert len(served.log.spans()) == 2
+    assert [as_sent(record.value).spans for record in served.log.written] == [
+        record.value for record in served.log.written
+    ]
 
 
 @pytest.mark.parametrize(
@@ -39,11 +38,10 @@ async def test_g16_unknown_fields_are_kept_at_every_level() -> None:
 )
 async def test_g17_an_id_of_another_length_or_zero_rejects_its_span_alone(bad: Span) -> None:
     """G17."""
-    async with serving() as served:
-        said = await export(served.target, body(bad, span(1, 2)))
+    said, served = await exported(body(bad, span(1, 2)))
 
-        assert said.rejected == 1
-        assert served.log.spans() == [span(1, 2)]
+    assert said.rejected == 1
+    assert served.log.spans() == [span(1, 2)]
 
 
 @pytest.mark.parametrize("parent", [b"", bytes(8), b"abc", b"\x01" * 16])
@@ -51,11 +49,10 @@ async def test_g17_a_strange_parent_never_rejects_a_span(parent: bytes) -> None:
     """G17: the parent is for the assembly to understand."""
     child = span()
     child.parent_span_id = parent
-    async with serving() as served:
-        said = await export(served.target, body(child))
+    said, served = await exported(body(child))
 
-        assert said.body == b""
-        assert served.log.spans() == [child]
+    assert said.body == b""
+    assert served.log.spans() == [child]
 
 
 @pytest.mark.parametrize(
@@ -66,11 +63,10 @@ async def test_g9_g18_no_time_rejects_a_span_or_is_warned_of(start: int, end: in
     """G18: zero, reversed, 1970, 2262, the largest. G9: the Python SDK would log each warning."""
     strange = span()
     strange.start_time_unix_nano, strange.end_time_unix_nano = start, end
-    async with serving() as served:
-        said = await export(served.target, body(strange))
+    said, served = await exported(body(strange))
 
-        assert said.body == b""
-        assert served.log.spans() == [strange]
+    assert said.body == b""
+    assert served.log.spans() == [strange]
 
 
 async def test_g19_unknown_kinds_and_flags_and_empty_names_are_kept() -> None:
@@ -82,10 +78,9 @@ async def test_g19_unknown_kinds_and_flags_and_empty_names_are_kept() -> None:
     kind = span(1, 2).SerializeToString() + b"\x30\x63"  # field 6 = 99
     scope = b"\x12" + bytes([len(kind)]) + kind
     resource = b"\x12" + length(scope) + scope
-    async with serving() as served:
-        said = await export(served.target, sent + b"\x0a" + length(resource) + resource)
+    said, served = await exported(sent + b"\x0a" + length(resource) + resource)
 
-        assert said.body == b""
-        first, second = served.log.spans()
-        assert first == plain
-        assert int(second.kind) == 99
+    assert said.body == b""
+    first, second = served.log.spans()
+    assert first == plain
+    assert int(second.kind) == 99

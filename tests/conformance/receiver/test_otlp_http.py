@@ -19,7 +19,7 @@ from collector.config.tree import ReceiverConfig
 from collector.receiver.answers import Code, http_status
 from tests.support.otlp import body, request, span
 from tests.support.otlp_http import JSON, PROTOBUF, head, one_span, post, status_of
-from tests.support.receiving import connected, sdk_spans, serving, through
+from tests.support.receiving import connected, posted, sdk_spans, serving, through
 from tests.support.table import for_each
 
 MIB = 1 << 20
@@ -76,13 +76,12 @@ async def test_h2_both_media_types_are_spoken_and_answered_in_kind(
     media: str, sent: bytes, expected: int
 ) -> None:
     """H2."""
-    async with serving() as served:
-        reply = await post(served.url, sent, {"content-type": media})
+    reply, served = await posted(sent, {"content-type": media})
 
-        assert reply.status_code == expected
-        if expected == 200:
-            assert reply.headers["content-type"] == media.lower().partition(";")[0]
-            assert len(served.log.spans()) == 1
+    assert reply.status_code == expected
+    if expected == 200:
+        assert reply.headers["content-type"] == media.lower().partition(";")[0]
+        assert len(served.log.spans()) == 1
 
 
 async def test_h3_both_encodings_give_the_same_span_at_one_port() -> None:
@@ -124,11 +123,10 @@ async def test_h4_compressed_bodies_are_inflated(
 ) -> None:
     """H4."""
     sent = body(span(text="a" * 1000))
-    async with serving() as served:
-        reply = await post(served.url, compress(sent), {**PROTOBUF, "content-encoding": encoding})
+    reply, served = await posted(compress(sent), {**PROTOBUF, "content-encoding": encoding})
 
-        assert reply.status_code == 200
-        assert [r.SerializeToString() for r in served.log.requests()] == [sent]
+    assert reply.status_code == 200
+    assert [r.SerializeToString() for r in served.log.requests()] == [sent]
 
 
 async def test_h4_the_python_exporter_with_gzip() -> None:
@@ -146,11 +144,10 @@ async def test_h4_the_python_exporter_with_gzip() -> None:
 async def test_h4_a_bomb_is_413(encoding: str) -> None:
     """H4: the limit holds after decompression."""
     bomb = COMPRESS[encoding](bytes(64 * MIB))
-    async with serving(max_request=MIB) as served:
-        reply = await post(served.url, bomb, {**PROTOBUF, "content-encoding": encoding})
+    reply, served = await posted(bomb, {**PROTOBUF, "content-encoding": encoding}, max_request=MIB)
 
-        assert reply.status_code == 413
-        assert served.count("http", "too_large") == 1
+    assert reply.status_code == 413
+    assert served.count("http", "too_large") == 1
 
 
 @pytest.mark.parametrize("encoding", COMPRESS)
@@ -169,11 +166,10 @@ async def test_h4_a_broken_or_cut_off_compressed_body_is_400(encoding: str) -> N
 
 async def test_h4_a_body_above_the_limit_is_413() -> None:
     """H4: 65 MiB against the default."""
-    async with serving() as served:
-        reply = await post(served.url, bytes(65 * MIB))
+    reply, served = await posted(bytes(65 * MIB))
 
-        assert reply.status_code == 413
-        assert served.count("http", "too_large") == 1
+    assert reply.status_code == 413
+    assert served.count("http", "too_large") == 1
 
 
 async def test_h5_chunked_bodies_are_taken_and_limited_while_they_stream() -> None:
@@ -216,16 +212,15 @@ async def test_h7_errors_are_a_status_in_the_encoding_of_the_request(
     headers: dict[str, str],
 ) -> None:
     """H7: message set; 400 carries BadRequest."""
-    async with serving() as served:
-        reply = await post(served.url, b"\xff\xff\xff", headers)
+    reply, _ = await posted(b"\xff\xff\xff", headers)
 
-        assert reply.status_code == 400
-        answered = status_of(reply)
-        detail = BadRequest()
-        assert answered.code == 3
-        assert answered.message
-        assert answered.details[0].Unpack(detail)
-        assert detail.field_violations[0].description == answered.message
+    assert reply.status_code == 400
+    answered = status_of(reply)
+    detail = BadRequest()
+    assert answered.code == 3
+    assert answered.message
+    assert answered.details[0].Unpack(detail)
+    assert detail.field_violations[0].description == answered.message
 
 
 @pytest.mark.parametrize(

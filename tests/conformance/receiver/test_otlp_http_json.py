@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.otlp_http import ID, JSON, one_span, post, rejected
-from tests.support.receiving import serving
+from tests.support.receiving import posted, serving
 from tests.support.table import for_each
 
 
@@ -31,12 +31,11 @@ async def test_j1_ids_are_hex_in_any_case(text: str) -> None:
 )
 async def test_j1_an_id_that_is_not_hex_rejects_its_span(fields: dict[str, str]) -> None:
     """J1."""
-    async with serving() as served:
-        reply = await post(served.url, one_span(**fields), JSON)
+    reply, served = await posted(one_span(**fields), JSON)
 
-        assert reply.status_code == 200
-        assert reply.json()["partialSuccess"]["rejectedSpans"] == "1"
-        assert served.log.written == []
+    assert reply.status_code == 200
+    assert reply.json()["partialSuccess"]["rejectedSpans"] == "1"
+    assert served.log.written == []
 
 
 async def test_j1_other_bytes_are_base64() -> None:
@@ -53,11 +52,10 @@ async def test_j1_other_bytes_are_base64() -> None:
 )
 async def test_j2_enums_are_numbers_only(kind: Any, taken: int) -> None:
     """J2."""
-    async with serving() as served:
-        reply = await post(served.url, one_span(kind=kind), JSON)
+    reply, served = await posted(one_span(kind=kind), JSON)
 
-        assert rejected(reply) == 1 - taken
-        assert [int(s.kind) for s in served.log.spans()] == [kind] * taken
+    assert rejected(reply) == 1 - taken
+    assert [int(s.kind) for s in served.log.spans()] == [kind] * taken
 
 
 async def test_j3_unknown_fields_are_ignored_at_every_level() -> None:
@@ -68,22 +66,18 @@ async def test_j3_unknown_fields_are_ignored_at_every_level() -> None:
     scope = {"scope": {"name": "s", **new}, "spans": [plain], **new}
     resource = {"resource": {"attributes": [attribute], **new}, "scopeSpans": [scope], **new}
     sent = json.dumps({"resourceSpans": [resource], **new}).encode()
-    async with serving() as served:
-        reply = await post(served.url, sent, JSON)
+    reply, served = await posted(sent, JSON)
 
-        assert reply.json() == {}
-        assert served.log.spans()[0].attributes[0].value.string_value == "v"
+    assert reply.json() == {}
+    assert served.log.spans()[0].attributes[0].value.string_value == "v"
 
 
 async def test_j4_snake_case_is_not_the_field() -> None:
     """J4: ignored as unknown: zero spans, success."""
-    async with serving() as served:
-        reply = await post(
-            served.url, one_span().replace(b"resourceSpans", b"resource_spans"), JSON
-        )
+    reply, served = await posted(one_span().replace(b"resourceSpans", b"resource_spans"), JSON)
 
-        assert (reply.status_code, reply.json()) == (200, {})
-        assert served.log.written == []
+    assert (reply.status_code, reply.json()) == (200, {})
+    assert served.log.written == []
 
 
 @pytest.mark.parametrize("number", ["5", 5, 5.0, "-9223372036854775808", 9007199254740991])
@@ -105,26 +99,24 @@ async def test_j5_integers_are_strings_or_numbers(number: Any) -> None:
 async def test_j5_what_is_not_an_integer_rejects_its_span(number: Any) -> None:
     """J5."""
     attribute = {"key": "n", "value": {"intValue": number}}
-    async with serving() as served:
-        reply = await post(served.url, one_span(attributes=[attribute]), JSON)
+    reply, _ = await posted(one_span(attributes=[attribute]), JSON)
 
-        assert rejected(reply) == 1
-        assert "intValue" in reply.json()["partialSuccess"]["errorMessage"]
+    assert rejected(reply) == 1
+    assert "intValue" in reply.json()["partialSuccess"]["errorMessage"]
 
 
 async def test_j6_nan_and_null_as_protobuf_json_has_them() -> None:
     """J6: "NaN" and "Infinity" are legal, null is absent."""
     values = [{"doubleValue": "NaN"}, {"doubleValue": "-Infinity"}, {"doubleValue": 1}]
     attributes = [{"key": "d", "value": value} for value in values]
-    async with serving() as served:
-        reply = await post(served.url, one_span(attributes=attributes, status=None), JSON)
+    reply, served = await posted(one_span(attributes=attributes, status=None), JSON)
 
-        assert reply.json() == {}
-        (got,) = served.log.spans()
-        nan, infinite, one = (a.value.double_value for a in got.attributes)
-        assert nan != nan  # noqa: PLR0124 - what NaN is
-        assert (infinite, one) == (float("-inf"), 1.0)
-        assert not got.HasField("status")
+    assert reply.json() == {}
+    (got,) = served.log.spans()
+    nan, infinite, one = (a.value.double_value for a in got.attributes)
+    assert nan != nan  # noqa: PLR0124 - what NaN is
+    assert (infinite, one) == (float("-inf"), 1.0)
+    assert not got.HasField("status")
 
 
 @for_each(
@@ -144,12 +136,11 @@ async def test_j6_nan_and_null_as_protobuf_json_has_them() -> None:
 )
 async def test_j6_what_is_not_json_or_not_otlp_is_400(sent: bytes) -> None:
     """J6: bare NaN, duplicate keys, nesting bombs, wrong shapes, a fault outside of the spans."""
-    async with serving() as served:
-        reply = await post(served.url, sent, JSON)
+    reply, served = await posted(sent, JSON)
 
-        assert reply.status_code == 400
-        assert served.log.written == []
-        assert served.count("http", "invalid") == 1
+    assert reply.status_code == 400
+    assert served.log.written == []
+    assert served.count("http", "invalid") == 1
 
 
 async def test_j6_two_values_of_one_reject_their_span() -> None:

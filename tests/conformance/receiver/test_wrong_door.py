@@ -6,7 +6,7 @@ import pytest
 from tests.support.http2 import GOAWAY, PREFACE, SETTINGS, frame
 from tests.support.otlp import body, span
 from tests.support.otlp_http import post, status_of
-from tests.support.receiving import Served, connected, export, serving
+from tests.support.receiving import Served, connected, export, posted, serving
 
 
 def misdirected(served: Served, reason: str) -> float:
@@ -41,11 +41,10 @@ async def test_another_path_is_answered_with_the_right_one(
 
 
 async def test_a_form_that_cannot_be_read_is_counted() -> None:
-    async with serving() as served:
-        reply = await post(served.url, b"x", headers={"content-type": "text/plain"})
+    reply, served = await posted(b"x", headers={"content-type": "text/plain"})
 
-        assert reply.status_code == 415
-        assert (misdirected(served, "media_type"), answered(served, "INVALID_ARGUMENT")) == (1, 1)
+    assert reply.status_code == 415
+    assert (misdirected(served, "media_type"), answered(served, "INVALID_ARGUMENT")) == (1, 1)
 
 
 async def test_http2_is_answered_with_the_port_of_grpc() -> None:

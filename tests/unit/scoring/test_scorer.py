@@ -7,7 +7,7 @@ from collector.records.sessions import SessionTurn, decode_sessions, session_key
 from collector.records.traces import SessionRecord, decode_traces
 from collector.scoring.cached_session import AWAKE
 from tests.support.counted import counted
-from tests.support.faulty_log import Crash, FaultyLog
+from tests.support.faulty_log import FaultyLog
 from tests.support.scoring_fakes import (
     append,
     append_bytes,
@@ -22,7 +22,6 @@ from tests.support.scoring_fakes import (
     windows,
 )
 from tests.support.signals import jsons_in
-from tests.support.table import for_each
 
 
 @pytest.fixture
@@ -184,23 +183,6 @@ async def test_signals_then_session_record_then_commit(log: FaultyLog) -> None:
     records, commits = log.calls[0]
     assert {each.topic for each in records} == {SIGNALS, SESSIONS}
     assert [each.offset for each in commits] == [1]
-
-
-@for_each("fuse", range(31))
-async def test_a_torn_write_loses_no_signal(fuse: int) -> None:
-    """Rule 4: were state or commit written before the signals, some crash would lose signals."""
-    log = scored_log(atomic=False)
-    for n in range(5):
-        append(log, make_record(f"t{n}", start=n))
-    log.restart()
-    log.crash_after = fuse
-    with pytest.raises(Crash):
-        await run_to_end(make_scorer(log), log)
-    log.restart()
-
-    await run_to_end(make_scorer(log), log)
-
-    assert {each.trace_id for each in shown(log, "confidence")} == {f"t{n}" for n in range(5)}
 
 
 @pytest.mark.parametrize("by_a_record", [True, False])
