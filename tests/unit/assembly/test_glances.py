@@ -7,11 +7,17 @@ from functools import partial
 import pytest
 
 from collector.assembly import glances
+from collector.base.clock import wall
 from collector.base.errors import Retryable
+from collector.base.telemetry import Telemetry
+from collector.config.plan import plan_from
+from collector.config.tree import Config
 from collector.log.port import TRACES
 from collector.reading.port import GlanceJob, GlanceResult
 from collector.records.traces import RunawayRecord, TraceRecord, decode_traces
+from collector.service.rooms import Rooms
 from tests.support.assembling import Site
+from tests.support.faulty_log import FaultyLog
 from tests.support.reading import ReadingWorkers
 from tests.support.spans import child, root, trace_id
 
@@ -250,3 +256,20 @@ def _none_behind_its_closing(it: Site) -> None:
             closed.add((each.trace.trace_id, each.revision))
         else:
             assert (each.subject.trace_id, each.subject.revision) not in closed
+
+
+@pytest.mark.parametrize(("enabled", "glance"), [(True, 30.0), (False, None)])
+def test_without_the_evaluator_no_open_trace_is_looked_at(
+    enabled: bool, glance: float | None
+) -> None:
+    config = Config.model_validate({"evaluators": {"runaway": {"enabled": enabled}}})
+    rooms = Rooms(
+        config,
+        plan_from(config),
+        log=FaultyLog(),
+        workers=ReadingWorkers(),
+        telemetry=Telemetry(),
+        clock=wall,
+    )
+
+    assert rooms.assembler()._windows.trace.glance == glance
