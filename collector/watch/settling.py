@@ -71,10 +71,8 @@ class Settling(Generic[H]):
         Returns whether it was new; None: too many settle at once, and it is left out.
         """
         subject, partition = update.subject, update.partition
-        if update.offset < self.next_offsets.get(
-            partition, 0
-        ):  # taken in before, perhaps before a restart
-            return False
+        if update.offset < self.next_offsets.get(partition, 0):
+            return False  # taken in before, perhaps before a restart
         before = self._held.get(subject)
         size = self._size + held.size
         if before is not None:

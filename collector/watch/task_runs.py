@@ -9,11 +9,10 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from collector.log.state_table import Parts, StateTable
+from collector.records.standing import AgentLabels
 from collector.records.traces import RunRecord
 from collector.watch.ranking.histories import digest_of
 from evaluators.formulas.task_runs import Run, TaskPassing, newest, task_passing
-
-Agent: TypeAlias = tuple[str, str]  # (service, agent), as label values
 
 Said: TypeAlias = Callable[[str, str], bool | None]
 """(service, session id) in; whether feedback says that it succeeded, None where no one says so."""
@@ -29,8 +28,8 @@ class TaskRuns:
         self._said = said
         self._window = window
         self._most = most
-        self._agents: dict[Agent, dict[str, tuple[Run, ...]]] = {}
-        self._passing: dict[Agent, tuple[TaskPassing, ...]] = {}
+        self._agents: dict[AgentLabels, dict[str, tuple[Run, ...]]] = {}
+        self._passing: dict[AgentLabels, tuple[TaskPassing, ...]] = {}
         self.table: StateTable[tuple[str, str, str], tuple[Run, ...]] = StateTable(
             "task",
             tuple[str, str, str],
@@ -40,7 +39,7 @@ class TaskRuns:
         )
         """By labels of the agent and task; the oldest run first."""
 
-    def take(self, run: RunRecord, service: str, agent: str) -> Iterator[Agent]:
+    def take(self, run: RunRecord, service: str, agent: str) -> Iterator[AgentLabels]:
         """Take in a run under these labels; yields the agent of each run that was evicted for it."""
         said = None if self._said is None or run.stated else self._said(run.service, run.session_id)
         taken = Run(
@@ -83,14 +82,14 @@ class TaskRuns:
         for task in self._agents.pop((service, agent), {}):
             self.table.change((service, agent, task))
 
-    def newest(self) -> dict[Agent, float]:
+    def newest(self) -> dict[AgentLabels, float]:
         return {
             agent: max(runs[-1].ended for runs in tasks.values())
             for agent, tasks in self._agents.items()
             if tasks
         }
 
-    def passing(self) -> Iterator[tuple[Agent, tuple[TaskPassing, ...]]]:
+    def passing(self) -> Iterator[tuple[AgentLabels, tuple[TaskPassing, ...]]]:
         for agent, tasks in self._agents.items():
             if agent not in self._passing:
                 self._passing[agent] = task_passing(tasks.values(), window=self._window)
@@ -106,12 +105,12 @@ class TaskRuns:
         self._agents.setdefault(agent, {})[key[2]] = runs
         self._passing.pop(agent, None)
 
-    def _evict(self) -> list[Agent]:
+    def _evict(self) -> list[AgentLabels]:
         """Evict the least recently run tasks of the agent with the most tasks.
 
         An agent that makes up task ids only evicts its own. Returns the agent of each evicted run.
         """
-        evicted: list[Agent] = []
+        evicted: list[AgentLabels] = []
         while sum(map(len, self._agents.values())) > self._most:
             agent, tasks = max(self._agents.items(), key=lambda each: (len(each[1]), each[0]))
             oldest = min(tasks, key=lambda task: (tasks[task][-1].ended, task))

@@ -23,7 +23,6 @@ from collector.watch.windows.versions import VersionsOfAgents
 from evaluators.coverage import is_low
 from evaluators.model import Scope
 
-Agent = tuple[str, str]  # (service, agent)
 Objectives: TypeAlias = Callable[[str], float | None]
 """By evaluator; None: it has no objective, so no drift is looked for and no burn rate computed."""
 
@@ -69,7 +68,7 @@ class Targets:
         self._table: StateTable[Labels, WindowRecord] = StateTable(
             "window", Labels, WindowRecord, encode=self._encode, restore=self._restore
         )
-        self._agents: Slots[Agent] = Slots(MAX_AGENTS)
+        self._agents: Slots[AgentLabels] = Slots(MAX_AGENTS)
         self._evaluators: Slots[str] = Slots(MAX_EVALUATORS)
         self._externals: Slots[str] = Slots(MAX_EVALUATORS)
         """The same of external evaluators, so that their names never take the place of ours."""
@@ -80,7 +79,7 @@ class Targets:
         self._slots_written = b""
         self.generation = 0  # changes when a place that was found no longer holds
 
-    def count_trace(self, service: str, agent: str, now: float) -> Agent | None:
+    def count_trace(self, service: str, agent: str, now: float) -> AgentLabels | None:
         """Count a trace of the agent at log time `now`; returns the agent that lost its slot to it, if one did."""
         pair = (short(service), short(agent))
         loser = None if OTHER in pair else self._agents.count(pair, now)
@@ -89,7 +88,7 @@ class Targets:
             self._versions.forget(loser)
         return loser
 
-    def agent_labels(self, service: str, agent: str, since: float = float("-inf")) -> Agent:
+    def agent_labels(self, service: str, agent: str, since: float = float("-inf")) -> AgentLabels:
         """The (service, agent) labels to use; a free slot is taken with the volume of one trace at `since`."""
         pair = (short(service), short(agent))
         return pair if OTHER not in pair and self._agents.hold(pair, since) else (OTHER, OTHER)
@@ -99,10 +98,10 @@ class Targets:
             labels.evaluator in self._evaluators or labels.evaluator in self._externals
         )
 
-    def holds_agent(self, agent: Agent) -> bool:
+    def holds_agent(self, agent: AgentLabels) -> bool:
         return agent in self._agents
 
-    def shown_as(self, service: str, agent: str) -> Agent:
+    def shown_as(self, service: str, agent: str) -> AgentLabels:
         """The (service, agent) labels of an agent now; it takes no slot."""
         pair = (short(service), short(agent))
         return pair if pair in self._agents else (OTHER, OTHER)
@@ -163,10 +162,8 @@ class Targets:
                 self._versions.see(place.labels[:2], seen.version, seen.arrived)
             is_latest = not place.others or self._hand_over_elsewhere(place, seen, entry)
         target = place.target
-        if offset < target.next_offsets.get(
-            partition, 0
-        ):  # taken in before, perhaps before a restart
-            return
+        if offset < target.next_offsets.get(partition, 0):
+            return  # taken in before, perhaps before a restart
         target.next_offsets[partition] = offset + 1
         self._table.changed[place.labels] = None
         if entry is None:
@@ -301,7 +298,7 @@ class Targets:
     def _slots_with(self, evaluator: str) -> Slots[str]:
         return self._externals if evaluator in self._externals else self._evaluators
 
-    def _has_labels(self, agent: Agent, since: float) -> bool:
+    def _has_labels(self, agent: AgentLabels, since: float) -> bool:
         return agent == self.agent_labels(*agent, since)
 
     def objective(self, labels: Labels) -> float | None:
