@@ -14,6 +14,7 @@ from collector.scoring.effects import Effects, Placed, Tombstone
 from collector.scoring.open_sessions import OpenSessions
 from evaluators.model import ToolCall
 from evaluators.uses import Work
+from tests.property.test_scoring_property import in_revision_order
 from tests.support.examples import examples
 from tests.support.scoring_fakes import make_record, rules, summarised
 
@@ -53,16 +54,6 @@ def arrivals(draw: st.DrawFn) -> list[TraceRecord]:
             )
             records.append(msgspec.structs.replace(record, trace=trace))
     return records
-
-
-def in_revision_order(records: Sequence[TraceRecord]) -> list[TraceRecord]:
-    """The same arrivals with each trace's revisions in their order."""
-    ordered = sorted(records, key=lambda each: each.revision)
-    revisions = {
-        name: iter([each for each in ordered if each.trace.trace_id == name])
-        for name in {each.trace.trace_id for each in records}
-    }
-    return [next(revisions[each.trace.trace_id]) for each in records]
 
 
 def lived(records: Sequence[TraceRecord], *, crash_at: int | None = None) -> list[WorkRecord]:

@@ -5,10 +5,9 @@ import subprocess
 
 import pytest
 
-from collector.records.trace_views import TraceUsage
 from evaluators.model import Tokens
 from tests.support.promtool import promtool
-from tests.support.publisher import SHORT, Publisher
+from tests.support.publisher import SHORT, Publisher, closed_trace
 from tests.support.signals import failed, signal, skipped
 
 
@@ -26,15 +25,7 @@ async def publisher() -> Publisher:
     for number in range(20):
         await found.publish(signal(f"{number}", None, score=0.9 - (number > 9) / 2))
         found.log.clock.now += 1
-    usage = TraceUsage(
-        "1" * 32,
-        "support-bot",
-        "planner",
-        end_time_unix_nano=1_500_000_000,
-        cost_usd=0.1,
-        tokens=Tokens(input=5),
-    )
-    found.exporter._families.count_trace("support-bot", "planner", usage)
+    await found.close_traces(closed_trace("planner", 1, cost_usd=0.1, tokens=Tokens(input=5)))
     found.telemetry.label_overflow.labels("agent").inc()
     return found
 

@@ -1,6 +1,5 @@
 """Fault watches count the sessions of each version: verdicts, gauges and pages read that."""
 
-from collector.base.telemetry import Telemetry
 from collector.export import gauges
 from collector.records.standing import VersionCount
 from collector.records.windows import VersionUses
@@ -12,10 +11,13 @@ from tests.support.publisher import Publisher
 from tests.support.signals import signal
 
 
-async def sessions(watcher: Watcher, version: str, *uses: SessionUses, begin: int = 0) -> None:
+async def sessions(
+    watcher: Watcher, version: str, *uses: SessionUses, begin: int = 0, service: str = "bot"
+) -> None:
     for number, each in enumerate(uses, begin):
+        seen = watcher.log.clock.now
         name = f"{version}-{number}"
-        await watcher.say(work(name, each, seen=watcher.log.clock.now, agent_version=version))
+        await watcher.say(work(name, each, seen=seen, agent_version=version, service=service))
         watcher.log.clock.now += 60
     await watcher.step()
 
@@ -62,39 +64,20 @@ def test_the_newest_200_sessions_count() -> None:
 async def test_a_gauge_says_how_many_faults_fail_a_version() -> None:
     """Its scores are as good as before."""
     publisher, watcher = Publisher(), Watcher()
-    scores = [("1", number) for number in range(25)] + [("2", 25 + n) for n in range(16)]
-    for version, number in scores:
-        of = signal(f"s-{number}", None, score=0.9, agent_version=version)
-        await publisher.publish(of)
+    for number in range(41):
+        version = "1" if number < 25 else "2"
+        await publisher.publish(signal(f"s-{number}", None, score=0.9, agent_version=version))
     await publisher.exporter.finish()
-    agent = ("support-bot", "planner")
-    telemetry = Telemetry()
-    telemetry.registry.register(
-        gauges.Gauges(
-            gauges.RELEASES,
-            lambda: gauges.releases(publisher.exporter._targets, watcher.faults, 0.0),
-            lambda: True,
-        )
-    )
+    service, agent = "support-bot", "planner"
 
-    def value() -> float | None:
-        service, name = agent
-        labels = {"service": service, "agent": name, "agent_version": "2", "baseline": "1"}
-        return telemetry.registry.get_sample_value("spanwise_version_faults", labels)
+    def value() -> float:
+        (found,) = gauges.releases(publisher.exporter._targets, watcher.faults, 0.0)
+        assert found[:2] == ("version_faults", (service, agent, "2", "1"))
+        return found.value
 
     assert value() == 0
-    for version, uses in (("1", [FINE] * 40), ("2", [FAILED] * 5)):
-        for number, each in enumerate(uses):
-            of = work(f"{version}-{number}", each, service=agent[0], agent_version=version)
-            await watcher.say(of)
-    watcher.log.clock.now += 1
-    await watcher.step()
-
-    assert watcher._label(*agent) == agent
+    await sessions(watcher, "1", *[FINE] * 40, service=service)
+    await sessions(watcher, "2", *[FAILED] * 5, service=service)
     assert value() == 0, "five failures in a row are not enough"
-    for number in range(5, 16):
-        of = work(f"2-{number}", FAILED, service=agent[0], agent_version="2")
-        await watcher.say(of)
-    watcher.log.clock.now += 1
-    await watcher.step()
+    await sessions(watcher, "2", *[FAILED] * 11, begin=5, service=service)
     assert value() == 1
