@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import grpc
 import pytest
 
 from collector.base.telemetry import Telemetry
@@ -14,6 +13,9 @@ from collector.config.crosscheck import crosscheck
 from collector.config.tree import Config, MetricsTarget
 from collector.doctor.connectivity import undeliverable
 from collector.export.metric_push import MetricPush
+from collector.otlp.signal import METRICS_SERVICE
+from tests.support.otlp_backend import Backend
+from tests.support.otlp_server import over_grpc
 from tests.support.tools.stub import Reply, Stub, stub
 from tests.unit.otlp.test_metric_stream import points
 
@@ -93,27 +95,12 @@ async def test_a_stop_sends_what_is_left(backend: Stub) -> None:
 
 
 async def test_over_grpc_the_metrics_service_gets_them() -> None:
-    got: list[bytes] = []
+    async with over_grpc(Backend(), METRICS_SERVICE.method) as server:
+        stand = Stand(server.endpoint, protocol="grpc")
+        stand.asked.inc()
+        await stand.push.push()
 
-    async def export(request: bytes, _context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-        got.append(request)
-        return b""
-
-    server = grpc.aio.server()
-    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(export)
-    service = "opentelemetry.proto.collector.metrics.v1.MetricsService"
-    server.add_generic_rpc_handlers(
-        [grpc.method_handlers_generic_handler(service, {"Export": handler})]
-    )
-    port = server.add_insecure_port("127.0.0.1:0")
-    await server.start()
-    stand = Stand(f"http://127.0.0.1:{port}", protocol="grpc")
-    stand.asked.inc()
-    await stand.push.push()
-    await server.stop(0)
-    await stand.push.close()
-
-    (body,) = got
+    (body,) = server.requests
     assert points(body)[NAME].as_double == 1.0
 
 
