@@ -14,28 +14,26 @@ from evaluators.dialects.decoding.values import as_dict
 from evaluators.model import JSON
 from tests.support.table import for_each
 
-ASKED: JSON = {"role": "user", "parts": [{"type": "text", "content": "where is it?"}]}
-CALLED: JSON = {
-    "role": "assistant",
-    "parts": [{"type": "tool_call", "id": "c1", "name": "track", "arguments": {"id": 7}}],
-}
-ANSWERED: JSON = {
-    "role": "tool",
-    "parts": [{"type": "tool_call_response", "id": "c1", "response": "in Bonn"}],
-}
+
+def said(role: str, *parts: JSON, **beside: JSON) -> JSON:
+    return {"role": role, "parts": list(parts), **beside}
+
+
+TEXT = {"type": "text", "content": "hi"}
+CALL = {"type": "tool_call", "id": "c", "name": "find", "arguments": '{"a": 1}'}
+RESPONSE = {"type": "tool_call_response", "id": "c", "response": "found"}
+ASKED = said("user", {**TEXT, "content": "where is it?"})
+CALLED = said("assistant", {**CALL, "arguments": {"id": 7}})
+ANSWERED = said("tool", RESPONSE)
 REPR: JSON = {"role": "user", "content": "{'a': 1}"}
+RESULT: JSON = {"type": "tool_result", "tool_use_id": "c", "content": "x"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         [ASKED, CALLED, ANSWERED],
-        [
-            {
-                "role": "user",
-                "content": [{"type": "tool_result", "tool_use_id": "c", "content": "x"}],
-            }
-        ],
+        [{"role": "user", "content": [RESULT]}],
         [{"role": "user", "content": '[{"role": "user", "content": "hi"}]'}],
         [],
     ],
@@ -45,7 +43,7 @@ def test_a_history_has_the_messages_of_its_list(value: JSON) -> None:
         assert read_history(json.dumps(value), grows=True) == read_messages(value, "input")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         '{"role": "user", "content": "hi"}',  # one message, no list
@@ -61,15 +59,6 @@ def test_a_history_has_the_messages_of_its_list(value: JSON) -> None:
 def test_what_is_no_list_of_plain_messages_is_read_as_any_value(text: str) -> None:
     with Room():
         assert read_history(text, grows=False) is read_history(text, grows=True) is None
-
-
-def said(role: str, *parts: JSON, **beside: JSON) -> JSON:
-    return {"role": role, "parts": list(parts), **beside}
-
-
-TEXT = {"type": "text", "content": "hi"}
-CALL = {"type": "tool_call", "id": "c", "name": "find", "arguments": '{"a": 1}'}
-RESPONSE = {"type": "tool_call_response", "id": "c", "response": "found"}
 
 
 @for_each(

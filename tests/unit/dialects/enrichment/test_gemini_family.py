@@ -122,14 +122,31 @@ def test_in_a_terminal_the_span_of_the_prompt_is_the_root() -> None:
     assert said(trace) == {**OF_GEMINI, "root": ("parentless", span_id(10))}
 
 
-def test_a_failed_command_is_recognised_by_its_output_and_by_the_metadata() -> None:
-    output = "Output: no such file\nExit Code: 1"
+FAILED = "Output: no such file\nExit Code: 1"
+PRINTED = "Output: unknown\nProcess Group PGID: {}\n</untrusted_context>"
 
-    by_text = one_call(trace_of(*turn(f"{output}\nProcess Group PGID: 7"), *SPANS))
-    by_mark = one_call(trace_of(*turn("no such file", metadata='{"isError": true}'), *SPANS))
 
-    assert (by_text.error, by_mark.error) == (output, "no such file")
-    assert one_call(trace_of(*turn("done\nExit Code: 0"))).error is None
+@for_each(
+    "output,metadata,result,failed",
+    [
+        (f"{FAILED}\nProcess Group PGID: 7", "", FAILED, True),
+        ("no such file", '{"isError": true}', "no such file", True),
+        ("done\nExit Code: 0", "", "done\nExit Code: 0", False),
+        # the same output is the same result whatever process printed it
+        *(
+            (f"<untrusted_context>\n{PRINTED.format(n)}", "", "Output: unknown", False)
+            for n in (1, 2)
+        ),
+        # a text without a process stays as it is
+        ("<untrusted_context>\nplain", "", "<untrusted_context>\nplain", False),
+    ],
+)
+def test_a_command_failed_by_its_output_or_by_the_metadata_and_its_result_is_what_it_printed(
+    output: str, metadata: str, result: str, failed: bool
+) -> None:
+    call = one_call(trace_of(*turn(output, metadata=metadata), *SPANS))
+
+    assert (call.result, call.error) == (result, result if failed else None)
 
 
 @for_each(

@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
-from tests.support.conventions import AGENT, answered, asked, call, model, raised, ran, said
+from tests.support.conventions import AGENT, answered, asked, call, model, raised, ran, said, tool
 from tests.support.dialect_spans import SpanSpec, span_id, trace_of
+from tests.support.openinference import flat, of
 from tests.support.table import for_each
 
 
@@ -65,19 +66,13 @@ def test_a_failed_tool_says_why() -> None:
 
 
 def test_an_id_that_is_no_text_is_none() -> None:
-    asked = {"role": "tool", "tool_call_id": "c", "content": "x", "is_error": True}
-    chat = {
-        "openinference.span.kind": "LLM",
-        "llm.input_messages.0.message.role": "tool",
-        "llm.input_messages.0.message.content": "x",
-        "llm.input_messages.0.message.tool_call_id": ["c"],
-        "input.value": json.dumps({"messages": [asked]}),
-    }
+    told = {"role": "tool", "content": "x"}
+    request = json.dumps({"messages": [{**told, "tool_call_id": "c", "is_error": True}]})
+    sent = flat("input", {**told, "tool_call_id": ["c"]})
     message = ("gen_ai.tool.message", {"content": "{}", "id": ["c"]})
-    run = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "f"}
 
     trace = trace_of(
-        SpanSpec(id=1, attributes=chat), SpanSpec(id=2, parent=1, attributes=run, events=[message])
+        of("LLM", input__value=request) | sent, SpanSpec(attributes=tool("f"), events=[message])
     )
 
     assert [(call.name, call.id) for call in trace.tool_calls] == [("f", None)]
