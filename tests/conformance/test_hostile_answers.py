@@ -186,8 +186,7 @@ async def test_what_is_not_the_tools_yes_is_tried_again(name: str, server: Hosti
 @pytest.mark.parametrize("kind", ["slack", "teams", "pagerduty", "alertmanager", "webhook"])
 async def test_what_the_target_promises_is_a_yes(kind: str, server: HostileServer) -> None:
     outlet = _notices(kind, server.url)
-    status, text, *_ = TAKEN[kind]
-    server.reply = answer(text.encode(), f"{status} Yes")
+    server.reply = answer(TAKEN[kind].data, f"{TAKEN[kind].status} Yes")
 
     await outlet.tell()
 

@@ -1,22 +1,44 @@
 """An HTTP server on loopback, of threads, while it is entered; what it answers is its subclass's."""
 
 import json
+import ssl
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
+
+from tests.support.certificates import Pair
 
 Body: TypeAlias = dict[str, Any]
+
+
+class Request(NamedTuple):
+    """A request; names of headers are in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        """What its JSON holds; None: it is not JSON."""
+        try:
+            return json.loads(self.raw)
+        except ValueError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An HTTP response; a status of 0 closes the connection instead."""
 
-    status: int
-    body: Body | bytes
+    status: int = 200
+    body: Body | bytes | str = "{}"
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    hangs: bool = False
+    """It never comes."""
 
     @classmethod
     def of(cls, value: Body) -> Self:
@@ -25,24 +47,41 @@ class Reply:
     @classmethod
     def streamed(cls, events: str) -> Self:
         """Server-sent events."""
-        return cls(200, events.encode(), {"content-type": "text/event-stream"})
+        return cls(200, events, {"content-type": "text/event-stream"})
+
+    @property
+    def data(self) -> bytes:
+        """The body as it is sent."""
+        if isinstance(self.body, bytes):
+            return self.body
+        return (self.body if isinstance(self.body, str) else json.dumps(self.body)).encode()
 
 
 class LoopbackServer:
-    def __init__(self) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+    def __init__(self, port: int = 0, tls: Pair | None = None) -> None:
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self._server.daemon_threads = True
+        self._scheme = "http" if tls is None else "https"
+        if tls is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(tls.cert, tls.key)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(
-            target=lambda: self._server.serve_forever(poll_interval=0.05), daemon=True
+            target=lambda: self._server.serve_forever(poll_interval=0.02), daemon=True
         )
+        self.over = threading.Event()
 
     @property
     def url(self) -> str:
         """Without a path."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
+
+    def handle(self, asked: Request) -> Reply:
+        """The answer to a request."""
+        return self.reply(asked.path, asked.body or {})
 
     def reply(self, path: str, asked: Body) -> Reply:
-        """The answer to a request; `asked` is empty where it has no body."""
+        """The answer to a request of JSON; `asked` is empty where it has no body."""
         raise NotImplementedError
 
     def was_sent(self, path: str, reply: Reply) -> None:
@@ -54,6 +93,7 @@ class LoopbackServer:
 
     def __exit__(self, *_: object) -> None:
         """No request is served any more."""
+        self.over.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(10)
@@ -64,25 +104,27 @@ def _handler(server: LoopbackServer) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            length = int(self.headers.get("content-length") or 0)
-            reply = server.reply(self.path, json.loads(self.rfile.read(length) or b"{}"))
-            if reply.status == 0:
+            raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+            headers = {key.lower(): value for key, value in self.headers.items()}
+            reply = server.handle(Request(self.command, self.path, headers, raw))
+            if reply.hangs:
+                server.over.wait(20)
+            if reply.hangs or reply.status == 0:
                 self.close_connection = True
                 self.connection.close()
                 return
-            body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
             try:
                 self.send_response(reply.status)
                 for name, value in {"content-type": "application/json", **reply.headers}.items():
                     self.send_header(name, value)
-                self.send_header("content-length", str(len(body)))
+                self.send_header("content-length", str(len(reply.data)))
                 self.end_headers()
-                self.wfile.write(body)
+                self.wfile.write(reply.data)
             except OSError:
                 return  # the asker is gone
             server.was_sent(self.path, reply)
 
-        do_POST = do_GET  # noqa: N815 - its base names them so
+        do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815 - its base names them so
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
             """Say nothing."""

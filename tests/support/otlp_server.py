@@ -1,18 +1,15 @@
 """The two ways into an OTLP server on loopback: gRPC and HTTP. What it makes of a request is the test's."""
 
-import asyncio
 import contextlib
-import http.server
-import ssl
-import threading
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import grpc
 
 from tests.support.certificates import Pair
+from tests.support.loopback import LoopbackServer, Reply, Request
 
 Export: TypeAlias = Callable[[bytes, "grpc.aio.ServicerContext[bytes, bytes]"], Awaitable[bytes]]
 
@@ -85,43 +82,21 @@ async def over_grpc(
 async def over_http(
     made: Server, path: str, *, port: int = 0, tls: Pair | None = None
 ) -> AsyncGenerator[Server]:
-    """Takes what is posted to the path."""
+    """Takes what is posted to the path, one request a connection."""
+    headers = {"content-type": "application/x-protobuf", "connection": "close"}
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
+    class OverHttp(LoopbackServer):
+        def handle(self, asked: Request) -> Reply:
             made.tries += 1
-            if self.path != path:
-                self._answer(404, b"")
-            elif made.code != "OK":
-                self._answer(int(made.code), b"set to")
-            else:
-                made.headers.append({key.lower(): value for key, value in self.headers.items()})
-                answer = made.take(body)
-                self._answer(*((400, b"invalid") if answer is None else (200, answer)))
+            if asked.path != path:
+                return Reply(404, b"", headers)
+            if made.code != "OK":
+                return Reply(int(made.code), b"set to", headers)
+            made.headers.append(asked.headers)
+            answer = made.take(asked.raw)
+            invalid = answer is None
+            return Reply(400 if invalid else 200, b"invalid" if invalid else answer, headers)
 
-        def _answer(self, status: int, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("content-length", str(len(body)))
-            self.send_header("content-type", "application/x-protobuf")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its base names it so
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    made.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
-    if tls is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(tls.cert, tls.key)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        made.endpoint = made.endpoint.replace("http:", "https:")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with OverHttp(port, tls) as server:
+        made.endpoint = server.url
         yield made
-    finally:
-        await asyncio.to_thread(server.shutdown)
-        server.server_close()
-        thread.join()

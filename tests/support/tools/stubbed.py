@@ -4,8 +4,9 @@ import json
 from typing import Any, ClassVar
 
 from collector.sinks.port import Sink
+from tests.support.loopback import Reply, Request
 from tests.support.signals import encode, signal
-from tests.support.tools.stub import Reply, Request, Stub
+from tests.support.tools.stub import Stub
 
 
 class StubbedTool:

@@ -9,7 +9,8 @@ from pydantic import SecretStr
 
 from collector.base.errors import Permanent, Retryable
 from collector.base.http_client import Client, HttpTarget
-from tests.support.tools.stub import Reply, Stub, stub
+from tests.support.loopback import Reply
+from tests.support.tools.stub import Stub, stub
 
 KEY = "s3cr3t-key"
 

@@ -15,9 +15,10 @@ from collector.config.plan import plan_from
 from collector.config.tree import Config
 from tests.support.command import Ended, Run, settings
 from tests.support.dialect_spans import SpanSpec, key_values, request
+from tests.support.loopback import Reply
 from tests.support.recordings import requests as requests_of
 from tests.support.table import for_each
-from tests.support.tools.stub import Reply, Stub, stub
+from tests.support.tools.stub import Stub, stub
 
 BASELINE = {"version": "1.4", "samples": 200, "fail_ratio": 0.08}
 CANDIDATE = {"version": "1.5|x", "samples": 45, "fail_ratio": 0.0, "used": 40}

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.support.command import Run, settings
-from tests.support.tools.stub import TAKEN, Reply, Stub, stub
+from tests.support.loopback import Reply
+from tests.support.tools.stub import TAKEN, Stub, stub
 
 
 @pytest.fixture
