@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from tests.support import guarded
 from tests.support.examples import IS_LONG
 from tests.support.kafka.kafka_node import KafkaNode, KafkaNodeError, fetch
+from tests.support.required import missing
 from tests.support.tiers import is_fast, is_left_out, place, refuse_processes, watched
 from tests.support.turns import exclusive, turn
 
@@ -145,7 +146,4 @@ def _libs() -> Path:
 
 
 def _absent(why: str) -> NoReturn:
-    message = f"NO KAFKA, NOT TESTED: {why}; set SPANWISE_TEST_KAFKA=host:port"
-    if os.environ.get("SPANWISE_REQUIRE_KAFKA") == "1":
-        pytest.fail(message)
-    pytest.skip(message)
+    missing("KAFKA", f"NO KAFKA, NOT TESTED: {why}; set SPANWISE_TEST_KAFKA=host:port")

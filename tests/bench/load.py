@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from tests.support.dialect_spans import key_values
+
 TRACE_MARK = b"\xa9\xb8\xc7\xd6"
 SESSION_MARK = b"f00dcafe"
 START = 1_790_000_000_000_000_000
@@ -145,20 +147,9 @@ class _Trace:
             end_time_unix_nano=self._at + length,
         )
         self._at += length
-        for key, value in {"session.id": self._session, "user.id": "u-1", **attributes}.items():
-            _set(span, key, value)
+        ours = {"session.id": self._session, "user.id": "u-1"}
+        span.attributes.extend(key_values(ours | attributes))
         self.spans.append(span)
-
-
-def _set(span: Span, key: str, value: object) -> None:
-    target = span.attributes.add(key=key).value
-    match value:
-        case int():
-            target.int_value = value
-        case float():
-            target.double_value = value
-        case _:
-            target.string_value = str(value)
 
 
 def requests(traces: int, batch: int, seed: int = 7, *, matching: bool = True) -> list[Request]:
@@ -192,13 +183,13 @@ def requests(traces: int, batch: int, seed: int = 7, *, matching: bool = True) -
 def _request(service: int, spans: list[Span]) -> Request:
     request = ExportTraceServiceRequest()
     resource = request.resource_spans.add()
-    for key, value in {
+    about = {
         "service.name": f"agent-{service}",
         "service.version": "1.4.2",
         "telemetry.sdk.language": "python",
         "host.name": f"pod-{service}-7f9c",
-    }.items():
-        resource.resource.attributes.add(key=key).value.string_value = value
+    }
+    resource.resource.attributes.extend(key_values(about))
     scope = resource.scope_spans.add()
     scope.scope.name = "bench"
     scope.spans.extend(spans)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.asking import asked
 from tests.support.openai_server import OpenAiServer
+from tests.support.required import missing
 from tests.support.sender import send
 from tests.support.service import Service
 
@@ -90,9 +91,7 @@ def full_at_400_mb() -> Iterator[Path]:
         if folder.is_dir():
             folder.rmdir()
         why = f"THE END OF A CONTAINER'S MEMORY IS NOT TESTED: no cgroup can be made here: {error}"
-        if os.environ.get("SPANWISE_REQUIRE_CGROUP") == "1":
-            pytest.fail(f"{why} (SPANWISE_REQUIRE_CGROUP=1)")
-        pytest.skip(why)
+        missing("CGROUP", why)
     yield folder
     folder.rmdir()
 

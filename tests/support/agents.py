@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from tests.support.dialect_spans import key_values
+
 START = 1_790_000_000_000_000_000
 TOOL = {
     "type": "function",
@@ -137,20 +139,9 @@ class _Conversation:
             start_time_unix_nano=start,
             end_time_unix_nano=start + length,
         )
-        for key, value in {**attributes, "session.id": self.turn.session}.items():
-            _set(span, key, value)
+        span.attributes.extend(key_values({**attributes, "session.id": self.turn.session}))
         self.made.append(span)
         return span
-
-
-def _set(span: Span, key: str, value: object) -> None:
-    attribute = span.attributes.add(key=key)
-    if isinstance(value, bool):
-        attribute.value.bool_value = value
-    elif isinstance(value, int):
-        attribute.value.int_value = value
-    else:
-        attribute.value.string_value = str(value)
 
 
 def request(service: str, group: list[Span]) -> bytes:

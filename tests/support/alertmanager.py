@@ -1,29 +1,17 @@
 """A real Alertmanager, of the Debian package `prometheus-alertmanager`, whose receiver is a webhook of the test."""
 
 import json
-import os
 import shutil
 import subprocess
 import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
-import pytest
-
 from tests.support.eventually import wait_until
 from tests.support.ports import free_ports
+from tests.support.required import missing
 
 PROGRAM = "prometheus-alertmanager"
-
-
-def need_alertmanager() -> None:
-    """Skip, or fail where SPANWISE_REQUIRE_ALERTMANAGER=1 says that it is here."""
-    if shutil.which(PROGRAM) is not None:
-        return
-    why = f"NO ALERTMANAGER, NOT TESTED: install the Debian package `{PROGRAM}`"
-    if os.environ.get("SPANWISE_REQUIRE_ALERTMANAGER") == "1":
-        pytest.fail(why)
-    pytest.skip(why)
 
 
 class AlertmanagerServer:
@@ -37,7 +25,8 @@ class AlertmanagerServer:
 
     def __enter__(self) -> Self:
         """Started and ready."""
-        need_alertmanager()
+        if shutil.which(PROGRAM) is None:
+            missing("ALERTMANAGER", f"NO ALERTMANAGER, NOT TESTED: install Debian's `{PROGRAM}`")
         self._folder.mkdir(parents=True, exist_ok=True)
         hook = {"url": self._receiver, "send_resolved": True}
         configuration = {

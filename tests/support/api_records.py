@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtoSpan
 
 from collector.log.port import SIGNALS, TRACES, Position, Record
@@ -12,6 +11,7 @@ from collector.records.codec import encode
 from collector.records.signal import Coverage, Signal, rfc3339
 from collector.records.traces import SessionRecord, TraceRecord
 from evaluators.model import ToolCall, Trace
+from tests.support.dialect_spans import key_values
 
 START = 1_700_000_000.0
 
@@ -50,7 +50,7 @@ def pieces(of: Trace) -> tuple[bytes, ...]:
     """Raw spans: a root and a tool call under it."""
     request = ExportTraceServiceRequest()
     resource = request.resource_spans.add()
-    resource.resource.attributes.append(_text("service.name", of.service))
+    resource.resource.attributes.extend(key_values({"service.name": of.service}))
     scope = resource.scope_spans.add()
     scope.scope.name = "test.instrumentation"
     start = of.start_time_unix_nano
@@ -65,8 +65,8 @@ def pieces(of: Trace) -> tuple[bytes, ...]:
         )
         if parent:
             span.parent_span_id = bytes.fromhex(f"{of.trace_id[-15:]}1")
-        span.attributes.append(_text("gen_ai.tool.name", "lookup"))
-        span.attributes.append(_text("gen_ai.tool.call.result", "rain <b>soon</b>"))
+        told = {"gen_ai.tool.name": "lookup", "gen_ai.tool.call.result": "rain <b>soon</b>"}
+        span.attributes.extend(key_values(told))
         scope.spans.append(span)
     return (request.SerializeToString(),)
 
@@ -145,7 +145,3 @@ def trace_records(*values: bytes, first: int = 0) -> list[Record]:
 def signal_records(*signals: Signal, first: int = 0) -> list[Record]:
     """Of topic `signals`."""
     return records(SIGNALS, [value(each) for each in signals], first=first)
-
-
-def _text(key: str, text: str) -> KeyValue:
-    return KeyValue(key=key, value=AnyValue(string_value=text))

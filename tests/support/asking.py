@@ -5,6 +5,7 @@ import json
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests.support.agents import ident, request
+from tests.support.dialect_spans import key_values
 
 START = 1_790_000_000_000_000_000
 
@@ -45,8 +46,7 @@ def span(
         attributes["gen_ai.request.model"] = "gpt-4o-mini"
         attributes["gen_ai.input.messages"] = _said("user", question)
         attributes["gen_ai.output.messages"] = _said("assistant", answer)
-    for key, value in attributes.items():
-        made.attributes.add(key=key).value.string_value = value
+    made.attributes.extend(key_values(attributes))
     return made
 
 

@@ -6,11 +6,11 @@ from typing import Literal
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from collector.otlp.carried_logs import carry_logs
 from evaluators.dialects.turns.codex import NOT_TYPED
 from evaluators.dialects.turns.place import turn_trace_id
+from tests.support.dialect_spans import key_values
 
 SERVICE = "codex_exec"
 Kind = Literal["prompt", "work", "end", "link", "title"]
@@ -51,13 +51,12 @@ def sent(*events: Happened) -> bytes:
     """One ExportLogsServiceRequest."""
     request = ExportLogsServiceRequest()
     group = request.resource_logs.add()
-    group.resource.attributes.append(_text("service.name", SERVICE))
-    group.resource.attributes.append(_text("host.name", "one"))
+    group.resource.attributes.extend(key_values({"service.name": SERVICE, "host.name": "one"}))
     scope = group.scope_logs.add()
     scope.scope.name = "codex_otel.log_only"
     for event in events:
         record = scope.log_records.add(observed_time_unix_nano=event.at * SECOND)
-        record.attributes.extend(_text(*each) for each in event.attributes().items())
+        record.attributes.extend(key_values(event.attributes()))
     return request.SerializeToString()
 
 
@@ -87,7 +86,3 @@ def turns(events: Sequence[Happened]) -> dict[bytes, set[bytes]]:
 def turn_of(prompt: Happened) -> bytes:
     """The made trace that a prompt begins."""
     return turn_trace_id(SERVICE, f"s{prompt.session}", span_id(prompt).hex())
-
-
-def _text(key: str, value: str) -> KeyValue:
-    return KeyValue(key=key, value=AnyValue(string_value=value))

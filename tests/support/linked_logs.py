@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from evaluators.dialects.turns.codex import NOT_TYPED
+from tests.support.dialect_spans import key_values
 
 SECOND = 1_000_000_000
 CALL_TRACE, CALL_SPAN = b"t" * 16, b"s" * 8
@@ -33,14 +33,14 @@ def request(records: Sequence[Said]) -> bytes:
     """One ExportLogsServiceRequest of one machine."""
     message = ExportLogsServiceRequest()
     group = message.resource_logs.add()
-    group.resource.attributes.extend([_text("service.name", "shop"), _text("host.name", "one")])
+    group.resource.attributes.extend(key_values({"service.name": "shop", "host.name": "one"}))
     for said in records:
         scope = group.scope_logs.add()
         scope.scope.name = said.scope
         record = scope.log_records.add(
             time_unix_nano=said.at * SECOND, trace_id=said.trace_id, span_id=said.span_id
         )
-        record.attributes.extend(_text(*each) for each in said.attributes.items())
+        record.attributes.extend(key_values(said.attributes))
     return message.SerializeToString()
 
 
@@ -208,7 +208,3 @@ SHAPES: tuple[Shape, ...] = (
     details,
     repeats,
 )
-
-
-def _text(key: str, value: str) -> KeyValue:
-    return KeyValue(key=key, value=AnyValue(string_value=value))

@@ -3,14 +3,11 @@
 Without node or npm a test that needs them skips, loudly; SPANWISE_REQUIRE_NODE=1 makes that a failure.
 """
 
-import os
 import shutil
 from pathlib import Path
-from typing import NoReturn
-
-import pytest
 
 from tests.support.processes import ran
+from tests.support.required import missing
 from tests.support.turns import exclusive
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +22,7 @@ def installed(name: str, what: str) -> Path:
     """
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
-        _missing(what, "node and npm are not installed")
+        missing("NODE", f"{what.upper()} NOT TESTED: node and npm are not installed")
     source, target = ROOT / "tests" / "support" / name, ROOT / ".cache" / name
     with exclusive(name):
         target.mkdir(parents=True, exist_ok=True)
@@ -42,10 +39,4 @@ def installed(name: str, what: str) -> Path:
 def _install(npm: str, target: Path, what: str) -> None:
     done = ran(npm, "ci", "--ignore-scripts", cwd=target, timeout=100)
     if done.returncode != 0:
-        _missing(what, f"npm ci failed: {done.stderr[-500:]}")
-
-
-def _missing(what: str, why: str) -> NoReturn:
-    if os.environ.get("SPANWISE_REQUIRE_NODE") == "1":
-        pytest.fail(why)
-    pytest.skip(f"{what.upper()} NOT TESTED: {why}")
+        missing("NODE", f"{what.upper()} NOT TESTED: npm ci failed: {done.stderr[-500:]}")

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import shutil
 import subprocess
 import time
@@ -13,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-import pytest
 import yaml
 
 from collector.base.clock import wall
 from tests.support.ports import free_ports
+from tests.support.required import missing
 
 STARTS_WITHIN = 120.0
 CONFIGURATION = Path(__file__).parents[2] / "compose" / "prometheus" / "prometheus.yml"
@@ -26,13 +25,10 @@ Labels = Mapping[str, str]
 
 def need_prometheus() -> None:
     """Skip, or fail where SPANWISE_REQUIRE_PROMTOOL=1 says that it is here: `promtool` comes with the server."""
-    missing = [each for each in ("prometheus", "promtool") if shutil.which(each) is None]
-    if not missing:
-        return
-    why = f"NO {' NO '.join(missing).upper()}, NOT TESTED: install the Debian package `prometheus`"
-    if os.environ.get("SPANWISE_REQUIRE_PROMTOOL") == "1":
-        pytest.fail(why)
-    pytest.skip(why)
+    absent = [each for each in ("prometheus", "promtool") if shutil.which(each) is None]
+    if absent:
+        what = " NO ".join(absent).upper()
+        missing("PROMTOOL", f"NO {what}, NOT TESTED: install the Debian package `prometheus`")
 
 
 class Prometheus:

@@ -1,6 +1,5 @@
 """promtool of the Debian package `prometheus`: rules checked and run over series that a test makes up."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -9,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from collector.slo.alerts import ALERTS
 from collector.slo.rules import RuleGroup
 from tests.support.processes import ran
+from tests.support.required import missing
 
 Alerts = Mapping[str, Sequence[Mapping[str, str]]]
 """By alert name: the labels of each that fires."""
@@ -34,13 +33,9 @@ class Scenario:
 
 def promtool() -> str:
     """Its path; the test is skipped, or fails with SPANWISE_REQUIRE_PROMTOOL=1, where it is not installed."""
-    found = shutil.which("promtool")
-    if found is not None:
-        return found
-    why = "NO PROMTOOL, NOT TESTED: install the Debian package `prometheus`"
-    if os.environ.get("SPANWISE_REQUIRE_PROMTOOL") == "1":
-        pytest.fail(why)
-    pytest.skip(why)
+    return shutil.which("promtool") or missing(
+        "PROMTOOL", "NO PROMTOOL, NOT TESTED: install the Debian package `prometheus`"
+    )
 
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

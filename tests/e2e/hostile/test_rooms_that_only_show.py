@@ -27,6 +27,7 @@ from tests.support.kafka.topics import create_topic, read_topic
 from tests.support.openai_server import OpenAiServer
 from tests.support.otlp_backend import Backend, grpc_backend
 from tests.support.otlp_logs import LogsServer, grpc_server
+from tests.support.required import missing
 from tests.support.sender import send
 from tests.support.service import Service, children, is_judge
 
@@ -244,9 +245,7 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str, str], Path]]:
         folder.mkdir(parents=True)
         if os.geteuid() != 0 or not _mount(folder, f"size={size}"):
             why = "A FULL DISK IS NOT TESTED: a tmpfs cannot be mounted here, which needs root"
-            if os.environ.get("SPANWISE_REQUIRE_TMPFS") == "1":
-                pytest.fail(f"{why} (SPANWISE_REQUIRE_TMPFS=1)")
-            pytest.skip(why)
+            missing("TMPFS", why)
         mounted.append(folder)
         return folder
 

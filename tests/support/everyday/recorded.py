@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from tests.support.dialect_spans import key_values
 from tests.support.everyday.conversation import Call, Session, Turn, as_text
 from tests.support.recordings import write as write_recording
 
@@ -82,8 +83,7 @@ class Recorder:
             start_time_unix_nano=start + number * SECOND,
             end_time_unix_nano=start + (len(self.spans) + 2) * SECOND,
         )
-        for key, value in attributes.items():
-            span.attributes.add(key=key).value.string_value = value
+        span.attributes.extend(key_values(attributes))
         if error is not None:
             span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=error))
         self.spans.append(span)

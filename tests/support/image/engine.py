@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-import pytest
-
 from tests.support.image import stand_in
+from tests.support.required import missing
 
 STAND_IN, RAW = "localhost/spanwise-stand-in:1", "localhost/spanwise-stand-in-files:1"
 TRIAL, TRIAL_FILES = "localhost/spanwise-trial:1", "localhost/spanwise-trial-files:1"
@@ -171,10 +170,7 @@ def engine_name() -> str | None:
 
 def not_tested(why: str) -> NoReturn:
     """Skip, or fail where SPANWISE_REQUIRE_ENGINE=1 says that an engine is here."""
-    why = f"NO CONTAINER ENGINE, THE IMAGE IS NOT TESTED: {why}"
-    if os.environ.get("SPANWISE_REQUIRE_ENGINE") == "1":
-        pytest.fail(why)
-    pytest.skip(why)
+    missing("ENGINE", f"NO CONTAINER ENGINE, THE IMAGE IS NOT TESTED: {why}")
 
 
 @contextmanager

@@ -22,10 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-import pytest
-
 from tests.support import guarded
 from tests.support.ports import free_ports
+from tests.support.required import missing
 
 FOLDER = Path(__file__).parent
 VENVS = FOLDER.parents[2] / ".cache" / "tools"
@@ -168,11 +167,8 @@ def serve(tool: Tool, folder: Path, *, backend: str = "") -> Server:
 
 
 def _absent(name: str) -> NoReturn:
-    upper = name.upper()
-    message = f"NO {upper}, NOT TESTED: `python -m tests.support.tools.tool` installs it"
-    if os.environ.get(f"SPANWISE_REQUIRE_{upper}") == "1":
-        pytest.fail(message)
-    pytest.skip(message)
+    why = f"NO {name.upper()}, NOT TESTED: `python -m tests.support.tools.tool` installs it"
+    missing(name.upper(), why)
 
 
 def python_of(name: str) -> Path:
