@@ -18,8 +18,7 @@ import grpc
 import grpc.aio
 
 from tests.bench.load import SESSION_MARK, TRACE_MARK, Request
-
-EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+from tests.support.sender import EXPORT
 
 
 def fresh(requests: list[Request], passes: int, base: int) -> Iterator[Request]:

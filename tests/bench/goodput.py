@@ -3,20 +3,17 @@
 Each request is a whole trace, and a refused one is not sent again: what is scored is what was taken.
 """
 
-import contextlib
 import pickle
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Generator
 from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.otlp.split import split_by_trace
 from tests.bench.load import Request, requests
-from tests.bench.measure import CACHE, MEMORY_SHARE, prepared
+from tests.bench.measure import MEMORY_SHARE, prepared, served
 from tests.support.service import ROOT, Service
 
 TRACES = 150
@@ -26,7 +23,12 @@ OFFERED = 32.0
 """Seconds of load at twice that."""
 WARM = 8.0
 """Of these, seconds before anything is counted: by then the lag has reached its limit."""
-SETTINGS = ("windows.trace.root_grace=200ms", "receiver.max_score_lag=5s", "sinks.jsonl=null")
+SETTINGS = (
+    MEMORY_SHARE,
+    "windows.trace.root_grace=200ms",
+    "receiver.max_score_lag=5s",
+    "sinks.jsonl=null",
+)
 EVALUATOR = 'evaluator="step_efficiency"'
 """Scores every trace."""
 
@@ -34,9 +36,9 @@ EVALUATOR = 'evaluator="step_efficiency"'
 def goodput_ratio() -> tuple[float, float]:
     """Scored at twice the saturating load / at that load; and that load in spans a second. Bounded: 90 s."""
     file, spans = _load()
-    with _service() as service:
+    with served(*SETTINGS) as service:
         saturating = _capacity(service, file)
-    with _service() as service:
+    with served(*SETTINGS) as service:
         return _scored_rate(service, file, 2 * saturating * spans) / saturating, saturating * spans
 
 
@@ -103,16 +105,6 @@ def _whole_traces() -> list[Request]:
 def _spans(value: bytes) -> int:
     request = ExportTraceServiceRequest.FromString(value)
     return sum(len(s.spans) for r in request.resource_spans for s in r.scope_spans)
-
-
-@contextlib.contextmanager
-def _service() -> Generator[Service]:
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
-        Service(Path(folder) / "data", MEMORY_SHARE, *SETTINGS, measured=True) as it,
-    ):
-        yield it
 
 
 if __name__ == "__main__":

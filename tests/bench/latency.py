@@ -1,17 +1,13 @@
 """How long a sender waits for its answer while the workers are busy, beside a service that evaluates nothing."""
 
-import contextlib
-import tempfile
-from collections.abc import Generator
-from pathlib import Path
 from statistics import median
 
-from tests.bench.measure import CACHE, MEMORY_SHARE, load_file, send, settled
-from tests.support.service import Service
+from tests.bench.measure import MEMORY_SHARE, load_file, send, served, settled
 
 FLOOD = 3
 """Passes sent at once, so that the workers have seconds of work when the measurement begins."""
 SECONDS = 2.5
+SETTINGS = (MEMORY_SHARE, "windows.trace.root_grace=0.2s")
 
 
 def ack_ratio(*, repeats: int, rate: float) -> float:
@@ -20,7 +16,7 @@ def ack_ratio(*, repeats: int, rate: float) -> float:
     count = str(int(rate * SECONDS / 64))
     paced = ("--requests", count, "--rate", str(rate))
     ratios: list[float] = []
-    with _service("roles=[receive]") as quiet, _service() as busy:
+    with served(*SETTINGS, "roles=[receive]") as quiet, served(*SETTINGS) as busy:
         for repeat in range(repeats):
             base = 100 * (repeat + 1)
             idle = send(quiet.grpc, file, *paced, passes=9, base=base)
@@ -29,19 +25,3 @@ def ack_ratio(*, repeats: int, rate: float) -> float:
             settled(busy)
             ratios.append(loaded["p99_ms"] / idle["p99_ms"])
     return median(ratios)
-
-
-@contextlib.contextmanager
-def _service(*settings: str) -> Generator[Service]:
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
-        Service(
-            Path(folder) / "data",
-            MEMORY_SHARE,
-            "windows.trace.root_grace=0.2s",
-            *settings,
-            measured=True,
-        ) as it,
-    ):
-        yield it

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import pickle
-import shutil
 import signal
 import socket
 import subprocess
@@ -182,24 +181,24 @@ def run_service(
     **how: Any,
 ) -> Run:
     """Spanwise with these settings: from the first request until nothing is left to do. `how`: see `Service`."""
-    folder = Path(tempfile.mkdtemp(prefix="spanwise-bench-", dir=CACHE))
-    try:
-        with Service(
-            folder / "data",
-            MEMORY_SHARE,
-            "windows.trace.root_grace=1s",
-            *settings,
-            measured=True,
-            **how,
-        ) as it:
-            send(it.grpc, file, "--requests", "20", base=9000)
-            settled(it)
-            before = usage(it.pid)
-            sent = send(it.grpc, file, *options, passes=passes)
-            settled(it)
-            return _run(label, sent, usage(it.pid).since(before))
-    finally:
-        shutil.rmtree(folder)
+    with served(MEMORY_SHARE, "windows.trace.root_grace=1s", *settings, **how) as it:
+        send(it.grpc, file, "--requests", "20", base=9000)
+        settled(it)
+        before = usage(it.pid)
+        sent = send(it.grpc, file, *options, passes=passes)
+        settled(it)
+        return _run(label, sent, usage(it.pid).since(before))
+
+
+@contextlib.contextmanager
+def served(*settings: str, **how: Any) -> Generator[Service]:
+    """A service over a folder of its own, which imports what it needs itself; `how`: see `Service`."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
+        Service(Path(folder) / "data", *settings, measured=True, **how) as it,
+    ):
+        yield it
 
 
 def _run(label: str, sent: dict[str, Any], used: Usage) -> Run:

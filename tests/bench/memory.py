@@ -6,7 +6,6 @@ Measured is RssAnon, what the system cannot take back.
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,11 +14,11 @@ import grpc
 
 from collector.base.heap import QUIET
 from tests.bench.measure import (
-    CACHE,
     MEMORY_SHARE,
     anonymous_bytes,
     load_file,
     send,
+    served,
     settled,
     spans_in,
 )
@@ -28,6 +27,7 @@ from tests.support.asking import span
 from tests.support.sender import EXPORT
 from tests.support.service import ROOT, Service, children
 
+SETTINGS = (MEMORY_SHARE, "windows.trace.root_grace=1s")
 SESSIONS, SENDERS = 30, 6
 HEAVY = ("aiokafka", "litellm", "numpy", "scipy", "sklearn", "wordllama")
 _IMPORTED = """
@@ -42,11 +42,7 @@ print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 
 def rest_megabytes() -> float:
     """RssAnon of the main process of a service with every default, in MiB, some seconds after its start."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
-        Service(Path(folder) / "data", measured=True) as it,
-    ):
+    with served() as it:
         time.sleep(2)
         maps = Path(f"/proc/{it.pid}/maps").read_text()
         assert not [name for name in HEAVY if f"/{name}" in maps]
@@ -62,16 +58,7 @@ def all_megabytes(service: Service) -> float:
 def idle_megabytes() -> float:
     """RssAnon of all processes some seconds after 30,000 spans, as fast as they go, when every session has closed."""
     file = load_file(64)
-    with (
-        tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
-        Service(
-            Path(folder) / "data",
-            MEMORY_SHARE,
-            "windows.trace.root_grace=1s",
-            "windows.session.idle=5s",
-            measured=True,
-        ) as it,
-    ):
+    with served(*SETTINGS, "windows.session.idle=5s") as it:
         it.become_ready()
         send(it.grpc, file, passes=5)
         settled(it)
@@ -92,16 +79,7 @@ def minutes_megabytes(minutes: int, *, rate: int) -> list[float]:
     """
     file = load_file(64)
     passes = max(1, round(60 * rate / spans_in(file)))
-    with (
-        tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
-        Service(
-            Path(folder) / "data",
-            MEMORY_SHARE,
-            "windows.trace.root_grace=1s",
-            "windows.session.idle=1m",
-            measured=True,
-        ) as it,
-    ):
+    with served(*SETTINGS, "windows.session.idle=1m") as it:
         it.become_ready()
         found: list[float] = []
         for minute in range(minutes):
@@ -115,14 +93,7 @@ def endless_megabytes(minutes: int, *settings: str) -> list[float]:
     """RssAnon of the main process at the end of each minute of 300 spans a second in 30 sessions that never close."""
     text = "word " * 120
     with (
-        tempfile.TemporaryDirectory(prefix="spanwise-bench-", dir=CACHE) as folder,
-        Service(
-            Path(folder) / "data",
-            "embedder.kind=none",
-            "windows.trace.root_grace=1s",
-            *settings,
-            measured=True,
-        ) as it,
+        served("embedder.kind=none", "windows.trace.root_grace=1s", *settings) as it,
         grpc.insecure_channel(it.grpc) as channel,
         ThreadPoolExecutor(SENDERS) as pool,
     ):

@@ -1,14 +1,11 @@
 """What a service takes while nothing is sent to it."""
 
-import shutil
-import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tests.bench.measure import CACHE, status, usage
-from tests.support.service import Service, children
+from tests.bench.measure import served, status, usage
+from tests.support.service import children
 
 STARTED = 6.0
 """Seconds until what a start leaves behind is done."""
@@ -30,19 +27,14 @@ class Rest:
 
 def at_rest(seconds: float = SECONDS, **how: Any) -> Rest:
     """Look at a service for so long; `how`: see `Service`."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="spanwise-bench-", dir=CACHE))
-    try:
-        with Service(folder / "data", measured=True, **how) as it:
-            time.sleep(STARTED)
-            before, woke = usage(it.pid), status(it.pid, "voluntary_ctxt_switches")
-            began = time.monotonic()
-            time.sleep(seconds)
-            used, passed = usage(it.pid).since(before), time.monotonic() - began
-            return Rest(
-                cpu=100 * used.cpu / passed,
-                resident=sum(status(each, "VmRSS") for each in (it.pid, *children(it.pid))) / 1024,
-                wakeups=(status(it.pid, "voluntary_ctxt_switches") - woke) / passed,
-            )
-    finally:
-        shutil.rmtree(folder)
+    with served(**how) as it:
+        time.sleep(STARTED)
+        before, woke = usage(it.pid), status(it.pid, "voluntary_ctxt_switches")
+        began = time.monotonic()
+        time.sleep(seconds)
+        used, passed = usage(it.pid).since(before), time.monotonic() - began
+        return Rest(
+            cpu=100 * used.cpu / passed,
+            resident=sum(status(each, "VmRSS") for each in (it.pid, *children(it.pid))) / 1024,
+            wakeups=(status(it.pid, "voluntary_ctxt_switches") - woke) / passed,
+        )

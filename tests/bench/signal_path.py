@@ -27,7 +27,6 @@ from collector.config.tree import Config
 from collector.export.exporter import PrometheusExporter
 from collector.log.disk.disk_log import DiskLog
 from collector.log.port import SIGNALS, Batch, New, Record
-from collector.otlp.split import split_by_trace
 from collector.reading.port import reader_settings
 from collector.reading.worker import JobRunner
 from collector.records.published_signals import PublishedSignals
@@ -40,9 +39,8 @@ from collector.scoring.effects import Placed, WriteBatch
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
 from collector.sinks.jsonl import JsonlSink
-from evaluators.dialects.read import read_trace
 from evaluators.run import SessionScorer
-from tests.bench.load import requests
+from tests.support.bench_traces import read_traces
 from tests.support.faulty_log import FaultyLog
 from tests.support.scoring_fakes import summarised
 
@@ -55,12 +53,8 @@ _encode = msgspec.json.Encoder().encode
 
 def scored_traces(count: int) -> list[SummarisedTrace]:
     """The load of the service's own bench, read and scored."""
-    pieces: dict[str, list[bytes]] = {}
-    for each in requests(count, 64):
-        for piece in split_by_trace(each.body, max_item=1 << 22).pieces:
-            pieces.setdefault(piece.key.hex(), []).append(piece.value)
     runner = JobRunner(reader_settings(CONFIG))
-    read = [read_trace(each, trace_id=id_, closed="root_ended") for id_, each in pieces.items()]
+    read = read_traces(count)
     records = [
         summarised(TraceRecord(trace=trace, spans=(), revision=0, seen=START)) for trace in read
     ]

@@ -6,15 +6,15 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.otlp.split import split_by_trace
 from evaluators.dialects.read import read_trace
 from evaluators.model import JSON
-from tests.bench.load import Request, requests
+from tests.bench.load import requests
+from tests.support.bench_traces import pieces_of
 from tests.support.dialect_spans import TRACE_ID, SpanSpec, request
 
 pytestmark = pytest.mark.bench
@@ -85,22 +85,13 @@ def reading(raw: bytes, times: int = 20) -> Callable[[], object]:
     return read
 
 
-def agents(load: Iterable[Request]) -> dict[str, list[bytes]]:
-    """Trace id -> its pieces: the load of the service's own bench."""
-    found: dict[str, list[bytes]] = {}
-    for each in load:
-        for piece in split_by_trace(each.body, max_item=1 << 22).pieces:
-            found.setdefault(piece.key.hex(), []).append(piece.value)
-    return found
-
-
 def reading_ratio(*, matching: bool) -> float:
     """CPU of `read_trace` over the whole load / of parsing the same pieces with OTLP's own messages.
 
     Args:
         matching: Whether tools' spans carry the ids that models asked with.
     """
-    loaded = agents(requests(60, 64, matching=matching))
+    loaded = pieces_of(requests(60, 64, matching=matching))
 
     def read() -> None:
         for trace_id, pieces in loaded.items():
@@ -132,7 +123,7 @@ def test_a_span_is_read_in_a_bounded_number_of_calls(matching: bool, held: float
     42); what is around a tool's result and whether it or its span says that the call failed, 7; what somebody stopped,
     3.
     """
-    loaded = agents(requests(60, 64, matching=matching))
+    loaded = pieces_of(requests(60, 64, matching=matching))
     for trace_id, pieces in loaded.items():  # what is remembered of keys is
         read_trace(pieces, trace_id=trace_id, closed="root_ended")
     entered = Counter[str]()

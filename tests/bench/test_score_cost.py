@@ -8,13 +8,11 @@ import pytest
 
 from collector.config.plan import plan_from
 from collector.config.tree import Config
-from collector.otlp.split import split_by_trace
-from evaluators.dialects.read import read_trace
 from evaluators.model import JSON, ToolDefinition, Trace
 from evaluators.plan import Plan
 from evaluators.run import score_trace
-from tests.bench.load import requests
 from tests.bench.test_signal_cost import calls
+from tests.support.bench_traces import read_traces
 
 pytestmark = pytest.mark.bench
 TRACES = 60
@@ -31,15 +29,6 @@ SCHEMA: JSON = {
 SEARCH = ToolDefinition(name="search", description="Searches", parameters=SCHEMA)
 
 
-def read_traces() -> list[Trace]:
-    """The load of the service's own bench."""
-    pieces: dict[str, list[bytes]] = {}
-    for each in requests(TRACES, 64):
-        for piece in split_by_trace(each.body, max_item=1 << 22).pieces:
-            pieces.setdefault(piece.key.hex(), []).append(piece.value)
-    return [read_trace(each, trace_id=id_, closed="root_ended") for id_, each in pieces.items()]
-
-
 def score(plan: Plan, traces: Sequence[Trace]) -> None:
     """By every evaluator that needs no model."""
     for trace in traces:
@@ -49,7 +38,7 @@ def score(plan: Plan, traces: Sequence[Trace]) -> None:
 def test_a_trace_takes_a_bounded_number_of_calls() -> None:
     """Reached: 356 without tools' schemas, 1,700 with them; jsonschema takes 50 us to check the arguments of a call."""
     plan = plan_from(Config.model_validate({"workers": 0, "embedder": {"kind": "none"}}))
-    traces = read_traces()
+    traces = read_traces(TRACES)
     declared = [replace(trace, tools_offered=(SEARCH,)) for trace in traces]
     score(plan, declared[:1])  # the schema is checked once
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace as with_fields
 from collector.config.plan import embedder_from, plan_from, plan_settings
 from collector.config.tree import Config, SessionWindow
 from collector.log.port import TRACES, Position, Record
-from collector.otlp.split import split_by_trace
 from collector.reading.trace_scoring import TraceScoring
 from collector.records.codec import encode
 from collector.records.sessions import session_key
@@ -22,12 +21,11 @@ from collector.records.traces import TraceRecord
 from collector.scoring.effects import Placed
 from collector.scoring.open_sessions import OpenSessions
 from collector.scoring.rules import Rules
-from evaluators.dialects.read import read_trace
 from evaluators.digest import trace_digest
 from evaluators.expectations import Expectations
 from evaluators.model import Trace
 from evaluators.run import SessionScorer
-from tests.bench.load import requests
+from tests.support.bench_traces import read_traces
 
 PLAN = plan_from(Config())
 RULES = Rules.of(PLAN, lambda: SessionScorer(PLAN))
@@ -107,13 +105,5 @@ def _copies(
 
 @cache
 def _sample() -> list[tuple[Trace, TraceOutcomes]]:
-    pieces: dict[bytes, list[bytes]] = {}
-    for each in requests(SAMPLE, 64):
-        for piece in split_by_trace(each.body, max_item=1 << 22).pieces:
-            pieces.setdefault(piece.key, []).append(piece.value)
     scoring = TraceScoring(PLAN, embedder_from(plan_settings(Config())), Expectations(()))
-    found: list[tuple[Trace, TraceOutcomes]] = []
-    for trace_id, parts in pieces.items():
-        trace = read_trace(tuple(parts), trace_id=trace_id.hex(), closed="root_ended")
-        found.append((trace, scoring.outcomes(trace)))
-    return found
+    return [(trace, scoring.outcomes(trace)) for trace in read_traces(SAMPLE)]
