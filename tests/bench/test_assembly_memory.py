@@ -9,6 +9,7 @@ from collector.assembly.closed_traces import ClosedTraces
 from collector.assembly.open_traces import OpenTraces
 from collector.config.tree import TraceWindow
 from collector.log.port import SPANS, Position, Record
+from tests.support.open_traces_driver import finished
 from tests.support.spans import Made, child, request, root
 
 SPAN_BYTES = 4300
@@ -46,7 +47,7 @@ def memory_ratio(*, by_ref: bool = False) -> float:
         for offset, value in enumerate(values):
             fresh = bytes(bytearray(value))
             position = Position(SPANS, 0, offset)
-            open_traces.take(Record(position=position, key=b"", value=fresh, time=1.0))
+            finished(open_traces.taking(Record(position=position, key=b"", value=fresh, time=1.0)))
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -10,7 +10,7 @@ from collector.assembly.service_queues import Shares
 from collector.log.port import SPANS, Position, Record
 from collector.otlp.split_logs import split_logs
 from tests.support.codex_events import Happened, sent
-from tests.support.open_traces_driver import WINDOW
+from tests.support.open_traces_driver import WINDOW, finished
 
 FEW, MANY = 20, 400
 MARK = 4.0
@@ -49,7 +49,7 @@ def seconds(turns: int, *, sessions: bool) -> float:
     begun = time.process_time()
     for offset, value in enumerate(values):
         position = Position(SPANS, 0, offset)
-        open_traces.take(Record(position=position, key=b"", value=value, time=100.0))
+        finished(open_traces.taking(Record(position=position, key=b"", value=value, time=100.0)))
     ended = time.process_time()
     assert len(open_traces) == turns
     return (ended - begun) / len(values)
