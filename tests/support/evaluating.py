@@ -8,9 +8,20 @@ from typing import Any
 from evaluators.declare import declared
 from evaluators.errors import Unjudgeable
 from evaluators.matching.tool_calls import check_arguments
-from evaluators.model import JSON, ModelCall, Outcome, ToolCall, ToolDefinition, Trace, Turn
+from evaluators.model import (
+    JSON,
+    ModelCall,
+    Outcome,
+    Session,
+    SessionClosed,
+    ToolCall,
+    ToolDefinition,
+    Trace,
+    Turn,
+)
 from evaluators.plan import Plan, Settings, make_plan
 from evaluators.registry import Registry
+from evaluators.run import SessionScorer
 
 OURS = Registry.discover(())
 
@@ -69,6 +80,16 @@ def plan_of(
     assert spec is not None
     chosen = {} if settings is None else {spec.name: settings}
     return make_plan(Registry([spec]), chosen, embedder=embedder, hosted=hosted, judge=judge)
+
+
+def session_outcomes(plan: Plan, *turns: Turn, closed: bool = True) -> dict[str, Outcome]:
+    """What the plan says of a session of these turns, by evaluator."""
+    scorer = SessionScorer(plan)
+    for turn in turns:
+        scorer.put(turn)
+    ended: SessionClosed | None = "idle" if closed else None
+    session = Session(service="bot", session_id="s", agent="bot", turns=turns, closed=ended)
+    return {each.evaluator: each for each in scorer.outcomes(session, closed=closed)}
 
 
 def error_type(outcome: Outcome) -> str:

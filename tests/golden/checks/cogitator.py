@@ -9,11 +9,11 @@ from evaluators.formulas.distribution import clamp, rounded
 from evaluators.judging.prompt import JudgeError
 from evaluators.matching import text
 from evaluators.matching.text import text_of
-from evaluators.model import Score, Session, Tokens, Trace, Turn
+from evaluators.model import Score, Tokens, Trace, Turn
 from evaluators.plan import Plan, make_plan
-from evaluators.run import SessionScorer, score_trace
+from evaluators.run import score_trace
 from tests.golden.checks.compare import close
-from tests.support.evaluating import OURS, a_trace, plan_of
+from tests.support.evaluating import OURS, a_trace, plan_of, session_outcomes
 from tests.support.judging import always, judge, judged
 
 
@@ -36,10 +36,8 @@ def statistical(given: Any, expected: Any, _quirk: str | None) -> None:
         "token_usage": distribution.token_usage([]),
     }
 
-    turns = tuple(_turn(number, each) for number, each in enumerate(results))
-    scorer = SessionScorer(make_plan(OURS, {}, embedder=None, only=list(zeros)))
-    session = Session(service="s", session_id="s", agent="a", turns=turns, closed="idle")
-    outcomes = {each.evaluator: each for each in scorer.outcomes(session, closed=True)}
+    turns = (_turn(number, each) for number, each in enumerate(results))
+    outcomes = session_outcomes(make_plan(OURS, {}, embedder=None, only=list(zeros)), *turns)
 
     for name, theirs in (("latency", "latency"), ("cost", "cost"), ("token_usage", "tokenUsage")):
         # Where nothing was measured the document shows zeros; we say not_applicable instead.

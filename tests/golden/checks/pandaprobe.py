@@ -3,12 +3,12 @@
 from typing import Any
 
 from evaluators.matching.text import text_of
-from evaluators.model import Outcome, Previous, Session
+from evaluators.model import Outcome, Previous
 from evaluators.plan import Settings, make_plan
 from evaluators.providers.scripted import ScriptedEmbedder
-from evaluators.run import SessionScorer, score_trace
+from evaluators.run import score_trace
 from tests.golden.checks.compare import close
-from tests.support.evaluating import OURS, a_trace, a_turn
+from tests.support.evaluating import OURS, a_trace, a_turn, session_outcomes
 
 
 def coherence(given: Any, expected: Any, _quirk: str | None) -> None:
@@ -72,12 +72,7 @@ def session_metrics(given: Any, expected: Any, quirk: str | None) -> None:
         "inputs": "raw",
     }
     settings = {name: Settings(options=options) for name in names}
-    scorer = SessionScorer(make_plan(OURS, settings, embedder=None, only=names))
-    for turn in turns:
-        scorer.put(turn)
-    session = Session(service="s", session_id="s", agent="a", turns=turns, closed="idle")
-
-    outcomes = {each.evaluator: each for each in scorer.outcomes(session, closed=True)}
+    outcomes = session_outcomes(make_plan(OURS, settings, embedder=None, only=names), *turns)
 
     if quirk == "duplicate_trace_id_counted_twice":
         counted = outcomes["agent_reliability"].metadata.get("traces_evaluated", 0)

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from evaluators.declare import evaluator
 from evaluators.model import PENDING, Outcome, Score, Session, ToolCall, Trace, Turn
-from evaluators.plan import Plan, make_plan
-from evaluators.run import SessionScorer, score_trace
+from evaluators.plan import make_plan
+from evaluators.run import score_trace
 from evaluators.uses import CallCount
-from tests.support.evaluating import OURS, a_trace, a_turn, plan_of
+from tests.support.evaluating import OURS, a_trace, a_turn, plan_of, session_outcomes
 from tests.support.table import for_each
 
 PLAN = make_plan(OURS, {}, embedder=None)
@@ -75,17 +75,9 @@ def test_an_evaluator_that_reads_no_content_needs_none() -> None:
     assert outcome.score == 1.0
 
 
-def closed(plan: Plan, *turns: Turn) -> Outcome:
-    """The last outcome of a session of these turns."""
-    scorer = SessionScorer(plan)
-    for each in turns:
-        scorer.put(each)
-    session = Session(service="bot", session_id="s", agent="bot", turns=turns)
-    return scorer.outcomes(session, closed=True)[-1]
-
-
 def of_session(evaluator: str, *turns: Turn) -> Outcome:
-    return closed(make_plan(OURS, {}, embedder=None, only=[evaluator]), *turns)
+    plan = make_plan(OURS, {}, embedder=None, only=[evaluator])
+    return session_outcomes(plan, *turns)[evaluator]
 
 
 def missing(name: str, **why: str) -> Turn:
@@ -163,6 +155,7 @@ def politeness(session: Session) -> Score:
 
 
 def test_a_session_evaluator_that_reads_texts_does_not_run_where_there_are_none() -> None:
-    outcome = closed(plan_of(politeness), a_turn("t", 0, {}, has_text=False))
+    turn = a_turn("t", 0, {}, has_text=False)
+    outcome = session_outcomes(plan_of(politeness), turn)["politeness"]
 
     assert (outcome.state, outcome.reason) == ("not_applicable", "no_content")

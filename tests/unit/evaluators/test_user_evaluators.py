@@ -10,7 +10,7 @@ from evaluators.plan import Plan, make_plan
 from evaluators.registry import GROUP, Registry
 from evaluators.run import MESSAGE_LIMIT, SessionScorer, score_trace
 from tests.support.bad_plugins import FAILS, bad
-from tests.support.evaluating import a_call, a_trace, a_turn
+from tests.support.evaluating import a_call, a_trace, a_turn, session_outcomes
 
 POINT = EntryPoint("this_test", "tests.typing.user_evaluators", GROUP)
 
@@ -20,14 +20,10 @@ def test_a_third_party_s_evaluators_are_found_planned_and_run() -> None:
     plan = make_plan(Registry.discover([POINT]), {}, embedder=None, only=only)
     trace = a_trace(tool_calls=(a_call(span_id="1", error="no"), a_call(span_id="2")))
     patient, succeeds = plan.plugins
-    scorer = SessionScorer(Plan(session=(patient,)))
-    turns = [a_turn("t1", 1, {}, duration=31.0)]
-    scorer.put(turns[0])
+    turn = a_turn("t1", 1, {}, duration=31.0)
 
     (outcome,) = score_trace(Plan(trace=(succeeds,)), trace)
-    (patience,) = scorer.outcomes(
-        Session(service="s", session_id="s", agent="a", turns=turns), closed=False
-    )
+    (patience,) = session_outcomes(Plan(session=(patient,)), turn, closed=False).values()
 
     assert (outcome.evaluator, outcome.method) == ("this_test/tool_success", "custom")
     assert (outcome.score, outcome.success, outcome.evidence) == (0.5, False, ("1",))
@@ -37,15 +33,12 @@ def test_a_third_party_s_evaluators_are_found_planned_and_run() -> None:
 def test_a_running_state_that_breaks_fails_its_own_evaluator_only() -> None:
     registry = Registry.discover([POINT])
     plan = make_plan(registry, {}, embedder=None, only=["this_test/patience", "agent_reliability"])
-    scorer = SessionScorer(Plan(session=(*plan.plugins, *plan.session)))
+    both = Plan(session=(*plan.plugins, *plan.session))
     turn = a_turn("t1", 1, {"confidence": 0.5}, duration="not a number")
-    scorer.put(turn)
 
-    outcomes = scorer.outcomes(
-        Session(service="s", session_id="s", agent="a", turns=[turn]), closed=False
-    )
+    outcomes = session_outcomes(both, turn, closed=False)
 
-    assert {each.evaluator: each.state for each in outcomes} == {
+    assert {name: each.state for name, each in outcomes.items()} == {
         "this_test/patience": "failed",
         "agent_reliability": "scored",
     }
