@@ -7,7 +7,7 @@ else is copied byte for byte. Only requests that failed come here: the others do
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -27,20 +27,12 @@ _ITEMS = 0x12  # field 2 of these, and of ScopeSpans and ScopeLogs
 
 class _Kind(NamedTuple):
     request: type[Message]
-    whole: Descriptor
     item: Descriptor
     name: str
 
 
-_TRACES = _Kind(
-    ExportTraceServiceRequest, ExportTraceServiceRequest.DESCRIPTOR, Span.DESCRIPTOR, "span"
-)
-_LOGS = _Kind(
-    ExportLogsServiceRequest,
-    ExportLogsServiceRequest.DESCRIPTOR,
-    LogRecord.DESCRIPTOR,
-    "log record",
-)
+_TRACES = _Kind(ExportTraceServiceRequest, Span.DESCRIPTOR, "span")
+_LOGS = _Kind(ExportLogsServiceRequest, LogRecord.DESCRIPTOR, "log record")
 
 
 class DecodedRequest(NamedTuple):
@@ -70,7 +62,7 @@ def repair_logs(request: bytes) -> DecodedRequest:
 
 def _repaired(request: bytes, kind: _Kind) -> DecodedRequest:
     work = _Repair(request, kind)
-    whole = work.message(0, len(request), kind.whole, 1)
+    whole = work.message(0, len(request), cast(Descriptor, kind.request.DESCRIPTOR), 1)
     return DecodedRequest(
         request if whole is None else whole, work.repaired, work.invalid, work.reasons
     )

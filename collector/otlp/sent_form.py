@@ -17,6 +17,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from collector.otlp.made_spans import BODY_KEY
+from collector.otlp.wire import header
 
 _FIELD = 47_107
 """Far above the numbers of OTLP's fields, which are below 20, and below those that protobuf keeps for itself."""
@@ -38,14 +39,12 @@ def keep_record(span: Span, record: LogRecord) -> None:
     rest.CopyFrom(record)
     rest.ClearField("attributes")
     rest.ClearField("body")
-    _keep(span, _RECORD + rest.SerializeToString())
+    span.MergeFromString(_field(_RECORD + rest.SerializeToString()))
 
 
 def keep_span(span: Span) -> None:
-    _keep(
-        span,
-        _SPAN + Span(trace_id=span.trace_id, trace_state=span.trace_state).SerializeToString(),
-    )
+    sent = Span(trace_id=span.trace_id, trace_state=span.trace_state)
+    span.MergeFromString(_field(_SPAN + sent.SerializeToString()))
 
 
 def unread_record(request: bytes) -> bytes:
@@ -120,17 +119,9 @@ def _record(span: Span, rest: bytes) -> LogRecord:
     return record
 
 
-def _keep(message: Message, form: bytes) -> None:
-    message.MergeFromString(_field(form))
-
-
 def _field(form: bytes) -> bytes:
-    size, out = len(_MARK) + len(form), bytearray(_TAG)
-    while size >= 128:
-        out.append(size & 127 | 128)
-        size >>= 7
-    out.append(size)
-    return bytes(out) + _MARK + form
+    value = _MARK + form
+    return _TAG[:-1] + header(_TAG[-1], len(value)) + value
 
 
 def _kept(message: Message) -> bytes:

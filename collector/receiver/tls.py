@@ -51,15 +51,11 @@ def _context(settings: TlsConfig) -> ssl.SSLContext:
             " unencrypted key; name matching PEM files"
         ) from error
     if settings.client_ca_file is not None:
-        _trust(context, settings.client_ca_file)
+        try:
+            context.load_verify_locations(settings.client_ca_file)
+        except (ssl.SSLError, OSError) as error:
+            raise ConfigError(
+                f"receiver.tls.client_ca_file: `{settings.client_ca_file}` holds no certificate; name a PEM file"
+            ) from error
+        context.verify_mode = ssl.CERT_REQUIRED
     return context
-
-
-def _trust(context: ssl.SSLContext, path: Path) -> None:
-    try:
-        context.load_verify_locations(path)
-    except (ssl.SSLError, OSError) as error:
-        raise ConfigError(
-            f"receiver.tls.client_ca_file: `{path}` holds no certificate; name a PEM file"
-        ) from error
-    context.verify_mode = ssl.CERT_REQUIRED
