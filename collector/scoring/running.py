@@ -32,13 +32,8 @@ class RunningWork:
     def writes(self) -> tuple[int, ...]:
         return sample(self._made)
 
-    def add(self, entry: SessionTurn) -> None:
-        self._count(entry.turn, 1)
-
-    def remove(self, entry: SessionTurn) -> None:
-        self._count(entry.turn, -1)
-
-    def _count(self, turn: Turn, sign: int) -> None:
+    def count(self, turn: Turn, sign: int) -> None:
+        """Add the turn (`sign` 1), or remove it (-1)."""
         self.total = self.total.plus(turn.work, sign)
         self.with_text += sign * turn.has_text
         self.cancelled += sign * turn.cancelled
@@ -63,13 +58,12 @@ class RunningInput:
     def __init__(self, used: Iterable[Used]) -> None:
         self._sums: dict[Used, int] = dict.fromkeys(used, 0)
 
-    def add(self, entry: SessionTurn) -> None:
+    def count(self, entry: SessionTurn, sign: int) -> None:
+        """Add the turn (`sign` 1), or remove it (-1)."""
+        turn = entry.turn
         for used in self._sums:
-            self._sums[used] += _term(entry, used)
-
-    def remove(self, entry: SessionTurn) -> None:
-        for used in self._sums:
-            self._sums[used] -= _term(entry, used)
+            term = _turn_term(turn.trace_id, turn.digest, _read(entry, used))
+            self._sums[used] += sign * term
 
     def replace(self, earlier: SessionTurn, entry: SessionTurn) -> None:
         """The same turn with other signals: only sums that read them change."""
@@ -88,10 +82,6 @@ class RunningInput:
 def _read(entry: SessionTurn, used: Used) -> tuple[str, ...]:
     ids = entry.signal_ids
     return tuple([ids[name] for name in used if name in ids]) if ids else ()
-
-
-def _term(entry: SessionTurn, used: Used) -> int:
-    return _turn_term(entry.turn.trace_id, entry.turn.digest, _read(entry, used))
 
 
 _turn_term = lru_cache(maxsize=64)(turn_term)
@@ -114,12 +104,6 @@ class RunningUses:
     def __init__(self) -> None:
         self._answers: dict[int, Answers | _Alone] = {}  # by digest of tool and arguments
 
-    def add(self, turn: Turn) -> None:
-        self._count(turn, 1)
-
-    def remove(self, turn: Turn) -> None:
-        self._count(turn, -1)
-
     def of_turn(self, turn: Turn) -> SessionUses:
         """What the turn used; its calls are repeated where the session repeats them."""
         repeated = {each.tool for each in turn.call_counts if self._is_repeated(each.asked)}
@@ -139,7 +123,8 @@ class RunningUses:
         known = self._answers.get(asked)
         return isinstance(known, Answers) and known.counts.repeated >= SAME
 
-    def _count(self, turn: Turn, sign: int) -> None:
+    def count(self, turn: Turn, sign: int) -> None:
+        """Add the turn (`sign` 1), or remove it (-1)."""
         answers = self._answers
         for asked, answered, times, failed, place in turn.call_counts:
             if place < 0:

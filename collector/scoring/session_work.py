@@ -57,38 +57,6 @@ _LATEST = (1 << 64) - 1
 """The last time that a span can name. A turn's duration is rounded to a float: its sum with the start can be later."""
 
 
-def session_work(
-    subject: Subject,
-    window: SlidingWindow,
-    task: TaskClaims | None,
-    repeated: Outcome | None,
-    changed: SessionTurn | None = None,
-    *,
-    counts_calls: bool = False,
-    failed: bool = False,
-) -> WorkRecord:
-    """The session's work, which depends on the set of its turns alone, and of the turn that changed it.
-
-    `repeated`, `failed`: see `WorkRecord`; `counts_calls`: whether its model calls are told.
-    """
-    turns = window.turns
-    return WorkRecord(
-        **shared_fields(subject, WorkRecord),
-        model=turns[0].model if turns else "",
-        digest=window.input_digest(()),
-        work=window.work.total,
-        writes=window.work.writes,
-        has_text=window.work.with_text > 0,
-        task_id=None if task is None else task.task_id,
-        repeated=repeated,
-        trace=_calls_of(changed) if changed is not None and counts_calls else None,
-        used=None if changed is None else _used_by(changed, window),
-        failed=failed,
-        cancelled=window.work.cancelled > 0,
-        ended=0 if subject.closed is None else max((_end(each.turn) for each in window), default=0),
-    )
-
-
 def ranked_work(
     rules: Rules,
     window: SlidingWindow,
@@ -97,20 +65,34 @@ def ranked_work(
     outcomes: Iterable[Outcome],
     placed: Placed | None = None,
 ) -> tuple[WorkRecord, ...]:
-    """What is ranked of a session, and of the trace that changed it; empty when no evaluator ranks it."""
+    """The session's work, which depends on the set of its turns alone, and that of the turn that changed it.
+
+    Empty when no evaluator ranks it.
+    """
     if not rules.ranks:
         return ()
     found = tuple(outcomes)
     completed = (each for each in found if each.evaluator == COMPLETED)
-    repeated = next(completed, None) if rules.completes else None
     changed = placed.entry if placed is not None and placed.placement.inside else None
     if changed is not None and not is_turn(changed):
         changed = None
-    failed = any(each.success is False for each in found)
-    counts = rules.counts_calls
-    return (
-        session_work(subject, window, task, repeated, changed, counts_calls=counts, failed=failed),
+    turns = window.turns
+    record = WorkRecord(
+        **shared_fields(subject, WorkRecord),
+        model=turns[0].model if turns else "",
+        digest=window.input_digest(()),
+        work=window.work.total,
+        writes=window.work.writes,
+        has_text=window.work.with_text > 0,
+        task_id=None if task is None else task.task_id,
+        repeated=next(completed, None) if rules.completes else None,
+        trace=_calls_of(changed) if changed is not None and rules.counts_calls else None,
+        used=None if changed is None else _used_by(changed, window),
+        failed=any(each.success is False for each in found),
+        cancelled=window.work.cancelled > 0,
+        ended=0 if subject.closed is None else max((_end(each.turn) for each in window), default=0),
     )
+    return (record,)
 
 
 def _calls_of(entry: SessionTurn) -> TraceCalls:

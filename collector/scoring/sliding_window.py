@@ -179,9 +179,7 @@ class SlidingWindow:
             return key
         insort(self._turns, key)
         insort(self._turn_ages, (entry.seen, key))
-        self._input.add(entry)
-        self.work.add(entry)
-        self.uses.add(entry.turn)
+        self._count(entry, 1)
         return key
 
     def _remove(self, entry: SessionTurn) -> None:
@@ -192,9 +190,12 @@ class SlidingWindow:
             return
         del self._turns[bisect_left(self._turns, _key(entry))]
         del self._turn_ages[bisect_left(self._turn_ages, _age(entry))]
-        self._input.remove(entry)
-        self.work.remove(entry)
-        self.uses.remove(entry.turn)
+        self._count(entry, -1)
+
+    def _count(self, entry: SessionTurn, sign: int) -> None:
+        self._input.count(entry, sign)
+        self.work.count(entry.turn, sign)
+        self.uses.count(entry.turn, sign)
 
     def _charge(self, entry: SessionTurn, sign: int) -> None:
         turn = entry.turn

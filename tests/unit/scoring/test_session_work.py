@@ -6,10 +6,10 @@ from collector.records.codec import encode
 from collector.records.trace_views import decode_work
 from collector.records.traces import WorkRecord
 from collector.scoring.session_end import unscored_turn
-from collector.scoring.session_work import session_work
+from collector.scoring.session_work import ranked_work
 from collector.scoring.sliding_window import SlidingWindow
 from evaluators.resources import WINDOW
-from tests.support.scoring_fakes import CLOSED, make_record, summarised
+from tests.support.scoring_fakes import CLOSED, make_record, rules, summarised
 
 LATEST = (1 << 64) - 1
 
@@ -21,7 +21,8 @@ def test_a_session_that_ends_at_the_end_of_time_has_a_record() -> None:
     record = msgspec.structs.replace(record, trace=trace)
     window.place(unscored_turn(summarised(record), service="bot", session_id="s", offset=0))
 
-    decoded = decode_work(encode(session_work(CLOSED, window, None, None)))
+    (work,) = ranked_work(replace(rules(), ranks=True), window, None, CLOSED, ())
 
+    decoded = decode_work(encode(work))
     assert isinstance(decoded, WorkRecord)
     assert decoded.ended == LATEST
