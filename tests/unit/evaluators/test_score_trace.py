@@ -121,15 +121,12 @@ def test_a_trace_in_which_no_agent_did_anything_is_applicable_to_nothing() -> No
 
 def test_the_trace_s_texts_are_embedded_in_one_call() -> None:
     trace = a_trace(input="question", output="answer two")
-    vectors: dict[str, tuple[float, float]] = dict.fromkeys(
-        ("question", "answer two", "answer one"), (1.0, 2.0)
-    )
-    embedder = ScriptedEmbedder(vectors)
+    texts = ["answer one", "answer two", "question"]
+    embedder = ScriptedEmbedder(dict.fromkeys(texts, (1.0, 2.0)))
 
     outcomes = score_trace(EVERYTHING, trace, history=previous("answer one"), embedder=embedder)
 
-    assert len(embedder.asked) == 1
-    assert sorted(embedder.asked[0]) == ["answer one", "answer two", "question"]
+    assert [sorted(asked) for asked in embedder.asked] == [texts]
     assert {each.state for each in outcomes if each.method == "embedding"} == {"scored"}
 
 
@@ -171,9 +168,8 @@ def test_without_an_expectation_its_evaluators_say_so() -> None:
 
 
 def test_threshold_and_success_stand_in_the_metadata_where_the_document_lists_them() -> None:
-    plan = make_plan(
-        OURS, {"confidence": Settings(threshold=0.9)}, embedder=None, only=["confidence"]
-    )
+    settings = {"confidence": Settings(threshold=0.9)}
+    plan = make_plan(OURS, settings, embedder=None, only=["confidence"])
 
     (outcome,) = score_trace(plan, a_trace())
 
@@ -182,11 +178,10 @@ def test_threshold_and_success_stand_in_the_metadata_where_the_document_lists_th
 
 
 def test_an_embedder_that_fails_fails_only_evaluators_that_embed() -> None:
-    outcomes = score_trace(
-        EVERYTHING, a_trace(tool_calls=(a_call(),)), embedder=ScriptedEmbedder({})
-    )
+    trace = a_trace(tool_calls=(a_call(),))
+
+    outcomes = score_trace(EVERYTHING, trace, embedder=ScriptedEmbedder({}))
 
     states = {each.evaluator: each.state for each in outcomes}
     assert states["coherence"] == "failed"
-    assert states["confidence"] == "scored"
-    assert states["tool_correctness"] == "scored"
+    assert states["confidence"] == states["tool_correctness"] == "scored"

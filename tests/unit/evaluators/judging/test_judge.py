@@ -94,15 +94,14 @@ async def test_nothing_is_asked_when_nothing_can_be_judged() -> None:
 
 
 async def test_without_a_plan_the_plan_is_not_judged() -> None:
-    asked = answering(
-        lambda stage, it: (
-            {"extraction": {**it["extraction"], "plan": []}} if stage == "extraction" else it
-        )
-    )
+    def planless(_: str, answer: dict[str, Any]) -> Any:
+        answer.get("extraction", {})["plan"] = []
+        return answer
 
-    verdict = await judge(TRACE, asked, judged("plan_adherence", "plan_quality", "task_completion"))
+    asked = answering(planless)
+    due = judged("plan_adherence", "plan_quality", "task_completion")
 
-    outcomes = by_name(verdict)
+    outcomes = by_name(await judge(TRACE, asked, due))
     assert outcomes["plan_adherence"].assumed == outcomes["plan_quality"].assumed == 1.0
     assert outcomes["task_completion"].score == 0.5
     assert set(asked.asked[1][0].schema["properties"]) == {"task_completion"}
@@ -114,9 +113,8 @@ async def test_a_trace_that_is_no_turn_or_cannot_be_read_costs_nothing() -> None
     idle = await judge(a_trace(model_calls=()), asked)
     unread = await judge(replace(TRACE, unread="undecodable"), asked)
 
-    assert {outcome.reason for outcome in idle.outcomes} == {"not_a_turn"}
-    assert {outcome.error.type for outcome in unread.outcomes if outcome.error} == {"undecodable"}
-    assert len(idle.outcomes) == len(unread.outcomes) == len(PANDAPROBE)
+    assert [outcome.reason for outcome in idle.outcomes] == ["not_a_turn"] * len(PANDAPROBE)
+    assert list(map(error_type, unread.outcomes)) == ["undecodable"] * len(PANDAPROBE)
     assert asked.asked == []
 
 
