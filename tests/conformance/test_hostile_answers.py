@@ -7,9 +7,11 @@ import json
 import socket
 import time
 import tracemalloc
+import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,24 +22,11 @@ from collector.commands import ask
 from collector.commands.ask import ask_json
 from collector.commands.cli import main
 from collector.config.notify import KINDS, NotifyTarget
-from collector.config.sinks import (
-    DatadogSinkConfig,
-    LangfuseSinkConfig,
-    LangsmithSinkConfig,
-    MlflowSinkConfig,
-    OtlpTarget,
-    PhoenixSinkConfig,
-)
+from collector.config.tree import Config
 from collector.notices.messenger import Messenger
 from collector.otlp.client import HttpTransport
 from collector.otlp.signal import METRICS_SERVICE, TRACE_SERVICE, OtlpService
-from collector.service.sinks import SINKS
-from collector.sinks.datadog import DatadogSink
-from collector.sinks.langfuse import LangfuseSink
-from collector.sinks.langsmith import LangsmithSink
-from collector.sinks.mlflow import MlflowSink
-from collector.sinks.otlp import OtlpSink
-from collector.sinks.phoenix import PhoenixSink
+from collector.service.sinks import SINKS, sinks
 from evaluators.judging.answers import read_object
 from evaluators.judging.prompt import JudgeError, Prompt
 from evaluators.providers.litellm import LiteLlmEmbedder, LiteLlmJudge
@@ -57,6 +46,7 @@ from tests.support.tools.stub import TAKEN
 
 LARGEST = 48 << 20
 """Bytes that an answer may cost at its worst: below what any of the bombs inflates to."""
+URL = "the address of the server"
 LONGEST = 2.0
 """Seconds for which the event loop may stand still, on a machine with other work; a bomb takes seven."""
 
@@ -69,7 +59,20 @@ class Outlet:
     close: Callable[[], Awaitable[None]]
 
 
-def _sink(sink: Any) -> Outlet:
+SINKS_OVER_HTTP: dict[str, dict[str, str]] = {
+    "phoenix": {"endpoint": URL},
+    "mlflow": {"endpoint": URL},
+    "langfuse": {"endpoint": URL, "public_key": "p", "secret_key": "s"},
+    "langsmith": {"endpoint": URL, "api_key": "k", "project_id": str(uuid.UUID(int=1))},
+    "datadog": {"site": URL, "api_key": "k"},
+    "otlp": {"endpoint": URL, "protocol": "http"},
+}
+
+
+def _sink(name: str, url: str) -> Outlet:
+    section = {key: value.replace(URL, url) for key, value in SINKS_OVER_HTTP[name].items()}
+    made: list[Any] = sinks(Config.model_validate({"sinks": {name: section}}))
+    (sink,) = (each for each in made if each.name == name)
     return Outlet(lambda: sink.deliver(published_signals(signal())), lambda: sink.close(5.0))
 
 
@@ -85,39 +88,10 @@ def _otlp(service: OtlpService, url: str) -> Outlet:
 
 
 MAKERS: dict[str, Callable[[str], Outlet]] = {
-    "phoenix": lambda url: _sink(PhoenixSink(PhoenixSinkConfig(endpoint=url))),
-    "mlflow": lambda url: _sink(MlflowSink(MlflowSinkConfig(endpoint=url))),
-    "langfuse": lambda url: _sink(
-        LangfuseSink(
-            LangfuseSinkConfig.model_validate(
-                {"endpoint": url, "public_key": "p", "secret_key": "s"}
-            )
-        )
-    ),
-    "langsmith": lambda url: _sink(
-        LangsmithSink(
-            LangsmithSinkConfig.model_validate(
-                {
-                    "endpoint": url,
-                    "api_key": "k",
-                    "project_id": "6f5d0f4e-53a3-5c0e-9d6c-2b1f2f0b6a11",
-                }
-            )
-        )
-    ),
-    "datadog": lambda url: _sink(
-        DatadogSink(DatadogSinkConfig.model_validate({"site": url, "api_key": "k"}))
-    ),
-    "otlp": lambda url: _sink(
-        OtlpSink(OtlpTarget.model_validate({"endpoint": url, "protocol": "http"}))
-    ),
-    "forward": lambda url: _otlp(TRACE_SERVICE, url),
-    "metrics": lambda url: _otlp(METRICS_SERVICE, url),
-    "slack": lambda url: _notices("slack", url),
-    "teams": lambda url: _notices("teams", url),
-    "pagerduty": lambda url: _notices("pagerduty", url),
-    "alertmanager": lambda url: _notices("alertmanager", url),
-    "webhook": lambda url: _notices("webhook", url),
+    "forward": partial(_otlp, TRACE_SERVICE),
+    "metrics": partial(_otlp, METRICS_SERVICE),
+    **{name: partial(_sink, name) for name in SINKS_OVER_HTTP},
+    **{kind: partial(_notices, kind) for kind in KINDS},
 }
 ANY_YES = {"webhook"}
 """Those whose standard takes any 2xx for a yes."""
@@ -156,10 +130,8 @@ async def bounded() -> AsyncGenerator[None]:
     assert longest < LONGEST
 
 
-def test_every_way_out_over_http_is_among_them() -> None:
-    sinks = set(SINKS) - {"jsonl", "kafka"}
-
-    assert MAKERS.keys() == {"forward", "metrics", *sinks, *KINDS}
+def test_every_sink_over_http_is_among_them() -> None:
+    assert {*SINKS} == {"jsonl", "kafka", *SINKS_OVER_HTTP}
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -183,7 +155,7 @@ async def test_what_is_not_the_tools_yes_is_tried_again(name: str, server: Hosti
     assert all("\r\naccept-encoding: identity\r\n" in head for head in server.heads)
 
 
-@pytest.mark.parametrize("kind", ["slack", "teams", "pagerduty", "alertmanager", "webhook"])
+@pytest.mark.parametrize("kind", KINDS)
 async def test_what_the_target_promises_is_a_yes(kind: str, server: HostileServer) -> None:
     outlet = _notices(kind, server.url)
     server.reply = answer(TAKEN[kind].data, f"{TAKEN[kind].status} Yes")
