@@ -76,9 +76,8 @@ class Closing:
     is_named: bool = False  # a signal named it by its id while it was open
     revision: LateRevision | None = None
     """Of late spans, once they are joined with the record of their trace."""
-    trace: PackedTrace | None = (
-        None  # what a worker made of it, once it has; None: only its mark is written
-    )
+    trace: PackedTrace | None = None
+    """What a worker made of it, once it has; None: only its mark is written."""
     poison: str | None = None  # why it can never be read or written
     is_cut: bool = False  # it was too large for its record, which goes without its raw spans
 

@@ -53,9 +53,8 @@ class ClosingPipeline:
     reading: TraceReading = field(init=False)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     _most: int = field(init=False)  # batches of one service that are read at once
-    _reading: Counter[str] = field(
-        default_factory=Counter[str]
-    )  # batches that are read now, by service
+    _reading: Counter[str] = field(default_factory=Counter[str])
+    """Batches that are read now, by service."""
     _pending: dict[str, deque[Closing]] = field(default_factory=dict[str, deque[Closing]])
     """By service; without services that have no closing."""
     _to_write: list[Closing] = field(default_factory=list[Closing])  # in this order

@@ -65,9 +65,8 @@ class LowWater:
             return
         hold.done = True
         self._live -= 1
-        if (
-            len(self._holds) > 64 + 2 * self._live
-        ):  # one old trace must not keep the claims of all after it
+        # One old trace must not keep the claims of all after it.
+        if len(self._holds) > 64 + 2 * self._live:
             self._holds = deque(hold for hold in self._holds if not hold.done)
 
     def commit_offset(self, next_offset: int) -> int:

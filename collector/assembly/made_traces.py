@@ -64,9 +64,8 @@ class MadeTraces:
     traces: OpenTraces
     low_water: LowWater  # of the partition: each segment claims its record
     windows: TraceWindow
-    turns: (
-        Turns  # what is known of turns; closed ones are remembered and forgotten with their marks
-    )
+    turns: Turns
+    """What is known of turns; closed ones are remembered and forgotten with their marks."""
     _owner_of: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])  # owner by open trace
     _undecided: list[tuple[int, bytes, bytes]] = field(
         default_factory=list[tuple[int, bytes, bytes]]

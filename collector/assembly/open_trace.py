@@ -89,9 +89,8 @@ class OpenTrace:
     call_share: float = 1.0
     """How many of the spans that were looked at last were model calls; 1 before the first look."""
     is_closed: bool = False
-    is_made: bool = (
-        False  # made of segments: it ends when its turn does, whatever its spans call their parents
-    )
+    is_made: bool = False
+    """Made of segments: it ends when its turn does, whatever its spans call their parents."""
     is_named: bool = False  # a signal has named it by its id, which it keeps
     _missing: dict[bytes, bool] = field(default_factory=dict[bytes, bool])
     """Parents that have not arrived, and whether every child calls its parent remote."""
@@ -247,9 +246,8 @@ class OpenTrace:
             if missing and missing.pop(span_id, None) is False:
                 self._local_missing -= 1
             if not parent:
-                if (
-                    self.root_at is None and not self.is_made
-                ):  # later spans, a second root among them, extend nothing
+                # Later spans, a second root among them, extend nothing.
+                if self.root_at is None and not self.is_made:
                     self.root_at = time
             elif parent not in ids and missing.get(parent) is not False:
                 missing[parent] = is_remote

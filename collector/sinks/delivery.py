@@ -76,10 +76,8 @@ class Delivery(Consumer):
         """By partition, the offset of the newest record that was delivered or set aside."""
         self._firsts: dict[Position, int] = {}
         """By signal that is set aside, the first offset of its record."""
-        self._counted = (
-            0,
-            0,
-        )  # how many were set aside, and given up, when signals were last counted
+        self._counted = (0, 0)
+        """How many were set aside, and given up, when signals were last counted."""
         self._again_at = 0.0  # after a failure, when signals that were set aside are tried again, in the loop's time
         self._failures = RuntimeFamilies(telemetry).room_failures
         self._waiting = families.outbox_records.labels(sink.name)

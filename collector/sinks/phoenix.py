@@ -69,9 +69,8 @@ class PhoenixSink(WriteBack[PhoenixSinkConfig]):
             return Missing(subjects)
         if named := _named_in(answer.text, subjects):
             return Missing(named)
-        return Permanent(
-            "Phoenix names none of the ids that it does not have"
-        )  # halved: one id is clear
+        # The request is halved: of one id it is clear.
+        return Permanent("Phoenix names none of the ids that it does not have")
 
 
 def _annotation(score: WrittenScore) -> dict[str, Any]:

@@ -38,9 +38,8 @@ _database = struct.Struct("=IHHQQQQQ")
 _node = struct.Struct("=HHHH")
 _longest_key = 511
 
-Order: TypeAlias = Callable[
-    [bytes], Any
-]  # what the keys of a tree ascend by: `bytes`, themselves, but of free pages
+Order: TypeAlias = Callable[[bytes], Any]
+"""What the keys of a tree ascend by: `bytes`, themselves, but of free pages."""
 
 
 def by_number(key: bytes) -> int:

@@ -36,10 +36,8 @@ class MapReader:
         for _ in range(_ATTEMPTS):
             try:
                 return self._read(self._opened(), topic, ranges)
-            except (
-                lmdb.MapResizedError
-            ) as resized:  # the other process has given the map more pages
-                error = resized
+            except lmdb.MapResizedError as resized:
+                error = resized  # the other process has given the map more pages
                 if self._env is not None:
                     self._env.set_mapsize(0)
             except lmdb.Error as failed:

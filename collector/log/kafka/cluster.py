@@ -99,14 +99,14 @@ class Cluster:
         if stamped > clock() + CLOCKS_DIFFER:
             clock.go_on_from(stamped)
 
-    async def within(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """The result of a request, in time. Raises TimeoutError: it was given up; it may still happen."""
+    async def within(self, work: Coroutine[Any, Any, _T], late: str) -> _T:
+        """The result of a request, in time. Raises LogUnavailable: `late`, it was given up; it may still happen."""
         try:
             return await within(lambda: self.deadline, work)
-        except TimeoutError:
+        except TimeoutError as error:
             if self.stopping:
                 self.deadline = max(SHORTEST, self.deadline / 2)
-            raise
+            raise LogUnavailable(late) from error
 
     def name(self, topic: str) -> str:
         if topic not in KAFKA_TOPICS:
@@ -179,11 +179,9 @@ class Bootstrap:
     async def _try(self) -> None:
         cluster = self._cluster
         try:
-            await cluster.within(self._reach())
+            await cluster.within(self._reach(), f"no answer within {cluster.deadline:g} s")
         except REFUSED as error:
             raise ConfigError(refusal(cluster.settings.bootstrap_servers, error)) from error
-        except TimeoutError as error:
-            raise LogUnavailable(f"no answer within {cluster.deadline:g} s") from error
         except (KafkaError, OSError) as error:
             raise LogUnavailable(str(error) or repr(error)) from error
 

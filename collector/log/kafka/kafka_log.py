@@ -235,9 +235,8 @@ class KafkaLog:
             **self._cluster.client, group_id=self._cluster.group(group), enable_auto_commit=False
         )
         try:
-            await self._cluster.within(_commit_by(consumer, offsets))
-        except TimeoutError as error:
-            raise LogUnavailable(f"Kafka did not store the commit of `{group}` in time") from error
+            late = f"Kafka did not store the commit of `{group}` in time"
+            await self._cluster.within(_commit_by(consumer, offsets), late)
         except KafkaError as error:
             raise LogUnavailable(failure(error, READ)) from error
         finally:

@@ -59,11 +59,12 @@ class GroupLags:
     async def without_members(self, group: str, topic: str) -> Lag | None:
         """The lag in all partitions; None: the group has members. Raises LogUnavailable: no answer in time."""
         self._cluster.reached()
+        late = f"Kafka did not say where `{group}` stands in time"
         try:
-            places = await self._cluster.within(self._stored(group, topic))
-        except TimeoutError as error:
+            places = await self._cluster.within(self._stored(group, topic), late)
+        except LogUnavailable:
             await self.close(1.0)
-            raise LogUnavailable(f"Kafka did not say where `{group}` stands in time") from error
+            raise
         except (KafkaError, OSError) as error:
             await self.close(1.0)
             raise LogUnavailable(failure(error, READ)) from error

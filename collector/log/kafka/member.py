@@ -173,9 +173,8 @@ class Member(ConsumerRebalanceListener):
 
     async def _store(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> bool:
         try:
-            await self._cluster.within(self.consumer.commit(offsets))
-        except TimeoutError as error:
-            raise LogUnavailable(f"Kafka did not store a commit of `{self._group}`") from error
+            late = f"Kafka did not store a commit of `{self._group}`"
+            await self._cluster.within(self.consumer.commit(offsets), late)
         except (CommitFailedError, IllegalStateError):
             _log.info("A commit of `%s` came after a rebalance and was not stored.", self._group)
             return False

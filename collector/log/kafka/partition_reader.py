@@ -64,13 +64,15 @@ class PartitionReader:
     async def _ask(self, question: Callable[[AIOKafkaConsumer], Awaitable[_T]]) -> _T:
         self._cluster.reached()
         try:
-            return await self._cluster.within(self._answer(question))
+            return await self._cluster.within(
+                self._answer(question), "Kafka did not answer in time"
+            )
         except OffsetOutOfRangeError:
             raise
-        except TimeoutError as error:
+        except LogUnavailable:
             if self._consumer is not None and is_lost(network_client(self._consumer)):
                 await self.close(1.0)  # the next question makes another
-            raise LogUnavailable("Kafka did not answer in time") from error
+            raise
         except (KafkaError, OSError) as error:
             raise LogUnavailable(failure(error, READ)) from error
 

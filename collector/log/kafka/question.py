@@ -34,9 +34,8 @@ async def ask_kafka(
             await greet(client)
             return await question(client)
     except REFUSED as error:
-        await asyncio.sleep(
-            0.01
-        )  # a connection that failed in its handshake closes in the loop's next turns
+        # A connection that failed in its handshake closes in the loop's next turns.
+        await asyncio.sleep(0.01)
         return refusal(servers, error, section=section)
     except (TimeoutError, OSError, KafkaError) as error:
         why = str(error) or "no answer in time"

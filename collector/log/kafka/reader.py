@@ -133,10 +133,7 @@ class KafkaReader:
             self._cluster.reached()
             member = Member(self._cluster, self.group, self.topic)
             try:
-                await self._cluster.within(member.start())
-            except TimeoutError as error:
-                await member.stop(1.0)
-                raise LogUnavailable("Kafka did not let us join in time") from error
+                await self._cluster.within(member.start(), "Kafka did not let us join in time")
             except BaseException:
                 await member.stop(1.0)
                 raise
@@ -202,10 +199,8 @@ class KafkaReader:
         if not order:
             return [], {}, {}
         await self._fence(self.group, self.topic, order)
-        try:
-            member.committed = await self._cluster.within(member.read_commits(order))
-        except TimeoutError as error:
-            raise LogUnavailable("Kafka did not say where the group stands in time") from error
+        late = "Kafka did not say where the group stands in time"
+        member.committed = await self._cluster.within(member.read_commits(order), late)
         oldest = await self._partition_reader.beginnings(self.topic, order)
         assigned: list[Assigned] = []
         starts: dict[int, int] = {}

@@ -85,10 +85,8 @@ async def missing_rights(
     """
     try:
         missing = await _on_topics(admin, topics, operations)
-    except (
-        NotImplementedError
-    ):  # aiokafka's: the broker is older than these requests, as before Kafka 2.3
-        return []
+    except NotImplementedError:
+        return []  # aiokafka's: the broker is older than these requests, as before Kafka 2.3
     missing += [Right(READ, "group", each) for each in groups if not await _may_join(admin, each)]
     if create:
         answer = await admin.create_topics(list(create), validate_only=True)

@@ -57,14 +57,13 @@ class KafkaWriter:
         """
         call = _WriteCall(records, self._cluster.reached(), self._cluster.owner)
         await self._refuse_while_stuck(records)
+        late = f"Kafka acknowledged nothing in {self._cluster.deadline:g} s"
         try:
-            await self._cluster.within(self._append(call))
-        except TimeoutError as error:
+            await self._cluster.within(self._append(call), late)
+        except LogUnavailable:
             if await self._producer.renew_if_stuck():
                 self._forget()
-            raise LogUnavailable(
-                f"Kafka acknowledged nothing in {self._cluster.deadline:g} s"
-            ) from error
+            raise
         except TOO_LARGE as error:
             await self.renew()
             raise RecordTooLarge(f"Kafka refused a record: {error}") from error
