@@ -96,7 +96,10 @@ class MemoryLog(EmbeddedLog):
             )
             for record in prepared:
                 self._store.append(record)
-            self._commit(commits)
+            for commit in commits:
+                if self._joining:
+                    self._commits.join(commit.group, commit.topic)
+                self._commits.advance(commit)
             retention.trim(FOREVER)
         finally:  # a refused call may have made room
             retention.drops.report(self._families)
@@ -107,12 +110,6 @@ class MemoryLog(EmbeddedLog):
 
     def _applied(self) -> AppliedRetention:
         return AppliedRetention(self._retention, self._store, self._commits)
-
-    def _commit(self, commits: Sequence[Commit]) -> None:
-        for commit in commits:
-            if self._joining:
-                self._commits.join(commit.group, commit.topic)
-            self._commits.advance(commit)
 
 
 class MemoryRecords:

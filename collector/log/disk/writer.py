@@ -181,7 +181,9 @@ class DiskWriter:
         except (lmdb.MapFullError, lmdb.TxnFullError) as error:
             if alone:
                 self._make_space()
-                return [_full(error) for _ in calls], []
+                return [
+                    _because(LogFull, "the log's map has no page left", error) for _ in calls
+                ], []
         except (lmdb.Error, OSError) as error:
             return self._refuse(calls, error), []
         except Exception as error:  # noqa: BLE001 - no caller would be answered any more
@@ -252,7 +254,7 @@ class DiskWriter:
         self._failing = True
         if getattr(error, "code", 0) <= 0:
             self._reopen()
-        return [_unavailable(error) for _ in calls]
+        return [_because(LogUnavailable, "the log cannot be written to", error) for _ in calls]
 
     def _reopen(self) -> None:
         """Errors without the disk's errno may have ended the environment for good."""
@@ -278,13 +280,8 @@ def _attempt(work: DiskTxn, call: WriteCall) -> Answer:
     return work.append(admitted, call.commits)
 
 
-def _full(error: lmdb.Error) -> LogFull:
-    full = LogFull(f"the log's map has no page left: {error}")
-    full.__cause__ = error
-    return full
-
-
-def _unavailable(error: Exception) -> LogUnavailable:
-    unavailable = LogUnavailable(f"the log cannot be written to: {error}")
-    unavailable.__cause__ = error
-    return unavailable
+def _because(kind: type[LogFull | LogUnavailable], what: str, cause: Exception) -> Exception:
+    """An answer of its own for each caller: a traceback is added to the one that is raised."""
+    error = kind(f"{what}: {cause}")
+    error.__cause__ = cause
+    return error
