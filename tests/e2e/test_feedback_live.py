@@ -10,15 +10,12 @@ import pytest
 from tests.support.agents import Turn, request, spans, trace_id
 from tests.support.dialect_spans import key_values
 from tests.support.fleet import quiet
-from tests.support.otlp_http import PROTOBUF
-from tests.support.recordings import requests
 from tests.support.sender import send
 from tests.support.service import Service
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 QUICK = ("windows.trace.root_grace=200ms", "windows.session.idle=2s", "embedder.kind=none")
-DATA = Path(__file__).parents[1] / "data"
 SAID = 10_000
 AT_ONCE = 1_000
 
@@ -115,23 +112,6 @@ def test_ten_thousand_at_once_before_and_after_their_traces(tmp_path: Path) -> N
         (agreed,) = found
         assert (agreed["samples"], agreed["liked"]) == (sessions, sessions // 2)
         assert agreed["rank"] > 0.9, "failing tools are what people dislike here"
-
-
-def test_a_recorded_session_in_which_a_person_refused_a_call(tmp_path: Path) -> None:
-    recording = DATA / "captures_logs" / "claude_code_tui" / "user_reject.logs.otlp"
-    with Service(tmp_path / "data", *QUICK) as service:
-        for body in requests(recording):
-            post(service, "/v1/logs", body, **PROTOBUF)
-
-        def refused() -> dict[str, Any] | None:
-            items = service.get("/api/v1/sessions")["items"]
-            found = [service.get(f"/api/v1/sessions/{each['session_id']}") for each in items]
-            return next((each for each in found if each["feedback"]), None)
-
-        session = service.wait_for("what the person decided", refused)
-        (decided,) = session["feedback"]
-        assert (decided["name"], decided["opinion"]) == ("tool_decision", "negative")
-        assert session["user_outcome"] == "negative"
 
 
 def test_a_task_whose_success_people_say(tmp_path: Path) -> None:

@@ -127,12 +127,12 @@ BODIES = (
 )
 
 
-def requests(path: str, *, pairs: bool = True) -> Iterator[str]:
-    """Each parameter at each edge, every two (`pairs`), all at once, and one that there is not."""
+def requests(path: str) -> Iterator[str]:
+    """Each parameter at each edge, every two, all at once, and one that there is not."""
     names = READ[path]
     for name in names:
         yield from (asked({name: edge}) for edge in EDGES[name])
-    for one, two in itertools.combinations(names, 2) if pairs else ():
+    for one, two in itertools.combinations(names, 2):
         yield asked({one: EDGES[one][0], two: EDGES[two][0]})
     for at in range(6):
         yield asked({name: EDGES[name][at % len(EDGES[name])] for name in names})
