@@ -7,24 +7,20 @@ import pytest
 
 from tests.support.command import settings, spanwise
 from tests.support.service import Service
+from tests.support.table import for_each
 
 pytestmark = [pytest.mark.e2e]
 
 RECORDINGS = str(Path(__file__).parents[1] / "data" / "captures" / "strands" / "session.otlp")
+WITHOUT_EMBEDDER = ("embedder.kind=none", "evaluators.coherence.enabled=true")
 FREE_PORTS = ("receiver.grpc.port=0", "receiver.http.port=0", "admin.port=0")
 
 
-def test_two_misspelt_keys_name_both_paths(tmp_path: Path) -> None:
-    file = tmp_path / "spanwise.yaml"
-    file.write_text("windows: {trace: {root_grase: 3s}}\nsinks: {jsnol: {path: a}}\n")
-
-    ended = spanwise("validate", "--config", str(file))
-
-    assert ended.code == 1
-    assert [line.partition(":")[0] for line in ended.complaints] == [
-        "windows.trace.root_grase",
-        "sinks.jsnol",
-    ]
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("broken") / "broken.yaml"
+    file.write_text("admin:\n  port: 5\n bad\n")
+    return file
 
 
 def test_misspelt_evaluators_and_options_name_their_paths() -> None:
@@ -46,45 +42,31 @@ def test_misspelt_evaluators_and_options_name_their_paths() -> None:
     assert "did you mean agent_reliability?" in ended.complaints[0]
 
 
-def test_an_evaluator_without_what_it_needs_says_what() -> None:
-    ended = spanwise(
-        "validate", *settings("embedder.kind=none", "evaluators.coherence.enabled=true")
-    )
-
-    ended.assert_one_line("evaluators.coherence", "embedder")
-
-
-def test_an_unknown_evaluator_on_the_command_line(tmp_path: Path) -> None:
-    ended = spanwise("evaluate", RECORDINGS, "--evaluators", "loop_detection,coherense")
-
-    ended.assert_one_line("coherense", "did you mean coherence?")
-
-
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "words"),
     [
         (["evaluate", "/no/such/folder"], ["/no/such/folder"]),
         (["inspect", "/no/such.otlp"], ["/no/such.otlp"]),
         (["run", "--config", "/no/such.yaml"], ["/no/such.yaml"]),
+        (["run", "--config", "BROKEN"], ["BROKEN:3:"]),
         (["evaluate", str(Path(__file__))], ["not a recording", ".otlp"]),
         (["evaluate", RECORDINGS, "--output", "/no/such/file"], ["/no/such/file"]),
         (["evaluate", RECORDINGS, "--summary", "/no/such/file"], ["/no/such/file"]),
         (["evaluate", RECORDINGS, "--fail-under", "coherence"], ["NAME=VALUE"]),
         (["evaluate", RECORDINGS, "--fail-under", "cohesion=0.5"], ["cohesion"]),
+        (
+            ["evaluate", RECORDINGS, "--evaluators", "loop_detection,coherense"],
+            ["coherense", "did you mean coherence?"],
+        ),
         (["run", "--set", "admin"], ["admin", "path=value"]),
         (["run", *settings("data_dir=/proc/nothing", *FREE_PORTS)], ["data_dir"]),
+        (["validate", *settings(*WITHOUT_EMBEDDER)], ["evaluators.coherence", "embedder"]),
         (["rnu"], ["rnu"]),
     ],
 )
-def test_each_is_one_line(arguments: list[str], words: list[str]) -> None:
-    spanwise(*arguments).assert_one_line(*words)
-
-
-def test_bad_yaml_says_file_and_line(tmp_path: Path) -> None:
-    file = tmp_path / "broken.yaml"
-    file.write_text("admin:\n  port: 5\n bad\n")
-
-    spanwise("run", "--config", str(file)).assert_one_line(f"{file}:3:")
+def test_each_is_one_line(arguments: list[str], words: list[str], broken: Path) -> None:
+    given = [each.replace("BROKEN", str(broken)) for each in arguments]
+    spanwise(*given).assert_one_line(*(each.replace("BROKEN", str(broken)) for each in words))
 
 
 def test_a_truncated_recording_says_where(tmp_path: Path) -> None:
