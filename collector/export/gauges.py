@@ -340,7 +340,7 @@ def releases(targets: Targets, watched: Faults, now: float) -> Iterator[GaugeSam
             continue
         windows = targets.by_version(agent, evaluator, now)
         sides = {version: version_of(version, each.entries) for version, each in windows.items()}
-        counts = watched.counts(agent)
+        counts = [*watched.of(agent).by_version()]
         for version, each in target.looks.items():
             if each.baseline is None or not {version, each.baseline} <= sides.keys():
                 continue

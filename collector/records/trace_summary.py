@@ -15,6 +15,7 @@ import msgspec
 from collector.base.errors import Undecodable
 from collector.log.port import Headers
 from collector.records.codec import NOT_A_RECORD, encode
+from collector.records.subject import shared_fields
 from collector.records.trace_outcomes import OUTCOMES
 from evaluators.content import has_text
 from evaluators.formulas.agreement import writes
@@ -102,17 +103,8 @@ class Summariser:
         return TraceSummary(
             rules=self.rules,
             turn=self._turn(trace),
-            service=trace.service,
-            agent=trace.agent,
-            agent_version=trace.agent_version,
-            session_id=trace.session_id,
-            session_source=trace.session_source,
             span_id=trace.root_span_id,
-            closed=trace.closed,
-            task_id=trace.task_id,
-            task_success=trace.task_success,
-            unread=trace.unread,
-            end_time_unix_nano=trace.end_time_unix_nano,
+            **shared_fields(trace, TraceSummary),
         )
 
     def _turn(self, trace: Trace) -> Turn:

@@ -64,9 +64,8 @@ class SessionRecord(msgspec.Struct, frozen=True, kw_only=True, tag="session", om
     due: tuple[str, ...] = ()  # session evaluators that still need a verdict
     more: bool = False  # its judge is asked beyond `judge.sample`
     agent: str = ""
-    turns: tuple[
-        Turn, ...
-    ] = ()  # its newest ones with their scores, where evaluators of third parties are due
+    turns: tuple[Turn, ...] = ()
+    """Its newest ones with their scores, where evaluators of third parties are due."""
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, tag="run", omit_defaults=True):

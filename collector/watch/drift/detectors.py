@@ -72,12 +72,12 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
                 continue
             yield
             agent = labels[:2]
-            cause = faults.cause(agent, alarm.since)
+            cause = faults.of(agent).cause(alarm.since)
             if cause is not None and past.explain(cause):
                 self.table.change(labels)
             watch.looked_at = None if past.cause else faults.looked_at(agent, alarm.since)
             named = past.cause
-            if named is not None and faults.is_over(agent, named, alarm.began):
+            if named is not None and faults.of(agent).is_over(*named, alarm.began):
                 past.end_worse()
                 self.table.change(labels)
 
@@ -85,7 +85,7 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
         """When the change began that is now: of these scores, else of a fault; None: nothing has changed."""
         watch = self._watches.get(labels)
         change = watch and (watch.past.worse or watch.past.better)
-        return faults.since(labels[:2]) if change is None else change.since
+        return faults.of(labels[:2]).since if change is None else change.since
 
     def causes(self) -> dict[AgentLabels, Cause | LookedAt | None]:
         """Of each agent whose scores have dropped, what explains it, or why that is not known; None: nothing does."""

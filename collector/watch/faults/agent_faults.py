@@ -120,6 +120,11 @@ class AgentFaults(Comparison):
         """What is shown, in order of fault and tool; tools of a server that fail together are one fault."""
         return by_server(self._shown(), self._server_of)
 
+    @property
+    def since(self) -> float | None:
+        """When the oldest fault began that is shown; None: there is none."""
+        return min((each.since for each in self.faults()), default=None)
+
     def _server_of(self, tool: str) -> str | None:
         return self._servers.get(tool) or server_of(tool)
 
@@ -150,7 +155,9 @@ class AgentFaults(Comparison):
         yield from (each for each in over if each not in told)
 
     def cause(self, since: float) -> Cause | None:
-        """(fault, tool) of the watch whose failures since then explain best that scores dropped; None: none does.
+        """(fault, tool) of the watch whose failures since then explain best that scores dropped at log time `since`.
+
+        None: none does.
 
         A fault that pages explains before one that may follow from it: an agent gives up because a tool fails.
         """

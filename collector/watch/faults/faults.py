@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from collector.base.telemetry import OTHER, short
 from collector.log.state_table import Parts
-from collector.records.standing import AgentLabels, Fault, LookedAt, VersionCount
+from collector.records.standing import AgentLabels, Fault, LookedAt
 from collector.records.traces import WorkRecord
 from collector.records.windows import AgentFaultsState, SettlingUses
 from collector.watch.comparisons import Comparisons
 from collector.watch.faults.agent_faults import AgentFaults
 from collector.watch.settling import Update, bounded, digest_of
-from evaluators.formulas.fault_watch import Cause
 
 LOOKED_AT_LEAST = 900.0  # seconds after which a drop has no cause, though a tool was used rarely
 
@@ -40,30 +39,16 @@ class Faults(Comparisons[AgentLabels, AgentFaults]):
         return {
             "faults": self.by_agent(),
             "failing_always": {labels: tools for labels, tools in always.items() if tools},
-            "by_version": {labels: self.counts(labels) for labels in self._watches},
+            "by_version": {
+                key: tuple(watches.by_version()) for key, watches in self._watches.items()
+            },
         }
-
-    def counts(self, labels: AgentLabels) -> tuple[VersionCount, ...]:
-        """Of each version; empty where the agent is not watched."""
-        return tuple(self._of(labels).by_version())
-
-    def cause(self, labels: AgentLabels, since: float) -> Cause | None:
-        """What explains best that the agent's scores dropped at log time `since`; None: nothing does."""
-        return self._of(labels).cause(since)
 
     def looked_at(self, labels: AgentLabels, since: float) -> LookedAt | None:
         is_late = self.log_time.passed - since >= LOOKED_AT_LEAST
-        return None if is_late else self._of(labels).looked_at(since)
+        return None if is_late else self.of(labels).looked_at(since)
 
-    def is_over(self, labels: AgentLabels, cause: Cause, alarm: float) -> bool:
-        """Whether a fault that had begun by log time `alarm` is over."""
-        return self._of(labels).is_over(*cause, alarm)
-
-    def since(self, labels: AgentLabels) -> float | None:
-        """When the oldest fault began that is shown of the agent; None: there is none."""
-        return min((each.since for each in self._of(labels).faults()), default=None)
-
-    def _of(self, labels: AgentLabels) -> AgentFaults:
+    def of(self, labels: AgentLabels) -> AgentFaults:
         """Its watches; without any where the agent is not watched."""
         return self._watches.get(labels) or AgentFaults(labels, self._settle)
 

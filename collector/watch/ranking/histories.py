@@ -66,3 +66,8 @@ class Histories(Generic[H]):
 def digest_of(*parts: str) -> str:
     """A name of 32 hex for ids of any length, of which there are many."""
     return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]
+
+
+def number_of(service: str, subject: str) -> int:
+    """64 bits for a session or a trace of a service."""
+    return int(digest_of(service, subject)[:16], 16)

@@ -19,7 +19,7 @@ from collector.records.signal import Signal, signal_id
 from collector.records.subject import Subject, shared_fields, signal_of
 from collector.records.traces import RunawayRecord, WorkRecord
 from collector.watch.ranking import runaways
-from collector.watch.ranking.histories import Histories, digest_of
+from collector.watch.ranking.histories import Histories, digest_of, number_of
 from collector.watch.ranking.runaways import ModelCallCount
 from evaluators.formulas.agreement import TaskRunsHistory
 from evaluators.formulas.trace_calls import TraceCallsHistory
@@ -116,7 +116,7 @@ class Ranker:
     def put(self, record: WorkRecord) -> None:
         if not record.work.turns or record.cancelled:
             return
-        session = _number(record.service, record.session_id)
+        session = number_of(record.service, record.session_id)
         agent, task = _agent(record), _task(record)
         work = self._agents.get(record.service, agent) or WorkHistory()
         work.put(session, record.work)
@@ -157,7 +157,7 @@ class Ranker:
         history = self._agents.get(record.service, _agent(record))
         if history is None:
             return alone, ""
-        session = _number(record.service, record.session_id)
+        session = number_of(record.service, record.session_id)
         outcome = with_usual_calls(alone, record.work, history, session)
         return outcome, "" if outcome is alone else history.digest(session)
 
@@ -181,7 +181,7 @@ class Ranker:
         return outcome, earlier.history.digest(earlier.session)
 
     def _earlier(self, configured: Configured, record: WorkRecord) -> EarlierSessions | EarlierRuns:
-        session = _number(record.service, record.session_id)
+        session = number_of(record.service, record.session_id)
         if EarlierSessions in configured.spec.resources.values():
             history = self._agents.get(record.service, _agent(record)) or WorkHistory()
             return EarlierSessions(session=session, work=record.work, history=history)
@@ -227,7 +227,3 @@ def _task(record: WorkRecord) -> str | None:
 
 def _mark(record: WorkRecord) -> str:
     return digest_of(record.service, record.session_id, str(record.revision), str(record.closed))
-
-
-def _number(service: str, session_id: str) -> int:
-    return int(digest_of(service, session_id)[:16], 16)

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 from collector.records.signal import Signal, signal_id, trace_input_digest
 from collector.records.subject import signal_of
 from collector.records.traces import RunawayRecord, TraceCalls
-from collector.watch.ranking.histories import Histories, digest_of
+from collector.watch.ranking.histories import Histories, digest_of, number_of
 from evaluators.formulas.trace_calls import TraceCallsHistory
 from evaluators.trace.runaway import is_found, with_usual_calls
 
@@ -25,8 +25,8 @@ class ModelCallCount(NamedTuple):
 
     @classmethod
     def of(cls, service: str, trace: TraceCalls) -> ModelCallCount:
-        name = _name(service, trace.agent, trace.model)
-        return cls(service, name, _number(service, trace.trace_id), trace.model_calls)
+        name = digest_of(service, trace.agent, trace.model)
+        return cls(service, name, number_of(service, trace.trace_id), trace.model_calls)
 
 
 def put(histories: CallHistories, call: ModelCallCount) -> None:
@@ -39,9 +39,11 @@ def runaway_signal(histories: CallHistories, record: RunawayRecord) -> Signal | 
     """The signal; None for an open trace that does not run away: a healthy one says nothing."""
     subject, outcome, among = record.subject, record.outcome, ""
     trace_id = subject.trace_id or ""
-    history = histories.get(subject.service, _name(subject.service, subject.agent, record.model))
+    history = histories.get(
+        subject.service, digest_of(subject.service, subject.agent, record.model)
+    )
     if history is not None:
-        number = _number(subject.service, trace_id)
+        number = number_of(subject.service, trace_id)
         outcome = with_usual_calls(outcome, record.model_calls, history, number)
         among = "" if outcome is record.outcome else history.digest(number)
     if subject.closed is None and not is_found(outcome):
@@ -60,11 +62,3 @@ def mark(record: RunawayRecord) -> str:
     subject = record.subject
     parts = subject.service, subject.trace_id or "", str(subject.closed), str(subject.revision)
     return digest_of("runaway", *parts, record.digest)
-
-
-def _name(service: str, agent: str, model: str) -> str:
-    return digest_of(service, agent, model)
-
-
-def _number(service: str, trace_id: str) -> int:
-    return int(digest_of(service, trace_id)[:16], 16)

@@ -47,17 +47,16 @@ async def test_a_server_that_spans_name_is_the_cause_whatever_its_tools_are_call
 
     for each in (watcher, after):
         assert list(each.shown()) == [("server_failed", "shop.internal")]
-        assert each.faults.cause(AGENT, began) == ("server_failed", "shop.internal")
-        assert not each.faults.is_over(
-            AGENT, ("server_failed", "shop.internal"), watcher.log.clock.now
-        )
+        assert each.faults.of(AGENT).cause(began) == ("server_failed", "shop.internal")
+        now = watcher.log.clock.now
+        assert not each.faults.of(AGENT).is_over("server_failed", "shop.internal", now)
     alarm = after.log.clock.now
     await after.live(*[session("book")] * 40, begin=60)  # one of its tools works again
     assert list(after.shown()) == [("tool_failed", "book")]
-    assert not after.faults.is_over(AGENT, ("server_failed", "shop.internal"), alarm)
+    assert not after.faults.of(AGENT).is_over("server_failed", "shop.internal", alarm)
     await after.live(*[session()] * 40, begin=100)
-    assert after.faults.is_over(AGENT, ("server_failed", "shop.internal"), alarm)
-    assert after.faults.cause(AGENT, began) != ("server_failed", "shop.internal")
+    assert after.faults.of(AGENT).is_over("server_failed", "shop.internal", alarm)
+    assert after.faults.of(AGENT).cause(began) != ("server_failed", "shop.internal")
 
 
 async def test_one_failing_tool_of_a_server_is_a_tools_fault() -> None:

@@ -33,7 +33,9 @@ async def test_each_session_counts_once_for_its_version_over_a_restart_too() -> 
     await after.step()
 
     for each in (watcher, after):
-        counts = [count for count in each.faults.counts(AGENT) if count.fault == "tool_failed"]
+        counts = [
+            count for count in each.faults.of(AGENT).by_version() if count.fault == "tool_failed"
+        ]
         assert counts == [
             VersionCount("1", "tool_failed", "find_order", Counted(40)),
             VersionCount("2", "tool_failed", "find_order", Counted(17, 17, 16, 16)),
@@ -45,7 +47,7 @@ async def test_the_versions_used_last_are_counted() -> None:
     for version in range(MAX_VERSIONS + 2):
         await sessions(watcher, f"{version}", FINE)
 
-    counted = {each.version for each in watcher.faults.counts(AGENT)}
+    counted = {each.version for each in watcher.faults.of(AGENT).by_version()}
     assert counted == {f"{version}" for version in range(2, MAX_VERSIONS + 2)}
 
 
