@@ -102,7 +102,7 @@ class Retry:
             try:
                 result = await attempt()
             except passing as error:
-                failures_at_stop += self._is_stopping
+                failures_at_stop += self.stopping is None or self.stopping.is_set()
                 if failures_at_stop >= self.last_attempts:
                     raise
                 outage.goes_on(error)
@@ -115,10 +115,6 @@ class Retry:
                 await backoff.sleep()
             else:
                 await backoff.wait(self.stopping)
-
-    @property
-    def _is_stopping(self) -> bool:
-        return self.stopping is None or self.stopping.is_set()
 
 
 class Seldom:
