@@ -94,7 +94,7 @@ class Spec:
     @property
     def running(self) -> type[Running] | None:
         """The state class that a session evaluator keeps, if it keeps one."""
-        return next((kind for kind in self.resources.values() if _is_a(kind, Running)), None)
+        return next((kind for kind in self.resources.values() if is_a(kind, Running)), None)
 
     def option(self, name: str, value: JSON) -> JSON:
         """`value` as the option's type.
@@ -239,9 +239,9 @@ def _need(name: str, parameter: str, kind: Any) -> Need:
     for resource, need in _EXACT.items():
         if kind is resource:
             return need
-    if _is_a(kind, Block):
+    if is_a(kind, Block):
         return "judge"
-    if _is_a(kind, Running):
+    if is_a(kind, Running):
         return "running"
     raise TypeError(f"evaluator `{name}`: nothing provides `{parameter}: {kind}`")
 
@@ -268,7 +268,7 @@ def _reads(scope: Scope, needs: tuple[Need, ...]) -> frozenset[Content]:
     return DEFAULT_READS | _SESSION if compares else DEFAULT_READS
 
 
-def _is_a(kind: Any, base: type) -> bool:
+def is_a(kind: Any, base: type) -> bool:
     return inspect.isclass(kind) and issubclass(kind, base)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from evaluators.declare import Need, Spec
+from evaluators.declare import Need, Spec, is_a
 from evaluators.digest import options_digest
 from evaluators.errors import SettingsError
 from evaluators.formulas.signals import default_signals
@@ -246,7 +245,7 @@ def check_block(name: str, kind: Any, options: Mapping[str, JSON]) -> None:
     Raises:
         SettingsError: an option does not fit.
     """
-    if not inspect.isclass(kind) or not issubclass(kind, Block):
+    if not is_a(kind, Block):
         return
     try:
         kind.check_options(options)

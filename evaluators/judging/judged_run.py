@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 
 from msgspec.structs import replace
 
-from evaluators.declare import Spec
+from evaluators.declare import Spec, is_a
 from evaluators.expectations import Expectation
 from evaluators.judging.answers import AnswerError, to_block
 from evaluators.judging.calls import AGAIN, JudgeCalls, JudgeHandle, Missing, Skip, parse_failure
@@ -275,7 +275,7 @@ def _uses(expectation: Expectation, spec: Spec) -> bool:
 
 
 def _is_block(kind: Any) -> TypeGuard[type[Block]]:
-    return inspect.isclass(kind) and issubclass(kind, Block) and kind is not Extraction
+    return is_a(kind, Block) and kind is not Extraction
 
 
 def _holds_extraction(answer: Mapping[str, JSON]) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from evaluators.declare import NAME, Function, Spec
+from evaluators.declare import NAME, Spec
 from evaluators.errors import SettingsError
 from evaluators.formulas.distribution import clamp
 from evaluators.judging.answer_schema import object_schema
@@ -74,7 +74,7 @@ def rubric_judge(
         needs=("judge",),
         threshold=threshold,
         doc=rubric.strip(),
-        function=_FUNCTIONS[scope],
+        function=_judged,
         source=f"judges.{name} of the configuration",
     )
 
@@ -90,12 +90,5 @@ def with_rubric_judges(registry: Registry, judges: Iterable[Spec]) -> Registry:
     return both
 
 
-def _judged_trace(_trace: Trace, *, judgement: Judgement) -> Score:
+def _judged(_subject: Trace | Session, *, judgement: Judgement) -> Score:
     return judgement.to_score()
-
-
-def _judged_session(_session: Session, *, judgement: Judgement) -> Score:
-    return judgement.to_score()
-
-
-_FUNCTIONS: Mapping[Scope, Function] = {"trace": _judged_trace, "session": _judged_session}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,14 +69,10 @@ class Form:
             if form is not None or not fault.unclear:
                 return form
         if fault.unclear:
-            return next(self._smaller(), None)
+            smaller = map(self.without, _IN_TURN)
+            return next((form for form in smaller if form is not None), None)
         is_suspect = fault.word == "no_answer" or (is_last and fault.may_refuse_schema)
         return self.without("schema") if is_suspect else None
-
-    def _smaller(self) -> Iterator[Form]:
-        for parameter in _IN_TURN:
-            if (form := self.without(parameter)) is not None:
-                yield form
 
 
 _IN_TURN: tuple[Parameter, ...] = ("schema", "temperature", "max_tokens")
