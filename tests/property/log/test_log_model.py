@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,26 +41,11 @@ HOLDERS = [(group, topic) for topic, groups in GROUPS.items() for group in sorte
 TopicPartition = tuple[str, int]
 
 
-@dataclass(frozen=True)
-class Write:
-    topic: str
-    partition: int
-    key: int
-    size: int
-    """-1: a tombstone, on compacted topics."""
-    count: int = 1
-    """Offsets that it takes; 1 on compacted topics."""
+class Put(NamedTuple):
+    """One call."""
 
-
-@dataclass(frozen=True)
-class Put:
-    """One call: records and at most one commit."""
-
-    writes: tuple[Write, ...]
-    holder: tuple[str, str] | None
-    partition: int
-    offset: int
-    metadata: int | None
+    records: list[New]
+    commit: Commit | None
 
 
 @dataclass(frozen=True)
@@ -76,27 +62,43 @@ class Reopen:
 
 Step = Put | Release | Reopen
 
-write_steps = st.builds(
-    Write,
+
+def record(topic: str, partition: int, key: int, size: int, count: int, fill: int) -> New:
+    """`size` -1: a tombstone, on a compacted topic, where a record takes one offset."""
+    is_compacted = topic in COMPACTED
+    value = None if size < 0 and is_compacted else (b"%d" % fill * size)[: max(size, 0)]
+    return New(
+        topic=topic,
+        key=b"k%d" % key,
+        value=value,
+        partition=partition,
+        count=1 if is_compacted else count,
+    )
+
+
+def commit(holder: tuple[str, str], partition: int, offset: int, metadata: int | None) -> Commit:
+    group, topic = holder
+    metadata = metadata if topic == SPANS else None
+    return Commit(group=group, topic=topic, partition=partition, offset=offset, metadata=metadata)
+
+
+partitions, offsets = st.integers(0, PARTITIONS - 1), st.integers(0, 12)
+records = st.builds(
+    record,
     st.sampled_from(TOPICS),
-    st.integers(0, PARTITIONS - 1),
+    partitions,
     st.integers(0, 4),
     st.sampled_from([-1, 0, 10, 2030, 4060, 4070, 9000, 50_000]),
     st.sampled_from([1, 1, 2, 5]),
+    st.integers(0, 5),
 )
-put_steps = st.builds(
-    Put,
-    st.lists(write_steps, max_size=6).map(tuple),
-    st.none() | st.sampled_from(HOLDERS),
-    st.integers(0, PARTITIONS - 1),
-    st.integers(0, 12),
-    st.none() | st.integers(0, 12),
-)
+commits = st.builds(commit, st.sampled_from(HOLDERS), partitions, offsets, st.none() | offsets)
+put_steps = st.builds(Put, st.lists(records, max_size=6), st.none() | commits)
 steps = st.lists(
     st.one_of(
         put_steps,
         put_steps,
-        st.builds(Release, st.integers(0, 12), st.integers(0, PARTITIONS - 1)),
+        st.builds(Release, offsets, partitions),
         st.builds(Reopen, st.sampled_from([-500.0, 0.0, 1.5])),
     ),
     max_size=25,
@@ -166,25 +168,6 @@ class Model:
 Open = Callable[[], Awaitable[Log]]
 
 
-def news(step: Put) -> list[New]:
-    return [
-        New(
-            topic=write.topic,
-            key=b"k%d" % write.key,
-            value=_value(write, n),
-            partition=write.partition,
-            count=1 if write.topic in COMPACTED else write.count,
-        )
-        for n, write in enumerate(step.writes)
-    ]
-
-
-def _value(write: Write, n: int) -> bytes | None:
-    if write.size < 0:
-        return None if write.topic in COMPACTED else b""
-    return (b"%d" % n * write.size)[: write.size]
-
-
 async def compare(log: Log, model: Model) -> None:
     await log.write([])  # what was released goes with the next transaction
     for topic in TOPICS:
@@ -211,9 +194,8 @@ async def run(script: Sequence[Step], open_log: Open, clock: SetClock, *, durabl
         for step in script:
             clock.now += 0.25
             if isinstance(step, Put):
-                commit = _commit(step)
-                written = await log.write(news(step), [commit] if commit else [])
-                assert list(written) == model.put(news(step), commit)
+                written = await log.write(step.records, [step.commit] if step.commit else [])
+                assert list(written) == model.put(*step)
             elif isinstance(step, Release):
                 position = Position(SPANS, step.partition, step.offset)
                 log.release([position])
@@ -237,16 +219,6 @@ async def _newest(log: Log, newest: float) -> float:
     assert record is not None
     assert record.time >= newest
     return record.time
-
-
-def _commit(step: Put) -> Commit | None:
-    if step.holder is None:
-        return None
-    group, topic = step.holder
-    metadata = step.metadata if topic == SPANS else None
-    return Commit(
-        group=group, topic=topic, partition=step.partition, offset=step.offset, metadata=metadata
-    )
 
 
 @settings(max_examples=examples(60), deadline=None)
