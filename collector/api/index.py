@@ -28,7 +28,7 @@ from collector.log.port import Position, Record
 from collector.records.external import EvaluationRules
 from collector.records.feedback import decode_feedback
 from collector.records.signal import decode_signal, encode_signal, redacted
-from collector.records.signal_batch import SignalGroup, groups_in
+from collector.records.signal_batch import groups_in
 from collector.records.trace_views import DecidedTraces, ListedTrace, decode_listed_trace
 from collector.records.traces import SessionRecord
 
@@ -260,7 +260,9 @@ class Index:
         for record, groups in found:
             for group in groups:
                 try:
-                    jsons = self._jsons(group)
+                    jsons = group.jsons()
+                    if not self._content:
+                        jsons = [encode_signal(redacted(decode_signal(each))) for each in jsons]
                 except Undecodable as error:
                     taken.undecodable.append((record.position, error))
                     continue
@@ -277,10 +279,6 @@ class Index:
             json = record.value if kept is said else msgspec.json.encode(kept)
             held = change.feedback if said.kind == "human" else change.evaluations
             held.put(kept, json, micros(record.time))
-
-    def _jsons(self, group: SignalGroup) -> list[bytes]:
-        jsons = group.jsons()
-        return jsons if self._content else [_redacted(each) for each in jsons]
 
     def _make_room(self) -> None:
         limit = self.file.limit - RESERVE
@@ -323,10 +321,6 @@ def _decoded(
             yield record, decode(record)
         except Undecodable as error:
             taken.undecodable.append((record.position, error))
-
-
-def _redacted(value: bytes) -> bytes:
-    return encode_signal(redacted(decode_signal(value)))
 
 
 def _chunks(records: Sequence[Record], size: int) -> Iterator[Sequence[Record]]:

@@ -10,7 +10,7 @@ from collector.api.outcomes import StoredOutcome
 from collector.api.store import AgentEntry
 from collector.base.clock import Clock
 from collector.base.telemetry import short
-from collector.records.moved import EvaluatorScores
+from collector.records.moved import EvaluatorScores, summed
 from collector.records.standing import AgentLabels, Standing, Standings
 from collector.records.trace_views import TraceHeader
 from collector.records.what_changed import (
@@ -95,14 +95,26 @@ def between(
     with index.reading() as reader:
         names = reader.names()
         versions = reader.versions(*agent)
-
-        def side(version: str) -> list[SessionSide]:
-            chosen = [each for each in versions if (each.entry.agent_version or "") == version]
-            points = reader.points(chosen, 0.0, FOR_EVER, COMPARED)
-            return [session_side(reader, point, names) for point in reversed(points)]
-
-        before, since = side(baseline), side(candidate)
+        before, since = (
+            [
+                session_side(reader, point, names)
+                for point in reversed(newest_of(reader, versions, name))
+            ]
+            for name in (baseline, candidate)
+        )
     return what_changed(before, since, of_tools(counted)) if before and since else None
+
+
+def newest_of(
+    reader: Reader,
+    versions: Iterable[ChartVersion],
+    name: str | None,
+    first: float = 0.0,
+    last: float = FOR_EVER,
+) -> list[Point]:
+    """The newest sessions of the version with this name, that changed last between two moments; None: of any."""
+    chosen = [each for each in versions if name in (None, each.entry.agent_version or "")]
+    return reader.points(chosen, first, last, COMPARED)
 
 
 def session_side(reader: Reader, point: Point, names: Mapping[int, str]) -> SessionSide:
@@ -116,15 +128,7 @@ def session_side(reader: Reader, point: Point, names: Mapping[int, str]) -> Sess
 def scores_of(
     outcomes: Iterable[StoredOutcome], names: Mapping[int, str]
 ) -> dict[str, EvaluatorScores]:
-    found: dict[str, EvaluatorScores] = {}
-    for evaluator, score, passed in outcomes:
-        if score is None:
-            continue
-        name = names.get(evaluator, "")
-        one = EvaluatorScores(score, 1, passed is not None, passed is False)
-        old = found.get(name)
-        found[name] = one if old is None else old.and_also(one)
-    return found
+    return summed((names.get(each.evaluator, ""), each.score, each.passed) for each in outcomes)
 
 
 def facts_of(traces: Sequence[TraceHeader]) -> frozenset[Fact]:

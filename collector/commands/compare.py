@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -32,7 +33,7 @@ from collector.records.comparison import (
     with_faults,
     with_judged,
 )
-from collector.records.moved import EvaluatorScores
+from collector.records.moved import EvaluatorScores, summed
 from collector.records.second_opinion import asked_for_opinions
 from collector.records.what_changed import in_words as changed_in_words
 from collector.records.what_changed import what_changed
@@ -192,15 +193,11 @@ def _scored(signals: Sequence[dict[str, Any]], evaluator: str) -> list[dict[str,
 
 
 def _scores(signals: Sequence[Mapping[str, Any]]) -> dict[SessionKey, dict[str, EvaluatorScores]]:
-    found: dict[SessionKey, dict[str, EvaluatorScores]] = {}
+    said: defaultdict[SessionKey, list[tuple[str, float | None, bool | None]]] = defaultdict(list)
     for each in signals:
-        if each["score"] is not None:
-            judged = each["success"] is not None
-            one = EvaluatorScores(each["score"], 1, judged, judged and not each["success"])
-            of = found.setdefault((each["service"], each["session_id"]), {})
-            old = of.get(each["evaluator"])
-            of[each["evaluator"]] = one if old is None else old.and_also(one)
-    return found
+        outcome = (each["evaluator"], each["score"], each["success"])
+        said[each["service"], each["session_id"]].append(outcome)
+    return {session: summed(outcomes) for session, outcomes in said.items()}
 
 
 def _signals(settings: Config, plan: Plan, paths: Sequence[Path]) -> list[dict[str, Any]]:

@@ -12,7 +12,6 @@ from collector.base.printable import escape_json, one_line
 from collector.commands.options import Files, Overrides, PathsBehindWith, TableOrJson, loaded
 from collector.commands.output import folded, opened, width_of
 from collector.config.plan import plan_from, registry_from
-from collector.config.tree import Config
 from collector.doctor.diagnosis import Diagnosis, Stack, Stop, diagnose, stops, without_tasks
 from collector.doctor.sources import AdminApi, ServiceSeen, seen_by_service, traces_in_recordings
 from collector.doctor.unscored import FailingJudge, Unscored, sessions_of, unscored
@@ -85,18 +84,16 @@ def command(
             stream.write(escape_json(json.dumps(whole, indent=2, ensure_ascii=False)) + "\n")
         else:
             print_unscored(stream, lacking, seen.judge)
-            for lines in (
-                [*_by_chance(seen.by_chance)],
-                [*_switched_off(seen.switched_off)],
-                [*_external(seen.external)],
-            ):
-                _print(stream, [*lines, ""] if lines else [])
+            _print_part(stream, _by_chance(seen.by_chance))
+            _print_part(stream, _switched_off(seen.switched_off))
+            _print_part(stream, _external(seen.external))
             print_diagnosis(stream, diagnosis)
             if changed is not None:
                 lines = in_words(changed) or ["nothing clearly did"]
                 _print(stream, ["", "what changed:", *(f"  {each}" for each in lines)])
             if not seen.traces and not paths:
-                stream.write(_how_to_send(settings))
+                exporters = (f"  {each}\n" for each in settings.receiver.exporters())
+                stream.writelines(("an agent sends here with\n", *exporters))
 
 
 def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:
@@ -104,11 +101,6 @@ def print_diagnosis(stream: TextIO, found: Diagnosis) -> None:
         stream.write("no trace has arrived\n")
     lines = [line for stack in found.stacks for line in _stack(stack)]
     _print(stream, [*lines, *_off(found.stops)])
-
-
-def _how_to_send(config: Config) -> str:
-    settings = (f"  {each}\n" for each in config.receiver.exporters())
-    return "".join(("an agent sends here with\n", *settings))
 
 
 def print_unscored(stream: TextIO, found: Sequence[Unscored], judge: FailingJudge | None) -> None:
@@ -121,7 +113,13 @@ def print_unscored(stream: TextIO, found: Sequence[Unscored], judge: FailingJudg
         count = f"judge: {judge.failed} of {amount(judge.verdicts, 'verdict')} failed"
         error = f"the newest with {judge.type}: {judge.message}"
         lines += [f"{count}, {error}", f"      {judge.setting}"]
-    _print(stream, [*lines, ""] if lines else [])
+    _print_part(stream, lines)
+
+
+def _print_part(stream: TextIO, lines: Iterable[str]) -> None:
+    """The lines and an empty one, if there are any."""
+    if part := [*lines]:
+        _print(stream, [*part, ""])
 
 
 def _print(stream: TextIO, lines: Iterable[str | Uncut]) -> None:

@@ -27,13 +27,18 @@ class EvaluatorScores(NamedTuple):
     def score(self) -> float:
         return self.total / self.scores
 
-    def and_also(self, other: EvaluatorScores) -> EvaluatorScores:
-        return EvaluatorScores(
-            self.total + other.total,
-            self.scores + other.scores,
-            self.judged + other.judged,
-            self.failed + other.failed,
-        )
+
+def summed(
+    outcomes: Iterable[tuple[str, float | None, bool | None]],
+) -> dict[str, EvaluatorScores]:
+    """By evaluator, what outcomes say: (evaluator, score, whether it passed). Those without a score are left out."""
+    found: dict[str, EvaluatorScores] = {}
+    for name, score, passed in outcomes:
+        if score is not None:
+            total, scores, judged, failed = found.get(name, (0.0, 0, 0, 0))
+            judged, failed = judged + (passed is not None), failed + (passed is False)
+            found[name] = EvaluatorScores(total + score, scores + 1, judged, failed)
+    return found
 
 
 Sessions: TypeAlias = Sequence[Mapping[str, EvaluatorScores]]  # of each session, by evaluator

@@ -16,7 +16,7 @@ from collector.api.page.agent import session_card
 from collector.api.page.site import Pages, Verdict
 from collector.api.page.views import duration, usd
 from collector.api.session_filter import moment_of
-from collector.api.what_changed import COMPARED, FOR_EVER, session_side
+from collector.api.what_changed import FOR_EVER, newest_of, session_side
 from collector.base.telemetry import short
 from collector.records.comparison import in_words, with_faults
 from collector.records.moved import Moved, moved
@@ -81,7 +81,10 @@ def two_sides(
     `counted`: as of `records.what_changed`. `known`: what fault watches counted of some tools, where it is None.
     """
     names = reader.names()
-    points = [_points(reader, versions, side) for side in (baseline, candidate)]
+    points = [
+        newest_of(reader, versions, side.version, side.first, side.last)
+        for side in (baseline, candidate)
+    ]
     before, since = ([session_side(reader, point, names) for point in side] for side in points)
     counts = counted
     if counts is None:
@@ -107,15 +110,6 @@ def two_sides(
         "changed": changed,
         "pairs": _pairs(reader, names, (points[0], before), (points[1], since)),
     }
-
-
-def _points(reader: Reader, versions: Sequence[ChartVersion], side: SideFilter) -> list[Point]:
-    chosen = [
-        each
-        for each in versions
-        if side.version is None or (each.entry.agent_version or "") == side.version
-    ]
-    return reader.points(chosen, side.first, side.last, COMPARED)
 
 
 def _scores(
