@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.config.tree import Config
-from collector.service.recordings import requests
+from tests.golden.test_changed_recordings import sent
 from tests.golden.test_log_captures import FOLDER
 from tests.support.recorded_signals import signals_of
 
@@ -88,14 +87,8 @@ def test_the_work_of_sessions_is_ranked_among_the_earlier_ones_of_the_agent() ->
 @pytest.mark.parametrize("recording", ["claude_code_traces/session", "claude_code_traces/subagent"])
 def test_signals_name_the_traces_that_claude_code_sent(recording: str) -> None:
     """One for each prompt of a person; a helper's report begins a trace of its own, and stands in its prompt's."""
-    roots = [
-        span
-        for request in requests(FOLDER / f"{recording}.otlp")
-        for group in ExportTraceServiceRequest.FromString(request).resource_spans
-        for scope in group.scope_spans
-        for span in scope.spans
-        if not span.parent_span_id
-    ]
+    spans = (span for *_, span in sent(FOLDER / f"{recording}.otlp"))
+    roots = [span for span in spans if not span.parent_span_id]
     reports = {"session": 0, "subagent": 1}[recording.partition("/")[2]]
     roots.sort(key=lambda span: span.start_time_unix_nano)
     prompts = {span.trace_id.hex() for span in roots[: len(roots) - reports]}

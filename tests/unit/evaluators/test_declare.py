@@ -50,26 +50,23 @@ def test_the_decorator_returns_the_function_itself_and_declares_it() -> None:
 
 
 def test_resources_are_read_by_type() -> None:
-    @evaluator(version="1")
     def many(
         trace: Trace, *, before: History, vectors: Embedder, wanted: Expectation, tone: Tone
     ) -> Score:
-        """Everything at once."""
         return Score(value=tone.score)
 
-    @evaluator(version="1")
     async def asking(trace: Trace, *, judge: Judge) -> Score:
-        """Calls of its own."""
         return Score(value=1.0)
 
-    @evaluator(version="1")
     def counting(session: Session, *, count: Count) -> Score:
-        """Turns."""
         return Score(value=1.0)
 
-    assert set(spec_of(many).needs) == {"history", "embedder", "expectations", "judge"}
-    assert (spec_of(many).method, spec_of(asking).method) == ("llm_judge", "llm_judge")
-    assert (spec_of(counting).method, spec_of(counting).running) == ("formula", Count)
+    every, asks, counts = (
+        spec_of(evaluator(version="1")(each)) for each in (many, asking, counting)
+    )
+    assert set(every.needs) == {"history", "embedder", "expectations", "judge"}
+    assert (every.method, asks.method) == ("llm_judge", "llm_judge")
+    assert (counts.method, counts.running) == ("formula", Count)
 
 
 def test_a_signature_that_cannot_be_run_is_refused() -> None:

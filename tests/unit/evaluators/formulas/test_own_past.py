@@ -65,8 +65,7 @@ def test_a_drop_is_noticed_with_its_beginning_and_its_depth() -> None:
     assert worse.began == agent.time
     assert worse.sessions == pytest.approx((agent.time - worse.since) / MINUTE + 1)
     assert worse.mean_rank == pytest.approx(0.25, abs=0.06)
-    assert agent.past.progress == 1
-    assert agent.past.better is None
+    assert (agent.past.progress, agent.past.better) == (1, None)
 
 
 def test_a_rise_is_another_alarm() -> None:
