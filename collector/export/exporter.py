@@ -274,7 +274,8 @@ class PrometheusExporter(Consumer):
             await self._slice.give_way()
         for _ in self._drops.explain(self._faults):
             await self._slice.give_way()
-        self._opinions.look_at(self._drops.near_alarms, self._targets.versions, self._now)
+        current = self._targets.versions.all_current
+        self._opinions.look_at(self._drops.near_alarms, current, self._now)
         self._caught_up = self._caught_up or bool(batch.ends)
         self._has_counted = self._has_counted or bool(batch.records)
 

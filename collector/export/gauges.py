@@ -219,7 +219,7 @@ def _of_window(targets: Targets, target: Target, now: float) -> Iterator[GaugeSa
         return
     if target.last_score:
         yield GaugeSample("last_score_timestamp_seconds", labels, target.last_score)
-    stats = target.stats(now, targets.current_versions(labels))
+    stats = target.window.stats(now, targets.versions.current(labels[:2]))
     if stats is None:
         return
     yield GaugeSample("window_mean_ratio", labels, stats.bounds.mean)

@@ -43,8 +43,8 @@ def standing_of(headlines: Iterable[Headline], now: float) -> Standing:
     for target, current, since in headlines:
         service, agent, evaluator, _ = target.labels
         field = HEADLINES[evaluator]
-        means[field] = _mean(target.stats(now, current))
-        changed = None if since is None else _mean(target.stats(now, current, since), since)
+        means[field] = _mean(target.window.stats(now, current))
+        changed = None if since is None else _mean(target.window.stats(now, current, since), since)
         if changed is not None:
             means[field], means[f"window_{field}"] = changed, means[field]
         for version, window in target.versions(current):

@@ -12,7 +12,7 @@ from collector.config.tree import AgentWindow
 from collector.records.comparison import before, version_of
 from collector.records.windows import VersionLooksRecord, WindowEntry, WindowRecord
 from collector.watch.windows.versions import MAX_VERSIONS
-from collector.watch.windows.window import Stats, Window
+from collector.watch.windows.window import Window
 from evaluators.formulas.objective_missed import Detector
 from evaluators.formulas.release_verdict import looks_of
 
@@ -39,7 +39,7 @@ class Target:
         self.labels = labels
         self.last_score = 0.0  # log time of the newest score; 0 before the first
         self._limits = limits
-        self._window = self._empty()
+        self.window = self._empty()  # of all versions together
         self._versions: dict[str, Window] = {}
         self.looks: dict[str, VersionLooksRecord] = {}  # by version, the looks that were taken
         self._detector = Detector()
@@ -49,7 +49,7 @@ class Target:
 
     def offer(self, entry: WindowEntry, version: str, *, is_compared: bool) -> None:
         """`is_compared`: the windows of versions are kept, too."""
-        self._window.offer(entry)
+        self.window.offer(entry)
         if not is_compared:
             return
         versions = self._versions
@@ -66,7 +66,7 @@ class Target:
 
         Returns None when the target holds a later one, which goes on to count, else whether there was anything.
         """
-        return _hand_over((self._window, *self._versions.values()), entry)
+        return _hand_over((self.window, *self._versions.values()), entry)
 
     def feed(self, id_: str, score: float, objective: float) -> None:
         """One more final score for the detector, unless it had this signal lately."""
@@ -76,11 +76,11 @@ class Target:
     def settle(self, now: float, objective: float) -> None:
         """End the alarm once the mean is back above the objective; called per record, so that replays agree."""
         if self._detector.alarmed:
-            self._detector.settle(self._window.mean(now), objective)
+            self._detector.settle(self.window.mean(now), objective)
 
     def expire(self, now: float) -> bool:
         """Forget sessions that are too old, and take the looks at versions that are due; whether anything changed."""
-        expired = [window.expire(now) for window in (self._window, *self._versions.values())]
+        expired = [window.expire(now) for window in (self.window, *self._versions.values())]
         self._versions = {v: each for v, each in self._versions.items() if len(each)}
         if len(self._versions) < 2:
             return any(expired)
@@ -88,25 +88,17 @@ class Target:
         earlier, self.looks = self.looks, look_at(held, self.looks)
         return self.looks != earlier or any(expired)
 
-    def stats(self, now: float, current: frozenset[str] | None, since: float = 0.0) -> Stats | None:
-        """Of the window since then, all `current` versions of the agent together; None: whatever their version."""
-        return self._window.stats(now, current, since)
-
     def versions(self, current: frozenset[str] | None) -> Iterator[tuple[str, Window]]:
         for version, window in sorted(self._versions.items()):
             if current is None or version in current:
                 yield version, window
-
-    def counting(self, now: float) -> list[WindowEntry]:
-        """What counts of the window, whatever its version."""
-        return self._window.counting(now)
 
     def is_missing(self, mean: float, objective: float) -> bool:
         return self._detector.alarmed and mean <= objective
 
     def record(self) -> WindowRecord:
         return WindowRecord(
-            entries=self._window.entries,
+            entries=self.window.entries,
             versions={version: each.entries for version, each in self._versions.items()},
             looks=self.looks,
             detector=self._detector,
@@ -119,7 +111,7 @@ class Target:
     def of(cls, labels: Labels, record: WindowRecord, limits: AgentWindow) -> Target:
         target = cls(labels, limits)
         target.last_score = record.last_score
-        target._window = target._empty(record.entries)
+        target.window = target._empty(record.entries)
         target._versions = {v: target._empty(each) for v, each in record.versions.items()}
         target.looks = dict(record.looks)
         target._detector = record.detector

@@ -72,7 +72,7 @@ class Targets:
         self._evaluators: Slots[str] = Slots(MAX_EVALUATORS)
         self._externals: Slots[str] = Slots(MAX_EVALUATORS)
         """The same of external evaluators, so that their names never take the place of ours."""
-        self._versions = VersionsOfAgents(limits.version_silence, self._has_labels)
+        self.versions = VersionsOfAgents(limits.version_silence, self._has_labels)
         self._slots: StateTable[str, SlotsRecord] = StateTable(
             "slots", str, SlotsRecord, encode=self._slots_now, restore=self._restore_slots
         )
@@ -85,7 +85,7 @@ class Targets:
         loser = None if OTHER in pair else self._agents.count(pair, now)
         if loser is not None:
             self._remove(lambda each: each[:2] == loser)
-            self._versions.forget(loser)
+            self.versions.forget(loser)
         return loser
 
     def agent_labels(self, service: str, agent: str, since: float = float("-inf")) -> AgentLabels:
@@ -159,7 +159,7 @@ class Targets:
         is_latest = True
         if entry is not None:
             if place.labels.agent != OTHER:
-                self._versions.see(place.labels[:2], seen.version, seen.arrived)
+                self.versions.see(place.labels[:2], seen.version, seen.arrived)
             is_latest = not place.others or self._hand_over_elsewhere(place, seen, entry)
         target = place.target
         if offset < target.next_offsets.get(partition, 0):
@@ -213,14 +213,6 @@ class Targets:
             if target.expire(now):
                 self._table.change(labels)
 
-    def current_versions(self, labels: Labels) -> frozenset[str] | None:
-        """The versions of its agent that have not ended; None: all, as where agents share their labels."""
-        return self._versions.current(labels[:2])
-
-    def versions(self) -> dict[AgentLabels, frozenset[str]]:
-        """Of each agent, those that have not ended."""
-        return self._versions.all_current()
-
     def standings(
         self, now: float, changed: Callable[[Labels], float | None]
     ) -> dict[AgentLabels, Standing]:
@@ -228,7 +220,7 @@ class Targets:
         headlines: dict[AgentLabels, list[Headline]] = {}
         for labels, target in self._targets.items():
             if labels.evaluator in HEADLINES:
-                headline = Headline(target, self.current_versions(labels), changed(labels))
+                headline = Headline(target, self.versions.current(labels[:2]), changed(labels))
                 headlines.setdefault(labels[:2], []).append(headline)
         return {agent: standing_of(each, now) for agent, each in sorted(headlines.items())}
 
@@ -236,7 +228,7 @@ class Targets:
         self, agent: AgentLabels, evaluator: str, scope: Scope, now: float
     ) -> Sequence[WindowEntry]:
         target = self._targets.get(Labels(*agent, evaluator, scope))
-        return () if target is None else target.counting(now)
+        return () if target is None else target.window.counting(now)
 
     def by_version(
         self, agent: AgentLabels, evaluator: str, now: float
@@ -256,7 +248,7 @@ class Targets:
     @property
     def tables(self) -> tuple[StateTable[Any, Any], ...]:
         """Its state, in the order in which it is read back: the slots of names before what takes them."""
-        return self._slots, self._versions.table, self._table
+        return self._slots, self.versions.table, self._table
 
     def slots_record(self) -> New:
         return self._slots.record("", self._slots_now(""))

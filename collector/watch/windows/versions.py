@@ -93,7 +93,7 @@ class VersionsOfAgents:
             self.table.change(agent)
 
     def current(self, agent: AgentLabels) -> frozenset[str] | None:
-        """The agent's versions that have not ended; None: none of it was ever seen."""
+        """The agent's versions that have not ended; None: no session of it was seen, as where agents share labels."""
         versions = self._agents.get(agent)
         return None if versions is None else versions.current
 
