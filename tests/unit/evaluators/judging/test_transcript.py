@@ -104,15 +104,15 @@ def test_a_recording_fits_and_keeps_what_matters(calls: int, size: int, tokens: 
     assert (recording.truncated is None) == (recording.text == whole)
 
 
+CUTS = "values cut to 60 characters; 284 model texts left out; 584 values left out"
+
+
 @for_each(
     "trace,told",
-    [
-        (_long(10, 5000), "values cut to 500 characters"),
-        (_long(300, 1000), "284 model texts left out"),
-    ],
+    [(_long(10, 5000), "values cut to 500 characters"), (_long(300, 1000), CUTS)],
 )
 def test_the_parts_left_out_are_named(trace: Trace, told: str) -> None:
-    assert told in (trace_recording(trace, max_tokens=6000).truncated or "")
+    assert trace_recording(trace, max_tokens=6000).truncated == told
 
 
 def test_even_ten_thousand_calls_fit_with_their_errors() -> None:

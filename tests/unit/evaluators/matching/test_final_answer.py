@@ -2,18 +2,11 @@ from dataclasses import replace
 
 from evaluators.matching.final_answer import gives_up, lacks_answer
 from evaluators.model import ModelCall, ToolCall, Trace
+from tests.support.evaluating import a_trace
 from tests.support.table import for_each
 
-ANSWERED = Trace(
-    trace_id="t",
-    service="bot",
-    agent="planner",
-    session_id="s",
-    session_source="session.id",
-    input="Where is order 7?",
-    output="In Oslo.",
-    model_calls=(ModelCall(span_id="m", output="In Oslo.", start_time_unix_nano=1),),
-)
+SAID = ModelCall(span_id="m", output="In Oslo.", start_time_unix_nano=1)
+ANSWERED = a_trace(input="Where is order 7?", output="In Oslo.", model_calls=(SAID,))
 SILENT = replace(ANSWERED, output=None)
 
 
