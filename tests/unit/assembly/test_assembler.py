@@ -173,22 +173,23 @@ async def test_a_revised_trace_stays_in_its_session() -> None:
 
 
 async def test_a_late_span_of_a_trace_in_flight_makes_a_revision() -> None:
+    """It waits until its trace is written, while other traces of the service are read."""
     site = Site()
     site.workers.gate = asyncio.Event()
     site.send(100, root())
     async with site.running():
         site.clock.now = 106
         await site.until(lambda: bool(site.workers.jobs))
-        site.send(107, child(2))
+        site.send(107, child(2), root(trace=2))
         await site.polled()
         site.clock.now = 113
         await site.polled()
         assert site.traces() == []
         site.workers.gate.set()
-        await site.until(lambda: len(site.traces()) == 2)
+        await site.until(lambda: len(site.traces()) == 3)
 
-    assert [record.trace.spans for record in site.traces()] == [1, 2]
-    assert [record.revision for record in site.traces()] == [0, 1]
+    records = [each for each in site.traces() if each.trace.trace_id == trace_id(1).hex()]
+    assert [(each.revision, each.trace.spans) for each in records] == [(0, 1), (1, 2)]
 
 
 async def test_several_traces_in_one_record_each_close() -> None:
