@@ -7,6 +7,8 @@ import random
 import unicodedata
 from collections.abc import Callable
 
+import pytest
+
 from evaluators.judging.prompt import Prompt, harmless
 from evaluators.providers.scripted import ScriptedJudge, fitting
 from tests.support.cpu import within_cpu
@@ -100,7 +102,6 @@ def texts() -> list[str]:
 
 
 TEXTS = texts()
-DRAW = random.Random(1)
 
 
 def quoted(prompt: Prompt) -> str:
@@ -174,13 +175,12 @@ CASES: list[tuple[ScriptedJudge, tuple[str, ...], bool]] = [
 """A judge, the evaluators that ask it, and whether a text may leave one of them without a score."""
 
 
-@for_each("asked,names,is_avoidable", CASES)
-async def test_no_text_raises_a_score_or_avoids_its_verdict(
-    asked: ScriptedJudge, names: tuple[str, ...], is_avoidable: bool
-) -> None:
+@pytest.mark.parametrize("number", range(len(CASES)))
+async def test_no_text_raises_a_score_or_avoids_its_verdict(number: int) -> None:
     """`make test` tries each judge with ten of the texts, `make soak` with all."""
+    asked, names, is_avoidable = CASES[number]
     due = judged(*names)
-    for text in TEXTS if IS_LONG else DRAW.sample(TEXTS, 10):
+    for text in TEXTS if IS_LONG else random.Random(number).sample(TEXTS, 10):
         verdict = await judge(a_trace(output=text), asked, due)
 
         assert [each for each in verdict.outcomes if (each.score or 0) > 0.5] == [], text
