@@ -102,9 +102,8 @@ async def test_other_roles_have_metrics_and_health_without_an_index() -> None:
 
 
 async def test_evaluators_are_listed(stand: Stand) -> None:
-    answer = await stand.json("evaluators")
-
-    assert answer == {"items": EVALUATORS, "external": [], "next": None}
+    listed = {"items": EVALUATORS, "external": [], "next": None}
+    assert await stand.json("evaluators") == listed
 
 
 WINDOW = {"mean": 0.14, "lower": 0.125, "upper": 0.5, "samples": 63}

@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import NamedTuple
 
 import httpx
@@ -12,9 +11,17 @@ import pytest
 
 from collector.api.off_loop import OffLoop
 from collector.api.store import SignalEntry, sequence_of
-from collector.api.stream import BLOCK, CLIENTS, UNREAD_BYTES, UNREAD_SECONDS, Stream, place_of
+from collector.api.stream import (
+    BLOCK,
+    CLIENTS,
+    UNREAD_BYTES,
+    UNREAD_SECONDS,
+    Stream,
+    StreamPlace,
+    place_of,
+)
 from tests.support import api_records as make
-from tests.support.api_stand import Stand
+from tests.support.api_stand import NewStand, Stand
 
 MB = 1 << 20
 
@@ -171,33 +178,38 @@ async def test_a_client_that_comes_again_goes_on_where_it_stopped(stand: Stand) 
     assert [each.kind for each in events] == ["signal"] * 4 + ["end"]
 
 
-async def test_it_goes_on_after_a_restart(tmp_path: Path) -> None:
-    before = Stand(tmp_path)
-    before.api._stream.begin()
-    reader = before.api._stream.subscribe()
+async def first_of(stand: Stand, *numbers: int) -> StreamPlace:
+    """The place behind the first block that a client reads of these traces."""
+    stand.api._stream.begin()
+    reader = stand.api._stream.subscribe()
     await anext(reader)
-    take(before, 1, 2, 3)
-    last = events_in((await anext(reader)).decode())[-1].id
+    take(stand, *numbers)
+    return place_of(events_in((await anext(reader)).decode())[-1].id)
+
+
+async def missed_since(stand: Stand, place: StreamPlace) -> list[Event]:
+    """What a client that comes again gets before the stream ends."""
+    again = stand.api._stream.subscribe(place)
+    stand.api._stream.close()
+    return await rest(again)
+
+
+async def test_it_goes_on_after_a_restart(new_stand: NewStand) -> None:
+    before = new_stand()
+    place = await first_of(before, 1, 2, 3)
     before.close()
 
-    after = Stand(tmp_path)
+    after = new_stand(folder=before.folder)
     after.api._stream.begin()
-    again = after.api._stream.subscribe(place_of(last))
-    after.api._stream.close()
-    events = await rest(again)
-    after.close()
+    events = await missed_since(after, place)
 
     assert traces_in(events) == [2, 3]
     assert "missed" not in [each.kind for each in events]
 
 
-async def test_a_client_learns_what_the_index_no_longer_has(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, "serve.index=4MiB")
-    stand.api._stream.begin()
-    reader = stand.api._stream.subscribe()
-    await anext(reader)
-    take(stand, 1)
-    last = events_in((await anext(reader)).decode())[-1].id
+async def test_a_client_learns_what_the_index_no_longer_has(new_stand: NewStand) -> None:
+    stand = new_stand("serve.index=4MiB")
+    place = await first_of(stand, 1)
     for number in range(2, 700):
         of = make.trace(number, session_id=f"s-{number}")
         stand.take_traces(of)
@@ -207,10 +219,7 @@ async def test_a_client_learns_what_the_index_no_longer_has(tmp_path: Path) -> N
         if stand.counted("spanwise_index_evicted_total", kind="signal", reason="index_full") > 5:
             break
 
-    again = stand.api._stream.subscribe(place_of(last))
-    stand.api._stream.close()
-    events = await rest(again)
-    stand.close()
+    events = await missed_since(stand, place)
 
     assert [each.kind for each in events[:2]] == ["missed", "signal"]
 
@@ -219,10 +228,8 @@ async def test_an_id_of_another_index_gets_all_that_this_one_has(stand: Stand) -
     stand.api._stream.begin()
     take(stand, 1, 2)
 
-    again = stand.api._stream.subscribe(place_of("0badc0de-99999999"))
-    stand.api._stream.close()
+    events = await missed_since(stand, place_of("0badc0de-99999999"))
 
-    events = await rest(again)
     assert [each.kind for each in events] == ["missed", "signal", "signal", "end"]
 
 

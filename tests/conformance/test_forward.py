@@ -61,6 +61,18 @@ async def forwarding(endpoint: str, protocol: str) -> AsyncGenerator[tuple[Serve
             await asyncio.wait((run,), timeout=20)
 
 
+@contextlib.asynccontextmanager
+async def forwarded(
+    protocol: str, server: Server
+) -> AsyncGenerator[tuple[Backend, Served, Telemetry]]:
+    """The same, to a backend that is there."""
+    async with (
+        server() as backend,
+        forwarding(backend.endpoint, protocol) as (served, telemetry),
+    ):
+        yield backend, served, telemetry
+
+
 def spans_in(backend: Backend) -> list[Span]:
     requests = map(ExportTraceServiceRequest.FromString, backend.requests)
     return [each for request in requests for each in spans_of(request)]
@@ -73,10 +85,7 @@ def counted(telemetry: Telemetry, result: str) -> float:
 
 @PROTOCOLS
 async def test_the_backend_gets_the_bytes_and_the_headers(protocol: str, server: Server) -> None:
-    async with (
-        server() as backend,
-        forwarding(backend.endpoint, protocol) as (served, telemetry),
-    ):
+    async with forwarded(protocol, server) as (backend, served, telemetry):
         sent = [body(span(n, n, text="x" * n)) for n in range(1, 6)]
         for each in sent:
             assert (await export(served.target, each)).code is grpc.StatusCode.OK
@@ -91,10 +100,7 @@ async def test_the_backend_gets_the_bytes_and_the_headers(protocol: str, server:
 async def test_a_backend_that_refuses_delays_no_sender_and_gets_everything_later(
     protocol: str, server: Server
 ) -> None:
-    async with (
-        server() as backend,
-        forwarding(backend.endpoint, protocol) as (served, telemetry),
-    ):
+    async with forwarded(protocol, server) as (backend, served, telemetry):
         backend.code = "UNAVAILABLE" if protocol == "grpc" else "503"
         assert (await export(served.target, body(span()))).code is grpc.StatusCode.OK
         await eventually(lambda: counted(telemetry, "retried") > 0)
@@ -109,10 +115,7 @@ async def test_a_backend_that_refuses_delays_no_sender_and_gets_everything_later
 async def test_a_request_the_backend_calls_invalid_is_dropped_once(
     protocol: str, server: Server
 ) -> None:
-    async with (
-        server() as backend,
-        forwarding(backend.endpoint, protocol) as (served, telemetry),
-    ):
+    async with forwarded(protocol, server) as (backend, served, telemetry):
         backend.code = "INVALID_ARGUMENT" if protocol == "grpc" else "400"
         assert (await export(served.target, body(span()))).code is grpc.StatusCode.OK
         await eventually(lambda: counted(telemetry, "refused") == 1)
@@ -124,10 +127,7 @@ async def test_a_request_the_backend_calls_invalid_is_dropped_once(
 async def test_spans_that_the_backend_rejects_are_lost_and_its_message_is_in_the_log(
     protocol: str, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with (
-        server() as backend,
-        forwarding(backend.endpoint, protocol) as (served, telemetry),
-    ):
+    async with forwarded(protocol, server) as (backend, served, telemetry):
         backend.rejected = (2, "older than the retention")
         sent = body(span(1, 1), span(1, 2), span(1, 3))
         assert (await export(served.target, sent)).code is grpc.StatusCode.OK
@@ -156,10 +156,7 @@ async def test_a_backend_that_was_never_there_costs_ingest_nothing_and_stops_in_
 
 
 async def test_what_the_receiver_refuses_is_not_forwarded() -> None:
-    async with (
-        grpc_backend() as backend,
-        forwarding(backend.endpoint, "grpc") as (served, telemetry),
-    ):
+    async with forwarded("grpc", grpc_backend) as (backend, served, telemetry):
         assert (await export(served.target, b"\xff\xff")).code is grpc.StatusCode.INVALID_ARGUMENT
         assert (await export(served.target, body(span()))).code is grpc.StatusCode.OK
         await eventually(lambda: counted(telemetry, "forwarded") == 1)

@@ -33,6 +33,7 @@ from tests.support.provider_ways import (
 
 SCHEMA = object_schema({"score": {"type": "number"}})
 QUESTIONS = 6
+MODEL = "openai/test-judge"
 
 
 def prompt(at: int) -> Prompt:
@@ -90,11 +91,13 @@ class Judge:
             self._cache.close()
 
 
-def judge_of(folder: Path, server: ProviderServer, model: str = "openai/test-judge") -> Judge:
-    provider = LiteLlmJudge(
-        timeout=100.0, temperature=0.0, base_url=f"{server.url}/v1", api_key="none"
-    )
-    return Judge(folder, provider, JudgeConfig(model=model))
+def provider_of(server: ProviderServer, base: str = "/v1") -> LiteLlmJudge:
+    url = f"{server.url}{base}"
+    return LiteLlmJudge(timeout=100.0, temperature=0.0, base_url=url, api_key="none")
+
+
+def judge_of(folder: Path, server: ProviderServer) -> Judge:
+    return Judge(folder, provider_of(server), JudgeConfig(model=MODEL))
 
 
 async def asked(folder: Path, way: Way, count: int = QUESTIONS) -> tuple[list[str], ProviderServer]:
@@ -141,13 +144,11 @@ async def test_how_often_it_is_asked_in_vain(tmp_path: Path, way: Way, requests:
 
 async def test_what_a_model_refuses_is_asked_of_it_once(tmp_path: Path) -> None:
     with ProviderServer(ALL["neither temperature nor max_tokens"]) as server:
-        provider = LiteLlmJudge(
-            timeout=100.0, temperature=0.0, base_url=f"{server.url}/v1", api_key="none"
-        )
+        provider = provider_of(server)
         for at in range(3):
-            await provider.ask(prompt(at), model="openai/test-judge")
+            await provider.ask(prompt(at), model=MODEL)
         assert len(server.asked) == 3 + 2
-        assert provider.learned("openai/test-judge") == [
+        assert provider.learned(MODEL) == [
             "without temperature",
             "with max_completion_tokens",
         ]
@@ -161,14 +162,12 @@ async def test_another_refusal_of_the_second_try_settles_nothing(then: Reply) ->
     """Whatever it was refused for, the model has not answered without a schema."""
     way = where(has_schema, refusal(400, "response_format is not supported"), first(2, then))
     with ProviderServer(way) as server:
-        provider = LiteLlmJudge(
-            timeout=100.0, temperature=0.0, base_url=f"{server.url}/v1", api_key="none"
-        )
+        provider = provider_of(server)
         with pytest.raises(JudgeError):
-            await provider.ask(prompt(1), model="openai/test-judge")
-        assert provider.learned("openai/test-judge") == []
-        await provider.ask(prompt(2), model="openai/test-judge")
-        assert provider.learned("openai/test-judge") == ["without a JSON schema"]
+            await provider.ask(prompt(1), model=MODEL)
+        assert provider.learned(MODEL) == []
+        await provider.ask(prompt(2), model=MODEL)
+        assert provider.learned(MODEL) == ["without a JSON schema"]
 
 
 async def test_a_server_that_stumbles_keeps_its_schema(tmp_path: Path) -> None:
@@ -176,7 +175,7 @@ async def test_a_server_that_stumbles_keeps_its_schema(tmp_path: Path) -> None:
     with ProviderServer(every_second(refusal(500, "internal"))) as server:
         judge = judge_of(tmp_path, server)
         await judge.ask(range(12))
-        assert judge.provider.learned("openai/test-judge") == []
+        assert judge.provider.learned(MODEL) == []
 
 
 async def test_an_outage_at_the_start_teaches_nothing(tmp_path: Path) -> None:
@@ -184,7 +183,7 @@ async def test_an_outage_at_the_start_teaches_nothing(tmp_path: Path) -> None:
     with ProviderServer(first(23, refusal(500, "internal"))) as server:
         judge = judge_of(tmp_path, server)
         await judge.ask(range(6))
-        assert judge.provider.learned("openai/test-judge") == []
+        assert judge.provider.learned(MODEL) == []
 
 
 async def test_settings_of_null_are_not_sent() -> None:
@@ -196,7 +195,7 @@ async def test_settings_of_null_are_not_sent() -> None:
             base_url=f"{server.url}/v1",
             api_key="none",
         )
-        await provider.ask(prompt(1), model="openai/test-judge")
+        await provider.ask(prompt(1), model=MODEL)
     assert not {"temperature", "max_tokens", "max_completion_tokens"} & server.asked[0].keys()
 
 
@@ -206,7 +205,7 @@ async def test_no_key_is_no_failure_of_the_provider(monkeypatch: pytest.MonkeyPa
     with ProviderServer(good) as server:
         provider = LiteLlmJudge(timeout=100.0, temperature=0.0, base_url=f"{server.url}/v1")
         with pytest.raises(JudgeError) as caught:
-            await provider.ask(prompt(1), model="openai/test-judge")
+            await provider.ask(prompt(1), model=MODEL)
     assert caught.value.message == WORDS["no_api_key"]
     assert not server.asked
 
@@ -228,9 +227,7 @@ SPELLINGS = [
 @pytest.mark.parametrize(("model", "base", "path"), SPELLINGS)
 async def test_spellings_of_models_and_their_base_urls(model: str, base: str, path: str) -> None:
     with ProviderServer(good) as server:
-        provider = LiteLlmJudge(
-            timeout=100.0, temperature=0.0, base_url=f"{server.url}{base}", api_key="none"
-        )
+        provider = provider_of(server, base)
         answer = await provider.ask(prompt(1), model=model)
     assert read_object(answer.text) == {"score": 0.8}
     assert path in server.paths[0]
@@ -246,9 +243,7 @@ async def test_each_provider_s_faults_are_read_alike(model: str, base: str, path
         (refusal(401, "wrong key"), False),
     ):
         with ProviderServer(lambda _n, _b, bad=bad: bad) as server:
-            provider = LiteLlmJudge(
-                timeout=100.0, temperature=0.0, base_url=f"{server.url}{base}", api_key="none"
-            )
+            provider = provider_of(server, base)
             with pytest.raises(JudgeError) as caught:
                 await provider.ask(prompt(1), model=model, is_last=False)
         assert caught.value.passing == passing, caught.value

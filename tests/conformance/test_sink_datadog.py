@@ -11,7 +11,6 @@ from collector.sinks.datadog import DatadogSink, label_of
 from tests.support.loopback import Reply, Request
 from tests.support.signals import hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract
-from tests.support.tools.scores import published_signals
 from tests.support.tools.stub import stub
 from tests.support.tools.stubbed import StubbedTool, said
 from tests.support.tools.tool import check_bodies
@@ -53,11 +52,8 @@ class TestDatadogSink(SinkContract):
 
 @pytest.mark.process
 async def test_the_bodies_fit_the_sdks_type(tool: Datadog) -> None:
-    sink = tool.sink()
+    await tool.deliver(signal(score=0.25, metadata={"user_input": "secret"}))
 
-    await sink.deliver(published_signals(signal(score=0.25, metadata={"user_input": "secret"})))
-
-    await sink.close(5.0)
     check_bodies("datadog", tool.taken)
     (metric,) = tool.taken
     trace, span = hex_of("t-1"), hex_of("t-1", 16)
@@ -72,13 +68,10 @@ async def test_the_bodies_fit_the_sdks_type(tool: Datadog) -> None:
 
 
 async def test_a_score_is_sent_once_because_a_second_would_stand_beside_it(tool: Datadog) -> None:
-    sink = tool.sink()
-    for each in (signal(), signal(revision=1, score=0.1), skipped(revision=2)):
-        await sink.deliver(published_signals(each))
-    await sink.deliver(published_signals(signal("s", None)))
+    revisions = (signal(), signal(revision=1, score=0.1), skipped(revision=2))
+    await tool.deliver(*revisions, signal("s", None))
 
     assert [each["score_value"] for each in tool.taken] == [0.75]
-    await sink.close(5.0)
 
 
 def test_a_label_is_what_datadog_takes() -> None:

@@ -14,7 +14,6 @@ from collector.sinks.port import Refused
 from tests.support.loopback import Reply, Request
 from tests.support.signals import encode, hex_of, signal, skipped
 from tests.support.sink_contract import SinkContract, published
-from tests.support.tools.scores import published_signals
 from tests.support.tools.stub import Stub, stub
 from tests.support.tools.stubbed import StubbedTool, said
 from tests.support.tools.tool import check_bodies
@@ -81,18 +80,16 @@ class TestLangfuseSinkOfOlderServers(SinkContract):
 @pytest.mark.process
 async def test_the_bodies_fit_the_sdks_model(server: Stub) -> None:
     tool = NewServer(server)
-    sink = tool.sink()
     ends = SessionTraces(first="a" * 32, newest="b" * 32)
 
-    await sink.deliver(
-        published_signals(
+    await tool.deliver(
+        [
             signal(score=0.25, metadata={"user_input": "secret"}),
             signal("s", None, traces=ends, started="2026-01-01T00:00:00.000000Z"),
             signal("other", None, traces=ends, session_source="trace", explanation=None),
-        )
+        ]
     )
 
-    await sink.close(5.0)
     check_bodies("langfuse", tool.taken)
     of_trace, of_session, of_newest = tool.taken
     assert (of_trace["traceId"], of_trace["value"]) == (hex_of("t-1"), 0.25)
@@ -107,17 +104,14 @@ async def test_the_bodies_fit_the_sdks_model(server: Stub) -> None:
 async def test_a_revision_has_the_id_and_the_timestamp_of_the_first(server: Stub) -> None:
     """Langfuse keeps rows by both."""
     tool = NewServer(server)
-    sink = tool.sink()
     started = "2026-01-01T00:00:00.000000Z"
-
-    await sink.deliver(published_signals(signal(started=started)))
     later = signal(started=started, revision=1, score=0.1, time="2026-01-02T00:00:00.000000Z")
-    await sink.deliver(published_signals(later))
+
+    await tool.deliver(signal(started=started), later)
 
     first, second = tool.taken
     assert (first["id"], first["timestamp"]) == (second["id"], second["timestamp"])
     assert second["timestamp"] == started
-    await sink.close(5.0)
 
 
 async def test_a_list_of_which_some_are_wrong_is_split(server: Stub) -> None:
@@ -136,13 +130,10 @@ async def test_a_list_of_which_some_are_wrong_is_split(server: Stub) -> None:
 
 async def test_a_score_that_is_taken_back_is_deleted(server: Stub) -> None:
     tool = NewServer(server)
-    sink = tool.sink()
-    await sink.deliver(published_signals(signal()))
-    await sink.deliver(published_signals(skipped()))
+    await tool.deliver(signal(), skipped())
 
     deleted = server.requests[-1]
     assert (deleted.method, deleted.path) == ("DELETE", f"/api/public/scores/{tool.taken[0]['id']}")
-    await sink.close(5.0)
 
 
 async def test_the_trial_names_the_keys(server: Stub) -> None:

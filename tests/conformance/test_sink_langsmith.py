@@ -73,24 +73,18 @@ class TestLangsmithSink(SinkContract):
 
 @pytest.mark.process
 async def test_the_bodies_fit_the_sdks_model(tool: LangSmith) -> None:
-    sink = tool.sink()
     ends = SessionTraces(first="a" * 32, newest="b" * 32)
+    of_trace = signal(score=1 / 3, method="llm_judge", metadata={"user_input": "secret"})
 
-    await sink.deliver(
-        published_signals(
-            signal(score=1 / 3, method="llm_judge", metadata={"user_input": "secret"}),
-            signal("s", None, traces=ends),
-        )
-    )
+    await tool.deliver([of_trace, signal("s", None, traces=ends)])
 
-    await sink.close(5.0)
     check_bodies("langsmith", tool.taken)
     found = {each["key"]: each for each in tool.taken}
-    of_trace, of_session = found["tool_correctness"], found["agent_reliability"]
-    assert of_trace["run_id"] == of_trace["trace_id"] == str(uuid.UUID(hex_of("t-1")))
-    assert of_trace["score"] == 0.3333, "more decimals are refused"
-    assert of_trace["feedback_source"]["type"] == "model"
-    assert of_trace["session_id"] == PROJECT
+    scored, of_session = found["tool_correctness"], found["agent_reliability"]
+    assert scored["run_id"] == scored["trace_id"] == str(uuid.UUID(hex_of("t-1")))
+    assert scored["score"] == 0.3333, "more decimals are refused"
+    assert scored["feedback_source"]["type"] == "model"
+    assert scored["session_id"] == PROJECT
     assert of_session["run_id"] == str(uuid.UUID("b" * 32))
     assert "user_input" not in repr(tool.taken)
     assert tool.stub.requests[0].headers["x-api-key"] == "ls-secret"

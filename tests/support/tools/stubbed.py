@@ -1,11 +1,14 @@
 """The other side of a sink's conformance suite where the tool cannot run here: a stub."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from collector.records.signal import Signal
 from collector.sinks.port import Sink
 from tests.support.loopback import Reply, Request
 from tests.support.signals import encode, signal
+from tests.support.tools.scores import published_signals
 from tests.support.tools.stub import Stub
 
 
@@ -37,6 +40,14 @@ class StubbedTool:
         if self.broken:
             return Reply(503, "away")
         return Reply(400, "no") if self.bad.encode() in asked.raw else self.take(asked)
+
+    async def deliver(self, *batches: Signal | Sequence[Signal]) -> None:
+        """A sink takes each batch, and is closed."""
+        sink = self.sink()
+        for each in batches:
+            batch = [each] if isinstance(each, Signal) else each
+            await sink.deliver(published_signals(*batch))
+        await sink.close(5.0)
 
     async def received(self) -> list[str]:
         """See `FarEnd`."""
