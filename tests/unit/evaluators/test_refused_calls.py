@@ -1,6 +1,7 @@
 """A tool call that a person or a rule refused: neither the tool's fault nor the agent's."""
 
 import pytest
+from msgspec import structs
 
 from evaluators.formulas.agreement import writes
 from evaluators.judging.transcript import trace_recording
@@ -57,14 +58,12 @@ def test_it_is_no_sign_of_doubt_though_it_ends_the_work(output: str | None) -> N
 
 
 def test_asking_again_what_was_refused_is_a_repeat_in_whatever_words_it_was_refused() -> None:
-    once_more = ToolCall(name="run", arguments={"command": "x"}, error="no!", rejected="user")
-    again = ToolCall(name="run", arguments={"command": "x"}, error="denied", rejected="user")
+    again = refused()
+    once_more = structs.replace(again, error="no!")
 
     assert repeats((again, once_more)) == (once_more,)
     assert len(call_counts((again, once_more))) == 1
-    score = runaway(
-        a_trace(tool_calls=tuple(refused(arguments={"command": "x"}) for _ in range(12)))
-    )
+    score = runaway(a_trace(tool_calls=(again,) * 6 + (once_more,) * 6))
     assert (score.value, score.explanation) == (
         0.0,
         "11 of 12 tool calls of the trace repeated an earlier one; `run` was repeated 11 times",

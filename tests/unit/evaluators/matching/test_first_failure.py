@@ -4,11 +4,7 @@ from msgspec import structs
 
 from evaluators.matching.first_failure import first_failure
 from evaluators.model import AgentStep, ModelCall, ToolCall, Trace
-from evaluators.trace.tool_correctness import (
-    Selection,
-    judged_tool_correctness,
-    tool_correctness,
-)
+from evaluators.trace.tool_correctness import Selection, judged_tool_correctness, tool_correctness
 from tests.support.evaluating import a_trace
 from tests.support.table import for_each
 
@@ -37,6 +33,7 @@ def test_the_step_that_made_the_first_failing_call() -> None:
 
 
 WRITERS = structs.replace(call(8, "no"), agent="writer")
+CALL = call(6, "404")
 SURFED = AgentStep(span_id="a5", agent="surfer", start_time_unix_nano=5)
 
 
@@ -46,11 +43,7 @@ SURFED = AgentStep(span_id="a5", agent="surfer", start_time_unix_nano=5)
         # another agent's step in between is not it
         (a_trace(model_calls=STEPS, tool_calls=(WRITERS,)), "m3", "writer"),
         # an agent's step without a model call counts
-        (
-            a_trace(model_calls=STEPS[:2], steps=(SURFED,), tool_calls=(call(6, "404"),)),
-            "a5",
-            "surfer",
-        ),
+        (a_trace(model_calls=STEPS[:2], steps=(SURFED,), tool_calls=(CALL,)), "a5", "surfer"),
         # a call before every step has no step
         (a_trace(model_calls=STEPS[1:], tool_calls=(call(0, "no"),)), None, None),
     ],
