@@ -63,7 +63,7 @@ def test_asking_again_what_was_refused_is_a_repeat_in_whatever_words_it_was_refu
 
     assert repeats((again, once_more)) == (once_more,)
     assert len(call_counts((again, once_more))) == 1
-    score = runaway(a_trace(tool_calls=(again,) * 6 + (once_more,) * 6))
+    score = runaway(a_trace(tool_calls=tuple(refused() for _ in range(12))))
     assert (score.value, score.explanation) == (
         0.0,
         "11 of 12 tool calls of the trace repeated an earlier one; `run` was repeated 11 times",
