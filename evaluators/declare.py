@@ -5,8 +5,6 @@ keyword-only without default         -> a resource by type (evaluators/resources
 keyword-only with default            -> an option, settable in YAML, checked against its annotation
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping

@@ -1,7 +1,5 @@
 """Which evaluators run, with which options: the registry and the configuration made into a plan, or an error."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

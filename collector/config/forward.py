@@ -1,7 +1,5 @@
 """Section `forward.keep`: which traces are passed on to the user's own backend."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from collector.config.section import Section

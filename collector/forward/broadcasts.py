@@ -4,8 +4,6 @@ Whoever knows it writes it into every partition of `traces` that it may be about
 records of one partition, in their order.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator

@@ -6,8 +6,6 @@ The owner of a partition of `traces` decides of its traces, and writes that into
 the oldest trace that is not decided, or not sent.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import OrderedDict
 from contextlib import suppress

@@ -7,8 +7,6 @@ Everything here is a function of the records of one partition of `traces` in the
 or a replay decides the same. Traces wait equally long, so they are decided in the order in which they closed.
 """
 
-from __future__ import annotations
-
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """What `forward.keep` would keep of recordings: traces, spans and bytes by reason. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field

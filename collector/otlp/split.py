@@ -9,8 +9,6 @@ Whatever is in a resource or scope beside the spans is copied as it is, known or
 A piece is a record of the log; where the log has one partition, all pieces are one record, one after the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

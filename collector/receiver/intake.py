@@ -3,8 +3,6 @@
 OK is answered only after the log has the pieces.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter

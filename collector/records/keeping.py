@@ -1,7 +1,5 @@
 """Which traces are forwarded: decisions, and what they follow from, in the record that their owner adds to `traces`."""
 
-from __future__ import annotations
-
 import hashlib
 from math import inf
 from typing import Literal, TypeAlias, get_args

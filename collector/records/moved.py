@@ -3,8 +3,6 @@
 A score is ranked among those before, as the drop detector ranks it: .5 means no change, below it worse.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence

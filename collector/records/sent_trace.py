@@ -1,7 +1,5 @@
 """What decides whether a trace is forwarded, as forwarding reads topic `traces`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

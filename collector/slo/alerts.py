@@ -3,8 +3,6 @@
 A text is written once, in `Words` (`words.py`): a rule file and a notice of our own say the same.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from collector.records.standing import FAULT_WORDS, FAULTS_THAT_PAGE, LOOKED_AT

@@ -4,8 +4,6 @@ A field that the conventions on the same span filled already stays; `over` lets 
 keys a span has is looked up once per set of keys (`FieldPlan`), not per span.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """Rows of numbers of the newest sessions or traces of one agent, in the order in which they closed. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from array import array

@@ -1,7 +1,5 @@
 """Judge calls about one subject: counted, bounded, their cost shared among the evaluators that they served."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Judges made of a rubric, as Cogitator's are: a score from 0 to 1 with the reasoning. Users configure their own."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from typing import ClassVar

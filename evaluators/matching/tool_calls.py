@@ -1,7 +1,5 @@
 """Facts about tool calls: which failed and were recovered, which contradict their tool's schema."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextvars import ContextVar

@@ -4,8 +4,6 @@ Imported with litellm alone. Its own client inflates a kilobyte to gigabytes, re
 sends the question after a redirect; it searches the text of an error by regular expressions, 20 seconds for a megabyte.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 from contextlib import suppress

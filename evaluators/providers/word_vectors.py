@@ -5,8 +5,6 @@ on its neighbours. With any other vocabulary, and for texts that hold special to
 tokenizer is asked for the text as a whole.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any

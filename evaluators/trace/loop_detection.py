@@ -1,7 +1,5 @@
 """Loop detection (PandaProbe): does the output repeat one of the last three of its session?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, repeat

@@ -5,8 +5,6 @@ failed decides its answer by a stated accuracy, so that no model is asked. `--la
 the labels of a set sort its sessions, and what a session cost them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

@@ -11,8 +11,6 @@ sessions, windows  the newest per key; full: new keys are refused
 Dropped records are counted by reason; each sink counts the signals that it finds missing.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping

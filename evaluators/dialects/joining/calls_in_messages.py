@@ -1,7 +1,5 @@
 """Tool calls and their results in messages, joined with the calls that left a span."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 Every other dialect is completed from here, since most of them carry some `gen_ai.*` attributes beside their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial

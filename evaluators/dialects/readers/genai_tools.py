@@ -1,7 +1,5 @@
 """Tool spans of the OTel GenAI conventions, in all their versions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 

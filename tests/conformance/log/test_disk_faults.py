@@ -1,7 +1,5 @@
 """A disk log whose disk, map or neighbours fail."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import signal

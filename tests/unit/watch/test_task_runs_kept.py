@@ -1,7 +1,5 @@
 """The runs that `publish` keeps, and the gauges made of them."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 
