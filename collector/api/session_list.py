@@ -164,9 +164,6 @@ def _searched(text: str) -> tuple[str, list[Given]]:
     return f"id IN ({' UNION '.join(parts)})", values
 
 
-# --- the cursor ------------------------------------------------------------------------------------------------------
-
-
 def key_after(sort: str, place: Sequence[Given]) -> bytes:
     """The key of a cursor: the order, and the keys of the last session of a page."""
     return msgspec.msgpack.encode([sort, *place])

@@ -102,8 +102,6 @@ class Closing:
             return True
         return self.revision is not None and self.revision.new > 0 and self.revision.fits
 
-    # --- what a worker reads -------------------------------------------------------------------------------------
-
     @property
     def number(self) -> int:
         """Of its revision."""
@@ -134,8 +132,6 @@ class Closing:
                 service=old.service, session_id=old.session_id, session_source=old.session_source
             ),
         )
-
-    # --- what is written -----------------------------------------------------------------------------------------
 
     def cannot_be(self, poison: str) -> None:
         """It can never be read or written: only its mark is. A revision keeps the old record."""

@@ -151,8 +151,6 @@ class MadeTraces:
         closing.more_holds = tuple(each.hold for each in held)
         closing.last_offset -= is_full
 
-    # --- one segment ---------------------------------------------------------------------------------------------
-
     def _put(self, owner: Owner, held: BufferedSegment, result: TakeResult) -> bool:
         turn = owner.resolve(held.segment)
         came = Arrival(held.offset, held.time, held.service, len(held.spans))
@@ -217,8 +215,6 @@ class MadeTraces:
             and self.traces.is_reread(turn, held.offset)
         )
 
-    # --- when more is known --------------------------------------------------------------------------------------
-
     def _look(self, owner: Owner, held: BufferedSegment, result: TakeResult) -> set[bytes]:
         """Move a segment that is now known to be of another turn; returns the turns that are not as they were."""
         before = held.turn
@@ -265,8 +261,6 @@ class MadeTraces:
         ids = [each.span_id for each in spans if repeated[each.span_id] <= 0]
         repeated.subtract({each.span_id for each in spans}.difference(ids))
         return ids
-
-    # --- when a turn is over --------------------------------------------------------------------------------------
 
     def _end_by(self, owner: Owner, held: BufferedSegment) -> None:
         if owner.is_end(held.segment):

@@ -120,9 +120,6 @@ def command(  # noqa: PLR0913 - its options, one by one
     raise typer.Exit(CODES[(inconclusive if is_open else None) or found["verdict"]])
 
 
-# --- a running service -----------------------------------------------------------------------------------------------
-
-
 def _of_service(
     url: str, asked: Mapping[str, str | None], token: str | None, wait: float
 ) -> dict[str, Any]:
@@ -141,9 +138,6 @@ def _seconds(text: str | None) -> float:
         return 0.0 if text is None else float(parse_duration(text))
     except ValueError as error:
         raise typer.BadParameter(f"--wait: {error}") from error
-
-
-# --- recordings ------------------------------------------------------------------------------------------------------
 
 
 def _of_recordings(
@@ -224,9 +218,6 @@ def _version(signals: Sequence[Mapping[str, Any]]) -> VersionSide:
 def _only(names: set[Any]) -> str | None:
     """The one name that there is; None: none, or several."""
     return next(iter(names)) or None if len(names) == 1 else None
-
-
-# --- what is printed -------------------------------------------------------------------------------------------------
 
 
 def _say(found: Mapping[str, Any], shape: str) -> None:

@@ -182,8 +182,6 @@ class _Conversation:
             "user.id": self.tenant,
         }
 
-    # --- turns -------------------------------------------------------------------------------------------------------
-
     def _turn(self, question: str, answer: str, broken: str | None) -> None:
         with self._span("invoke_agent", AGENT, {}):
             is_found = self._look_up(question, broken)
@@ -206,8 +204,6 @@ class _Conversation:
                 self._call(question, tool, None)
             self._call(question, tool, self._found[tool])
         return True
-
-    # --- spans -------------------------------------------------------------------------------------------------------
 
     def _call(self, question: str, tool: str, found: Mapping[str, object] | None) -> None:
         """The model asks for the tool, which finds that; None: it fails."""

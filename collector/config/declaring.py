@@ -173,9 +173,6 @@ def _elsewhere(*_: object, **__: object) -> NoReturn:
     raise RuntimeError("third parties' evaluators run in processes of their own")
 
 
-# --- in the child -------------------------------------------------------------------------------------------------
-
-
 def declare(plugin: Plugin) -> Declared:
     """Import it here."""
     points = installed_points().select(name=plugin.name) if plugin.is_installed else ()

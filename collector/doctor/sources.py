@@ -24,9 +24,6 @@ TIMEOUT = 10.0  # seconds for an answer of a service on this machine, which may 
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - bound everywhere = reached on loopback
 
 
-# --- recordings ------------------------------------------------------------------------------------------------------
-
-
 def traces_in_recordings(config: Config, recordings: Recordings) -> list[ExaminedTrace]:
     """Every trace of the recordings. Of the logs signal only the trace ids are read whose content came as log records.
 
@@ -87,9 +84,6 @@ def _log_records(request: bytes) -> Iterator[Any]:
     for resource_logs in message.resource_logs:
         for scope_logs in resource_logs.scope_logs:
             yield from scope_logs.log_records
-
-
-# --- the running service ---------------------------------------------------------------------------------------------
 
 
 MOST = 64 << 20  # bytes of an answer: more than any of ours has

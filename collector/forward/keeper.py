@@ -172,8 +172,6 @@ class Keeper(BackendReader):
             )
             await self.commit()
 
-    # --- what the log says -------------------------------------------------------------------------------------------
-
     def _taken(self, found: _Partition, record: Record) -> list[Order]:
         keeping, now = found.keeping, record.time
         try:
@@ -214,8 +212,6 @@ class Keeper(BackendReader):
             else:
                 self._traces.labels("dropped", decision.reason).inc()
         return orders
-
-    # --- to the backend ----------------------------------------------------------------------------------------------
 
     async def _send(self, orders: list[tuple[int, Order]]) -> None:
         spans, logs = list[Part](), list[Part]()

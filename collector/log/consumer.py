@@ -75,8 +75,6 @@ class Consumer:
         except* Retryable as errors:
             self._log_unwritten(errors)
 
-    # --- the steps of a room -----------------------------------------------------------------------------------------
-
     async def wait_for_capacity(self) -> None:
         """Wait until the room can take another batch."""
 
@@ -107,8 +105,6 @@ class Consumer:
     async def finish(self) -> None:
         """Write what is left; called once after the last batch, while the partitions are still owned."""
         await self.commit()
-
-    # --- the loop ----------------------------------------------------------------------------------------------------
 
     def join(self) -> None:
         self._offsets.clear()

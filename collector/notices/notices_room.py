@@ -92,8 +92,6 @@ class NoticesRoom:
         self._alarms.look(found_in(self._series, self.settings.alerts), self._series)
         await self._store()
 
-    # --- inside ------------------------------------------------------------------------------------------------------
-
     async def _store(self) -> None:
         """Keep what was sent, then count it: a notice that is counted is not sent again after a crash."""
         counts = Counter(self._alarms.counts)

@@ -145,8 +145,6 @@ class Comparisons(ABC, Generic[K, W]):
         if watch is not None and watch.settling.withdraw(update):
             self.table.change(key)
 
-    # --- storing -----------------------------------------------------------------------------------------------------
-
     def clear(self) -> None:
         self._services.clear()
         self._watches.clear()

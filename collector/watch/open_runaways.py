@@ -99,8 +99,6 @@ class OpenRunaways:
             self._forget(trace_id)
         return len(gone)
 
-    # --- inside ----------------------------------------------------------------------------------------------------
-
     def _restore(self, trace_id: str, runaway: OpenRunaway, _parts: Parts) -> None:
         self._open[trace_id] = runaway
 

@@ -116,9 +116,6 @@ def _advice(head: str, note: Sequence[str], source: str) -> Advice:
 Reader = Callable[[Span], Facts]
 
 
-# --- which spans are its own -----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A condition on scope and keys. It sees no value, so one answer holds for all spans that agree in both."""
@@ -150,9 +147,6 @@ def has(*keys: str) -> Condition:
     return Condition(lambda _scope, names: not names.isdisjoint(keys))
 
 
-# --- what kind of span it is -----------------------------------------------------------------------------------------
-
-
 class By:
     """The kind that the first of some attributes holding a text names; without such a text the kind stays as it is."""
 
@@ -182,8 +176,6 @@ def kinds(*, llm: str = "", tool: str = "", agent: str = "", handoff: str = "") 
 def _kept(facts: Facts) -> Kind:
     return facts.kind
 
-
-# --- the declaration -------------------------------------------------------------------------------------------------
 
 _ON: Mapping[Kind, On] = {
     "llm": "model call",

@@ -227,9 +227,6 @@ def _read_by_event(prefix: str, read: Reader, otherwise: Reader, span: Span) -> 
     return otherwise(span)
 
 
-# --- completion ------------------------------------------------------------------------------------------------------
-
-
 def complete(facts: Facts) -> Facts:
     """The same facts, completed; the dialect's own are kept."""
     span = facts.span

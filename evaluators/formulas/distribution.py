@@ -77,8 +77,6 @@ def token_usage(usage: Sequence[tuple[int, int]]) -> dict[str, float]:
     }
 
 
-# --- bounds on the mean of a window's scores -------------------------------------------------------------------------
-
 CONFIDENCE = 0.95  # of bounds, where nothing else is said
 
 

@@ -171,8 +171,6 @@ class JudgeCalls:
             self._stopped = failure
         return failure
 
-    # --- cost ---------------------------------------------------------------------------------------------------------
-
     @property
     def answers(self) -> Sequence[Answer]:
         return [paid.answer for paid in self._paid]

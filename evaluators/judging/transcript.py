@@ -72,9 +72,6 @@ def conversation_recording(
     return _fit(pieces, max_tokens * CHARACTERS_PER_TOKEN)
 
 
-# --- pieces ----------------------------------------------------------------------------------------------------------
-
-
 def _trace_pieces(
     trace: Trace, expected: str | None, *, with_system: bool = True
 ) -> Iterator[_Piece]:
@@ -155,9 +152,6 @@ def _tools(tools: Sequence[ToolDefinition]) -> Iterator[_Piece]:
 
 def _shown(value: JSON) -> str:
     return value if isinstance(value, str) else encoded(value).decode(errors="replace")
-
-
-# --- within the budget -----------------------------------------------------------------------------------------------
 
 
 def cut(text: str, limit: int) -> str:

@@ -131,9 +131,6 @@ def traffic(counts: Sequence[int], span: Timespan) -> Chart:
     )
 
 
-# --- values of each part ---------------------------------------------------------------------------------------------
-
-
 def per_session(parts: Parts, value: Callable[[Point], float | None]) -> list[float | None]:
     """The mean over the sessions of which it is known."""
     return [fmean(known) if known else None for known in _known(parts, value)]
@@ -202,9 +199,6 @@ def failing(
     evaluator: str, parts: Sequence[Sequence[Mapping[str, EvaluatorScores]]]
 ) -> list[float | None]:
     return [share_failing(each[evaluator] for each in part if evaluator in each) for part in parts]
-
-
-# --- words -----------------------------------------------------------------------------------------------------------
 
 
 def thousands(value: float) -> str:

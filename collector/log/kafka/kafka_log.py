@@ -183,8 +183,6 @@ class KafkaLog:
             group.create_task(self._partition_reader.close(CLOSE))
             group.create_task(self._lags.close(CLOSE))
 
-    # --- writing -------------------------------------------------------------------------------------------------
-
     def _check_open(self) -> None:
         if not self._open:
             raise LogUnavailable("the log is closed")
@@ -241,8 +239,6 @@ class KafkaLog:
             raise LogUnavailable(failure(error, READ)) from error
         finally:
             await ended(asyncio.create_task(consumer.stop()), CLOSE)
-
-    # --- reading back --------------------------------------------------------------------------------------------
 
     def _end_known(self, task: asyncio.Task[int]) -> None:
         self._replay_ends.discard(task)

@@ -93,8 +93,6 @@ class Member(ConsumerRebalanceListener):
     def topic_partition(self, partition: int) -> TopicPartition:
         return TopicPartition(self._name, partition)
 
-    # --- rebalances ----------------------------------------------------------------------------------------------
-
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
         """Called by aiokafka; commits still count until this returns."""
         self.assigned_pending = None
@@ -130,8 +128,6 @@ class Member(ConsumerRebalanceListener):
             self.consumer.seek(self.topic_partition(partition), offset)
         self.owned = set(starts)
         self.assigned_pending = None
-
-    # --- commits -------------------------------------------------------------------------------------------------
 
     async def read_commits(self, partitions: Iterable[int]) -> dict[int, Committed]:
         """The group's commits; no entry: none yet."""
@@ -181,8 +177,6 @@ class Member(ConsumerRebalanceListener):
         except KafkaError as error:
             raise LogUnavailable(failure(error, READ)) from error
         return True
-
-    # --- the ends of partitions ----------------------------------------------------------------------------------
 
     def _watch(self) -> None:
         """Note when each fetch was sent: its answer may have waited in a socket while this process was paused."""

@@ -84,8 +84,6 @@ class KafkaWriter:
         await self._producer.close(seconds)
         self._forget()
 
-    # --- one call ------------------------------------------------------------------------------------------------
-
     async def _append(self, call: _WriteCall) -> None:
         for wave in call.waves():
             await self._write(call, wave)

@@ -94,8 +94,6 @@ class DriftDetector(Comparison):
         self.looked_at: LookedAt | None = None
         """Of the fall that stands, while its cause is not known."""
 
-    # --- scores ------------------------------------------------------------------------------------------------------
-
     def offer(self, update: Update, score: float, *, due: float, version: str) -> bool | None:
         """Take in the latest score of a subject, which has settled at log time `due`; as `Settling.offer`."""
         held = SettlingScore(update.subject, due, *update.rank, score, version, update.seen)
@@ -178,8 +176,6 @@ class DriftDetector(Comparison):
         """How near such an alarm is, 0 to 1."""
         better = self.past.better_progress if self.labels.evaluator in BOTH else 0.0
         return max(self.past.progress, better)
-
-    # --- storing -----------------------------------------------------------------------------------------------------
 
     def state(self) -> DriftState:
         """What is stored of it, as it must be written before the parts that are `due`."""

@@ -96,8 +96,6 @@ class DriftDetectors(Comparisons[Labels, DriftDetector]):
                 found[labels[:2]] = watch.past.cause or watch.looked_at or known
         return found
 
-    # --- scores ------------------------------------------------------------------------------------------------------
-
     def offer(
         self, labels: Labels, seen: Seen, header: SignalHeader, partition: int, offset: int
     ) -> bool:

@@ -59,8 +59,6 @@ class FaultReader(Consumer):
         self._is_restored = False
         self.caught_up = False  # whether every record written before the start has been read
 
-    # --- the steps of the loop ---------------------------------------------------------------------------------------
-
     async def revoke(self, partition: int) -> None:
         """Another process may own the watches now: they are read back with the next partition."""
         self._faults.log_time.lose(partition)
@@ -105,8 +103,6 @@ class FaultReader(Consumer):
             )
             self._faults.table.written()
             self._offsets.committed(commits)
-
-    # --- inside ------------------------------------------------------------------------------------------------------
 
     def _take(self, record: Record) -> None:
         _, partition, offset = record.position

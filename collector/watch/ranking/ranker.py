@@ -126,8 +126,6 @@ class Ranker:
             runs.put(session, record.writes)
             self._tasks.put(record.service, task, runs)
 
-    # --- its state -------------------------------------------------------------------------------------------------
-
     @property
     def tables(self) -> tuple[StateTable[tuple[str, str], Any], ...]:
         return self._agents.table, self._tasks.table, self._calls.table
@@ -139,8 +137,6 @@ class Ranker:
 
     def restore_recent(self, marks: Sequence[str]) -> None:
         self._recent = dict.fromkeys(marks)
-
-    # --- inside ----------------------------------------------------------------------------------------------------
 
     def _signals(self, record: WorkRecord) -> Iterator[Signal]:
         """Final signals once it is closed; before, the scores so far."""

@@ -93,8 +93,6 @@ class RankingRoom(Consumer):
         async with self._joined():
             await self._read_to_end()
 
-    # --- the steps of the loop -------------------------------------------------------------------------------------
-
     def join(self) -> None:
         """Join the group without any history."""
         super().join()
@@ -141,8 +139,6 @@ class RankingRoom(Consumer):
             self._families.dropped.labels(f"max_{kind}").inc(count)
         for kind, count in zip(("agents", "tasks"), self._ranker.sizes, strict=True):
             self._families.histories.labels(kind).set(count)
-
-    # --- inside ----------------------------------------------------------------------------------------------------
 
     def _take(self, record: Record) -> None:
         _, partition, offset = record.position

@@ -167,8 +167,6 @@ def _plain(name: str | None) -> str:
     return _NO_LETTER.sub("", found.group().lower()) if found else ""
 
 
-# --- why a model stopped ---------------------------------------------------------------------------------------------
-
 _ENDINGS: dict[str, Ending] = {
     **dict.fromkeys(
         words(

@@ -21,8 +21,6 @@ def clean_name(text: str) -> str:
 _clean_name = lru_cache(maxsize=1024)(clean)
 
 
-# --- names that stay the same from run to run ------------------------------------------------------------------------
-
 _UNNAMED = frozenset(
     {
         *("LangGraph", "strands_agent", "AgentRunner.run"),

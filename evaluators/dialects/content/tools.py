@@ -85,9 +85,6 @@ def _as_tool(entry: JSON) -> JSON:
     )
 
 
-# --- arguments -------------------------------------------------------------------------------------------------------
-
-
 def arguments_of(value: JSON) -> JSON:
     """The arguments a tool was called with, as they were recorded; None when none were.
 

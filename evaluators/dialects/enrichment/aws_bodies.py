@@ -36,9 +36,6 @@ def _messages(side: JSON) -> _Messages:
     return [message for message in messages if "content" in message]
 
 
-# --- events ----------------------------------------------------------------------------------------------------------
-
-
 def _events(sent: _Messages, received: _Messages, time: int) -> list[Event]:
     """The events in the order they had: the assistant's former messages, which are among the answers, between."""
     answers = [as_dict(m["content"]) for m in received if isinstance(m["content"], dict)]
@@ -54,9 +51,6 @@ def _events(sent: _Messages, received: _Messages, time: int) -> list[Event]:
     names += [("gen_ai.assistant.message", content) for content in former]
     names += [("gen_ai.choice", content) for content in answers if "message" in content]
     return [Event(name=n, time_unix_nano=time, attributes=content) for n, content in names]
-
-
-# --- attributes ------------------------------------------------------------------------------------------------------
 
 
 class _Layout(msgspec.Struct, frozen=True):

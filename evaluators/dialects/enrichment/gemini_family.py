@@ -61,8 +61,6 @@ class _JoiningTurn:
         else:
             self._ledger.stand(record)
 
-    # --- model calls -------------------------------------------------------------------------------------------------
-
     def _request(self, record: Span) -> None:
         self._unanswered.setdefault(_key(record), []).append(record)
 
@@ -92,8 +90,6 @@ class _JoiningTurn:
         span = self._ledger.get(record.parent_span_id)
         return span if span is not None and span.name == self._family.model_span else None
 
-    # --- tools and helpers -------------------------------------------------------------------------------------------
-
     def _tool_call(self, record: Span) -> None:
         span = self._family.tool_span(self._ledger, record)
         if span is None:
@@ -121,9 +117,6 @@ def _failed(span: Span, record: Span) -> Span:
     text = string(get("error.message")) or string(get("error")) or string(get("error_message"))
     message = text or string(get("error_type")) or span.status_message
     return msgspec.structs.replace(span, status="error", status_message=message)
-
-
-# --- each of the family ----------------------------------------------------------------------------------------------
 
 
 def _gemini_tool_span(ledger: Ledger, record: Span) -> Span | None:

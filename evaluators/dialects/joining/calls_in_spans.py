@@ -133,8 +133,6 @@ def _words(name: str) -> frozenset[str]:
     return frozenset(re.split(r"[^\w\-]+", name))
 
 
-# --- states of a graph -----------------------------------------------------------------------------------------------
-
 _HINTS = ("tool_calls", "toolCalls", "tool_call_id")
 _CLASSES = frozenset({"DynamicStructuredTool", "DynamicTool", "StructuredTool"})
 """LangChain's classes of tools, by which some instrumentations name every tool."""

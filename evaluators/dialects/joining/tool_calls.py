@@ -56,9 +56,6 @@ def find_tool_calls(
     return tuple(_finish(call) for call in tools)
 
 
-# --- spans -----------------------------------------------------------------------------------------------------------
-
-
 def _from_spans(tree: Tree, agents: Agents, exchanges: Sequence[Exchange]) -> list[DraftCall]:
     by_span: dict[str, DraftCall] = {}
     by_id: dict[str, DraftCall] = {}
@@ -169,9 +166,6 @@ def _is_beside(call: DraftCall, facts: Facts) -> bool:
     if call.id and facts.tool_id:
         return call.id == facts.tool_id
     return call.arguments is not None and call.arguments == facts.arguments
-
-
-# --- hand-overs ------------------------------------------------------------------------------------------------------
 
 
 def _is_handoff(call: DraftCall, agent_names: AbstractSet[str]) -> bool:

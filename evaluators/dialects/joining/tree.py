@@ -94,9 +94,6 @@ class Tree:
         return True
 
 
-# --- agents, by names that stay the same from run to run -------------------------------------------------------------
-
-
 class Agents:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
