@@ -121,11 +121,6 @@ class JobQueue(Generic[T]):
         """A service cost that much worker time beside its jobs: a worker had to be started again."""
         self._line(service, now).add(seconds, 0, now)
 
-    def used(self, service: str, now: float) -> float:
-        """Worker seconds that the service used lately."""
-        line = self._lines.get(service)
-        return 0.0 if line is None else line.used(now)
-
     def _next(self, used: dict[str, float]) -> str:
         """Of the services with jobs, the one whose turn it is; `used` are their worker seconds."""
         least = min(used.values())

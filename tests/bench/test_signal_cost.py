@@ -28,7 +28,7 @@ from tests.support.signals import BASE, signal
 
 pytestmark = pytest.mark.bench
 TRACES = 60
-PLACED, DESK, METRICS, FILE = 155, 95, 81, 7
+PLACED, DESK, METRICS, FILE = 142, 95, 81, 7
 
 
 async def read_back(made: Sequence[New]) -> list[Record]:

@@ -102,11 +102,11 @@ def test_the_start_of_a_worker_is_charged_to_the_service_that_ended_it() -> None
 
 
 def test_worker_time_is_forgotten_after_some_windows() -> None:
-    queue = queue_of()
+    queue = queue_of(Job("good"), Job("bot"))
     queue.charge("bot", 30.0, 0.0)
+    queue.charge("good", 0.1, 10 * WINDOW)
 
-    assert queue.used("bot", 0.0) == pytest.approx(30.0)
-    assert queue.used("bot", 10 * WINDOW) < 0.01
+    assert [each.service for each in queue.take(10 * WINDOW, workers=1)] == ["bot"]
 
 
 def test_services_that_come_and_go_are_remembered_up_to_a_bound() -> None:
@@ -116,7 +116,7 @@ def test_services_that_come_and_go_are_remembered_up_to_a_bound() -> None:
         queue.charge(f"s{n}", 0.001, 0.0)
 
     assert len(queue._lines) <= 2 * KNOWN
-    assert queue.used("large", 0.0) == 30.0
+    assert queue._lines["large"].used(0.0) == 30.0
 
 
 @pytest.mark.parametrize(("share", "most"), [(0.2, 0.5), (0.5, 0.5), (0.8, 0.8), (1.0, 1.0)])
@@ -168,7 +168,7 @@ def test_the_one_that_used_least_goes_first_and_every_job_is_answered(
             now = max(now, at)
             queue.put(job, now)
         waiting = {job.service for job in queue}
-        used = {service: queue.used(service, now) for service in waiting}
+        used = {service: queue._lines[service].used(now) for service in waiting}
         batch, now = work(queue, now)
         answered += len(batch)
         assert used[batch[0].service] == min(used.values())
