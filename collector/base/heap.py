@@ -8,7 +8,6 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Generator
-from typing import Any
 
 QUIET = 3.0  # seconds with hardly any work after which load has gone
 LONGEST = 60.0  # seconds of lasting load after which memory is given back all the same
@@ -68,11 +67,7 @@ def _keep_trimming(trim: Callable[[], object], over: threading.Event) -> None:
 def _malloc_trim() -> Callable[[], object] | None:
     """The C library's own, which other threads run beside; None: it has none."""
     try:
-        function = _library().malloc_trim
+        function = ctypes.CDLL(None).malloc_trim
     except (OSError, TypeError, AttributeError):
         return None
     return lambda: function(ctypes.c_size_t(0))
-
-
-def _library() -> Any:
-    return ctypes.CDLL(None)

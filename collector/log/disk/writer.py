@@ -213,6 +213,8 @@ class DiskWriter:
     def _transact(
         self, calls: Sequence[WriteCall], *, free: int = 0
     ) -> tuple[list[Answer], list[Appended]]:
+        # What no one waits for becomes more with a commit alone; calls make the room that their own records need.
+        trims = self._more or free or any(call.commits for call in calls)
         self._more = False
         released = [self._released.popleft() for _ in range(min(_TRIM, len(self._released)))]
         now = self._log_time.begin()
@@ -223,7 +225,7 @@ class DiskWriter:
                 if free:
                     work.free(free)
                 answers = [_attempt(work, call) for call in calls]
-                more = work.trim(_TRIM)
+                more = bool(trims) and work.trim(_TRIM)
                 work.save()
                 self._measure(work)
             self.state = work.state

@@ -1,5 +1,6 @@
 """Memory is given back after load, and now and then while it lasts, but never to a process that does nothing."""
 
+import ctypes
 import threading
 from types import SimpleNamespace
 
@@ -48,10 +49,12 @@ def test_the_thread_gives_back_and_ends(monkeypatch: pytest.MonkeyPatch) -> None
     def trim(_: object) -> None:
         given.set()
 
-    library = SimpleNamespace(malloc_trim=trim)
+    def library(_: object) -> SimpleNamespace:
+        return SimpleNamespace(malloc_trim=trim)
+
     monkeypatch.setattr(heap, "_EVERY", 0.001)
     monkeypatch.setattr(heap, "TrimTimer", Always)
-    monkeypatch.setattr(heap, "_library", lambda: library)
+    monkeypatch.setattr(ctypes, "CDLL", library)
 
     with trimmed_heap():
         assert given.wait(10)
@@ -61,7 +64,7 @@ def test_the_thread_gives_back_and_ends(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_without_glibc_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heap, "_library", SimpleNamespace)
+    monkeypatch.setattr(ctypes, "CDLL", lambda: None)  # which takes no name: a TypeError
 
     with trimmed_heap():
         assert not running()
