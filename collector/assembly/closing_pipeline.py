@@ -7,6 +7,8 @@ delay no other service's. There is one writer: it computes the commits when it w
 that is not stored yet, in whatever order the traces are read.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence

@@ -1,5 +1,7 @@
 """What assembly asks of the raw spans of a record, without decoding their attributes."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache

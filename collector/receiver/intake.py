@@ -3,6 +3,8 @@
 OK is answered only after the log has the pieces.
 """
 
+from __future__ import annotations
+
 import asyncio
 import logging
 from collections import Counter

@@ -1,5 +1,7 @@
 """A disk log whose disk, map or neighbours fail."""
 
+from __future__ import annotations
+
 import asyncio
 import resource
 import signal
