@@ -356,7 +356,7 @@ class PrometheusExporter(Consumer):
             self._was_detailed = False
             self._families.forget_scores()
         if header.first:
-            histogram = self._targets.has_histogram(labels)
+            histogram = is_detailed or self._targets.objective(labels) is not None
             self._families.count_first(labels, seen.subject, header, lag, histogram=histogram)
         else:
             self._families.count_revision(labels, header)
